@@ -1,0 +1,132 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// Every room is compiled with the same settings; a warning is an error.
+let house: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with
+/// coverage for libFuzzer.
+let fuzzing = Context.environment["NUTHATCH_FUZZ"] == "1"
+let coverage: [SwiftSetting] =
+    fuzzing ? [.unsafeFlags(["-sanitize=fuzzer,address", "-parse-as-library"])] : []
+
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let lifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+func room(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) -> Target {
+    .target(
+        name: name,
+        dependencies: uses.map { .init(stringLiteral: $0) } + packages,
+        swiftSettings: house + coverage)
+}
+
+func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: uses.map { .init(stringLiteral: $0) } + packages,
+        swiftSettings: house)
+}
+
+func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: name,
+        dependencies: uses.map { .init(stringLiteral: $0) } + packages,
+        resources: name == "TiersTests" ? [.copy("Traces")] : [],
+        swiftSettings: house)
+}
+
+func fuzzer(_ name: String, uses: [String]) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: uses.map { .init(stringLiteral: $0) },
+        path: "Tests/Fuzzers/\(name)",
+        swiftSettings: house + coverage,
+        linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])])
+}
+
+let package = Package(
+    name: "nuthatch",
+    platforms: [.macOS(.v26)],
+    products: [.executable(name: "nuthatch", targets: ["nuthatch"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        .target(name: "CLinux"),
+        .systemLibrary(
+            name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+
+        room("Ground", uses: []),
+        room("HTTPRules", uses: ["Ground"]),
+        room("Cluster", uses: ["Ground"]),
+        room("Tiers", uses: ["Ground"]),
+        room("Serving", uses: ["Ground", "HTTPRules", "Cluster", "Tiers"]),
+        room("Telemetry", uses: ["Ground"]),
+        room("Wire", uses: ["Ground", "HTTPRules", "CNgHTTP2", "COpenSSL"], [nioCore]),
+        room("Admin", uses: ["Ground", "HTTPRules", "Telemetry"]),
+        room("Store", uses: ["Ground", "Tiers", "Telemetry", "CLinux"], [nioCore, nioPosix]),
+        room("Origin", uses: ["Ground", "HTTPRules", "Wire", "Telemetry"], [nioCore, nioPosix]),
+        room(
+            "Node",
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
+                "Store", "Origin",
+                "CLinux",
+            ],
+            [nioCore, nioPosix, logging, lifecycle, signals, yams]),
+        room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
+
+        program("nuthatch", uses: ["Node"], [arguments]),
+        program("nuthatch-sim", uses: ["Ground", "Tiers", "Serving", "Simulation"], [arguments]),
+        program(
+            "nuthatch-bench", uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
+            [arguments, nioCore]),
+
+        tests("TidyTests", of: []),
+        tests("GroundTests", of: ["Ground"]),
+        tests("HTTPRulesTests", of: ["HTTPRules", "Ground"]),
+        tests("ClusterTests", of: ["Cluster", "Ground"]),
+        tests("TiersTests", of: ["Tiers", "Simulation", "Ground"]),
+        tests("ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground"]),
+        tests("TelemetryTests", of: ["Telemetry", "Ground"]),
+        tests("WireTests", of: ["Wire", "HTTPRules", "Ground"], [nioCore, nioHTTP1, nioEmbedded]),
+        tests("AdminTests", of: ["Admin", "Telemetry", "Ground"]),
+        tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore]),
+        tests(
+            "OriginTests", of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness"],
+            [nioCore, nioPosix]),
+        tests("NodeTests", of: ["Node", "Telemetry", "Ground"], [nioCore, logging]),
+        tests("OutsideTests", of: ["Harness"], [nioCore, nioPosix]),
+        .target(
+            name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",
+            swiftSettings: house),
+    ]
+)
+
+if fuzzing {
+    package.targets += [
+        fuzzer("fuzz-request-head", uses: ["Wire", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-response-head", uses: ["Wire", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-url", uses: ["HTTPRules", "Ground"]),
+    ]
+}

@@ -1,0 +1,81 @@
+/// Byte-level helpers for protocols whose syntax is ASCII; nothing here looks at Unicode.
+package enum ASCII {
+    /// `A`–`Z` become `a`–`z`; every other byte is unchanged.
+    @inline(__always)
+    package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- 0x41 < 26 ? byte | 0x20 : byte
+    }
+
+    @inline(__always)
+    package static func isDigit(_ byte: UInt8) -> Bool {
+        byte &- 0x30 < 10
+    }
+
+    /// The value of a hexadecimal digit of either case, or nil.
+    @inline(__always)
+    package static func hexValue(_ byte: UInt8) -> UInt8? {
+        if byte &- 0x30 < 10 { return byte &- 0x30 }
+        let letter = (byte | 0x20) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
+    /// Appends `number` in decimal.
+    package static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+        if number >= 10 { append(number / 10, to: &bytes) }
+        bytes.append(0x30 + UInt8(number % 10))
+    }
+}
+
+extension Span<UInt8> {
+    /// True if the bytes in `range` are exactly those of `literal`.
+    package func holds(_ literal: String, at range: Range<Int>) -> Bool {
+        let expected = literal.utf8Span.span
+        guard expected.count == range.count else { return false }
+        for offset in 0..<range.count where self[range.lowerBound + offset] != expected[offset] {
+            return false
+        }
+        return true
+    }
+
+    /// True if the bytes in `range` are those of `literal`, which is lower case, without regard to
+    /// ASCII case.
+    package func holdsIgnoringCase(_ literal: String, at range: Range<Int>) -> Bool {
+        let expected = literal.utf8Span.span
+        guard expected.count == range.count else { return false }
+        for offset in 0..<range.count
+        where ASCII.lowercased(self[range.lowerBound + offset]) != expected[offset] {
+            return false
+        }
+        return true
+    }
+
+    /// True if both spans hold the same bytes.
+    package func equals(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in 0..<count where self[index] != other[index] { return false }
+        return true
+    }
+
+    /// The bytes in `range`, copied.
+    package func copy(_ range: Range<Int>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(range.count)
+        for index in range { bytes.append(self[index]) }
+        return bytes
+    }
+
+    /// The whole range as decimal digits; nil if empty, if any byte is no digit, or past
+    /// `UInt64.max`.
+    package func decimal(at range: Range<Int>) -> UInt64? {
+        if range.isEmpty { return nil }
+        var value: UInt64 = 0
+        for index in range {
+            guard ASCII.isDigit(self[index]) else { return nil }
+            let (product, tooLarge) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflow) = product.addingReportingOverflow(UInt64(self[index] &- 0x30))
+            if tooLarge || overflow { return nil }
+            value = sum
+        }
+        return value
+    }
+}

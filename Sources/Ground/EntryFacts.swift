@@ -1,0 +1,87 @@
+/// What a decision needs to know of a stored answer: a flat value, without a byte of the body.
+package struct EntryFacts: Hashable, Sendable {
+    /// Length of the body in bytes.
+    package var size: UInt64
+    /// The instant at which the answer's age was zero: response time less the corrected initial age
+    /// (RFC 9111 §4.2.3).
+    package var bornAt: Instant
+    /// The first instant at which the answer is no longer fresh (RFC 9111 §4.2).
+    package var freshUntil: Instant
+    package var flags: EntryFlags
+    /// Which parts of ``negotiation`` the origin's Vary nominated.
+    package var varies: Negotiation
+    /// The reduced Accept and Accept-Encoding of the request that this answer was selected by.
+    package var negotiation: Negotiation
+    /// Last-Modified; nil if there was none or it could not be read.
+    package var lastModified: WallTime?
+    /// The origin's Date, or the time of receipt if it sent none.
+    package var date: WallTime
+    /// The entity tag with its quotes and its `W/`, in the entry's head bytes; empty if there is
+    /// none.
+    package var entityTag: Extent
+
+    package init(
+        size: UInt64, bornAt: Instant, freshUntil: Instant, flags: EntryFlags,
+        varies: Negotiation = [], negotiation: Negotiation = [],
+        lastModified: WallTime?, date: WallTime, entityTag: Extent
+    ) {
+        self.size = size
+        self.bornAt = bornAt
+        self.freshUntil = freshUntil
+        self.flags = flags
+        self.varies = varies
+        self.negotiation = negotiation
+        self.lastModified = lastModified
+        self.date = date
+        self.entityTag = entityTag
+    }
+
+    /// True if an answer with these facts may be given to a request that reduces to `wanted` (RFC
+    /// 9111 §4.1).
+    @inline(__always)
+    package func answers(_ wanted: Negotiation) -> Bool {
+        (negotiation.rawValue ^ wanted.rawValue) & varies.rawValue == 0
+    }
+}
+
+/// Yes-or-no facts of a stored answer.
+package struct EntryFlags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// `no-cache`: never used without asking the origin (RFC 9111 §5.2.2.4).
+    package static let noCache = EntryFlags(rawValue: 1 << 0)
+    /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never used stale (RFC 9111 §5.2.2.2).
+    package static let mustRevalidate = EntryFlags(rawValue: 1 << 1)
+    /// The entity tag is weak (RFC 9110 §8.8.3).
+    package static let weakTag = EntryFlags(rawValue: 1 << 2)
+    /// Last-Modified may be used as a strong validator: at least 1 s older than Date (RFC 9110
+    /// §8.8.2.2).
+    package static let strongDate = EntryFlags(rawValue: 1 << 3)
+}
+
+/// What is left of a client's Accept and Accept-Encoding when it is passed to the origin.
+///
+/// One bit for each type that not every client reads, and one for each coding.
+package struct Negotiation: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    package static let avif = Negotiation(rawValue: 1 << 0)
+    package static let webp = Negotiation(rawValue: 1 << 1)
+    package static let jxl = Negotiation(rawValue: 1 << 2)
+    package static let svg = Negotiation(rawValue: 1 << 3)
+    package static let brotli = Negotiation(rawValue: 1 << 4)
+    package static let gzip = Negotiation(rawValue: 1 << 5)
+
+    /// The bits that come from Accept.
+    package static let types: Negotiation = [.avif, .webp, .jxl, .svg]
+    /// The bits that come from Accept-Encoding; at most one of them is set.
+    package static let codings: Negotiation = [.brotli, .gzip]
+}

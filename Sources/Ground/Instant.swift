@@ -1,0 +1,100 @@
+/// A point on the boot clock (`CLOCK_BOOTTIME`): nanoseconds since the machine started, suspended
+/// time included.
+///
+/// All ages, deadlines and freshness are counted on this clock, which no operator and no NTP daemon
+/// sets back.
+package struct Instant: Hashable, Comparable, Sendable {
+    /// Nanoseconds since the machine started.
+    package var nanoseconds: Int64
+
+    package init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// Later than every instant that a clock gives.
+    package static let distantFuture = Instant(nanoseconds: .max)
+    /// The machine's start; no instant that a clock gives is earlier.
+    package static let zero = Instant(nanoseconds: 0)
+
+    package static func < (left: Instant, right: Instant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// Saturates at ``distantFuture`` instead of overflowing.
+    package static func + (left: Instant, right: Interval) -> Instant {
+        let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
+        return Instant(nanoseconds: overflow ? (right.nanoseconds < 0 ? .min : .max) : sum)
+    }
+
+    /// May be negative or before the machine's start: an answer can be older than this machine's
+    /// uptime.
+    package static func - (left: Instant, right: Interval) -> Instant {
+        let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(
+            right.nanoseconds)
+        return Instant(nanoseconds: overflow ? (right.nanoseconds < 0 ? .max : .min) : difference)
+    }
+
+    /// The time from `right` to `left`, saturating.
+    package static func - (left: Instant, right: Instant) -> Interval {
+        let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(
+            right.nanoseconds)
+        return Interval(nanoseconds: overflow ? (right.nanoseconds < 0 ? .max : .min) : difference)
+    }
+}
+
+/// A length of time in nanoseconds; may be negative.
+package struct Interval: Hashable, Comparable, Sendable {
+    package var nanoseconds: Int64
+
+    package init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// `count` whole seconds, saturating.
+    package static func seconds(_ count: Int64) -> Interval {
+        scaled(count, by: 1_000_000_000)
+    }
+
+    /// `count` milliseconds, saturating.
+    package static func milliseconds(_ count: Int64) -> Interval {
+        scaled(count, by: 1_000_000)
+    }
+
+    package static let zero = Interval(nanoseconds: 0)
+
+    /// Whole seconds, rounded towards zero.
+    package var seconds: Int64 { nanoseconds / 1_000_000_000 }
+    /// Whole milliseconds, rounded towards zero.
+    package var milliseconds: Int64 { nanoseconds / 1_000_000 }
+
+    package static func < (left: Interval, right: Interval) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+
+    /// The sum, saturating.
+    package static func + (left: Interval, right: Interval) -> Interval {
+        let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
+        return Interval(nanoseconds: overflow ? (right.nanoseconds < 0 ? .min : .max) : sum)
+    }
+
+    private static func scaled(_ count: Int64, by unit: Int64) -> Interval {
+        let (product, overflow) = count.multipliedReportingOverflow(by: unit)
+        return Interval(nanoseconds: overflow ? (count < 0 ? .min : .max) : product)
+    }
+}
+
+/// A point of wall-clock time in whole seconds since 1970-01-01 00:00:00 UTC, as HTTP dates carry
+/// it.
+///
+/// Used only for what travels in dates; never to decide how old something is on this machine.
+package struct WallTime: Hashable, Comparable, Sendable {
+    package var seconds: Int64
+
+    package init(seconds: Int64) {
+        self.seconds = seconds
+    }
+
+    package static func < (left: WallTime, right: WallTime) -> Bool {
+        left.seconds < right.seconds
+    }
+}

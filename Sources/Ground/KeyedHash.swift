@@ -1,0 +1,103 @@
+/// SipHash-1-3 with a secret key (Aumasson, Bernstein, INDOCRYPT 2012; the 1-3 rounds of the hash
+/// tables of several languages).
+///
+/// Names an entry in memory. Whoever does not know the key cannot make cache keys collide.
+package struct KeyedHash: Sendable {
+    private let key0: UInt64
+    private let key1: UInt64
+
+    /// `key0` and `key1` are 128 bits that no client knows, drawn once per process.
+    package init(key0: UInt64, key1: UInt64) {
+        self.key0 = key0
+        self.key1 = key1
+    }
+
+    package func callAsFunction(_ bytes: Span<UInt8>) -> UInt64 {
+        self(bytes, 0..<bytes.count)
+    }
+
+    /// The hash of the bytes of `bytes` in `range`, which must lie inside.
+    package func callAsFunction(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+        var state = SipState(key0: key0, key1: key1)
+        var index = range.lowerBound
+        let count = range.count
+        let wordsEnd = range.lowerBound + (count & ~7)
+        while index < wordsEnd {
+            state.absorb(littleEndianWord(bytes, at: index))
+            index += 8
+        }
+        var last = UInt64(truncatingIfNeeded: count) << 56
+        var shift: UInt64 = 0
+        while index < range.upperBound {
+            last |= UInt64(bytes[index]) << shift
+            shift += 8
+            index += 1
+        }
+        state.absorb(last)
+        return state.finish()
+    }
+}
+
+/// The eight bytes from `index` as a little-endian number; `index + 8` must not pass the end.
+@inline(__always)
+package func littleEndianWord(_ bytes: Span<UInt8>, at index: Int) -> UInt64 {
+    var word = UInt64(bytes[index])
+    word |= UInt64(bytes[index + 1]) << 8
+    word |= UInt64(bytes[index + 2]) << 16
+    word |= UInt64(bytes[index + 3]) << 24
+    word |= UInt64(bytes[index + 4]) << 32
+    word |= UInt64(bytes[index + 5]) << 40
+    word |= UInt64(bytes[index + 6]) << 48
+    word |= UInt64(bytes[index + 7]) << 56
+    return word
+}
+
+private struct SipState {
+    private var v0: UInt64
+    private var v1: UInt64
+    private var v2: UInt64
+    private var v3: UInt64
+
+    @inline(__always)
+    init(key0: UInt64, key1: UInt64) {
+        v0 = key0 ^ 0x736F_6D65_7073_6575
+        v1 = key1 ^ 0x646F_7261_6E64_6F6D
+        v2 = key0 ^ 0x6C79_6765_6E65_7261
+        v3 = key1 ^ 0x7465_6462_7974_6573
+    }
+
+    @inline(__always)
+    mutating func absorb(_ word: UInt64) {
+        v3 ^= word
+        round()
+        v0 ^= word
+    }
+
+    @inline(__always)
+    mutating func finish() -> UInt64 {
+        v2 ^= 0xFF
+        round()
+        round()
+        round()
+        return v0 ^ v1 ^ v2 ^ v3
+    }
+
+    @inline(__always)
+    private mutating func round() {
+        v0 &+= v1
+        v1 = rotate(v1, 13) ^ v0
+        v0 = rotate(v0, 32)
+        v2 &+= v3
+        v3 = rotate(v3, 16) ^ v2
+        v0 &+= v3
+        v3 = rotate(v3, 21) ^ v0
+        v2 &+= v1
+        v1 = rotate(v1, 17) ^ v2
+        v2 = rotate(v2, 32)
+    }
+
+    @inline(__always)
+    private func rotate(_ word: UInt64, _ bits: UInt64) -> UInt64 {
+        (word << bits) | (word >> (64 - bits))
+    }
+}
