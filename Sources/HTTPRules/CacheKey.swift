@@ -1,0 +1,105 @@
+import Ground
+
+/// What became of a URL that was to be made a cache key.
+package enum CacheKeyResult: Hashable, Sendable {
+    /// The scratch array holds the key and nothing else.
+    case made
+    /// The URL names nothing that can be fetched; the scratch array's content means nothing.
+    case refused(URLRefusal)
+}
+
+/// The name of an image in the cache: its URL in one canonical spelling (RFC 3986 §6.2.2,
+/// §6.2.3).
+///
+/// Scheme and host are lower case, the host without a trailing dot (it names the same host), an IP
+/// address in its one strict form; the default port, user info and fragment are gone; the path is
+/// at least `/` and without dot segments; unreserved characters are not escaped, everything illegal
+/// is, in upper-case hexadecimal. The query keeps order and case, also when it is empty. Control
+/// bytes are refused.
+package enum CacheKey {
+    /// Bytes of a key at most, where no setting says otherwise.
+    package static let bytesMaxDefault = 8192
+
+    /// True if, and only if, ``normalise(percentEncoded:at:into:bytesMax:)`` would give exactly
+    /// these bytes.
+    ///
+    /// The bytes in the buffer are then the key, and nothing needs to be copied.
+    package static func isCanonical(
+        _ bytes: Span<UInt8>, at range: Range<Int>, bytesMax: Int = bytesMaxDefault
+    ) -> Bool {
+        CanonicalForm.holds(bytes, at: range, escapes: .decoded, lengthMax: bytesMax)
+    }
+
+    /// Makes the key of the URL that is the percent-encoded value of a query parameter.
+    ///
+    /// The value is decoded once (`%XX`; a `+` stays a `+`) and then normalised. Nothing is
+    /// allocated once `scratch` has grown to the longest URL seen.
+    package static func normalise(
+        percentEncoded value: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8],
+        bytesMax: Int = bytesMaxDefault
+    ) -> CacheKeyResult {
+        scratch.removeAll(keepingCapacity: true)
+        if let offset = decode(value, at: range, into: &scratch) {
+            return .refused(.valueEscape(offset: offset))
+        }
+        return finish(&scratch, bytesMax: bytesMax)
+    }
+
+    /// Makes the key of a URL that stands for itself: of a purge, or of a redirect.
+    package static func normalise(
+        url: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8],
+        bytesMax: Int = bytesMaxDefault
+    ) -> CacheKeyResult {
+        scratch.removeAll(keepingCapacity: true)
+        scratch.append(addingCapacity: range.count) { output in
+            for index in range { output.append(url[index]) }
+        }
+        return finish(&scratch, bytesMax: bytesMax)
+    }
+
+    /// Appends the decoded bytes; answers the offset in `range` of the first `%` without two
+    /// hexadecimal digits.
+    private static func decode(
+        _ value: Span<UInt8>, at range: Range<Int>, into scratch: inout [UInt8]
+    ) -> Int? {
+        var bad: Int?
+        let value = value.extracting(range)
+        scratch.append(addingCapacity: value.count) { output in
+            var index = 0
+            while index < value.count {
+                let byte = value[index]
+                if byte != UInt8(ascii: "%") {
+                    output.append(byte)
+                    index &+= 1
+                    continue
+                }
+                guard index + 2 < value.count, let high = Byte.hexValue(value[index + 1]),
+                    let low = Byte.hexValue(value[index + 2])
+                else {
+                    bad = index
+                    return
+                }
+                output.append(high << 4 | low)
+                index &+= 3
+            }
+        }
+        return bad
+    }
+
+    /// Normalises the URL that `scratch` holds, in place.
+    private static func finish(_ scratch: inout [UInt8], bytesMax: Int) -> CacheKeyResult {
+        let count = scratch.count
+        if CanonicalForm.holds(
+            scratch.span, at: 0..<count, escapes: .kept, lengthMax: bytesMax)
+        {
+            return .made
+        }
+        do throws(URLRefusal) {
+            try URLNormaliser.append(to: &scratch, bytesMax: bytesMax)
+        } catch {
+            return .refused(error)
+        }
+        scratch.removeSubrange(0..<count)
+        return .made
+    }
+}

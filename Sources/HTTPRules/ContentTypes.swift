@@ -1,0 +1,64 @@
+import Ground
+
+/// The media types that are answered for: images, and what the operator adds.
+package struct ContentTypes: Hashable, Sendable {
+    /// Further types in lower case, without parameters, such as `application/json`.
+    package var extra: [String]
+
+    package init(extra: [String] = []) {
+        self.extra = extra
+    }
+
+    /// The type without its parameters (RFC 9110 §8.3.1) at the start of a Content-Type value.
+    static func essence(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
+        let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: range)
+        return FieldSyntax.trimmed(bytes, at: range.lowerBound..<end)
+    }
+
+    /// True if the one Content-Type of `head` is an image type or one of the operator's.
+    ///
+    /// None, or several that differ, are not accepted: a client would have to guess.
+    package func accept(_ head: AnswerHead) -> Bool {
+        let bytes = head.bytes.span
+        var found: Range<Int>?
+        for line in head.lines where line.id == .contentType {
+            let type = Self.essence(bytes, at: line.value.range)
+            if let found, !Self.equal(bytes, found, type) { return false }
+            found = type
+        }
+        guard let found else { return false }
+        let image = found.lowerBound..<min(found.lowerBound + 6, found.upperBound)
+        if bytes.holdsIgnoringCase("image/", at: image) {
+            return found.count > 6 && Self.isToken(bytes, at: image.upperBound..<found.upperBound)
+        }
+        return extra.contains { Self.holds($0, bytes, at: found) }
+    }
+
+    private static func isToken(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        for index in range where !ByteSet.token.contains(bytes[index]) { return false }
+        return true
+    }
+
+    private static func equal(
+        _ bytes: Span<UInt8>, _ left: Range<Int>, _ right: Range<Int>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        for offset in 0..<left.count
+        where Byte.lowercased(bytes[left.lowerBound + offset])
+            != Byte.lowercased(bytes[right.lowerBound + offset])
+        {
+            return false
+        }
+        return true
+    }
+
+    private static func holds(_ type: String, _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        guard type.utf8.count == range.count else { return false }
+        var index = range.lowerBound
+        for byte in type.utf8 {
+            guard Byte.lowercased(bytes[index]) == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,54 @@
+/// The few pieces that field values are built of (RFC 9110 §5.6).
+enum FieldSyntax {
+    /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
+    @inline(__always)
+    static func isWhite(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09
+    }
+
+    /// The range without white space at both ends.
+    static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
+        var start = range.lowerBound
+        var end = range.upperBound
+        while start < end, isWhite(bytes[start]) { start += 1 }
+        while start < end, isWhite(bytes[end - 1]) { end -= 1 }
+        return start..<end
+    }
+
+    /// The first `delimiter` in the range that is not in a quoted string (RFC 9110 §5.6.4), or the
+    /// range's end.
+    ///
+    /// A quoted string that is not closed reaches to the end.
+    static func find(_ delimiter: UInt8, in bytes: Span<UInt8>, at range: Range<Int>) -> Int {
+        var index = range.lowerBound
+        var quoted = false
+        while index < range.upperBound {
+            let byte = bytes[index]
+            if quoted {
+                if byte == UInt8(ascii: "\\") { index += 1 }
+                if byte == UInt8(ascii: "\"") { quoted = false }
+            } else {
+                if byte == delimiter { return index }
+                quoted = byte == UInt8(ascii: "\"")
+            }
+            index += 1
+        }
+        return range.upperBound
+    }
+
+    /// The next element of the comma-separated list in `range`, without white space around it; nil
+    /// at the end.
+    ///
+    /// Empty elements are passed over (RFC 9110 §5.6.1.2). `cursor` begins at the range's start.
+    static func nextElement(
+        _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
+    ) -> Range<Int>? {
+        while cursor < range.upperBound {
+            let end = find(UInt8(ascii: ","), in: bytes, at: cursor..<range.upperBound)
+            let element = trimmed(bytes, at: cursor..<end)
+            cursor = end + 1
+            if !element.isEmpty { return element }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,165 @@
+package import Ground
+
+/// Reduces a client's Accept and Accept-Encoding, line by line, to what the origin is told (RFC
+/// 9110 §12.5.1, §12.5.3).
+///
+/// Only types and codings that are named count: `image/*` is said by clients that read neither AVIF
+/// nor JPEG XL. What has a weight of 0 anywhere is not accepted. Of the codings br is preferred to
+/// gzip, and gzip to none.
+package struct NegotiationRules: Hashable, Sendable {
+    // Raw bits: the set operations of a type from another room are not specialised here.
+    private var named: UInt8 = 0
+    private var refused: UInt8 = 0
+
+    package init() {}
+
+    /// What is left of all lines added.
+    @inline(__always)
+    package var negotiation: Negotiation {
+        let accepted = named & ~refused
+        let hasBrotli = accepted & Negotiation.brotli.rawValue != 0
+        let dropped = hasBrotli ? Negotiation.gzip.rawValue : 0
+        return Negotiation(rawValue: accepted & ~dropped)
+    }
+
+    /// Adds the value of one Accept line.
+    package mutating func addAccept(_ bytes: Span<UInt8>, at range: Range<Int>) {
+        add(bytes, at: range, alphabet: .mediaRange, known: Self.type)
+    }
+
+    /// Adds the value of one Accept-Encoding line.
+    package mutating func addAcceptEncoding(_ bytes: Span<UInt8>, at range: Range<Int>) {
+        add(bytes, at: range, alphabet: .token, known: Self.coding)
+    }
+
+    @inline(__always)
+    private mutating func add(
+        _ bytes: Span<UInt8>, at range: Range<Int>, alphabet: ByteSet,
+        known: (Word) -> UInt8
+    ) {
+        let value = bytes.extracting(range)
+        var index = 0
+        while index < value.count {
+            index = Self.elementStart(value, index, value.count)
+            var word = Word()
+            while index < value.count, alphabet.contains(value[index]) {
+                word.append(value[index])
+                index += 1
+            }
+            let bits = known(word)
+            let isRefused = Self.skipParameters(value, &index, value.count)
+            named |= bits
+            if isRefused { refused |= bits }
+        }
+    }
+
+    /// The last 16 bytes of a token in lower case, and how many there were.
+    ///
+    /// No byte of a token is 0, so that tokens of at most 16 bytes are equal if the numbers are.
+    private struct Word {
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        var count = 0
+
+        /// `byte` is of a token or a slash: setting the bit of lower case makes none of them
+        /// another that is looked for.
+        @inline(__always)
+        mutating func append(_ byte: UInt8) {
+            high = high << 8 | low >> 56
+            low = low << 8 | UInt64(byte | 0x20)
+            count += 1
+        }
+    }
+
+    /// The bit of a type; 0 if it is none that counts.
+    @inline(__always)
+    private static func type(_ word: Word) -> UInt8 {
+        switch (word.count, word.high, word.low) {
+        // "im", "age/avif"
+        case (10, 0x696D, 0x6167_652F_6176_6966): Negotiation.avif.rawValue
+        // "im", "age/webp"
+        case (10, 0x696D, 0x6167_652F_7765_6270): Negotiation.webp.rawValue
+        // "i", "mage/jxl"
+        case (9, 0x69, 0x6D61_6765_2F6A_786C): Negotiation.jxl.rawValue
+        // "image", "/svg+xml"
+        case (13, 0x69_6D61_6765, 0x2F73_7667_2B78_6D6C): Negotiation.svg.rawValue
+        default: 0
+        }
+    }
+
+    /// The bit of a coding; 0 if it is none that counts.
+    @inline(__always)
+    private static func coding(_ word: Word) -> UInt8 {
+        switch (word.count, word.low) {
+        // "br"
+        case (2, 0x6272): Negotiation.brotli.rawValue
+        // "gzip", and "x-gzip", its old name (RFC 9110 §8.4.1.3)
+        case (4, 0x677A_6970), (6, 0x782D_677A_6970): Negotiation.gzip.rawValue
+        default: 0
+        }
+    }
+
+    @inline(__always)
+    private static func elementStart(_ bytes: Span<UInt8>, _ from: Int, _ end: Int) -> Int {
+        var index = from
+        while index < end, FieldSyntax.isWhite(bytes[index]) || bytes[index] == UInt8(ascii: ",") {
+            index += 1
+        }
+        return index
+    }
+
+    /// Moves past the element's parameters to its comma or the end; true if its weight is 0.
+    ///
+    /// An element that goes on with anything else than parameters is broken and counts as refused.
+    @inline(__always)
+    private static func skipParameters(
+        _ bytes: Span<UInt8>, _ index: inout Int, _ end: Int
+    ) -> Bool {
+        while index < end, FieldSyntax.isWhite(bytes[index]) { index += 1 }
+        guard index < end, bytes[index] != UInt8(ascii: ",") else { return false }
+        let start = index
+        index = FieldSyntax.find(UInt8(ascii: ","), in: bytes, at: start..<end)
+        return bytes[start] != UInt8(ascii: ";") || weightIsZero(bytes, at: start..<index)
+    }
+
+    /// True if one of the parameters in `range` is `q=0`, `q=0.0` and so on (RFC 9110 §12.4.2).
+    private static func weightIsZero(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        var start = range.lowerBound + 1
+        while start < range.upperBound {
+            let end = FieldSyntax.find(
+                UInt8(ascii: ";"), in: bytes, at: start..<range.upperBound)
+            let parameter = FieldSyntax.trimmed(bytes, at: start..<end)
+            start = end + 1
+            guard parameter.count >= 3, bytes[parameter.lowerBound] | 0x20 == UInt8(ascii: "q"),
+                bytes[parameter.lowerBound + 1] == UInt8(ascii: "="),
+                bytes[parameter.lowerBound + 2] == UInt8(ascii: "0")
+            else { continue }
+            var index = parameter.lowerBound + 3
+            if index < parameter.upperBound, bytes[index] == UInt8(ascii: ".") { index += 1 }
+            while index < parameter.upperBound, bytes[index] == UInt8(ascii: "0") { index += 1 }
+            if index == parameter.upperBound { return true }
+        }
+        return false
+    }
+
+    /// Appends the value of Accept for the origin: the types that are left, then whatever it has.
+    package static func appendAccept(_ negotiation: Negotiation, to bytes: inout [UInt8]) {
+        if negotiation.contains(.avif) { bytes.append(contentsOf: "image/avif,".utf8) }
+        if negotiation.contains(.webp) { bytes.append(contentsOf: "image/webp,".utf8) }
+        if negotiation.contains(.jxl) { bytes.append(contentsOf: "image/jxl,".utf8) }
+        if negotiation.contains(.svg) { bytes.append(contentsOf: "image/svg+xml,".utf8) }
+        bytes.append(contentsOf: "image/*,*/*;q=0.8".utf8)
+    }
+
+    /// Appends the value of Accept-Encoding for the origin: the one coding that is left, or
+    /// `identity`.
+    package static func appendAcceptEncoding(_ negotiation: Negotiation, to bytes: inout [UInt8]) {
+        if negotiation.contains(.brotli) {
+            bytes.append(contentsOf: "br".utf8)
+        } else if negotiation.contains(.gzip) {
+            bytes.append(contentsOf: "gzip".utf8)
+        } else {
+            bytes.append(contentsOf: "identity".utf8)
+        }
+    }
+}

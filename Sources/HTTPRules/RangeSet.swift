@@ -1,0 +1,113 @@
+import Ground
+
+/// What a Range field asks of a body of known size (RFC 9110 §14.2).
+package enum RangeSet: Hashable, Sendable {
+    /// The whole body, as if there were no Range: 200.
+    case whole
+    /// None of the ranges lies in the body: 416.
+    case unsatisfiable
+    /// One range: 206.
+    case one(ByteRange)
+    /// At least two ranges, in ascending order if any of them touched, else as asked: 206 in parts.
+    case several([ByteRange])
+
+    /// Ranges in one request at most, where no setting says otherwise.
+    package static let countMaxDefault = 16
+
+    /// Reads the value of Range in `range` and resolves it against a body of `size` bytes.
+    ///
+    /// Another unit than bytes, a set that does not follow the syntax, and more than `countMax`
+    /// ranges are answered with the whole (RFC 9110 §14.2). Ranges that overlap or touch become
+    /// one (RFC 9110 §15.3.7.2), so that no request is answered with more bytes than the body
+    /// has. A suffix of an empty body is the whole of it.
+    package static func parse(
+        _ bytes: Span<UInt8>, at range: Range<Int>, size: UInt64,
+        countMax: Int = countMaxDefault
+    ) -> RangeSet {
+        let unit = range.lowerBound..<min(range.lowerBound + 6, range.upperBound)
+        guard bytes.holdsIgnoringCase("bytes=", at: unit) else { return .whole }
+        let set = unit.upperBound..<range.upperBound
+        var first: ByteRange?
+        var others: [ByteRange] = []
+        var count = 0
+        var cursor = set.lowerBound
+        while let element = FieldSyntax.nextElement(bytes, at: set, cursor: &cursor) {
+            count += 1
+            guard count <= countMax, let spec = Spec(bytes, at: element) else { return .whole }
+            guard let resolved = spec.resolved(size: size) else { continue }
+            guard resolved.last < size else { return .whole }
+            if first == nil {
+                first = resolved
+            } else {
+                others.append(resolved)
+            }
+        }
+        guard count > 0 else { return .whole }
+        guard let first else { return .unsatisfiable }
+        return others.isEmpty ? .one(first) : coalesced([first] + others)
+    }
+
+    private static func coalesced(_ ranges: [ByteRange]) -> RangeSet {
+        let sorted = ranges.sorted { ($0.first, $0.last) < ($1.first, $1.last) }
+        var merged = [sorted[0]]
+        for range in sorted.dropFirst() {
+            let open = merged[merged.count - 1]
+            if range.first <= open.last + 1 {
+                merged[merged.count - 1].last = max(open.last, range.last)
+            } else {
+                merged.append(range)
+            }
+        }
+        if merged.count == 1 { return .one(merged[0]) }
+        return .several(merged.count == ranges.count ? ranges : merged)
+    }
+
+    /// One range as it was written.
+    private enum Spec {
+        case from(UInt64, last: UInt64)
+        case suffix(UInt64)
+
+        /// Nil if the bytes are no range: no number, or the last before the first.
+        init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
+            var dash = range.lowerBound
+            while dash < range.upperBound, bytes[dash] != UInt8(ascii: "-") { dash += 1 }
+            guard dash < range.upperBound else { return nil }
+            let left = range.lowerBound..<dash
+            let right = dash + 1..<range.upperBound
+            if left.isEmpty {
+                guard let count = Self.number(bytes, at: right) else { return nil }
+                self = .suffix(count)
+                return
+            }
+            guard let first = Self.number(bytes, at: left) else { return nil }
+            if right.isEmpty {
+                self = .from(first, last: .max)
+                return
+            }
+            guard let last = Self.number(bytes, at: right), first <= last else { return nil }
+            self = .from(first, last: last)
+        }
+
+        /// The digits as a number, the greatest one if they say more (RFC 9110 §14.1.1); nil if
+        /// they are none.
+        private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt64? {
+            if range.isEmpty { return nil }
+            for index in range where !Byte.isDigit(bytes[index]) { return nil }
+            return bytes.decimal(at: range) ?? .max
+        }
+
+        /// The bytes meant; nil if there are none.
+        ///
+        /// Only of an empty body is the last not less than `size`.
+        func resolved(size: UInt64) -> ByteRange? {
+            switch self {
+            case .from(let first, let last):
+                return first < size ? ByteRange(first: first, last: min(last, size - 1)) : nil
+            case .suffix(let count):
+                if count == 0 { return nil }
+                if size == 0 { return ByteRange(first: 0, last: 0) }
+                return ByteRange(first: size - min(count, size), last: size - 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package import Ground
+
+extension StoredHead {
+    /// A stored answer after a 304 has confirmed and updated it.
+    package struct Freshened: Hashable, Sendable {
+        /// May now say that the answer is no longer to be stored.
+        package var examination: Examination
+        package var head: StoredHead
+        package var facts: EntryFacts
+    }
+
+    /// The fields that a 304 changes (RFC 9111 §3.2).
+    ///
+    /// Content-Type, Content-Encoding, Content-Length and Content-Range describe the body, which is
+    /// the old one.
+    private static let updated: [FieldName] = [
+        .contentLanguage, .contentDisposition, .etag, .lastModified, .cacheControl, .expires, .vary,
+    ]
+
+    /// Updates this head and its facts with a 304 to a conditional request made from them (RFC 9111
+    /// §3.2, §4.3.4).
+    ///
+    /// Nil if the 304 carries another validator than the one stored: then it confirms some other
+    /// answer, and the request must be made again without condition. A 304 without any validator
+    /// confirms what was asked about.
+    package func freshened(
+        with answer: AnswerHead, facts: EntryFacts, receipt: Freshness.Receipt,
+        defaultTTL: Interval, types: ContentTypes
+    ) -> Freshened? {
+        guard confirms(answer, facts: facts, receipt: receipt) else { return nil }
+        let merged = merged(with: answer)
+        let examination = AnswerRules.examine(
+            merged, negotiation: facts.negotiation, receipt: receipt, defaultTTL: defaultTTL,
+            types: types)
+        let head = StoredHead(merged, size: facts.size)
+        return Freshened(
+            examination: examination, head: head,
+            facts: examination.facts(size: facts.size, head: head))
+    }
+
+    /// True unless the 304 names another validator than the stored one (RFC 9111 §4.3.4).
+    private func confirms(
+        _ answer: AnswerHead, facts: EntryFacts, receipt: Freshness.Receipt
+    ) -> Bool {
+        if let value = answer.first(.etag), let tag = EntityTag(answer.bytes.span, at: value.range)
+        {
+            guard let stored = EntityTag(bytes.span, at: entityTag.range) else { return false }
+            return tag.matches(
+                in: answer.bytes.span, stored, in: bytes.span, by: tag.isWeak ? .weak : .strong)
+        }
+        if let modified = Freshness.time(answer, .lastModified, receipt) {
+            return facts.lastModified == nil || facts.lastModified == modified
+        }
+        return true
+    }
+
+    /// The stored answer as if it had come whole, with the fields and the times of the 304.
+    ///
+    /// What the Connection of the 304 nominates is of that message only (RFC 9110 §7.6.1).
+    private func merged(with answer: AnswerHead) -> AnswerHead {
+        var lines: [FieldLine] = []
+        var replaced = FieldSet()
+        let nominated = Self.nominated(answer)
+        for line in answer.lines
+        where Self.updated.contains(line.id) && !nominated.contains(line.id) {
+            replaced.insert(line.id)
+        }
+        for line in storedLines() where !replaced.contains(line.id) { lines.append(line) }
+        for line in answer.lines {
+            guard replaced.contains(line.id) || line.id == .date || line.id == .age else {
+                continue
+            }
+            lines.append(
+                FieldLine(
+                    id: line.id, name: Self.shifted(line.name, by: bytes.count),
+                    value: Self.shifted(line.value, by: bytes.count)))
+        }
+        return AnswerHead(status: 200, bytes: bytes + answer.bytes, lines: lines)
+    }
+
+    private static func shifted(_ extent: Extent, by offset: Int) -> Extent {
+        Extent(start: Int(extent.start) + offset, count: Int(extent.count))
+    }
+
+    /// The field lines of ``bytes``, of which each has the form that ``init(_:size:)`` gave it.
+    private func storedLines() -> [FieldLine] {
+        var lines: [FieldLine] = []
+        let span = bytes.span
+        var index = Int(partial.start)
+        while index < span.count {
+            var colon = index
+            while span[colon] != UInt8(ascii: ":") { colon += 1 }
+            var end = colon + 2
+            while span[end] != 0x0D { end += 1 }
+            lines.append(
+                FieldLine(
+                    id: FieldName(span, at: index..<colon),
+                    name: Extent(start: index, count: colon - index),
+                    value: Extent(start: colon + 2, count: end - colon - 2)))
+            index = end + 2
+        }
+        return lines
+    }
+}

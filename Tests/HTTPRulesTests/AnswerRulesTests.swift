@@ -1,0 +1,185 @@
+import Ground
+import HTTPRules
+import Testing
+
+private func examine(
+    _ fields: [String], status: UInt16 = 200, extra: [String] = [],
+    negotiation: Negotiation = [.webp, .gzip]
+) -> Examination {
+    AnswerRules.examine(
+        AnswerHead(status: status, fields: fields), negotiation: negotiation, receipt: receipt,
+        defaultTTL: .seconds(60), types: ContentTypes(extra: extra))
+}
+
+@Suite struct AnswerRulesTests {
+    private static let storing: [([String], NotStored?)] = [
+        ([], nil),
+        (["Cache-Control: max-age=60"], nil),
+        (["Cache-Control: no-cache"], nil),
+        (["Cache-Control: max-age=0, must-revalidate"], nil),
+        (["Cache-Control: public"], nil),
+        (["Cache-Control: no-store"], .noStore),
+        (["Cache-Control: max-age=60, NO-STORE"], .noStore),
+        (["Cache-Control: max-age=60", "Cache-Control: no-store"], .noStore),
+        (["Cache-Control: no-store, must-understand"], nil),
+        (["Cache-Control: private"], .isPrivate),
+        (["Cache-Control: private=\"x\""], .isPrivate),
+        (["Cache-Control: private, public, max-age=9"], .isPrivate),
+        (["Cache-Control: private, s-maxage=9"], .isPrivate),
+        (["Cache-Control: private, no-store"], .noStore),
+        (["Vary: *"], .varyEverything),
+        (["Vary: Accept, *"], .varyEverything),
+        (["Vary: Accept", "Vary: *"], .varyEverything),
+        (["Vary: **"], nil),
+        (["Vary: Cookie, User-Agent, X-Any"], nil),
+        (["Set-Cookie: a=b"], nil),
+        (["Pragma: no-cache"], nil),
+        (["Expires: 0"], nil),
+    ]
+
+    @Test("RFC 9111 §3: which answers a shared cache stores", arguments: storing)
+    func stored(fields: [String], expected: NotStored?) {
+        #expect(examine(["Content-Type: image/png"] + fields).notStored == expected)
+    }
+
+    @Test(
+        "RFC 9111 §3 and §3.3: only a 200 is stored, and a part never as the whole",
+        arguments: [201, 203, 204, 301, 302, 304, 404, 410, 416, 500, 503] as [UInt16])
+    func statuses(status: UInt16) {
+        let fields = ["Content-Type: image/png", "Cache-Control: max-age=60, must-understand"]
+        #expect(examine(fields, status: status).notStored == .status(status))
+        #expect(examine(fields, status: 206).notStored == .partialContent)
+    }
+
+    @Test("RFC 9111 §5.2.2.3: must-understand lifts no-store for a status that is understood only")
+    func mustUnderstand() {
+        let fields = ["Content-Type: image/png", "Cache-Control: no-store, must-understand"]
+        #expect(examine(fields).isShareable)
+        #expect(!examine(fields, status: 599).isShareable)
+    }
+
+    @Test(
+        "RFC 9111 §5.2.2: what is for one client is not given to those who wait with it",
+        arguments: [
+            ("Cache-Control: private", false), ("Cache-Control: no-store", false),
+            ("Vary: *", false), ("Cache-Control: no-cache", true),
+            ("Cache-Control: max-age=0", true), ("Set-Cookie: a=b", true), ("Vary: Cookie", true),
+        ])
+    func shareable(field: String, expected: Bool) {
+        #expect(examine(["Content-Type: image/png", field]).isShareable == expected)
+        #expect(examine([field], status: 404).isShareable == expected)
+    }
+
+    private static let typeTable: [([String], Bool)] = [
+        (["image/png"], true), (["IMAGE/PNG"], true), (["image/svg+xml; charset=utf-8"], true),
+        (["image/x-icon"], true), (["image/png;"], true), (["image/png ; a=\"b;c\""], true),
+        (["image/vnd.microsoft.icon"], true), (["image/"], false), (["image"], false),
+        (["images/png"], false), (["image/p ng"], false), (["image/png, image/gif"], false),
+        (["text/html"], false), (["application/octet-stream"], false), ([""], false), ([], false),
+        (["application/json"], true), (["Application/JSON;charset=utf-8"], true),
+        (["application/jsonp"], false), (["application/"], false), (["x image/png"], false),
+        (["image/png", "image/png"], true), (["image/png", "IMAGE/png; x"], true),
+        (["image/png", "text/html"], false), (["text/html", "image/png"], false),
+        (["application/json", "image/png"], false),
+    ]
+
+    @Test("RFC 9110 §8.3: images and the operator's types are accepted", arguments: typeTable)
+    func types(values: [String], expected: Bool) {
+        let found = examine(values.map { "Content-Type: \($0)" }, extra: ["application/json"])
+        #expect(found.isTypeAccepted == expected)
+        #expect(found.notStored == (expected ? nil : .contentType))
+    }
+
+    private static let varyTable: [([String], Negotiation)] = [
+        ([], []), (["Vary: Accept"], .types), (["Vary: accept"], .types),
+        (["Vary: Accept-Encoding"], .codings),
+        (["Vary: ACCEPT-ENCODING , accept"], [.types, .codings]),
+        (["Vary: Accept", "Vary: Accept-Encoding"], [.types, .codings]),
+        (["Vary: ,,Accept,"], .types), (["Vary: Cookie, Origin"], []),
+        (["Vary: Accept-Language"], []),
+        (["Vary: Accept-"], []), (["Vary: Accept Cookie"], []), (["Vary: "], []),
+        (["Content-Encoding: gzip"], .codings),
+        (["Content-Encoding: br", "Vary: Accept"], [.types, .codings]),
+        (["Content-Encoding: identity"], []),
+    ]
+
+    @Test("RFC 9111 §4.1: what Vary nominates of what the origin was sent", arguments: varyTable)
+    func vary(fields: [String], expected: Negotiation) {
+        let found = examine(["Content-Type: image/png"] + fields)
+        #expect(found.varies == expected)
+        #expect(found.negotiation == [.webp, .gzip])
+    }
+
+    @Test("RFC 9111 §4.1: only a request with the same nominated fields is answered")
+    func answers() {
+        let head = AnswerHead(200, "Content-Type: image/webp", "Vary: Accept")
+        let found = examine(["Content-Type: image/webp", "Vary: Accept"])
+        let facts = found.facts(size: 3, head: StoredHead(head, size: 3))
+        #expect(facts.answers([.webp, .gzip]) && facts.answers([.webp, .brotli]))
+        #expect(!facts.answers([]) && !facts.answers([.webp, .avif]))
+    }
+
+    private static let flagTable: [([String], EntryFlags)] = [
+        ([], []), (["Cache-Control: no-cache"], .noCache),
+        (["Cache-Control: must-revalidate"], .mustRevalidate),
+        (["Cache-Control: proxy-revalidate"], .mustRevalidate),
+        (["Cache-Control: s-maxage=5"], .mustRevalidate),
+        (["Cache-Control: max-age=5"], []),
+        (["ETag: W/\"a\""], .weakTag), (["ETag: \"a\""], []), (["ETag: W/a"], []),
+        (
+            [
+                "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT",
+                "Date: Sun, 06 Nov 1994 08:49:37 GMT",
+            ], .strongDate
+        ),
+        (
+            [
+                "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
+                "Date: Sun, 06 Nov 1994 08:49:37 GMT",
+            ], []
+        ),
+        (
+            [
+                "Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT",
+                "Date: Sun, 06 Nov 1994 08:49:37 GMT",
+            ], []
+        ),
+        (["Last-Modified: Sun, 06 Nov 1990 08:49:36 GMT"], []),
+    ]
+
+    @Test("RFC 9111 §5.2.2, RFC 9110 §8.8: flags of the stored answer", arguments: flagTable)
+    func flags(fields: [String], expected: EntryFlags) {
+        #expect(examine(["Content-Type: image/png"] + fields).flags == expected)
+    }
+
+    @Test("RFC 9110 §6.6.1: without a Date that can be read the time of receipt stands in")
+    func date() {
+        #expect(examine(["Content-Type: image/png"]).date == receipt.receivedWall)
+        #expect(examine(["Date: x"]).date == receipt.receivedWall)
+        let dated = examine(["Date: Thu, 01 Jan 1970 00:00:05 GMT"])
+        #expect(dated.date == WallTime(seconds: 5))
+    }
+
+    @Test("RFC 9112 §6.3: the length is known unless a transfer coding hides it")
+    func contentLength() {
+        #expect(examine(["Content-Length: 17"]).contentLength == 17)
+        #expect(examine(["Content-Length: x"]).contentLength == nil)
+        #expect(examine(["Content-Length: 17", "Transfer-Encoding: chunked"]).contentLength == nil)
+        #expect(examine([]).contentLength == nil)
+    }
+
+    @Test("The facts hold what the examination found")
+    func facts() {
+        let fields = [
+            "Content-Type: image/png", "ETag: \"a\"", "Cache-Control: max-age=100", "Age: 8",
+            "Last-Modified: Thu, 01 Jan 1970 00:00:05 GMT",
+        ]
+        let head = StoredHead(AnswerHead(status: 200, fields: fields), size: 7)
+        let facts = examine(fields).facts(size: 7, head: head)
+        #expect(facts.size == 7)
+        #expect(facts.bornAt == receipt.receivedAt - .seconds(10))
+        #expect(facts.freshUntil == receipt.receivedAt + .seconds(90))
+        #expect(facts.lastModified == WallTime(seconds: 5))
+        #expect(head.bytes.text(facts.entityTag) == "\"a\"")
+    }
+}

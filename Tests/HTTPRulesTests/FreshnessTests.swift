@@ -1,0 +1,130 @@
+import Ground
+import HTTPRules
+import Testing
+
+/// A head received at 1,000 s of the boot clock, 2 s after it was asked for, on Sun, 06 Nov 1994
+/// 08:49:37 GMT.
+let receipt = Freshness.Receipt(
+    requestedAt: Instant(nanoseconds: 998_000_000_000),
+    receivedAt: Instant(nanoseconds: 1_000_000_000_000),
+    receivedWall: WallTime(seconds: 784_111_777))
+
+@Suite struct FreshnessTests {
+    private func freshness(_ head: AnswerHead, defaultTTL: Int64 = 3600) -> Freshness {
+        Freshness(
+            head, control: CacheControl(head), receipt: receipt, defaultTTL: .seconds(defaultTTL))
+    }
+
+    private func age(_ fields: String...) -> Int64 {
+        (receipt.receivedAt - freshness(AnswerHead(status: 200, fields: fields)).bornAt).seconds
+    }
+
+    @Test("RFC 9111 §4.2.3: without Age and Date an answer is as old as its journey")
+    func journey() {
+        #expect(age() == 2)
+    }
+
+    @Test("RFC 9111 §4.2.3: the greater of apparent age and corrected Age counts")
+    func greater() {
+        #expect(age("Age: 100") == 102)
+        #expect(age("Age: 0") == 2)
+        #expect(age("Date: Sun, 06 Nov 1994 08:49:37 GMT") == 2)
+        #expect(age("Date: Sun, 06 Nov 1994 08:49:27 GMT") == 10)
+        #expect(age("Date: Sun, 06 Nov 1994 08:49:27 GMT", "Age: 7") == 10)
+        #expect(age("Date: Sun, 06 Nov 1994 08:49:27 GMT", "Age: 9") == 11)
+    }
+
+    @Test("RFC 9111 §4.2.3: a Date in the future makes nobody younger than its journey")
+    func future() {
+        #expect(age("Date: Sun, 06 Nov 1994 09:49:37 GMT") == 2)
+        #expect(age("Date: nonsense") == 2)
+    }
+
+    @Test(
+        "RFC 9111 §5.1: the first member of Age counts, and what is no number does not",
+        arguments: [
+            ("Age: 5, 10", 7), ("Age: 5,x", 7), ("Age:  5 ", 7), ("Age: x", 2), ("Age: -5", 2),
+            ("Age: 5.5", 2), ("Age: ", 2), ("Age: ,5", 2), ("Age: \"5\"", 2), ("Age: x, 5", 2),
+            ("Age: 2147483647", 2_147_483_649), ("Age: 2147483648", 2_147_483_650),
+            ("Age: 99999999999999999999", 2_147_483_650),
+        ] as [(String, Int64)])
+    func ages(field: String, seconds: Int64) {
+        #expect(age(field) == seconds)
+    }
+
+    @Test("RFC 9111 §5.1: of several Age lines the first counts")
+    func severalAges() {
+        #expect(age("Age: 5", "Age: 50") == 7)
+        #expect(age("Age: 50", "Age: 5") == 52)
+    }
+
+    private static let lifetimeTable: [([String], Int64, Freshness.Basis)] = [
+        (["Cache-Control: s-maxage=1, max-age=2", "Expires: 0"], 1, Freshness.Basis.sMaxAge),
+        (["Cache-Control: max-age=2, s-maxage=1"], 1, .sMaxAge),
+        (["Cache-Control: max-age=2", "Expires: Sun, 06 Nov 1994 09:49:37 GMT"], 2, .maxAge),
+        (["Cache-Control: max-age=0"], 0, .maxAge),
+        (["Cache-Control: max-age=x"], 0, .maxAge),
+        (["Cache-Control: s-maxage=x, max-age=9"], 0, .sMaxAge),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT"], 60, .expires),
+        (
+            ["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Date: Sun, 06 Nov 1994 08:50:07 GMT"],
+            30, .expires
+        ),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Date: x"], 60, .expires),
+        (["Expires: Sun, 06 Nov 1994 08:49:36 GMT"], 0, .expires),
+        (["Expires: Sun, 06 Nov 1993 08:49:36 GMT"], 0, .expires),
+        (["Expires: 0"], 0, .expires), (["Expires: -1"], 0, .expires),
+        (["Expires: "], 0, .expires),
+        (["Expires: Sun, 06 Nov 1994 09:49:37 UTC"], 0, .expires),
+        (["Expires: Sunday, 06-Nov-94 08:50:37 GMT"], 60, .expires),
+        (["Expires: Sun Nov  6 08:50:37 1994"], 60, .expires),
+        (["Expires: Fri, 31 Dec 9999 23:59:59 GMT"], 2_147_483_648, .expires),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Expires: 0"], 60, .expires),
+        (["Expires: 0", "Expires: Sun, 06 Nov 1994 08:50:37 GMT"], 0, .expires),
+        (["Cache-Control: no-cache"], 3600, .defaultTTL),
+        (["Cache-Control: public"], 3600, .defaultTTL),
+        ([], 3600, .defaultTTL),
+    ]
+
+    @Test(
+        "RFC 9111 §4.2.1: s-maxage before max-age before Expires before the default",
+        arguments: lifetimeTable)
+    func lifetime(fields: [String], seconds: Int64, basis: Freshness.Basis) {
+        let found = freshness(AnswerHead(status: 200, fields: fields))
+        #expect(found.lifetime == .seconds(seconds))
+        #expect(found.basis == basis)
+        #expect(found.freshUntil == found.bornAt + .seconds(seconds))
+    }
+
+    @Test("A negative default TTL is none")
+    func negativeDefault() {
+        #expect(freshness(AnswerHead(200), defaultTTL: -5).lifetime == .zero)
+    }
+
+    @Test("RFC 9111 §4.2.3: whatever the origin says, Age is never negative at receipt")
+    func neverNegative() {
+        var dice = Dice(seed: 3)
+        for _ in 0..<5000 {
+            var fields: [String] = []
+            var date: [UInt8] = []
+            let seconds = Int64.random(in: -62_000_000_000...253_000_000_000, using: &dice)
+            HTTPDate.append(WallTime(seconds: seconds), to: &date)
+            if Bool.random(using: &dice) { fields.append("Date: \(date.text)") }
+            let age =
+                UInt64.random(in: 0...UInt64.max, using: &dice)
+                >> UInt64.random(in: 0..<64, using: &dice)
+            if Bool.random(using: &dice) { fields.append("Age: \(age)") }
+            let start = Int64.random(in: 0...Int64.max, using: &dice)
+            let journey = Int64.random(in: -5_000_000_000...5_000_000_000, using: &dice)
+            let receipt = Freshness.Receipt(
+                requestedAt: Instant(nanoseconds: start) - Interval(nanoseconds: journey),
+                receivedAt: Instant(nanoseconds: start),
+                receivedWall: WallTime(seconds: Int64.random(in: 0...4_000_000_000, using: &dice)))
+            let head = AnswerHead(status: 200, fields: fields)
+            let found = Freshness(
+                head, control: CacheControl(), receipt: receipt, defaultTTL: .seconds(1))
+            #expect(found.bornAt <= receipt.receivedAt)
+            #expect(found.lifetime >= .zero && found.freshUntil >= found.bornAt)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Ground
+import HTTPRules
+import Testing
+
+/// The facts of a stored answer last modified on Sun, 06 Nov 1994 08:49:37 GMT.
+func facts(
+    size: UInt64 = 10, lastModified: Int64? = 784_111_777, date: Int64 = 784_112_000,
+    flags: EntryFlags = []
+) -> EntryFacts {
+    EntryFacts(
+        size: size, bornAt: .zero, freshUntil: .zero, flags: flags,
+        lastModified: lastModified.map { WallTime(seconds: $0) }, date: WallTime(seconds: date),
+        entityTag: .empty)
+}
+
+@Suite struct PreconditionsTests {
+    private static let before = "Sun, 06 Nov 1994 08:49:36 GMT"
+    private static let same = "Sun, 06 Nov 1994 08:49:37 GMT"
+    private static let after = "Sun, 06 Nov 1994 08:49:38 GMT"
+
+    private func verdict(
+        _ fields: [String], tag: String = "\"a\"", _ facts: EntryFacts = facts()
+    ) -> PreconditionVerdict {
+        let head = AnswerHead(status: 200, fields: fields)
+        var preconditions = Preconditions(now: WallTime(seconds: 1_795_219_200))
+        let tag = tag.bytes
+        for line in head.lines {
+            preconditions.add(line, in: head.bytes.span, entityTag: tag.span, facts: facts)
+        }
+        return preconditions.verdict
+    }
+
+    @Test(
+        "RFC 9110 §13.1.2: If-None-Match is false if a tag matches weakly",
+        arguments: [
+            ("\"a\"", "\"a\"", PreconditionVerdict.notModified), ("W/\"a\"", "\"a\"", .notModified),
+            ("\"a\"", "W/\"a\"", .notModified), ("W/\"a\"", "W/\"a\"", .notModified),
+            ("*", "\"a\"", .notModified), ("*", "", .notModified), ("\"b\"", "\"a\"", .proceed),
+            ("\"b\", \"a\"", "\"a\"", .notModified), ("\"b\",\"a\"", "\"a\"", .notModified),
+            ("\"b\" ,\t W/\"a\"", "\"a\"", .notModified), (",,\"a\",", "\"a\"", .notModified),
+            ("\"a\"", "", .proceed), ("a", "\"a\"", .proceed), ("\"a", "\"a\"", .proceed),
+            ("'a'", "\"a\"", .proceed), ("w/\"a\"", "\"a\"", .proceed), ("", "\"a\"", .proceed),
+            ("\"a\"x", "\"a\"", .proceed), ("x\"a\"", "\"a\"", .proceed),
+            ("x, \"a\"", "\"a\"", .notModified), ("\"A\"", "\"a\"", .proceed),
+            ("\"b,\", \"a\"", "\"a\"", .notModified), ("\"a,b\"", "\"a,b\"", .notModified),
+            ("\"a\",*", "\"b\"", .proceed), ("\"\"", "\"\"", .notModified),
+            ("\"a b\"", "\"a b\"", .proceed), ("W/", "\"a\"", .proceed), ("\"", "\"", .proceed),
+            ("\"\u{E9}\"", "\"\u{E9}\"", .notModified), ("\"a\" \"b\"", "\"b\"", .proceed),
+        ])
+    func ifNoneMatch(value: String, tag: String, expected: PreconditionVerdict) {
+        #expect(verdict(["If-None-Match: \(value)"], tag: tag) == expected)
+    }
+
+    @Test(
+        "RFC 9110 §13.1.1: If-Match is false unless a tag matches strongly",
+        arguments: [
+            ("\"a\"", "\"a\"", PreconditionVerdict.proceed), ("W/\"a\"", "\"a\"", .failed),
+            ("\"a\"", "W/\"a\"", .failed), ("W/\"a\"", "W/\"a\"", .failed), ("*", "", .proceed),
+            ("\"b\"", "\"a\"", .failed), ("\"b\", \"a\"", "\"a\"", .proceed),
+            ("", "\"a\"", .failed),
+            ("\"a\"", "", .failed), ("a", "\"a\"", .failed),
+        ])
+    func ifMatch(value: String, tag: String, expected: PreconditionVerdict) {
+        #expect(verdict(["If-Match: \(value)"], tag: tag) == expected)
+    }
+
+    @Test("RFC 9110 §5.3: several lines of tags are one list")
+    func lines() {
+        #expect(verdict(["If-None-Match: \"b\"", "If-None-Match: \"a\""]) == .notModified)
+        #expect(verdict(["If-None-Match: \"a\"", "If-None-Match: \"b\""]) == .notModified)
+        #expect(verdict(["If-Match: \"a\"", "If-Match: \"b\""]) == .proceed)
+        #expect(verdict(["If-Match: \"b\"", "If-Match: \"a\""]) == .proceed)
+    }
+
+    @Test(
+        "RFC 9110 §13.1.3: If-Modified-Since is false from the date of modification on",
+        arguments: [
+            (before, PreconditionVerdict.proceed), (same, .notModified), (after, .notModified),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", .notModified),
+            ("Sun Nov  6 08:49:37 1994", .notModified),
+            ("nonsense", .proceed), ("", .proceed), ("0", .proceed),
+        ])
+    func ifModifiedSince(value: String, expected: PreconditionVerdict) {
+        #expect(verdict(["If-Modified-Since: \(value)"]) == expected)
+    }
+
+    @Test("RFC 9111 §4.3.2: Date stands in for a Last-Modified that is not there")
+    func dateStandsIn() {
+        let undated = facts(lastModified: nil, date: 784_111_777)
+        #expect(verdict(["If-Modified-Since: \(Self.same)"], undated) == .notModified)
+        #expect(verdict(["If-Modified-Since: \(Self.before)"], undated) == .proceed)
+    }
+
+    @Test(
+        "RFC 9110 §13.1.4: If-Unmodified-Since is false before the date of modification",
+        arguments: [
+            (before, PreconditionVerdict.failed), (same, .proceed), (after, .proceed),
+            ("nonsense", .proceed),
+        ])
+    func ifUnmodifiedSince(value: String, expected: PreconditionVerdict) {
+        #expect(verdict(["If-Unmodified-Since: \(value)"]) == expected)
+        #expect(verdict(["If-Unmodified-Since: \(value)"], facts(lastModified: nil)) == .proceed)
+    }
+
+    @Test("RFC 9110 §13.1.3 and §13.1.4: a second line makes a date count as absent")
+    func twoDates() {
+        let modified = "If-Modified-Since: \(Self.same)"
+        #expect(verdict([modified, modified]) == .proceed)
+        let unmodified = "If-Unmodified-Since: \(Self.before)"
+        #expect(verdict([unmodified, unmodified]) == .proceed)
+    }
+
+    @Test(
+        "RFC 9110 §13.2.2: the order of evaluation",
+        arguments: [
+            (["If-Match: \"a\"", "If-Unmodified-Since: \(before)"], PreconditionVerdict.proceed),
+            (["If-Match: \"b\"", "If-None-Match: \"a\""], .failed),
+            (["If-None-Match: \"a\"", "If-Match: \"b\""], .failed),
+            (["If-Match: \"a\"", "If-None-Match: \"a\""], .notModified),
+            (["If-Unmodified-Since: \(before)", "If-None-Match: \"a\""], .failed),
+            (["If-None-Match: \"b\"", "If-Modified-Since: \(after)"], .proceed),
+            (["If-Modified-Since: \(after)", "If-None-Match: \"b\""], .proceed),
+            (["If-None-Match: \"a\"", "If-Modified-Since: \(before)"], .notModified),
+            (["If-Unmodified-Since: \(after)", "If-Modified-Since: \(after)"], .notModified),
+            (["If-Range: \"b\"", "Range: bytes=0-1"], .proceed), ([], .proceed),
+        ])
+    func order(fields: [String], expected: PreconditionVerdict) {
+        #expect(verdict(fields) == expected)
+    }
+
+    @Test("A request has preconditions if it has one of the four fields")
+    func fields() {
+        let set = Preconditions.fields
+        let names = FieldName.allCases.filter { set.contains($0) }
+        #expect(names == [.ifMatch, .ifModifiedSince, .ifNoneMatch, .ifUnmodifiedSince])
+    }
+
+    private static let ifRangeTable: [(String, String, EntryFlags, Bool)] = [
+        ("\"a\"", "\"a\"", EntryFlags([]), true), ("\"b\"", "\"a\"", [], false),
+        ("W/\"a\"", "\"a\"", [], false), ("\"a\"", "W/\"a\"", [], false),
+        ("W/\"a\"", "W/\"a\"", [], false), ("\"a\"", "", [], false),
+        ("\"a\", \"b\"", "\"a\"", [], false), ("*", "\"a\"", [], false),
+        (same, "", .strongDate, true), (same, "\"a\"", .strongDate, true),
+        (same, "", [], false),
+        (before, "", .strongDate, false), (after, "", .strongDate, false),
+        ("nonsense", "", .strongDate, false), ("", "", .strongDate, false),
+    ]
+
+    @Test(
+        "RFC 9110 §13.1.5: If-Range asks for the same bytes, so only strong validators count",
+        arguments: ifRangeTable)
+    func ifRange(value: String, tag: String, flags: EntryFlags, expected: Bool) {
+        let bytes = ("x" + value + "x").utf8.map { $0 }
+        let tag = tag.bytes
+        let holds = Preconditions.ifRangeHolds(
+            bytes.span, at: 1..<bytes.count - 1, entityTag: tag.span, facts: facts(flags: flags),
+            now: WallTime(seconds: 1_795_219_200))
+        #expect(holds == expected)
+    }
+
+    @Test("RFC 9110 §13.1.5: a date without a stored Last-Modified never holds")
+    func ifRangeUndated() {
+        let bytes = Self.same.bytes
+        let none: [UInt8] = []
+        let holds = Preconditions.ifRangeHolds(
+            bytes.span, at: 0..<bytes.count, entityTag: none.span,
+            facts: facts(lastModified: nil, flags: .strongDate), now: WallTime(seconds: 0))
+        #expect(!holds)
+    }
+}

@@ -1,0 +1,164 @@
+import Ground
+import HTTPRules
+import Testing
+
+private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
+    ByteRange(first: first, last: last)
+}
+
+@Suite struct RangeSetTests {
+    private func parse(_ value: String, size: UInt64, countMax: Int = 16) -> RangeSet {
+        let bytes = ("x" + value + "x").bytes
+        return RangeSet.parse(
+            bytes.span, at: 1..<bytes.count - 1, size: size, countMax: countMax)
+    }
+
+    private static let oneTable: [(String, UInt64, RangeSet)] = [
+        ("bytes=0-499", 10_000, .one(range(0, 499))),
+        ("bytes=500-999", 10_000, .one(range(500, 999))),
+        ("bytes=-500", 10_000, .one(range(9500, 9999))),
+        ("bytes=9500-", 10_000, .one(range(9500, 9999))),
+        ("bytes=0-0", 10, .one(range(0, 0))), ("bytes=9-9", 10, .one(range(9, 9))),
+        ("bytes=0-", 10, .one(range(0, 9))), ("bytes=0-9", 10, .one(range(0, 9))),
+        ("bytes=0-10", 10, .one(range(0, 9))),
+        ("bytes=5-99999999999999999999999", 10, .one(range(5, 9))),
+        ("bytes=-99999999999999999999999", 10, .one(range(0, 9))),
+        ("bytes=-1", 10, .one(range(9, 9))),
+        ("bytes=-10", 10, .one(range(0, 9))), ("bytes=-11", 10, .one(range(0, 9))),
+        ("BYTES=1-2", 10, .one(range(1, 2))), ("bytes=, 1-2 ,", 10, .one(range(1, 2))),
+        ("bytes=001-002", 10, .one(range(1, 2))),
+        ("bytes=0-18446744073709551615", 10, .one(range(0, 9))),
+    ]
+
+    @Test("RFC 9110 §14.1.2: one range of bytes", arguments: oneTable)
+    func one(value: String, size: UInt64, expected: RangeSet) {
+        #expect(parse(value, size: size) == expected)
+    }
+
+    @Test(
+        "RFC 9110 §14.2: what is no set of byte ranges is ignored",
+        arguments: [
+            "", "bytes", "bytes=", "bytes=-", "bytes=,", "bytes=a-b", "bytes=1", "bytes=2-1",
+            "bytes=1-2-3", "bytes=--1", "bytes=-1-", "bytes=1 -2", "bytes=1- 2", "bytes =1-2",
+            "bytes:1-2", "items=1-2", "bytes=+1-2", "bytes=0x1-2", "bytes=1.5-2", "bytes=1-2;x",
+            "bytes=1-2,x", "bytes=1-2,4-3", "bytes=5-,-", "byte=1-2", "bytess=1-2", "=1-2", "1-2",
+        ])
+    func ignored(value: String) {
+        #expect(parse(value, size: 10) == .whole)
+    }
+
+    @Test(
+        "RFC 9110 §14.1.2 and §15.5.17: ranges that lie outside are not satisfiable",
+        arguments: [
+            ("bytes=10-", 10), ("bytes=10-20", 10), ("bytes=-0", 10), ("bytes=11-,12-,-0", 10),
+            ("bytes=0-", 0), ("bytes=0-0", 0), ("bytes=-0", 0),
+            ("bytes=99999999999999999999-", 10),
+            ("bytes=18446744073709551615-18446744073709551615", 18_446_744_073_709_551_615),
+        ] as [(String, UInt64)])
+    func unsatisfiable(value: String, size: UInt64) {
+        #expect(parse(value, size: size) == .unsatisfiable)
+    }
+
+    @Test("RFC 9110 §14.1.2: a suffix of an empty body is the whole of it")
+    func empty() {
+        #expect(parse("bytes=-5", size: 0) == .whole)
+    }
+
+    private static let severalTable: [(String, RangeSet)] = [
+        ("bytes=0-0,-1", .several([range(0, 0), range(99, 99)])),
+        ("bytes=-1,0-0", .several([range(99, 99), range(0, 0)])),
+        ("bytes=50-59,10-19,30-39", .several([range(50, 59), range(10, 19), range(30, 39)])),
+        ("bytes=0-9,200-", .one(range(0, 9))), ("bytes=200-,0-9", .one(range(0, 9))),
+        ("bytes=0-9,5-19", .one(range(0, 19))), ("bytes=5-19,0-9", .one(range(0, 19))),
+        ("bytes=0-9,10-19", .one(range(0, 19))),
+        ("bytes=0-9,11-19", .several([range(0, 9), range(11, 19)])),
+        ("bytes=0-,0-,0-", .one(range(0, 99))), ("bytes=0-,5-5", .one(range(0, 99))),
+        ("bytes=20-29,0-9,5-15", .several([range(0, 15), range(20, 29)])),
+        ("bytes=0-9, 0-9 ,20-29", .several([range(0, 9), range(20, 29)])),
+    ]
+
+    @Test("RFC 9110 §15.3.7.2: several ranges, those that touch made one", arguments: severalTable)
+    func several(value: String, expected: RangeSet) {
+        #expect(parse(value, size: 100) == expected)
+    }
+
+    @Test("RFC 9110 §14.2: more ranges than the limit are answered with the whole")
+    func limit() {
+        let many = (0..<16).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ",")
+        guard case .several(let ranges) = parse("bytes=" + many, size: 100) else {
+            Issue.record("16 ranges are allowed")
+            return
+        }
+        #expect(ranges.count == 16)
+        #expect(parse("bytes=\(many),50-50", size: 100) == .whole)
+        #expect(parse("bytes=\(many),200-200", size: 100) == .whole)
+        #expect(parse("bytes=1-2,4-5", size: 100, countMax: 1) == .whole)
+    }
+
+    @Test("RFC 9110 §14.2: no range leaves the body, and together they are not longer than it")
+    func inside() {
+        var dice = Dice(seed: 21)
+        for _ in 0..<20_000 {
+            let size = UInt64.random(in: 0...30, using: &dice)
+            let value = "bytes=" + dice.text(of: "0123456789--,, ", upTo: 24)
+            switch parse(value, size: size) {
+            case .whole, .unsatisfiable: break
+            case .one(let one): #expect(one.first <= one.last && one.last < size, "\(value)")
+            case .several(let ranges):
+                #expect(ranges.count > 1)
+                #expect(ranges.allSatisfy { $0.first <= $0.last && $0.last < size }, "\(value)")
+                #expect(ranges.reduce(0) { $0 + $1.count } < size, "\(value)")
+            }
+        }
+    }
+
+    @Test("RFC 9110 §14.4: Content-Range")
+    func contentRange() {
+        var bytes: [UInt8] = []
+        range(0, 499).appendContentRange(size: 1234, to: &bytes)
+        bytes.append(UInt8(ascii: "|"))
+        ByteRange.appendUnsatisfied(size: 47_022, to: &bytes)
+        #expect(bytes.text == "bytes 0-499/1234|bytes */47022")
+    }
+
+    @Test("RFC 9110 §14.6: a body of several parts, and its length")
+    func multipart() {
+        let parts = MultipartRanges(
+            ranges: [range(0, 1), range(7, 9)], size: 10, contentType: "image/png".bytes,
+            boundary: 0xAB_CDEF)
+        var type: [UInt8] = []
+        parts.appendContentType(to: &type)
+        #expect(type.text == "multipart/byteranges; boundary=nuthatch-0000000000abcdef")
+        var body: [UInt8] = []
+        parts.appendPartHead(0, to: &body)
+        body += "01".bytes
+        parts.appendPartHead(1, to: &body)
+        body += "789".bytes
+        parts.appendTail(to: &body)
+        #expect(
+            body.text == """
+                --nuthatch-0000000000abcdef\r
+                content-type: image/png\r
+                content-range: bytes 0-1/10\r
+                \r
+                01\r
+                --nuthatch-0000000000abcdef\r
+                content-type: image/png\r
+                content-range: bytes 7-9/10\r
+                \r
+                789\r
+                --nuthatch-0000000000abcdef--\r
+
+                """)
+        #expect(parts.contentLength == UInt64(body.count))
+    }
+
+    @Test("RFC 9110 §14.6: a part of a body without a type has none")
+    func untyped() {
+        let parts = MultipartRanges(
+            ranges: [range(0, 1), range(7, 9)], size: 10, contentType: [], boundary: .max)
+        var head: [UInt8] = []
+        parts.appendPartHead(0, to: &head)
+        #expect(head.text == "--nuthatch-ffffffffffffffff\r\ncontent-range: bytes 0-1/10\r\n\r\n")
+    }
+}

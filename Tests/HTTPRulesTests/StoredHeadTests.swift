@@ -1,0 +1,238 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite struct StoredHeadTests {
+    private static let full = AnswerHead(
+        200, "Vary: Accept", "Server: x", "ETag: W/\"a\"", "Content-Type: image/png",
+        "Set-Cookie: a=b", "Cache-Control: max-age=60", "Date: Thu, 01 Jan 1970 00:00:05 GMT",
+        "Content-Length: 99", "Expires: 0", "Content-Language: de", "Age: 5", "X-Any: 1",
+        "Content-Disposition: inline", "Last-Modified: Thu, 01 Jan 1970 00:00:05 GMT",
+        "Content-Encoding: gzip", "Cache-Control: public", "Transfer-Encoding: chunked",
+        "Connection: keep-alive", "Keep-Alive: 5", "Cache-Status: other; hit", "Via: 1.1 x",
+        "Accept-Ranges: none", "Location: /x", "Content-Range: bytes 0-1/2", "Trailer: x")
+
+    private let notModified = """
+        etag: W/"a"\r
+        last-modified: Thu, 01 Jan 1970 00:00:05 GMT\r
+        cache-control: max-age=60\r
+        cache-control: public\r
+        expires: 0\r
+        vary: Accept\r
+
+        """
+
+    @Test("Each kind of answer is one slice of the head")
+    func slices() {
+        let head = StoredHead(Self.full, size: 1234)
+        let multipart = """
+            content-encoding: gzip\r
+            content-language: de\r
+            content-disposition: inline\r
+            x-content-type-options: nosniff\r
+            accept-ranges: bytes\r
+
+            """ + notModified
+        let partial = "content-type: image/png\r\n" + multipart
+        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 1234\r\n" + partial
+        #expect(head.bytes.text(head.whole) == whole)
+        #expect(head.bytes.text(head.partial) == partial)
+        #expect(head.bytes.text(head.multipart) == multipart)
+        #expect(head.bytes.text(head.notModified) == notModified)
+        #expect(head.bytes.text(head.entityTag) == "W/\"a\"")
+        #expect(head.bytes.text(head.contentType) == "image/png")
+    }
+
+    @Test("Without a size there is no Content-Length")
+    func noSize() {
+        let head = StoredHead(Self.full, size: nil)
+        let whole = head.bytes.text(head.whole)
+        #expect(whole.hasPrefix("HTTP/1.1 200 OK\r\ncontent-type: image/png\r\n"))
+        #expect(!whole.contains("content-length"))
+    }
+
+    @Test("RFC 9110 §15.4.5: a 304 of an answer without validators has no fields")
+    func bare() {
+        let head = StoredHead(AnswerHead(200, "Content-Type: image/gif"), size: 0)
+        #expect(head.notModified.isEmpty && head.entityTag.isEmpty)
+        #expect(head.bytes.text(head.whole).contains("content-length: 0\r\n"))
+    }
+
+    @Test(
+        "A scalable image is kept from running scripts, other types are not touched",
+        arguments: [
+            ("image/svg+xml", true), ("IMAGE/SVG+XML; charset=utf-8", true),
+            ("image/svg+xml ;x", true), ("image/png", false), ("image/svg", false),
+        ])
+    func sandbox(type: String, expected: Bool) {
+        let head = StoredHead(AnswerHead(200, "Content-Type: \(type)"), size: 1)
+        let line =
+            "content-security-policy: default-src 'none'; style-src 'unsafe-inline'; sandbox\r\n"
+        #expect(head.bytes.text(head.partial).contains(line) == expected)
+        #expect(head.bytes.text(head.whole).contains("\r\nx-content-type-options: nosniff\r\n"))
+    }
+
+    @Test("RFC 9110 §7.6.1: what Connection nominates is not stored")
+    func nominated() {
+        let head = StoredHead(
+            AnswerHead(
+                200, "Content-Type: image/png", "ETag: \"a\"", "Connection: close, ETag",
+                "Connection: expires", "Expires: 0"), size: 1)
+        let whole = head.bytes.text(head.whole)
+        #expect(!whole.contains("etag") && !whole.contains("expires"))
+        #expect(whole.contains("content-type") && head.entityTag.isEmpty)
+    }
+
+    @Test("Of a field that is no list only the first line is stored")
+    func doubled() {
+        let head = StoredHead(
+            AnswerHead(
+                200, "Content-Type: image/png", "ETag: \"a\"", "ETag: \"b\"", "Vary: A", "Vary: B"),
+            size: 1)
+        #expect(head.bytes.text(head.notModified) == "etag: \"a\"\r\nvary: A\r\nvary: B\r\n")
+    }
+
+    @Test(
+        "RFC 9110 §8.8.3: a tag that is none is passed on but never compared",
+        arguments: ["a", "\"a", "w/\"a\"", "", "\"a\" \"b\"", "'a'"])
+    func badTag(tag: String) {
+        let head = StoredHead(AnswerHead(200, "Content-Type: image/png", "ETag: \(tag)"), size: 1)
+        #expect(head.entityTag.isEmpty)
+        #expect(head.bytes.text(head.notModified) == "etag: \(tag)\r\n")
+    }
+}
+
+@Suite struct FreshenedTests {
+    private static let origin = AnswerHead(
+        200, "Content-Type: image/png", "ETag: \"a\"", "Cache-Control: max-age=60",
+        "Content-Language: de", "Content-Encoding: gzip", "Vary: Accept-Encoding",
+        "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT", "Date: Sun, 06 Nov 1994 08:49:30 GMT")
+
+    private func stored(_ answer: AnswerHead = origin) -> (StoredHead, EntryFacts) {
+        let head = StoredHead(answer, size: 5)
+        let examination = AnswerRules.examine(
+            answer, negotiation: .gzip, receipt: receipt, defaultTTL: .seconds(7),
+            types: ContentTypes())
+        return (head, examination.facts(size: 5, head: head))
+    }
+
+    private func freshened(
+        _ fields: [String], _ answer: AnswerHead = origin
+    ) -> StoredHead.Freshened? {
+        let (head, facts) = stored(answer)
+        let later = Freshness.Receipt(
+            requestedAt: receipt.requestedAt + .seconds(100),
+            receivedAt: receipt.receivedAt + .seconds(100),
+            receivedWall: WallTime(seconds: receipt.receivedWall.seconds + 100))
+        return head.freshened(
+            with: AnswerHead(status: 304, fields: fields), facts: facts, receipt: later,
+            defaultTTL: .seconds(7), types: ContentTypes())
+    }
+
+    @Test("RFC 9111 §3.2: fields of the 304 replace those stored, others stay")
+    func replaced() throws {
+        let found = try #require(
+            freshened([
+                "Cache-Control: max-age=10", "Cache-Control: public", "Content-Language: en",
+                "Expires: 0", "X-Any: 1",
+            ]))
+        #expect(
+            found.head.bytes.text(found.head.whole) == """
+                HTTP/1.1 200 OK\r
+                content-length: 5\r
+                content-type: image/png\r
+                content-encoding: gzip\r
+                content-language: en\r
+                x-content-type-options: nosniff\r
+                accept-ranges: bytes\r
+                etag: "a"\r
+                last-modified: Sun, 06 Nov 1994 08:00:00 GMT\r
+                cache-control: max-age=10\r
+                cache-control: public\r
+                expires: 0\r
+                vary: Accept-Encoding\r
+
+                """)
+        #expect(found.facts.size == 5)
+        #expect(found.facts.freshUntil == found.facts.bornAt + .seconds(10))
+        #expect(found.head.bytes.text(found.facts.entityTag) == "\"a\"")
+        #expect(found.examination.notStored == nil)
+    }
+
+    @Test(
+        "RFC 9111 §3.2: a 304 changes nothing that describes the body",
+        arguments: [
+            "Content-Type: text/html", "Content-Encoding: br", "Content-Length: 77",
+            "Content-Range: bytes 0-1/2", "Set-Cookie: a=b", "Transfer-Encoding: chunked",
+        ])
+    func unchanged(field: String) throws {
+        let found = try #require(freshened([field]))
+        #expect(found.head == stored().0)
+        #expect(found.examination.notStored == nil)
+    }
+
+    @Test("RFC 9111 §4.3.4: a 304 makes the answer fresh anew, by its own Date and Age")
+    func fresh() throws {
+        let received = receipt.receivedAt + .seconds(100)
+        let plain = try #require(freshened([]))
+        #expect(plain.facts.bornAt == received - .seconds(2))
+        #expect(plain.facts.freshUntil == received + .seconds(58))
+        let aged = try #require(freshened(["Age: 20"]))
+        #expect(aged.facts.bornAt == received - .seconds(22))
+        let dated = try #require(freshened(["Date: Sun, 06 Nov 1994 08:50:37 GMT"]))
+        #expect(dated.facts.bornAt == received - .seconds(40))
+        #expect(dated.facts.date == WallTime(seconds: 784_111_837))
+    }
+
+    @Test("RFC 9111 §3.2: a 304 may forbid what was allowed")
+    func forbidden() throws {
+        let found = try #require(freshened(["Cache-Control: no-store"]))
+        #expect(found.examination.notStored == .noStore)
+        let vary = try #require(freshened(["Vary: Accept"]))
+        #expect(vary.facts.varies == [.types, .codings])
+    }
+
+    @Test("RFC 9110 §7.6.1: what the Connection of a 304 nominates does not outlive it")
+    func nominated() throws {
+        let found = try #require(freshened(["Connection: Expires", "Expires: 0"]))
+        #expect(!found.head.bytes.text(found.head.whole).contains("expires"))
+        let tagged = try #require(freshened(["Connection: ETag", "ETag: \"a\""]))
+        #expect(tagged.head == stored().0)
+    }
+
+    private static let validatorTable: [(String, [String], Bool)] = [
+        ("\"a\"", ["ETag: \"a\""], true), ("\"a\"", ["ETag: \"b\""], false),
+        ("\"a\"", ["ETag: W/\"a\""], true), ("\"a\"", ["ETag: W/\"b\""], false),
+        ("W/\"a\"", ["ETag: W/\"a\""], true), ("W/\"a\"", ["ETag: \"a\""], false),
+        ("", ["ETag: \"a\""], false), ("\"a\"", ["ETag: nonsense"], true), ("\"a\"", [], true),
+        ("\"a\"", ["Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT"], true),
+        ("\"a\"", ["Last-Modified: Sun, 06 Nov 1994 08:00:01 GMT"], false),
+        ("\"a\"", ["ETag: \"a\"", "Last-Modified: Sun, 06 Nov 1994 08:00:01 GMT"], true),
+        ("\"a\"", ["Last-Modified: nonsense"], true),
+    ]
+
+    @Test(
+        "RFC 9111 §4.3.4: a 304 with another validator is not of this answer",
+        arguments: validatorTable)
+    func validators(tag: String, fields: [String], confirms: Bool) {
+        let answer = AnswerHead(
+            200, "Content-Type: image/png", "ETag: \(tag)",
+            "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT")
+        #expect((freshened(fields, answer) != nil) == confirms)
+    }
+
+    @Test("A head that a 304 says nothing about is the same, however often it is confirmed")
+    func stable() throws {
+        let (head, facts) = stored()
+        let found = try #require(
+            head.freshened(
+                with: AnswerHead(304), facts: facts, receipt: receipt, defaultTTL: .zero,
+                types: ContentTypes()))
+        #expect(found.head == head)
+        let again = try #require(
+            found.head.freshened(
+                with: AnswerHead(304), facts: found.facts, receipt: receipt, defaultTTL: .zero,
+                types: ContentTypes()))
+        #expect(again == found)
+    }
+}
