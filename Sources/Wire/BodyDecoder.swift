@@ -1,0 +1,174 @@
+package import Ground
+import HTTPRules
+
+/// How much a chunked body may carry beside its data; all of it is read and dropped.
+package struct BodyLimits: Hashable, Sendable {
+    /// Bytes of chunk extensions in the whole body, so that tiny chunks cannot hide a flood of
+    /// them.
+    package var extensionBytesMax: Int
+    /// Bytes of the trailer section, line ends included.
+    package var trailerBytesMax: Int
+
+    package init(extensionBytesMax: Int = 4 * 1024, trailerBytesMax: Int = 8 * 1024) {
+        self.extensionBytesMax = extensionBytesMax
+        self.trailerBytesMax = trailerBytesMax
+    }
+}
+
+/// What ``BodyDecoder/next(_:from:)`` found.
+package enum BodyStep: Hashable, Sendable {
+    /// A piece of the body that is not empty; go on at `next`.
+    case data(Extent, next: Int)
+    /// All bytes have been taken in; go on with the bytes that come after them.
+    case needsMore
+    /// The body ends before `next`. Further calls say the same.
+    case end(next: Int)
+    /// Where the body ends cannot be known; close the connection.
+    case refused(BodyRefusal)
+}
+
+/// Why a body cannot be read to its end.
+package enum BodyRefusal: Hashable, Sendable {
+    /// No hexadecimal size, or a byte that may not follow it (RFC 9112 §7.1).
+    case malformedChunkSize
+    /// 2⁶⁴ bytes or more, or more than 16 digits.
+    case chunkTooLarge
+    /// Not `;name[=value]` without white space (RFC 9112 §7.1.1).
+    case malformedExtension
+    case extensionsTooLong(bytesMax: Int)
+    /// A line of the chunked coding, or a chunk's data, does not end in CR LF.
+    case lineEnd
+    case trailer(LineFault)
+    case trailersTooLong(bytesMax: Int)
+    /// A trailer field that would change framing or routing (RFC 9110 §6.5.1).
+    case forbiddenTrailer
+    /// The connection ended before the body did.
+    case truncated
+
+    /// The status code of the answer, if the body is that of a request.
+    package var status: UInt16 { 400 }
+
+    /// A sentence for whoever sent the body.
+    package var sentence: String {
+        switch self {
+        case .malformedChunkSize: "A chunk's size is not a hexadecimal number alone."
+        case .chunkTooLarge: "A chunk's size is too large."
+        case .malformedExtension: "A chunk extension is malformed."
+        case .extensionsTooLong(let bytesMax):
+            "The chunk extensions are too long; \(bytesMax) bytes are allowed."
+        case .lineEnd: "A line of the chunked coding does not end in CR LF."
+        case .trailer(let fault): fault.sentence
+        case .trailersTooLong(let bytesMax):
+            "The trailer section is too long; \(bytesMax) bytes are allowed."
+        case .forbiddenTrailer: "A trailer field must not say how the message is framed or routed."
+        case .truncated: "The connection ended before the body did."
+        }
+    }
+}
+
+/// Finds a body's data in the bytes that follow a head; for requests and answers.
+///
+/// The caller need not keep what has been passed: every byte before `next` is done with, and after
+/// `.needsMore` every byte given. Chunk extensions and trailers are checked and dropped.
+package struct BodyDecoder: Sendable {
+    package let limits: BodyLimits
+    var state: State
+    /// Bytes of the body or of the present chunk that have not come; 0 before a chunk's size.
+    var remaining: UInt64 = 0
+    /// Hexadecimal digits of the present chunk's size.
+    var digits = 0
+    var extensionBytes = 0
+    var trailerBytes = 0
+    /// The name of the present trailer field as ``FieldName/init(first:second:third:)`` takes it.
+    var name: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    var nameBytes = 0
+
+    enum State: Hashable, Sendable {
+        /// ``remaining`` bytes, then the end.
+        case length
+        case untilClose
+        case done
+        /// Before or in the digits of a chunk's size.
+        case size
+        /// LF must follow; then comes data, or the trailer section after the chunk of size 0.
+        case sizeLineFeed
+        /// After `;`: at least one byte of a name.
+        case extensionNameStart
+        case extensionName
+        /// After `=`: a token or a quoted string.
+        case extensionValueStart
+        case extensionValue
+        case extensionQuoted
+        /// After a backslash in a quoted string.
+        case extensionEscaped
+        /// After the closing quote.
+        case extensionAfterQuote
+        /// ``remaining`` bytes of a chunk.
+        case chunk
+        case chunkCarriageReturn
+        case chunkLineFeed
+        case trailerStart
+        case trailerName
+        case trailerValue
+        case trailerLineFeed
+        /// LF must follow, and ends the body.
+        case lastLineFeed
+        case failed(BodyRefusal)
+    }
+
+    package init(_ framing: BodyFraming, limits: BodyLimits = BodyLimits()) {
+        self.limits = limits
+        switch framing {
+        case .none: state = .done
+        case .length(0): state = .done
+        case .length(let count):
+            state = .length
+            remaining = count
+        case .chunked: state = .size
+        case .untilClose: state = .untilClose
+        }
+    }
+
+    /// True once `.end` has been, or would be, returned.
+    package var isAtEnd: Bool { state == .done }
+
+    /// What the end of the connection means: nil if the body is whole, else why it is not.
+    package var refusalAtClose: BodyRefusal? {
+        switch state {
+        case .done, .untilClose: nil
+        case .failed(let refusal): refusal
+        default: .truncated
+        }
+    }
+
+    /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its
+    /// end.
+    package mutating func next(_ bytes: Span<UInt8>, from start: Int) -> BodyStep {
+        precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
+        var index = start
+        while true {
+            switch state {
+            case .done: return .end(next: index)
+            case .failed(let refusal): return .refused(refusal)
+            case .length, .chunk:
+                guard index < bytes.count else { return .needsMore }
+                return data(from: index, available: bytes.count - index)
+            case .untilClose:
+                guard index < bytes.count else { return .needsMore }
+                let piece = Extent(start: index, count: bytes.count - index)
+                return .data(piece, next: bytes.count)
+            default:
+                guard index < bytes.count else { return .needsMore }
+                consume(bytes[index])
+                index += 1
+            }
+        }
+    }
+
+    private mutating func data(from index: Int, available: Int) -> BodyStep {
+        let count = Int(min(remaining, UInt64(available)))
+        remaining -= UInt64(count)
+        if remaining == 0 { state = state == .chunk ? .chunkCarriageReturn : .done }
+        return .data(Extent(start: index, count: count), next: index + count)
+    }
+}

@@ -1,0 +1,29 @@
+/// How far a parser came in a head that has not arrived in full, so that no byte is searched twice.
+///
+/// Lines are read once, when their end is there; of the line without an end only `scanned` is
+/// remembered, up to which it holds no control byte but tab.
+struct HeadProgress {
+    /// Where the message begins in the caller's span; negative between messages.
+    var base = -1
+    /// Where the first line without an end begins.
+    var lineStart = 0
+    var scanned = 0
+    /// True once the request line or status line has been read.
+    var hasFirstLine = false
+
+    /// False if the message that begins at `start` has to be read from its first byte.
+    ///
+    /// A caller that moved the bytes starts anew: offsets are counted from the span's beginning.
+    @inline(__always)
+    func continues(from start: Int, end: Int) -> Bool {
+        base == start && scanned <= end
+    }
+
+    /// True if the unfinished line may be ended now, or holds a byte that ends the wait for its
+    /// end.
+    mutating func lineMayEnd(_ bytes: Span<UInt8>, end: Int) -> Bool {
+        scanned = bytes.firstControl(from: scanned, end: end)
+        return scanned < end
+            && !(scanned == end - 1 && bytes[scanned] == Byte.carriageReturn)
+    }
+}

@@ -1,0 +1,217 @@
+import Ground
+package import HTTPRules
+
+/// What ``ResponseParser/parse(_:from:requestIsHead:)`` found.
+package enum ResponseParse: Hashable, Sendable {
+    /// The head's end has not come. Call again with the same bytes and more.
+    case incomplete
+    /// An interim answer (1xx, RFC 9110 §15.2) ends before `end`; another head follows there.
+    case interim(status: UInt16, end: Int)
+    /// The final head ends before `end`, where the body begins.
+    case head(ResponseHead, end: Int)
+    /// The answer is not to be used; close the connection.
+    case refused(ResponseRefusal)
+}
+
+/// An origin's final answer without its body.
+package struct ResponseHead: Hashable, Sendable {
+    package var answer: AnswerHead
+    /// How the body ends; hand it to ``BodyDecoder``.
+    package var framing: BodyFraming
+    /// False if the connection cannot be used again (RFC 9112 §9.3).
+    package var isPersistent: Bool
+    package var isHTTP10: Bool
+
+    package init(answer: AnswerHead, framing: BodyFraming, isPersistent: Bool, isHTTP10: Bool) {
+        self.answer = answer
+        self.framing = framing
+        self.isPersistent = isPersistent
+        self.isHTTP10 = isHTTP10
+    }
+}
+
+/// Reads the heads of answers in HTTP/1.1 and HTTP/1.0 (RFC 9112 §4, §6.3); one per connection.
+///
+/// As strict as ``RequestParser``: an answer whose end is in doubt is an error, not a guess. The
+/// same bytes give the same result, in whatever pieces they came.
+///
+/// Decided here: a status line without reason may lack the space before it; repeated
+/// Content-Length is refused even with one value; 101 is refused; after an interim answer that says
+/// `close`, or one in HTTP/1.0, the final one is awaited and the connection is not persistent.
+package struct ResponseParser: ~Copyable {
+    package let limits: HeadLimits
+    private var progress = HeadProgress()
+    private var notes = FieldNotes()
+    private var status: UInt16 = 0
+    private var isHTTP10 = false
+    /// An interim answer said that the connection ends, which it may do only after the final one.
+    private var interimSaidClose = false
+    private var fields: FieldTable
+
+    /// `limits.targetBytesMax` does not apply.
+    package init(limits: HeadLimits = HeadLimits()) {
+        self.limits = limits
+        fields = FieldTable(fieldsMax: limits.fieldsMax)
+    }
+
+    /// Reads the head that begins at `start`, which must lie in `bytes` or at its end.
+    ///
+    /// After `.incomplete` the call is repeated with the same bytes and more behind them. After any
+    /// other result the next call reads a new head.
+    package mutating func parse(
+        _ bytes: Span<UInt8>, from start: Int, requestIsHead: Bool
+    ) -> ResponseParse {
+        precondition(start >= 0 && start <= bytes.count && bytes.count <= UInt32.max)
+        let end = start + min(bytes.count - start, limits.headBytesMax)
+        var position = start
+        if progress.continues(from: start, end: end) {
+            guard progress.lineMayEnd(bytes, end: end) else { return wait(bytes, from: start) }
+            position = progress.lineStart
+        } else {
+            begin(at: start)
+        }
+        if !progress.hasFirstLine {
+            switch statusLine(bytes, at: position, end: end) {
+            case .end(let next): position = next
+            case .incomplete(let scanned): return wait(bytes, from: start, at: position, scanned)
+            case .refused(let refusal): return refuse(refusal)
+            }
+            progress.hasFirstLine = true
+        }
+        while true {
+            switch FieldLineScan.next(bytes, at: position, end: end) {
+            case .line(let line, let next):
+                guard fields.append(line) else {
+                    return refuse(.tooManyFields(fieldsMax: limits.fieldsMax))
+                }
+                if let refusal = note(bytes, line) { return refuse(refusal) }
+                position = next
+            case .end(let headEnd):
+                progress.base = -1
+                return settle(bytes, start..<headEnd, requestIsHead: requestIsHead)
+            case .incomplete(let scanned): return wait(bytes, from: start, at: position, scanned)
+            case .fault(let fault, let offset): return refuse(.line(fault, at: offset))
+            }
+        }
+    }
+
+    /// Forgets a head that has not come in full, so that the next call reads a new one.
+    package mutating func reset() {
+        progress.base = -1
+        interimSaidClose = false
+    }
+
+    private mutating func begin(at start: Int) {
+        progress = HeadProgress()
+        progress.base = start
+        notes = FieldNotes()
+        fields.removeAll()
+    }
+
+    private mutating func wait(
+        _ bytes: Span<UInt8>, from start: Int, at lineStart: Int, _ scanned: Int
+    ) -> ResponseParse {
+        progress.lineStart = lineStart
+        progress.scanned = scanned
+        return wait(bytes, from: start)
+    }
+
+    private mutating func wait(_ bytes: Span<UInt8>, from start: Int) -> ResponseParse {
+        guard bytes.count - start >= limits.headBytesMax else { return .incomplete }
+        return refuse(.headTooLarge(bytesMax: limits.headBytesMax))
+    }
+
+    private mutating func refuse(_ refusal: ResponseRefusal) -> ResponseParse {
+        reset()
+        return .refused(refusal)
+    }
+}
+
+extension ResponseParser {
+    private enum LineStep {
+        case end(Int)
+        case incomplete(scanned: Int)
+        case refused(ResponseRefusal)
+    }
+
+    private mutating func statusLine(_ bytes: Span<UInt8>, at start: Int, end: Int) -> LineStep {
+        let stop = bytes.firstControl(from: start, end: end)
+        guard bytes.holdsLineEnd(at: stop, end: end) else {
+            switch FieldLineScan.unended(bytes, at: stop, end: end) {
+            case .fault(let fault, let offset): return .refused(.line(fault, at: offset))
+            default: return .incomplete(scanned: stop)
+            }
+        }
+        guard stop - start >= 12, bytes.holds("HTTP/", at: start..<start + 5),
+            ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,
+            ASCII.isDigit(bytes[start + 7]), bytes[start + 8] == Byte.space,
+            let code = bytes.decimal(at: start + 9..<start + 12), (100...599).contains(code),
+            stop == start + 12 || bytes[start + 12] == Byte.space
+        else { return .refused(.malformedStatusLine) }
+        isHTTP10 = bytes[start + 7] == 0x30
+        guard bytes[start + 5] == 0x31, isHTTP10 || bytes[start + 7] == 0x31 else {
+            return .refused(.version)
+        }
+        status = UInt16(code)
+        return .end(stop + 2)
+    }
+
+    private mutating func note(_ bytes: Span<UInt8>, _ line: LineMark) -> ResponseRefusal? {
+        switch line.id {
+        case .connection: notes.noteConnection(bytes, at: line.value)
+        case .transferEncoding: notes.codings.note(bytes, at: line.value)
+        case .contentLength:
+            guard notes.contentLength == nil else { return .repeatedContentLength }
+            guard let length = bytes.decimal(at: line.value) else {
+                return .invalidContentLength
+            }
+            notes.contentLength = length
+        default: break
+        }
+        return nil
+    }
+
+    /// Draws the conclusions from a complete head in `range` (RFC 9112 §6.3).
+    private mutating func settle(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, requestIsHead: Bool
+    ) -> ResponseParse {
+        let hasCoding = fields.contains(.transferEncoding)
+        if hasCoding {
+            if isHTTP10 || status < 200 || status == 204 { return refuse(.codingNotAllowed) }
+            if notes.contentLength != nil { return refuse(.lengthAndCoding) }
+            guard notes.codings.isChunkedOnly else { return refuse(.transferEncoding) }
+        }
+        if status < 200 {
+            guard status != 101 else { return refuse(.unexpectedSwitch) }
+            if !notes.isPersistent(isHTTP10: isHTTP10) { interimSaidClose = true }
+            return .interim(status: status, end: range.upperBound)
+        }
+        let framing: BodyFraming
+        if requestIsHead || status == 204 || status == 304 {
+            framing = .none
+        } else if hasCoding {
+            framing = .chunked
+        } else {
+            framing = notes.contentLength.map { .length($0) } ?? .untilClose
+        }
+        let head = ResponseHead(
+            answer: AnswerHead(
+                status: status, bytes: bytes.copy(range), lines: lines(movedTo: range.lowerBound)),
+            framing: framing,
+            isPersistent: framing != .untilClose && !interimSaidClose
+                && notes.isPersistent(isHTTP10: isHTTP10),
+            isHTTP10: isHTTP10)
+        interimSaidClose = false
+        return .head(head, end: range.upperBound)
+    }
+
+    /// The lines with extents counted from the head's first byte.
+    private func lines(movedTo start: Int) -> [FieldLine] {
+        fields.copy().map { line in
+            FieldLine(
+                id: line.id,
+                name: Extent(start: Int(line.name.start) - start, count: Int(line.name.count)),
+                value: Extent(start: Int(line.value.start) - start, count: Int(line.value.count)))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Ground
+import HTTPRules
+import Wire
+
+/// Requests from a hostile client: the first byte says where the rest is cut in two.
+///
+/// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
+/// every extent lies in the input; what is taken in only grows; targets and values hold no byte
+/// that they must not hold.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 1 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let input = Array(bytes.dropFirst())
+    let limits = HeadLimits(headBytesMax: 600, targetBytesMax: 200, fieldsMax: 12)
+    let whole = Transcript(input, stops: [input.count], limits: limits)
+    let cut = Int(bytes[0]) * input.count / 255
+    precondition(whole == Transcript(input, stops: [cut, input.count], limits: limits))
+    if input.count < 200 {
+        precondition(whole == Transcript(input, stops: Array(0...input.count), limits: limits))
+    }
+    return 0
+}
+
+/// What was read, in an order that does not depend on the pieces.
+struct Transcript: Equatable {
+    private var heads: [[UInt8]] = []
+    private var framings: [BodyFraming] = []
+    private var bodies: [[UInt8]] = []
+    private var refusal: RequestRefusal?
+    private var bodyRefusal: BodyRefusal?
+    private var ended = 0
+
+    init(_ input: [UInt8], stops: [Int], limits: HeadLimits) {
+        var parser = RequestParser(limits: limits)
+        var body: BodyDecoder?
+        var position = 0
+        for stop in stops {
+            let span = input.span.extracting(0..<stop)
+            var steps = 0
+            while refusal == nil && bodyRefusal == nil {
+                steps += 1
+                precondition(steps <= 2 * input.count + 2, "loops")
+                if let step = body?.next(span, from: position) {
+                    guard take(step, span, &position, &body) else { break }
+                    continue
+                }
+                let result = parser.parse(span, from: position)
+                if result == .incomplete { break }
+                switch result {
+                case .head(let end):
+                    precondition(end > position && end <= stop)
+                    check(parser, span, position..<end)
+                    heads.append(span.copy(position..<end))
+                    framings.append(parser.framing)
+                    bodies.append([])
+                    body = BodyDecoder(parser.framing)
+                    position = end
+                case .refused(let reason):
+                    precondition((400...505).contains(reason.status))
+                    precondition(!reason.sentence.isEmpty)
+                    refusal = reason
+                case .incomplete: break
+                }
+            }
+        }
+    }
+
+    private mutating func take(
+        _ step: BodyStep, _ span: Span<UInt8>, _ position: inout Int, _ body: inout BodyDecoder?
+    ) -> Bool {
+        switch step {
+        case .data(let extent, let next):
+            precondition(!extent.isEmpty && next == extent.end && Int(extent.start) >= position)
+            bodies[bodies.count - 1] += span.copy(extent.range)
+            position = next
+        case .needsMore:
+            position = span.count
+            return false
+        case .end(let next):
+            precondition(next >= position && next <= span.count)
+            position = next
+            ended += 1
+            body = nil
+        case .refused(let reason): bodyRefusal = reason
+        }
+        return true
+    }
+
+    private func check(
+        _ parser: borrowing RequestParser, _ span: Span<UInt8>, _ head: Range<Int>
+    ) {
+        for extent in [parser.methodName, parser.target] {
+            precondition(!extent.isEmpty && head.contains(Int(extent.start)))
+            precondition(extent.end <= head.upperBound)
+            for index in extent.range { precondition((0x21...0x7E).contains(span[index])) }
+        }
+        precondition(parser.path.end <= parser.target.end)
+        precondition(parser.framing != .untilClose)
+        precondition(!parser.host.isEmpty || parser.isHTTP10)
+        if !parser.host.isEmpty { precondition(Authority.isValid(span, at: parser.host.range)) }
+        for index in 0..<parser.fields.count {
+            let line = parser.fields[index]
+            precondition(!line.name.isEmpty && line.name.end < head.upperBound)
+            precondition(line.value.end <= head.upperBound)
+            precondition(line.id == FieldName(span, at: line.name.range))
+            for index in line.value.range {
+                precondition(span[index] == 9 || (span[index] >= 32 && span[index] != 127))
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Ground
+import HTTPRules
+import Wire
+
+/// Answers from a hostile origin: the first byte says where the rest is cut in two, and its lowest
+/// bit whether the request was HEAD.
+///
+/// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
+/// every extent lies in the copied head; what is taken in only grows.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 1 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let input = Array(bytes.dropFirst())
+    let isHead = bytes[0] & 1 == 1
+    let whole = Transcript(input, stops: [input.count], isHead: isHead)
+    let cut = Int(bytes[0]) * input.count / 255
+    precondition(whole == Transcript(input, stops: [cut, input.count], isHead: isHead))
+    if input.count < 200 {
+        precondition(whole == Transcript(input, stops: Array(0...input.count), isHead: isHead))
+    }
+    return 0
+}
+
+/// What was read, in an order that does not depend on the pieces.
+struct Transcript: Equatable {
+    private var interims: [UInt16] = []
+    private var heads: [ResponseHead] = []
+    private var bodies: [[UInt8]] = []
+    private var refusal: ResponseRefusal?
+    private var bodyRefusal: BodyRefusal?
+    private var refusalAtClose: BodyRefusal?
+
+    init(_ input: [UInt8], stops: [Int], isHead: Bool) {
+        let limits = HeadLimits(headBytesMax: 600, fieldsMax: 12)
+        var parser = ResponseParser(limits: limits)
+        var body: BodyDecoder?
+        var position = 0
+        for stop in stops {
+            let span = input.span.extracting(0..<stop)
+            var steps = 0
+            while refusal == nil && bodyRefusal == nil {
+                steps += 1
+                precondition(steps <= 2 * input.count + 2, "loops")
+                if let step = body?.next(span, from: position) {
+                    guard take(step, span, &position, &body) else { break }
+                    continue
+                }
+                let result = parser.parse(span, from: position, requestIsHead: isHead)
+                if result == .incomplete { break }
+                switch result {
+                case .interim(let status, let end):
+                    precondition(end > position && end <= stop && status / 100 == 1)
+                    interims.append(status)
+                    position = end
+                case .head(let head, let end):
+                    check(head, input[position..<end])
+                    heads.append(head)
+                    bodies.append([])
+                    body = BodyDecoder(head.framing)
+                    position = end
+                case .refused(let reason):
+                    precondition(!reason.sentence.isEmpty)
+                    refusal = reason
+                case .incomplete: break
+                }
+            }
+        }
+        refusalAtClose = body?.refusalAtClose
+    }
+
+    private mutating func take(
+        _ step: BodyStep, _ span: Span<UInt8>, _ position: inout Int, _ body: inout BodyDecoder?
+    ) -> Bool {
+        switch step {
+        case .data(let extent, let next):
+            precondition(!extent.isEmpty && next == extent.end && Int(extent.start) >= position)
+            bodies[bodies.count - 1] += span.copy(extent.range)
+            position = next
+        case .needsMore:
+            position = span.count
+            return false
+        case .end(let next):
+            precondition(next >= position && next <= span.count)
+            position = next
+            body = nil
+        case .refused(let reason): bodyRefusal = reason
+        }
+        return true
+    }
+
+    private func check(_ head: ResponseHead, _ bytes: ArraySlice<UInt8>) {
+        precondition(head.answer.bytes == Array(bytes))
+        precondition((200...599).contains(head.answer.status))
+        precondition(head.framing != .untilClose || !head.isPersistent)
+        let span = head.answer.bytes.span
+        for line in head.answer.lines {
+            precondition(!line.name.isEmpty && line.value.end + 2 <= span.count)
+            precondition(line.id == FieldName(span, at: line.name.range))
+            for index in line.value.range {
+                precondition(span[index] == 9 || (span[index] >= 32 && span[index] != 127))
+            }
+        }
+    }
+}

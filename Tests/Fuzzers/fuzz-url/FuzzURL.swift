@@ -1,0 +1,40 @@
+import Ground
+import HTTPRules
+
+/// URLs as clients and redirects bring them, and request targets that carry them.
+///
+/// Held: a key that was made is canonical, so that making it again changes nothing, and can be
+/// taken apart for the origin; `isCanonical` agrees with the normaliser on every input; the image
+/// API finds its URL inside the target.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let all = 0..<input.count
+    var key: [UInt8] = []
+
+    if CacheKey.normalise(url: input.span, at: all, into: &key) == .made { check(key) }
+
+    let made = CacheKey.normalise(percentEncoded: input.span, at: all, into: &key) == .made
+    if made { check(key) }
+    precondition(CacheKey.isCanonical(input.span, at: all) == (made && key == input))
+
+    if case .image(let url) = ImageTarget.parse(input.span, at: all) {
+        precondition(!url.isEmpty && url.end <= input.count)
+    }
+    return 0
+}
+
+private func check(_ key: [UInt8]) {
+    precondition(!key.isEmpty && key.count <= CacheKey.bytesMaxDefault)
+    for byte in key { precondition((0x21...0x7E).contains(byte) && byte != UInt8(ascii: "#")) }
+    var again: [UInt8] = []
+    precondition(
+        CacheKey.normalise(url: key.span, at: 0..<key.count, into: &again) == .made)
+    precondition(again == key)
+    guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {
+        preconditionFailure("a canonical key that cannot be taken apart")
+    }
+    precondition(!url.host.isEmpty && url.authority.end == Int(url.target.start))
+    precondition(url.target.end == key.count && key[Int(url.target.start)] == UInt8(ascii: "/"))
+}

@@ -1,0 +1,66 @@
+import Ground
+import HTTPRules
+import Testing
+import Wire
+
+@Suite struct FieldNameTests {
+    @Test("each known name is found in any case, and no other name", arguments: FieldName.allCases)
+    func lookup(_ name: FieldName) {
+        guard name != .other else { return }
+        let text = name.text.description
+        for bytes in [latin1(text), latin1(text.uppercased())] {
+            #expect(FieldName(bytes.span, at: 0..<bytes.count) == name)
+            for index in bytes.indices {
+                for other: UInt8 in [0x2D, 0x61, 0x7A, 0x0D, 0x00, 0xE1] {
+                    var changed = bytes
+                    changed[index] = other
+                    guard
+                        latin1(String(decoding: changed, as: UTF8.self).lowercased())
+                            != latin1(text)
+                    else { continue }
+                    #expect(FieldName(changed.span, at: 0..<changed.count) != name)
+                }
+                let shorter = bytes.span.copy(0..<index)
+                #expect(FieldName(shorter.span, at: 0..<index) != name)
+            }
+            let longer = bytes + [0x61]
+            #expect(FieldName(longer.span, at: 0..<longer.count) == .other)
+        }
+    }
+
+    @Test("the set of names that occur is that of the lines", arguments: FieldName.allCases)
+    func present(_ name: FieldName) {
+        let text = name == .other ? "X-1" : name.text.description
+        // A coding is refused beside HTTP/1.0 and a length, so each name comes alone but for Host.
+        let value = name == .transferEncoding ? "chunked" : name == .expect ? "100-continue" : "1"
+        let bytes = latin1(
+            name == .host
+                ? "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+                : "GET / HTTP/1.1\r\nHost: a\r\n\(text): \(value)\r\n\r\n")
+        var parser = RequestParser()
+        let result = parser.parse(bytes.span, from: 0)
+        #expect(result == .head(end: bytes.count))
+        for other in FieldName.allCases {
+            let occurs = other == name || other == .host
+            #expect(parser.fields.present.contains(other) == occurs)
+            #expect(parser.fields.contains(other) == occurs)
+            #expect(parser.fields.count(of: other) == (occurs ? 1 : 0))
+            #expect((parser.fields.first(other) != nil) == occurs)
+        }
+    }
+
+    @Test("the parser finds the same names as the look-up by bytes", arguments: FieldName.allCases)
+    func parser(_ name: FieldName) {
+        let text = name == .other ? "X-1" : name.text.description
+        for spelt in [text, text.uppercased(), text + "x", text + "_"] {
+            let bytes = latin1("HTTP/1.1 304 \r\n\(spelt): 1\r\n\r\n")
+            var parser = ResponseParser()
+            guard
+                case .head(let head, end: _) = parser.parse(
+                    bytes.span, from: 0, requestIsHead: false)
+            else { continue }
+            let line = head.answer.lines[0]
+            #expect(line.id == FieldName(head.answer.bytes.span, at: line.name.range))
+        }
+    }
+}
