@@ -1,0 +1,69 @@
+/// A cache that only keeps the books: it is told of each request and says whether it was a hit.
+///
+/// A miss is admitted at once; an object larger than the whole cache never is.
+package protocol EvictionPolicy {
+    /// True for a hit. `size` in bytes is the same in every call for one `key`.
+    mutating func request(_ key: UInt32, size: Int) -> Bool
+}
+
+/// The policies that can be replayed beside each other.
+package enum EvictionKind: String, CaseIterable, Sendable {
+    case fifo, lru
+    /// S3-FIFO as its paper gives it.
+    case s3fifo
+    /// ``MemoryTier``, in as many shards as asked for.
+    case nuthatch
+}
+
+/// Misses of one policy on one trace; the first request of a key counts.
+package struct EvictionFigures: Hashable, Sendable {
+    package var requests = 0
+    package var misses = 0
+    package var requestedBytes = 0
+    package var missedBytes = 0
+
+    /// Misses per request, 0…1.
+    package var objectMissRatio: Double { Double(misses) / Double(max(requests, 1)) }
+    /// Bytes missed per byte requested, 0…1.
+    package var byteMissRatio: Double { Double(missedBytes) / Double(max(requestedBytes, 1)) }
+}
+
+extension EvictionTrace {
+    /// Replays the trace through a cache of `capacityBytes`.
+    ///
+    /// `shards` and `victims` are heeded by `.nuthatch` only.
+    package func replay(
+        _ kind: EvictionKind, capacityBytes: Int, shards: Int = 1,
+        victims: EvictionShards.VictimShard = .leastInflated
+    ) -> EvictionFigures {
+        let keys = sizes.count
+        switch kind {
+        case .fifo:
+            var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: false)
+            return replay(through: &policy)
+        case .lru:
+            var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: true)
+            return replay(through: &policy)
+        case .s3fifo:
+            var policy = EvictionS3FIFO(capacityBytes: capacityBytes, keys: keys)
+            return replay(through: &policy)
+        case .nuthatch:
+            var policy = EvictionShards(
+                capacityBytes: capacityBytes, shards: shards, victims: victims)
+            return replay(through: &policy)
+        }
+    }
+
+    private func replay(through policy: inout some EvictionPolicy) -> EvictionFigures {
+        var figures = EvictionFigures()
+        for key in requests {
+            let size = sizes[Int(key)]
+            figures.requests += 1
+            figures.requestedBytes += size
+            if policy.request(key, size: size) { continue }
+            figures.misses += 1
+            figures.missedBytes += size
+        }
+        return figures
+    }
+}

@@ -1,0 +1,140 @@
+/// S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023), sizes counted in bytes.
+///
+/// Keys are 0..<`keys`.
+/// Newcomers enter the small queue (a tenth of the bytes). At its end, those hit twice move to the
+/// main queue and the others are evicted into the ghost queue (as many bytes as the main queue's);
+/// a newcomer found there enters the main queue. The main queue gives an entry one more round per
+/// hit, three at most. An object of the small queue's size or more is admitted from the ghost only.
+package struct EvictionS3FIFO: EvictionPolicy {
+    private enum Place: UInt8 { case none, small, main }
+
+    private let capacityBytes: Int
+    private let smallBytesMax: Int
+    private let ghostBytesMax: Int
+    private var small = KeyQueue()
+    private var main = KeyQueue()
+    private var ghost = KeyQueue()
+    private var smallBytes = 0
+    private var mainBytes = 0
+    private var ghostBytes = 0
+    private var places: [Place]
+    private var hits: [Int]
+    private var sizes: [Int]
+    /// How many places a key has in the ghost queue that have been taken back from it.
+    private var ghostWithdrawals: [Int]
+    private var isGhost: [Bool]
+
+    package init(capacityBytes: Int, keys: Int) {
+        self.capacityBytes = capacityBytes
+        smallBytesMax = capacityBytes / 10
+        ghostBytesMax = capacityBytes * 9 / 10
+        places = Array(repeating: .none, count: keys)
+        hits = Array(repeating: 0, count: keys)
+        sizes = hits
+        ghostWithdrawals = hits
+        isGhost = Array(repeating: false, count: keys)
+    }
+
+    package mutating func request(_ key: UInt32, size: Int) -> Bool {
+        let key = Int(key)
+        if places[key] != .none {
+            hits[key] += 1
+            return true
+        }
+        guard size <= capacityBytes else { return false }
+        sizes[key] = size
+        let returns = isGhost[key]
+        if returns {
+            isGhost[key] = false
+            ghostWithdrawals[key] += 1
+            ghostBytes -= size
+        }
+        guard returns || size < smallBytesMax else { return false }
+        while smallBytes + mainBytes + size > capacityBytes {
+            if mainBytes > capacityBytes - smallBytesMax || small.isEmpty {
+                evictFromMain()
+            } else {
+                evictFromSmall()
+            }
+        }
+        hits[key] = 0
+        if returns { pushMain(key) } else { pushSmall(key) }
+        return false
+    }
+
+    private mutating func pushSmall(_ key: Int) {
+        places[key] = .small
+        smallBytes += sizes[key]
+        small.push(key)
+    }
+
+    private mutating func pushMain(_ key: Int) {
+        places[key] = .main
+        mainBytes += sizes[key]
+        main.push(key)
+    }
+
+    private mutating func evictFromSmall() {
+        while let key = small.pop() {
+            smallBytes -= sizes[key]
+            guard hits[key] < 2 else {
+                hits[key] = 0
+                pushMain(key)
+                continue
+            }
+            places[key] = .none
+            pushGhost(key)
+            return
+        }
+    }
+
+    private mutating func evictFromMain() {
+        while let key = main.pop() {
+            mainBytes -= sizes[key]
+            guard hits[key] > 0 else {
+                places[key] = .none
+                return
+            }
+            hits[key] = min(hits[key], 3) - 1
+            pushMain(key)
+        }
+    }
+
+    private mutating func pushGhost(_ key: Int) {
+        guard sizes[key] <= ghostBytesMax else { return }
+        isGhost[key] = true
+        ghost.push(key)
+        ghostBytes += sizes[key]
+        while ghostBytes > ghostBytesMax, let oldest = ghost.pop() {
+            guard ghostWithdrawals[oldest] == 0 else {
+                ghostWithdrawals[oldest] -= 1
+                continue
+            }
+            isGhost[oldest] = false
+            ghostBytes -= sizes[oldest]
+        }
+    }
+}
+
+/// A first-in, first-out queue of keys whose popped room is given back now and then.
+private struct KeyQueue {
+    private var keys: [Int] = []
+    private var head = 0
+
+    var isEmpty: Bool { head == keys.count }
+
+    mutating func push(_ key: Int) {
+        keys.append(key)
+    }
+
+    mutating func pop() -> Int? {
+        guard head < keys.count else { return nil }
+        let key = keys[head]
+        head += 1
+        if head > 1024, head * 2 > keys.count {
+            keys.removeFirst(head)
+            head = 0
+        }
+        return key
+    }
+}

@@ -1,0 +1,186 @@
+import Ground
+import Testing
+import Tiers
+
+/// The hash of the key that is called `number`.
+private func hash(_ number: Int) -> UInt64 {
+    var dice = Dice(seed: UInt64(number))
+    return dice.next()
+}
+
+/// What the policy prefers, told as stories.
+@Suite struct MemoryTierPolicyTests {
+    @Test("Of two newcomers the larger goes first, however they arrived")
+    func sizeCounts() {
+        for largeFirst in [true, false] {
+            var tier = MemoryTier(expectedEntries: 4)
+            let costs: [UInt32] = largeFirst ? [8000, 1000] : [1000, 8000]
+            for (key, cost) in costs.enumerated() {
+                _ = tier.admit(hash: hash(key), cost: cost)
+            }
+            let evicted = tier.evict()
+            #expect(evicted?.cost == 8000)
+        }
+    }
+
+    @Test("Of entries alike the first to come is the first to go")
+    func orderOfArrival() {
+        var tier = MemoryTier(expectedEntries: 16)
+        let admitted = (0..<10).map { tier.admit(hash: hash($0), cost: 5000) }
+        var order: [EntryID] = []
+        while let evicted = tier.evict() { order.append(evicted.id) }
+        #expect(order == admitted)
+    }
+
+    @Test("An entry asked for again outlives newcomers alike, even those which come after it")
+    func hitsCount() {
+        var tier = MemoryTier(expectedEntries: 16)
+        let asked = tier.admit(hash: hash(0), cost: 100)
+        tier.touched(asked)
+        for key in 1..<5 { _ = tier.admit(hash: hash(key), cost: 100) }
+        let order = (0..<5).map { _ in tier.evict()?.id }
+        #expect(order.last == asked)
+    }
+
+    @Test("A scan of 50 times the memory leaves nearly all of what is asked for where it is")
+    func scanResistance() {
+        var tier = MemoryTier(expectedEntries: 1000)
+        var popular: [EntryID] = []
+        for key in 0..<500 {
+            let id = tier.admit(hash: hash(key), cost: 1)
+            for _ in 0..<3 { tier.touched(id) }
+            popular.append(id)
+        }
+        var lost: Set<EntryID> = []
+        for key in 10_000..<60_000 {
+            while tier.count >= 1000 {
+                guard let evicted = tier.evict() else { break }
+                if popular.contains(evicted.id) { lost.insert(evicted.id) }
+            }
+            _ = tier.admit(hash: hash(key), cost: 1)
+            // Each is asked for once while the scan passes by as much as the memory holds.
+            let asked = popular[key / 2 % 500]
+            if key % 2 == 0, !lost.contains(asked) { tier.touched(asked) }
+        }
+        #expect(lost.isEmpty)
+    }
+
+    @Test("What was popular and is no longer asked for goes in the end")
+    func agesOut() {
+        var tier = MemoryTier(expectedEntries: 100)
+        let popular = tier.admit(hash: hash(0), cost: 1)
+        for _ in 0..<1024 { tier.touched(popular) }
+        let frequency = tier.frequency(of: popular)
+        #expect(frequency == 15)
+        var turns = 0
+        search: while turns < 100_000 {
+            turns += 1
+            _ = tier.admit(hash: hash(turns), cost: 1)
+            while tier.count > 100 {
+                if tier.evict()?.id == popular { break search }
+            }
+        }
+        // Requeued once at 15 × 5 times the newcomers' weight, which last for about 100 turns.
+        #expect(7_000...16_000 ~= turns)
+    }
+
+    @Test("An evicted entry that returns soon is remembered with its hits; a removed one is not")
+    func ghosts() {
+        var tier = MemoryTier(expectedEntries: 16)
+        _ = tier.admit(hash: hash(1), cost: 100)
+        let removed = tier.admit(hash: hash(2), cost: 100)
+        _ = tier.admit(hash: hash(3), cost: 100)
+        tier.touched(removed)
+        tier.remove(removed)
+        let evicted = tier.evict()
+        #expect(evicted?.hash == hash(1))
+        let returned = tier.admit(hash: hash(1), cost: 100)
+        let replaced = tier.admit(hash: hash(2), cost: 100)
+        let frequencies = (tier.frequency(of: returned), tier.frequency(of: replaced))
+        #expect(frequencies == (2, 0))
+        // Remembered once: the ghost went when it was recalled.
+        let twin = tier.admit(hash: hash(1), cost: 100)
+        let frequency = tier.frequency(of: twin)
+        #expect(frequency == 0)
+    }
+
+    @Test("What was evicted more than twice the memory ago is forgotten")
+    func ghostHorizon() {
+        for (between, remembered) in [(19, UInt8(2)), (21, 0)] {
+            var tier = MemoryTier(expectedEntries: 64)
+            for key in 0..<11 { _ = tier.admit(hash: hash(key), cost: 100) }
+            let first = tier.evict()
+            #expect(first?.hash == hash(0))
+            for turn in 0..<between {
+                _ = tier.admit(hash: hash(100 + turn), cost: 100)
+                _ = tier.evict()
+            }
+            let returned = tier.admit(hash: hash(0), cost: 100)
+            let frequency = tier.frequency(of: returned)
+            #expect(frequency == remembered)
+        }
+    }
+
+    @Test("No more ghosts are remembered than the bound, which evictions do not raise")
+    func ghostBound() {
+        var tier = MemoryTier(expectedEntries: 100)
+        var dice = Dice(seed: 9)
+        let bound = tier.ghostsMax
+        #expect(bound <= 300)
+        let hashes = (0..<5_000).map { _ in dice.next() }
+        for hash in hashes {
+            _ = tier.admit(hash: hash, cost: 1)
+            _ = tier.evict()
+        }
+        // An entry so large that nothing lies beyond the horizon.
+        _ = tier.admit(hash: hash(1), cost: 1_000_000)
+        var remembered = 0
+        for hash in hashes {
+            let id = tier.admit(hash: hash, cost: 1)
+            if tier.frequency(of: id) > 0 { remembered += 1 }
+            tier.remove(id)
+        }
+        let boundAfter = tier.ghostsMax
+        #expect(boundAfter == bound)
+        #expect(bound / 2...bound ~= remembered)
+    }
+
+    @Test(
+        "If everything was just asked for, an eviction still ends after a bounded number of turns")
+    func boundedTurns() {
+        var tier = MemoryTier(expectedEntries: 5000)
+        let admitted = (0..<5000).map { tier.admit(hash: hash($0), cost: 100) }
+        for id in admitted { tier.touched(id) }
+        let evicted = tier.evict()
+        #expect(evicted?.id == admitted[1024])
+    }
+
+    @Test("Values that wrap around keep their order")
+    func wraps() {
+        var tier = MemoryTier(expectedEntries: 16)
+        var held: [EntryID] = []
+        var highestStep: UInt64 = 1
+        var turn = 0
+        // Four keys come and go, remembered, and drive the values up until the next one wraps.
+        while tier.inflation <= UInt64.max - highestStep, turn < 1_000_000 {
+            held.append(tier.admit(hash: hash(turn % 4), cost: 1))
+            turn += 1
+            guard tier.count > 3 else { continue }
+            let before = tier.inflation
+            let evicted = tier.evict()
+            held.removeAll { $0 == evicted?.id }
+            highestStep = max(highestStep, tier.inflation &- before)
+        }
+        let popular = tier.admit(hash: hash(turn % 4), cost: 1)
+        for id in held { tier.remove(id) }
+        let newcomer = tier.admit(hash: hash(9), cost: 1)
+        let before = tier.inflation
+        let first = tier.evict()
+        let second = tier.evict()
+        let after = tier.inflation
+        #expect(first?.id == newcomer)
+        #expect(second?.id == popular)
+        #expect(after < before)
+        #expect(MemoryTier.isBehind(before, after))
+    }
+}
