@@ -1,0 +1,355 @@
+package import Ground
+
+/// One fetch from an origin and everybody who waits for it: the decisions, without bytes, sockets
+/// or locks.
+///
+/// The shell holds a `Fill` under a lock, tells it what happened, and afterwards, outside the lock,
+/// does what it answered. Readers are the requests that are served from this fetch. They pull: a
+/// reader that wants more calls ``next(for:limit:)``; one that was told to wait is called again
+/// after ``FillEffect/wakeReaders``.
+///
+/// Two things pull against each other. A body that is to be kept must be received at the origin's
+/// speed, whatever its readers do; a body that is not kept must not pile up in memory. So a storing
+/// fill never waits for a reader, and a passing fill holds back its origin as soon as the slowest
+/// reader is a window behind. A slow reader may hold up the others for ``patience`` in all; then it
+/// is cut (it sees a broken answer, never one that looks whole).
+package struct Fill: Sendable {
+    /// Where the fetch stands.
+    package enum Phase: Hashable, Sendable {
+        /// Nothing of the answer is known. Can become any other phase.
+        case asking
+        /// The head is known and the body is kept from its first byte.
+        /// Becomes ``passing`` when there is no room for the rest, ``ended`` or ``failed``.
+        case storing
+        /// The head is known; of the body only what some reader still needs is held. Becomes
+        /// ``ended`` or ``failed``.
+        case passing
+        /// All of the answer was received. Last.
+        case ended
+        /// The answer will never be whole. Last.
+        case failed
+    }
+
+    /// What is decided about an answer when its head is known.
+    package struct Answer: Hashable, Sendable {
+        /// There is room for it and the rules allow it to be kept.
+        package var isKept: Bool
+        /// It may go to every reader; otherwise only to the one that caused the fetch (RFC 9111 §3,
+        /// §5.2.2.7).
+        package var isShared: Bool
+        /// The parts of the readers' negotiation that the answer depends on.
+        package var varies: Negotiation
+
+        package init(isKept: Bool, isShared: Bool, varies: Negotiation) {
+            self.isKept = isKept
+            self.isShared = isShared
+            self.varies = varies
+        }
+    }
+
+    package private(set) var phase = Phase.asking
+    /// Bytes of the body received.
+    package private(set) var receivedBytes: UInt64 = 0
+    /// Offset of the first byte of the body that is still held; 0 while everything is kept.
+    package private(set) var heldFrom: UInt64 = 0
+    /// True while the origin is not to be read from.
+    package private(set) var isPaused = false
+    /// Readers that have not left.
+    package var readerCount: Int { readers.count - vacant.count }
+
+    /// The negotiation that the origin was asked with.
+    package let negotiation: Negotiation
+    /// Bytes that a passing fill holds for its slowest reader before it stops reading from the
+    /// origin.
+    package var windowBytes: UInt64
+    /// A body that grows past this is not kept.
+    package let keptBytesMax: UInt64
+    /// How long, added up, the slowest reader of a passing fill may keep another reader waiting.
+    package let patience: Interval
+
+    private var answer: Answer?
+    private var readers: [Reader] = []
+    private var vacant: [Int] = []
+    /// How many followers stand at ``heldFrom``; kept up only while passing, so that 1,000 readers
+    /// that move in step cost one search for the new floor, not 1,000.
+    private var atFloor = 0
+    /// How long the slowest reader has kept another waiting.
+    private var heldUp = Interval.zero
+
+    /// A fetch that is about to be made.
+    ///
+    /// - Parameters:
+    ///   - negotiation: what the origin is asked for.
+    ///   - windowBytes: how far a body that is not kept may run ahead of its slowest reader.
+    ///   - keptBytesMax: the largest body that is kept.
+    ///   - patience: how long in all the slowest reader of a body that is not kept may hold up the
+    ///     others.
+    package init(
+        negotiation: Negotiation, windowBytes: UInt64, keptBytesMax: UInt64, patience: Interval
+    ) {
+        self.negotiation = negotiation
+        self.windowBytes = windowBytes
+        self.keptBytesMax = keptBytesMax
+        self.patience = patience
+    }
+
+    /// Names a reader of one fill; not reused before it has left.
+    package struct ReaderID: Hashable, Sendable {
+        fileprivate let index: Int
+    }
+
+    fileprivate struct Reader: Sendable {
+        enum State: Sendable {
+            /// Waits for the head, or reads the body.
+            case following
+            /// May not be served from this fetch: it differs by Vary, or may not be shared.
+            case sentAway
+            /// Fell a window behind the others.
+            case cut
+            /// The slot is free.
+            case gone
+        }
+        var state = State.following
+        var negotiation: Negotiation
+        var position: UInt64 = 0
+        /// The one whose request caused the fetch.
+        var isFirst: Bool
+    }
+}
+
+/// What the shell is to do after an event, in the order given.
+package enum FillEffect: Hashable, Sendable {
+    /// Readers that were told to wait are to ask again.
+    case wakeReaders
+    case pauseOrigin
+    case resumeOrigin
+    /// Break the fetch off: nobody wants what it brings.
+    case cancelOrigin
+    /// The bytes below ``Fill/heldFrom`` are needed no more.
+    case dropHead
+    /// The body is not kept after all; give back what was reserved for it.
+    case stopKeeping
+}
+
+/// What a reader does next.
+package enum ReaderStep: Hashable, Sendable {
+    /// Nothing now; asks again when woken.
+    case wait
+    /// Takes these bytes of the body, then says ``Fill/advanced(_:by:effects:)``.
+    case take(from: UInt64, bytes: Int)
+    /// The body is whole and taken.
+    case finish
+    /// Begins anew as if it had just arrived. `alone`: the answer may not be shared, so the next
+    /// one hardly will be either, and waiting for it would serve the waiters one after the other.
+    case startOver(alone: Bool)
+    /// Its answer cannot be completed; the fetch itself may go on.
+    case breakOff
+    /// The fetch failed.
+    case fail
+}
+
+// MARK: - Events of the fetch
+
+extension Fill {
+    /// The head of an answer with a body was received.
+    package mutating func answered(_ answer: Answer, effects: inout [FillEffect]) {
+        precondition(phase == .asking, "answered in \(self)")
+        self.answer = answer
+        phase = answer.isKept ? .storing : .passing
+        for index in readers.indices where readers[index].state == .following {
+            if !mayServe(readers[index]) { readers[index].state = .sentAway }
+        }
+        effects.append(.wakeReaders)
+        if phase == .passing { countFloor() }
+        abandonIfUnwanted(&effects)
+    }
+
+    /// `bytes` more of the body were received.
+    package mutating func received(_ bytes: Int, effects: inout [FillEffect]) {
+        precondition(phase == .storing || phase == .passing, "received in \(self)")
+        receivedBytes += UInt64(bytes)
+        if phase == .storing && receivedBytes > keptBytesMax {
+            return roomEnded(effects: &effects)
+        }
+        effects.append(.wakeReaders)
+        holdBackIfAhead(&effects)
+    }
+
+    /// There is no room to keep the rest of the body.
+    package mutating func roomEnded(effects: inout [FillEffect]) {
+        precondition(phase == .storing, "roomEnded in \(self)")
+        phase = .passing
+        countFloor()
+        effects.append(.stopKeeping)
+        effects.append(.wakeReaders)
+        abandonIfUnwanted(&effects)
+        raiseFloor(&effects)
+        holdBackIfAhead(&effects)
+    }
+
+    /// The answer was received to its end, or needed no body.
+    package mutating func ended(effects: inout [FillEffect]) {
+        precondition(phase != .ended && phase != .failed, "ended in \(self)")
+        phase = .ended
+        effects.append(.wakeReaders)
+    }
+
+    /// The answer will not be whole.
+    package mutating func failed(effects: inout [FillEffect]) {
+        precondition(phase != .ended && phase != .failed, "failed in \(self)")
+        phase = .failed
+        effects.append(.wakeReaders)
+    }
+}
+
+// MARK: - Events of the readers
+
+extension Fill {
+    /// True if a request that arrives now may be served from this fetch.
+    package func accepts(_ wanted: Negotiation) -> Bool {
+        switch phase {
+        case .asking: return true
+        case .storing, .ended:
+            guard let answer, answer.isShared, answer.isKept else { return false }
+            return agrees(wanted, answer)
+        case .passing, .failed: return false
+        }
+    }
+
+    /// A request was found to want what this fetch brings.
+    ///
+    /// - Precondition: the first to join caused the fetch; later ones were told true by
+    ///   ``accepts(_:)``.
+    package mutating func joined(_ wanted: Negotiation) -> ReaderID {
+        let reader = Reader(negotiation: wanted, isFirst: readers.isEmpty)
+        if let index = vacant.popLast() {
+            readers[index] = reader
+            return ReaderID(index: index)
+        }
+        readers.append(reader)
+        return ReaderID(index: readers.count - 1)
+    }
+
+    /// What this reader does next, taking at most `limit` bytes.
+    package func next(for id: ReaderID, limit: Int) -> ReaderStep {
+        let reader = readers[id.index]
+        switch reader.state {
+        case .gone: preconditionFailure("next for a reader that left: \(self)")
+        case .sentAway: return .startOver(alone: answer?.isShared == false)
+        case .cut: return .breakOff
+        case .following: break
+        }
+        if phase == .failed { return .fail }
+        let available = receivedBytes - reader.position
+        if available > 0 {
+            return .take(from: reader.position, bytes: Int(min(available, UInt64(limit))))
+        }
+        return phase == .ended ? .finish : .wait
+    }
+
+    /// Offset in the body of the byte that the reader wants next.
+    package func position(of id: ReaderID) -> UInt64 {
+        readers[id.index].position
+    }
+
+    /// The reader took `bytes` of the body.
+    package mutating func advanced(_ id: ReaderID, by bytes: Int, effects: inout [FillEffect]) {
+        let wasAtFloor = readers[id.index].position == heldFrom
+        readers[id.index].position += UInt64(bytes)
+        guard phase == .passing, wasAtFloor, bytes > 0 else { return }
+        atFloor -= 1
+        raiseFloor(&effects)
+        holdBackIfAhead(&effects)
+    }
+
+    /// The reader is served, or its client is gone; a body that is kept is fetched to its end all
+    /// the same.
+    package mutating func left(_ id: ReaderID, effects: inout [FillEffect]) {
+        let wasAtFloor =
+            readers[id.index].state == .following && readers[id.index].position == heldFrom
+        readers[id.index].state = .gone
+        vacant.append(id.index)
+        abandonIfUnwanted(&effects)
+        guard phase == .passing else { return }
+        if wasAtFloor { atFloor -= 1 }
+        raiseFloor(&effects)
+        holdBackIfAhead(&effects)
+    }
+}
+
+// MARK: - Events of the clock
+
+extension Fill {
+    /// `elapsed` has gone by since the last tick.
+    package mutating func ticked(_ elapsed: Interval, effects: inout [FillEffect]) {
+        guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
+        heldUp = heldUp + elapsed
+        guard heldUp >= patience else { return }
+        heldUp = .zero
+        for index in readers.indices
+        where readers[index].state == .following && readers[index].position == heldFrom {
+            readers[index].state = .cut
+        }
+        atFloor = 0
+        effects.append(.wakeReaders)
+        raiseFloor(&effects)
+        holdBackIfAhead(&effects)
+    }
+
+    private var someoneHasTakenEverything: Bool {
+        readers.contains { $0.state == .following && $0.position == receivedBytes }
+    }
+}
+
+// MARK: - Rules
+
+extension Fill {
+    private func agrees(_ wanted: Negotiation, _ answer: Answer) -> Bool {
+        (wanted.rawValue ^ negotiation.rawValue) & answer.varies.rawValue == 0
+    }
+
+    private func mayServe(_ reader: Reader) -> Bool {
+        guard let answer else { return true }
+        return reader.isFirst || (answer.isShared && agrees(reader.negotiation, answer))
+    }
+
+    /// A fetch whose bytes are not kept is for its readers alone.
+    private mutating func abandonIfUnwanted(_ effects: inout [FillEffect]) {
+        guard phase == .passing, !readers.contains(where: { $0.state == .following }) else {
+            return
+        }
+        phase = .failed
+        effects.append(.cancelOrigin)
+    }
+
+    private mutating func countFloor() {
+        atFloor = readers.count { $0.state == .following && $0.position == heldFrom }
+    }
+
+    private mutating func raiseFloor(_ effects: inout [FillEffect]) {
+        guard atFloor <= 0 else { return }
+        var lowest = UInt64.max
+        for reader in readers where reader.state == .following {
+            lowest = min(lowest, reader.position)
+        }
+        guard lowest != .max else { return }
+        if lowest > heldFrom {
+            heldFrom = lowest
+            effects.append(.dropHead)
+        }
+        countFloor()
+    }
+
+    /// Stops the origin when a window is full, starts it again when there is space.
+    private mutating func holdBackIfAhead(_ effects: inout [FillEffect]) {
+        guard phase == .passing else { return }
+        let isAhead = receivedBytes - heldFrom >= windowBytes
+        if isAhead && !isPaused {
+            isPaused = true
+            effects.append(.pauseOrigin)
+        } else if !isAhead && isPaused {
+            isPaused = false
+            effects.append(.resumeOrigin)
+        }
+    }
+}

@@ -1,0 +1,262 @@
+import Ground
+import Serving
+
+/// One seeded run of a `Serving.Fill` with an origin that behaves in any way and readers of any
+/// speed, held to the laws of coalescing.
+package struct FillSimulation {
+    /// What one run reached, so that a campaign can show that it reached everything.
+    package struct Report: Hashable, Sendable {
+        package var finished = 0
+        package var failed = 0
+        package var cut = 0
+        package var sentAway = 0
+        package var left = 0
+        package var cancelled = 0
+        package var pauses = 0
+        package var kept = 0
+
+        package init() {}
+
+        package static func += (total: inout Report, one: Report) {
+            total.finished += one.finished
+            total.failed += one.failed
+            total.cut += one.cut
+            total.sentAway += one.sentAway
+            total.left += one.left
+            total.cancelled += one.cancelled
+            total.pauses += one.pauses
+            total.kept += one.kept
+        }
+    }
+
+    /// A law that did not hold, with the events that led there.
+    package struct Violation: Error, CustomStringConvertible {
+        package let seed: UInt64
+        package let law: String
+        package let history: [String]
+
+        package var description: String {
+            "seed \(seed): \(law)\n" + history.suffix(40).joined(separator: "\n")
+        }
+    }
+
+    private struct Reader {
+        let id: Fill.ReaderID
+        let wanted: Negotiation
+        let isFirst: Bool
+        var taken: UInt64 = 0
+        var isDone = false
+        /// Takes a step in one of so many turns.
+        let slowness: Int
+    }
+
+    private static let windowBytes: UInt64 = 64
+    private static let pieceBytesMax = 48
+    private static let keptBytesMax: UInt64 = 400
+
+    private let seed: UInt64
+    private var dice: Dice
+    private var fill: Fill
+    private var readers: [Reader] = []
+    private var answer: Fill.Answer?
+    private var isPaused = false
+    private var isCancelled = false
+    private var history: [String] = []
+    private var report = Report()
+
+    package init(seed: UInt64) {
+        self.seed = seed
+        dice = Dice(seed: seed)
+        fill = Fill(
+            negotiation: .webp, windowBytes: Self.windowBytes, keptBytesMax: Self.keptBytesMax,
+            patience: .seconds(2))
+    }
+
+    /// Runs to the end.
+    ///
+    /// - Throws: a ``Violation`` as soon as a law does not hold.
+    package mutating func run() throws -> Report {
+        try join(isFirst: true)
+        for _ in 0..<600 where !isOver { try turn() }
+        if !isOver { try end(well: Bool.random(using: &dice)) }
+        try drain()
+        if case .ended = fill.phase, answer?.isKept == true { report.kept += 1 }
+        return report
+    }
+
+    private var isOver: Bool {
+        fill.phase == .ended || fill.phase == .failed || isCancelled
+    }
+
+    private mutating func turn() throws {
+        switch Int.random(in: 0..<10, using: &dice) {
+        case 0: try join(isFirst: false)
+        case 1...3: try originSpeaks()
+        case 4: try tick()
+        case 5 where Int.random(in: 0..<6, using: &dice) == 0: try leave()
+        default: try readersStep()
+        }
+    }
+
+    // MARK: Events
+
+    private mutating func join(isFirst: Bool) throws {
+        let wanted: Negotiation = Bool.random(using: &dice) ? .webp : .avif
+        let asked = isFirst ? fill.negotiation : wanted
+        guard isFirst || fill.accepts(asked) else { return }
+        let id = fill.joined(asked)
+        history.append("joined \(id) wants \(asked)")
+        let slowness = Bool.random(using: &dice) ? 1 : Int.random(in: 2...40, using: &dice)
+        readers.append(Reader(id: id, wanted: asked, isFirst: isFirst, slowness: slowness))
+    }
+
+    private mutating func originSpeaks() throws {
+        if answer == nil {
+            let answer = Fill.Answer(
+                isKept: Bool.random(using: &dice),
+                isShared: Int.random(in: 0..<4, using: &dice) > 0,
+                varies: Bool.random(using: &dice) ? .types : [])
+            self.answer = answer
+            history.append("answered \(answer)")
+            return try apply { $0.answered(answer, effects: &$1) }
+        }
+        guard !isPaused else { return }
+        switch Int.random(in: 0..<40, using: &dice) {
+        case 0: try end(well: true)
+        case 1: try end(well: false)
+        case 2 where fill.phase == .storing:
+            history.append("room ended")
+            try apply { $0.roomEnded(effects: &$1) }
+        default:
+            let count = Int.random(in: 1...Self.pieceBytesMax, using: &dice)
+            history.append("received \(count)")
+            try apply { $0.received(count, effects: &$1) }
+            let held = fill.receivedBytes - fill.heldFrom
+            let isBounded = held < Self.windowBytes + UInt64(Self.pieceBytesMax)
+            try require(
+                fill.phase != .passing || isBounded || fill.isPaused,
+                "a passing fill reads on with \(held) bytes held")
+        }
+    }
+
+    private mutating func end(well: Bool) throws {
+        if answer == nil && well { return }
+        history.append(well ? "ended" : "failed")
+        try apply { well ? $0.ended(effects: &$1) : $0.failed(effects: &$1) }
+    }
+
+    private mutating func tick() throws {
+        history.append("ticked")
+        try apply { $0.ticked(.milliseconds(500), effects: &$1) }
+    }
+
+    private mutating func leave() throws {
+        guard
+            let index = readers.indices.filter({ !readers[$0].isDone }).randomElement(using: &dice)
+        else { return }
+        readers[index].isDone = true
+        report.left += 1
+        history.append("left \(readers[index].id)")
+        let id = readers[index].id
+        try apply { $0.left(id, effects: &$1) }
+    }
+
+    private mutating func readersStep() throws {
+        for index in readers.indices where !readers[index].isDone {
+            guard Int.random(in: 0..<readers[index].slowness, using: &dice) == 0 else { continue }
+            _ = try step(index)
+        }
+    }
+
+    /// False if the reader was told to wait.
+    private mutating func step(_ index: Int) throws -> Bool {
+        let reader = readers[index]
+        let step = fill.next(for: reader.id, limit: 32)
+        switch step {
+        case .wait: return false
+        case .take(let offset, let count):
+            history.append("\(reader.id) takes \(count) from \(offset)")
+            try require(offset == reader.taken, "bytes out of order for \(reader.id)")
+            try require(offset >= fill.heldFrom, "bytes that are no longer held for \(reader.id)")
+            try require(count > 0 && count <= 32, "takes \(count) bytes")
+            try checkMayServe(reader)
+            readers[index].taken += UInt64(count)
+            try apply { $0.advanced(reader.id, by: count, effects: &$1) }
+            return true
+        case .finish:
+            try require(fill.phase == .ended, "finishes in \(fill.phase)")
+            try require(reader.taken == fill.receivedBytes, "finishes without the whole body")
+            try checkMayServe(reader)
+            report.finished += 1
+        case .startOver(let alone):
+            try require(alone == (answer?.isShared == false), "sent away for the wrong reason")
+            try require(!reader.isFirst, "the request that caused the fetch is sent away")
+            report.sentAway += 1
+        case .breakOff: report.cut += 1
+        case .fail:
+            try require(fill.phase == .failed, "fails in \(fill.phase)")
+            report.failed += 1
+        }
+        history.append("\(reader.id) ends with \(step)")
+        readers[index].isDone = true
+        try apply { $0.left(reader.id, effects: &$1) }
+        return true
+    }
+
+    private func checkMayServe(_ reader: Reader) throws {
+        guard let answer else { throw violation("served before there is an answer") }
+        try require(answer.isShared || reader.isFirst, "an answer that may not be shared is shared")
+        let differs = reader.wanted.symmetricDifference(fill.negotiation)
+        try require(
+            reader.isFirst || differs.isDisjoint(with: answer.varies),
+            "served with another request's variant")
+    }
+
+    /// After the end every reader must come to an end of its own, however slow it is.
+    private mutating func drain() throws {
+        for index in readers.indices {
+            while !readers[index].isDone {
+                guard try step(index) else {
+                    throw violation("\(readers[index].id) waits for ever")
+                }
+            }
+        }
+        try require(fill.readerCount == 0, "\(fill.readerCount) readers left behind")
+    }
+
+    // MARK: Effects and laws
+
+    private mutating func apply(_ event: (inout Fill, inout [FillEffect]) -> Void) throws {
+        var effects: [FillEffect] = []
+        event(&fill, &effects)
+        for effect in effects {
+            switch effect {
+            case .pauseOrigin:
+                try require(!isPaused, "paused twice")
+                try require(fill.phase == .passing, "a body that is kept is held back")
+                isPaused = true
+                report.pauses += 1
+            case .resumeOrigin:
+                try require(isPaused, "resumed without a pause")
+                isPaused = false
+            case .cancelOrigin:
+                try require(
+                    answer?.isKept == false || fill.phase == .failed,
+                    "a body that is kept is broken off")
+                isCancelled = true
+                report.cancelled += 1
+            case .wakeReaders, .dropHead, .stopKeeping: continue
+            }
+        }
+        try require(fill.isPaused == isPaused, "the fill and its origin disagree about the pause")
+    }
+
+    private func require(_ holds: Bool, _ law: @autoclosure () -> String) throws {
+        guard !holds else { return }
+        throw violation(law())
+    }
+
+    private func violation(_ law: String) -> Violation {
+        Violation(seed: seed, law: law, history: history)
+    }
+}

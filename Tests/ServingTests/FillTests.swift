@@ -1,0 +1,232 @@
+import Ground
+import Serving
+import Testing
+
+/// Verbs for a fill whose story is told line by line.
+private struct Story {
+    var fill: Fill
+    var effects: [FillEffect] = []
+
+    init(windowBytes: UInt64 = 100, keptBytesMax: UInt64 = 1_000) {
+        fill = Fill(
+            negotiation: [], windowBytes: windowBytes, keptBytesMax: keptBytesMax,
+            patience: .seconds(1))
+    }
+
+    mutating func answered(kept: Bool, shared: Bool = true, varies: Negotiation = []) {
+        fill.answered(
+            .init(isKept: kept, isShared: shared, varies: varies), effects: &effects)
+    }
+
+    mutating func received(_ bytes: Int) { fill.received(bytes, effects: &effects) }
+    mutating func ended() { fill.ended(effects: &effects) }
+    mutating func failed() { fill.failed(effects: &effects) }
+    mutating func left(_ id: Fill.ReaderID) { fill.left(id, effects: &effects) }
+    mutating func ticked(_ interval: Interval) { fill.ticked(interval, effects: &effects) }
+
+    /// Takes everything there is.
+    mutating func takes(_ id: Fill.ReaderID) -> Int {
+        var total = 0
+        while case .take(_, let count) = fill.next(for: id, limit: 1_000_000) {
+            fill.advanced(id, by: count, effects: &effects)
+            total += count
+        }
+        return total
+    }
+
+    /// The effects since the last call, without the wake-ups.
+    mutating func deeds() -> [FillEffect] {
+        defer { effects = [] }
+        return effects.filter { $0 != .wakeReaders }
+    }
+}
+
+@Suite("One fetch and everybody who waits for it")
+struct FillTests {
+    @Test(
+        "whoever joins before the head reads the whole body, and so does who joins in its middle"
+    )
+    func everybodyReadsTheWhole() {
+        var story = Story()
+        let first = story.fill.joined([])
+        let second = story.fill.joined([])
+        story.answered(kept: true)
+        story.received(300)
+        #expect(story.takes(first) == 300)
+        #expect(story.fill.accepts([]))
+        let third = story.fill.joined([])
+        story.received(200)
+        story.ended()
+        #expect(story.takes(first) == 200)
+        #expect(story.takes(second) == 500)
+        #expect(story.takes(third) == 500)
+        #expect(story.fill.next(for: third, limit: 1) == .finish)
+        #expect(story.deeds() == [])
+    }
+
+    @Test(
+        "the fetch of a body that is kept goes on when its first client leaves, and when all have"
+    )
+    func keptFetchGoesOn() {
+        var story = Story()
+        let first = story.fill.joined([])
+        story.answered(kept: true)
+        story.left(first)
+        story.received(10)
+        story.ended()
+        #expect(story.deeds() == [])
+    }
+
+    @Test("the fetch of a body that nobody reads and nobody keeps is broken off")
+    func unwantedFetchIsBrokenOff() {
+        var story = Story()
+        let first = story.fill.joined([])
+        story.answered(kept: false)
+        #expect(story.deeds() == [])
+        story.left(first)
+        #expect(story.deeds() == [.cancelOrigin])
+    }
+
+    @Test("a client that left while the origin was silent does not stop a body that will be kept")
+    func leavingBeforeTheHead() {
+        var story = Story()
+        let first = story.fill.joined([])
+        story.left(first)
+        #expect(story.deeds() == [])
+        story.answered(kept: true)
+        #expect(story.deeds() == [])
+    }
+
+    @Test("a client that left while the origin was silent stops a body that will not be kept")
+    func leavingBeforeAHeadThatIsNotKept() {
+        var story = Story()
+        let first = story.fill.joined([])
+        story.left(first)
+        story.answered(kept: false)
+        #expect(story.deeds() == [.cancelOrigin])
+    }
+
+    @Test("a body that is kept is never held back, however slow its readers are")
+    func keptIsNeverHeldBack() {
+        var story = Story(windowBytes: 10)
+        _ = story.fill.joined([])
+        story.answered(kept: true)
+        for _ in 0..<20 { story.received(50) }
+        #expect(story.deeds() == [])
+    }
+
+    @Test("a body that is not kept waits for its only reader when the window is full")
+    func windowHoldsBack() {
+        var story = Story(windowBytes: 100)
+        let reader = story.fill.joined([])
+        story.answered(kept: false)
+        story.received(60)
+        #expect(story.deeds() == [])
+        story.received(60)
+        #expect(story.deeds() == [.pauseOrigin])
+        #expect(story.takes(reader) == 120)
+        #expect(story.deeds() == [.dropHead, .resumeOrigin])
+        #expect(story.fill.heldFrom == 120)
+    }
+
+    @Test(
+        "a reader that holds up another longer than patience allows is cut, and the other goes on")
+    func slowestIsCut() {
+        var story = Story(windowBytes: 100)
+        let fast = story.fill.joined([])
+        let slow = story.fill.joined([])
+        story.answered(kept: false)
+        story.received(120)
+        #expect(story.takes(fast) == 120)
+        #expect(story.deeds() == [.pauseOrigin])
+        story.ticked(.milliseconds(600))
+        #expect(story.deeds() == [])
+        story.ticked(.milliseconds(600))
+        #expect(story.deeds() == [.dropHead, .resumeOrigin])
+        #expect(story.fill.next(for: slow, limit: 10) == .breakOff)
+        story.received(10)
+        #expect(story.takes(fast) == 10)
+    }
+
+    @Test("a reader that is alone is never cut: it holds up nobody")
+    func aloneIsNeverCut() {
+        var story = Story(windowBytes: 100)
+        let reader = story.fill.joined([])
+        story.answered(kept: false)
+        story.received(120)
+        for _ in 0..<100 { story.ticked(.seconds(1)) }
+        #expect(story.takes(reader) == 120)
+    }
+
+    @Test(
+        "a body that outgrows the limit is passed on instead, and late-comers fetch for themselves")
+    func outgrown() {
+        var story = Story(windowBytes: 100, keptBytesMax: 500)
+        let reader = story.fill.joined([])
+        story.answered(kept: true)
+        story.received(400)
+        #expect(story.takes(reader) == 400)
+        #expect(story.deeds() == [])
+        story.received(200)
+        #expect(story.deeds() == [.stopKeeping, .dropHead, .pauseOrigin])
+        #expect(!story.fill.accepts([]))
+        #expect(story.takes(reader) == 200)
+        #expect(story.deeds() == [.dropHead, .resumeOrigin])
+    }
+
+    @Test(
+        "an answer that may not be shared goes to the request that caused it; the others ask alone")
+    func unshared() {
+        var story = Story()
+        let first = story.fill.joined([])
+        let second = story.fill.joined([])
+        story.answered(kept: false, shared: false)
+        story.received(10)
+        #expect(story.takes(first) == 10)
+        #expect(story.fill.next(for: second, limit: 10) == .startOver(alone: true))
+        #expect(!story.fill.accepts([]))
+    }
+
+    @Test("a waiter that Vary tells apart starts over and may join others of its kind")
+    func varied() {
+        var story = Story()
+        let first = story.fill.joined([])
+        let other = story.fill.joined(.webp)
+        let gzip = story.fill.joined(.gzip)
+        story.answered(kept: true, varies: .types)
+        #expect(story.fill.next(for: first, limit: 10) == .wait)
+        #expect(story.fill.next(for: other, limit: 10) == .startOver(alone: false))
+        #expect(story.fill.next(for: gzip, limit: 10) == .wait)
+        #expect(!story.fill.accepts(.avif))
+        #expect(story.fill.accepts(.brotli))
+    }
+
+    @Test("a failure reaches every waiter, those in mid-body too")
+    func failureReachesAll() {
+        var story = Story()
+        let first = story.fill.joined([])
+        story.answered(kept: true)
+        story.received(10)
+        let second = story.fill.joined([])
+        #expect(story.takes(first) == 10)
+        story.failed()
+        #expect(story.effects.contains(.wakeReaders))
+        #expect(story.fill.next(for: first, limit: 10) == .fail)
+        #expect(story.fill.next(for: second, limit: 10) == .fail)
+        #expect(!story.fill.accepts([]))
+    }
+
+    @Test("every event that changes what a waiting reader would be told wakes the readers")
+    func wakes() {
+        var story = Story()
+        _ = story.fill.joined([])
+        story.answered(kept: true)
+        #expect(story.effects == [.wakeReaders])
+        story.effects = []
+        story.received(5)
+        #expect(story.effects == [.wakeReaders])
+        story.effects = []
+        story.ended()
+        #expect(story.effects == [.wakeReaders])
+    }
+}
