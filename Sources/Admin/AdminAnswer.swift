@@ -1,0 +1,36 @@
+package import Telemetry
+
+/// One page of the admin port, rendered; not to be stored by anyone.
+package struct AdminAnswer: Hashable, Sendable {
+    package let status: UInt16
+    package let contentType: String
+    package let body: String
+
+    /// Renders `page`; `snapshot` is taken only if the page shows it.
+    ///
+    /// A node that is not ready answers 503 on its readiness page, and 200 on its health page.
+    package init(_ page: AdminPage, readiness: Readiness, snapshot: @autoclosure () -> Snapshot) {
+        switch page {
+        case .health:
+            self.init(status: 200, state: "ok")
+        case .readiness:
+            self.init(status: readiness == .ready ? 200 : 503, state: readiness.rawValue)
+        case .metrics:
+            self.init(
+                status: 200, contentType: PrometheusText.contentType,
+                body: PrometheusText.render(snapshot()))
+        }
+    }
+
+    private init(status: UInt16, state: String) {
+        self.init(
+            status: status, contentType: "application/json",
+            body: "{\"status\":\"\(state)\"}\n")
+    }
+
+    private init(status: UInt16, contentType: String, body: String) {
+        self.status = status
+        self.contentType = contentType
+        self.body = body
+    }
+}

@@ -1,0 +1,31 @@
+/// What the admin port serves.
+package enum AdminPage: String, CaseIterable, Sendable {
+    /// Whether the process answers at all.
+    case health = "/healthz"
+    /// Whether requests should be sent to this node.
+    case readiness = "/readyz"
+    case metrics = "/metrics"
+}
+
+/// What is to be done about one request to the admin port.
+package enum AdminRoute: Hashable, Sendable {
+    /// Answer with ``AdminAnswer``; to HEAD without the body.
+    case page(AdminPage)
+    /// 404: there is nothing of this name.
+    case notFound
+    /// 405 with ``allowedMethods`` in Allow (RFC 9110 §15.5.6).
+    case methodNotAllowed
+
+    /// The value of Allow for every page.
+    package static let allowedMethods = "GET, HEAD"
+
+    /// The route of a request with `method` for `target`, in origin form, whose query is ignored.
+    package init(method: String, target: String) {
+        let path = target.prefix { $0 != "?" }
+        guard let page = AdminPage(rawValue: String(path)) else {
+            self = .notFound
+            return
+        }
+        self = method == "GET" || method == "HEAD" ? .page(page) : .methodNotAllowed
+    }
+}

@@ -1,0 +1,58 @@
+/// Everything that is counted; the raw value is its place among the counters.
+///
+/// ``MetricFamily/table`` says what each one means.
+package enum Metric: Int, CaseIterable, Sendable {
+    case requestsHit
+    case requestsRevalidated
+    case requestsMissed
+    case requestsCollapsed
+    case requestsOther
+
+    case answersSuccess
+    case answersPartial
+    case answersNotModified
+    case answersRedirected
+    case answersClientError
+    case answersServerError
+    case sentBytes
+
+    case connectionsOpen
+    case connectionsAccepted
+    case connectionsRefused
+    case requestsMalformed
+
+    case timeoutsIdle
+    case timeoutsHead
+    case timeoutsBody
+    case timeoutsSend
+    case timeoutsOriginConnect
+    case timeoutsOriginFirstByte
+    case timeoutsOriginIdle
+    case timeoutsOriginTotal
+
+    case originFetchesStarted
+    case originFetchesOK
+    case originFetchesFailed
+    case originReceivedBytes
+    case fillsInFlight
+    case waiters
+
+    case evictions
+    case memoryUsedBytes
+    case memoryLimitBytes
+    case memoryPinnedBytes
+    case memoryEntries
+    case accessLinesDropped
+
+    /// The answer's counter for a status code of 200 to 599.
+    package static func answers(status: UInt16) -> Metric {
+        switch status {
+        case 206: .answersPartial
+        case 304: .answersNotModified
+        case ..<300: .answersSuccess
+        case ..<400: .answersRedirected
+        case ..<500: .answersClientError
+        default: .answersServerError
+        }
+    }
+}

@@ -1,0 +1,143 @@
+/// One row of the table of settings: everything that is known of a setting without a value for it.
+package struct Setting: Hashable, Sendable {
+    /// Under which heading a setting stands in `--help`.
+    package enum Section: String, CaseIterable, Sendable {
+        case node = "Node"
+        case memory = "Memory"
+        case origins = "Origins"
+        case clients = "Clients"
+    }
+
+    package let name: SettingName
+    package let section: Section
+    package let kind: SettingKind
+    /// The texts that hold when no source names the setting; empty for none.
+    package let defaults: [String]
+    /// What the default depends on; empty where ``defaults`` says it all.
+    package let defaultNote: String
+    /// True if the setting may be given several times; in the environment separated by white space.
+    package let isList: Bool
+    /// True if a running node cannot take over a new value.
+    package let needsRestart: Bool
+    /// One line for the operator, without a full stop.
+    package let meaning: String
+    /// What to do when the limit is reached or the value does not fit.
+    package let advice: String
+
+    package init(
+        _ name: SettingName, in section: Section, _ kind: SettingKind, default defaults: String...,
+        note defaultNote: String = "", isList: Bool = false, needsRestart: Bool = false,
+        meaning: String, advice: String
+    ) {
+        self.name = name
+        self.section = section
+        self.kind = kind
+        self.defaults = defaults
+        self.defaultNote = defaultNote
+        self.isList = isList
+        self.needsRestart = needsRestart
+        self.meaning = meaning
+        self.advice = advice
+    }
+
+    /// The default as an operator reads it.
+    package var defaultText: String {
+        if !defaultNote.isEmpty { return defaultNote }
+        return defaults.isEmpty ? "none" : defaults.joined(separator: " ")
+    }
+
+    /// A value that would be accepted; nil if none can be shown.
+    package var example: String? {
+        switch kind {
+        case .network: "10.0.0.0/8"
+        case .originPattern: "*.example.com"
+        case .path: "nuthatch.yaml"
+        default: defaults.first
+        }
+    }
+
+    /// The paragraph of `--help`: meaning, units, range, default, environment.
+    package var help: String {
+        var parts = ["Allowed: \(kind.allowed)"]
+        if !kind.unit.isEmpty { parts.append("Units: \(kind.unit)") }
+        if isList { parts.append("May be repeated; separated by white space in the environment") }
+        parts.append("Default: \(defaultText)")
+        parts.append("Environment: \(name.environmentName)")
+        return meaning + ". " + parts.map { $0 + "." }.joined(separator: " ")
+    }
+}
+
+extension Setting {
+    /// Reads one value of this setting.
+    ///
+    /// - Throws: which setting, from where, why not, and what is allowed.
+    package func parse(
+        _ text: String, from source: SettingSource
+    ) throws(SettingError) -> SettingValue {
+        do throws(Refusal) {
+            return try read(text)
+        } catch {
+            throw SettingError(setting: self, source: source, text: text, problem: error.problem)
+        }
+    }
+
+    private struct Refusal: Error {
+        let problem: SettingError.Problem
+    }
+
+    private func read(_ text: String) throws(Refusal) -> SettingValue {
+        switch kind {
+        case .bytes(let range):
+            return .bytes(try Self.bounded(SizeText.parse(text), range))
+        case .duration(let range):
+            return .duration(try Self.bounded(DurationText.parse(text), range))
+        case .count(let range):
+            return .count(try Self.bounded(Self.count(text), range))
+        case .address:
+            return .address(try Self.required(ListenAddress(text)))
+        case .loopbackAddress:
+            if text == "off" { return .off }
+            let address = try Self.required(ListenAddress(text))
+            guard address.address.isLoopback else { throw Refusal(problem: .notLoopback) }
+            return .address(address)
+        case .path:
+            return .path(try Self.required(text.isEmpty ? nil : text))
+        case .choice(let choices):
+            return .choice(try Self.required(choices.first { $0 == text }))
+        case .network:
+            return .network(try Self.network(text))
+        case .originPattern:
+            return .originPattern(try Self.required(OriginPattern(text)))
+        }
+    }
+
+    private static func required<Value>(_ value: Value?) throws(Refusal) -> Value {
+        guard let value else { throw Refusal(problem: .malformed) }
+        return value
+    }
+
+    private static func bounded<Value: Comparable>(
+        _ value: Value?, _ range: ClosedRange<Value>
+    ) throws(Refusal) -> Value {
+        let value = try required(value)
+        if value < range.lowerBound { throw Refusal(problem: .belowRange) }
+        if value > range.upperBound { throw Refusal(problem: .aboveRange) }
+        return value
+    }
+
+    /// Decimal digits only: the standard reading would take a sign.
+    private static func count(_ text: String) -> UInt64? {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
+    }
+
+    private static func network(_ text: String) throws(Refusal) -> Network {
+        do throws(Network.Problem) {
+            return try Network(parsing: text)
+        } catch {
+            switch error {
+            case .malformed: throw Refusal(problem: .malformed)
+            case .hostBitsSet(let meant): throw Refusal(problem: .hostBitsSet(meant: meant))
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package import Ground
+
+/// What a setting's text must be, and within which bounds.
+package enum SettingKind: Hashable, Sendable {
+    case bytes(ClosedRange<UInt64>)
+    case duration(ClosedRange<Interval>)
+    case count(ClosedRange<UInt64>)
+    /// A numeric address and a port.
+    case address
+    /// A loopback address and a port, or `off`.
+    case loopbackAddress
+    case path
+    case choice([String])
+    /// One network of a list.
+    case network
+    /// One pattern of a list.
+    case originPattern
+
+    /// What a value is called in a sentence, with its article.
+    package var noun: String {
+        switch self {
+        case .bytes: "a size"
+        case .duration: "a duration"
+        case .count: "a number"
+        case .address, .loopbackAddress: "an address and port"
+        case .path: "a path"
+        case .choice: "a choice"
+        case .network: "a network"
+        case .originPattern: "an origin pattern"
+        }
+    }
+
+    /// What stands for a value in a synopsis.
+    package var placeholder: String {
+        switch self {
+        case .bytes: "size"
+        case .duration: "duration"
+        case .count: "number"
+        case .address, .loopbackAddress: "address:port"
+        case .path: "path"
+        case .choice(let choices): choices.joined(separator: "|")
+        case .network: "network"
+        case .originPattern: "pattern"
+        }
+    }
+
+    /// The units in which a value may be written; empty for kinds without a unit.
+    package var unit: String {
+        switch self {
+        case .bytes: SizeText.unitNames.reversed().joined(separator: ", ")
+        case .duration: DurationText.unitNames.reversed().joined(separator: ", ")
+        default: ""
+        }
+    }
+
+    /// The bounds or the choices.
+    package var allowed: String {
+        switch self {
+        case .bytes(let range):
+            "\(SizeText.render(range.lowerBound))…\(SizeText.render(range.upperBound))"
+        case .duration(let range):
+            "\(DurationText.render(range.lowerBound))…\(DurationText.render(range.upperBound))"
+        case .count(let range): "\(range.lowerBound)…\(range.upperBound)"
+        case .address: "IPV4:PORT, [IPV6]:PORT or localhost:PORT"
+        case .loopbackAddress: "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off"
+        case .path: "the path of a file"
+        case .choice(let choices): choices.joined(separator: ", ")
+        case .network: "ADDRESS or ADDRESS/BITS, IPv4 or IPv6"
+        case .originPattern: "*, HOST or *.SUFFIX, each perhaps with :PORT"
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Every setting of a node; the raw value is the flag without dashes, and the key in the file.
+package enum SettingName: String, CaseIterable, Sendable {
+    case config
+    case listen
+    case adminListen = "admin-listen"
+    case loops
+    case accessLog = "access-log"
+    case logLevel = "log-level"
+    case drainTimeout = "drain-timeout"
+
+    case memoryLimit = "memory-limit"
+    case memoryEntries = "memory-entries"
+    case objectLimit = "object-limit"
+    case defaultTTL = "default-ttl"
+
+    case allowOrigin = "allow-origin"
+    case allowPrivateOrigin = "allow-private-origin"
+    case originConnectTimeout = "origin-connect-timeout"
+    case originFirstByteTimeout = "origin-first-byte-timeout"
+    case originIdleTimeout = "origin-idle-timeout"
+    case originTotalTimeout = "origin-total-timeout"
+    case originKeepalive = "origin-keepalive"
+    case originIdleConnections = "origin-idle-connections"
+    case originHeadLimit = "origin-head-limit"
+    case fillsLimit = "fills-limit"
+    case waitersLimit = "waiters-limit"
+
+    case connectionsLimit = "connections-limit"
+    case pipelineLimit = "pipeline-limit"
+    case requestHeadLimit = "request-head-limit"
+    case requestFieldsLimit = "request-fields-limit"
+    case requestBodyLimit = "request-body-limit"
+    case urlLimit = "url-limit"
+    case rangesLimit = "ranges-limit"
+    case idleTimeout = "idle-timeout"
+    case headTimeout = "head-timeout"
+    case bodyTimeout = "body-timeout"
+    case sendTimeout = "send-timeout"
+
+    /// The flag, as in `--memory-limit`.
+    package var flag: String { "--" + rawValue }
+
+    /// The variable, as in `NUTHATCH_MEMORY_LIMIT`.
+    package var environmentName: String {
+        Self.environmentPrefix + String(rawValue.uppercased().map { $0 == "-" ? "_" : $0 })
+    }
+
+    /// What the names of all variables of a node begin with.
+    package static let environmentPrefix = "NUTHATCH_"
+}

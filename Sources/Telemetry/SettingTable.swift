@@ -1,0 +1,184 @@
+import Ground
+
+extension Setting {
+    /// Every setting once, in the order of ``SettingName``.
+    package static let table: [Setting] =
+        nodeRows + memoryRows + originRows + originConnectionRows + clientRows + requestRows
+
+    private static let nodeRows: [Setting] = [
+        Setting(
+            .config, in: .node, .path, needsRestart: true,
+            meaning: "YAML file whose keys are the names of these settings",
+            advice: "Flags and environment variables beat the file; a file cannot name another."),
+        Setting(
+            .listen, in: .node, .address, default: "127.0.0.1:8080", isList: true,
+            needsRestart: true,
+            meaning: "Where clients are served; port 0 lets the kernel choose",
+            advice:
+                "Beyond loopback the node must be told which origins it may fetch: allow-origin."),
+        Setting(
+            .adminListen, in: .node, .loopbackAddress, default: "127.0.0.1:8081",
+            needsRestart: true,
+            meaning: "Where health and metrics are served to operators, on loopback only",
+            advice: "Scrape from the same machine; off closes the port."),
+        Setting(
+            .loops, in: .node, .count(0...64), default: "0", note: "0 (one per core)",
+            needsRestart: true,
+            meaning: "Event loops, each on a thread of its own",
+            advice: "More loops than cores do not help; fewer leave cores to other programs."),
+        Setting(
+            .accessLog, in: .node, .choice(["off", "combined", "json"]), default: "off",
+            meaning: "One line per request on standard output",
+            advice: "Lines that the reader does not take in time are dropped and counted."),
+        Setting(
+            .logLevel, in: .node,
+            .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
+            default: "info",
+            meaning: "The least severe message that is logged on standard error",
+            advice: "debug and trace cost time on every request."),
+        Setting(
+            .drainTimeout, in: .node, .duration(.zero ... .seconds(3600)), default: "30s",
+            meaning: "Time that running requests are given after SIGTERM",
+            advice: "Keep it below the time after which the supervisor kills the process."),
+    ]
+
+    private static let memoryRows: [Setting] = [
+        Setting(
+            .memoryLimit, in: .memory, .bytes(16 << 20...1 << 40), default: "512MiB",
+            meaning: "Memory that stored images may take, heads and bookkeeping included",
+            advice: "Raise it while evictions go on and the machine has memory to spare."),
+        Setting(
+            .memoryEntries, in: .memory, .count(0...1_000_000_000), default: "0",
+            note: "0 (no limit)",
+            meaning: "Number of images that may be stored",
+            advice: "Leave it at 0 unless something other than memory bounds the number."),
+        Setting(
+            .objectLimit, in: .memory, .bytes(1 << 10...1 << 40), default: "64MiB",
+            note: "64MiB, or memory-limit where that is less",
+            meaning: "Largest body that is stored; larger ones are passed through",
+            advice: "Raise it if larger images are asked for often; at most memory-limit."),
+        Setting(
+            .defaultTTL, in: .memory, .duration(.zero ... .seconds(365 * 86_400)), default: "1h",
+            meaning: "Time for which an image is fresh whose origin does not say",
+            advice: "Shorten it if images change under the same URL and origins send no lifetime."),
+    ]
+
+    private static let originRows: [Setting] = [
+        Setting(
+            .allowOrigin, in: .origins, .originPattern,
+            note: "* if every listen address is loopback, otherwise it must be given",
+            isList: true,
+            meaning: "Origins that may be fetched from",
+            advice: "Name the hosts whose images you serve; * makes the node fetch for anyone."),
+        Setting(
+            .allowPrivateOrigin, in: .origins, .network, isList: true,
+            meaning: "Networks of private addresses that origins may have all the same",
+            advice: "Name the narrowest network: whoever can ask for a URL can reach into it."),
+        Setting(
+            .originConnectTimeout, in: .origins, times, default: "5s",
+            meaning: "Time for a connection to an origin to be established",
+            advice: "If it is exceeded often, the origin is down or a firewall drops packets."),
+        Setting(
+            .originFirstByteTimeout, in: .origins, times, default: "30s",
+            meaning: "Time from a request to an origin to the end of its answer's head",
+            advice: "Raise it for origins that make images on demand."),
+        Setting(
+            .originIdleTimeout, in: .origins, times, default: "30s",
+            meaning: "Time without a byte of an origin's body",
+            advice: "If it is exceeded often, the origin stalls in the middle of answers."),
+        Setting(
+            .originTotalTimeout, in: .origins, times, default: "10m",
+            meaning: "Time for one fetch from an origin in all",
+            advice: "Raise it for large images from slow origins."),
+    ]
+
+    private static let originConnectionRows: [Setting] = [
+        Setting(
+            .originKeepalive, in: .origins, .duration(.zero ... .seconds(86_400)), default: "60s",
+            meaning: "Time for which an unused connection to an origin is kept; 0s keeps none",
+            advice: "Keep it below the origin's own time, so that it does not close first."),
+        Setting(
+            .originIdleConnections, in: .origins, .count(0...10_000), default: "32",
+            meaning: "Unused connections that are kept per origin and event loop",
+            advice: "Raise it if fetches open many new connections to one origin."),
+        Setting(
+            .originHeadLimit, in: .origins, .bytes(1 << 10...1 << 20), default: "64KiB",
+            meaning: "Largest head of an origin's answer",
+            advice: "An answer above it counts as failed; look at what the origin sends."),
+        Setting(
+            .fillsLimit, in: .origins, .count(1...1_000_000), default: "1024",
+            meaning: "Fetches from origins at one time",
+            advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."
+        ),
+        Setting(
+            .waitersLimit, in: .origins, .count(1...10_000_000), default: "100000",
+            meaning: "Requests that wait for fetches at one time",
+            advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."
+        ),
+    ]
+
+    private static let clientRows: [Setting] = [
+        Setting(
+            .connectionsLimit, in: .clients, .count(0...10_000_000), default: "0",
+            note: "0 (what the descriptor limit allows)", needsRestart: true,
+            meaning: "Connections of clients at one time",
+            advice: "If connections are refused, raise the descriptor limit (ulimit -n) first."),
+        Setting(
+            .pipelineLimit, in: .clients, .bytes(1 << 10...16 << 20), default: "64KiB",
+            meaning: "Bytes of further requests read from a connection while one is answered",
+            advice: "Above it the node reads no further until answers are sent; nothing is lost."),
+    ]
+
+    private static let requestRows: [Setting] = [
+        Setting(
+            .requestHeadLimit, in: .clients, .bytes(1 << 10...1 << 20), default: "32KiB",
+            meaning: "Largest head of a request",
+            advice: "Clients above it get 431; large cookies are the usual cause."),
+        Setting(
+            .requestFieldsLimit, in: .clients, .count(8...10_000), default: "100",
+            meaning: "Field lines of one request",
+            advice: "Clients above it get 431; ordinary ones send fewer than 40."),
+        Setting(
+            .requestBodyLimit, in: .clients, .bytes(0...1 << 30), default: "1MiB",
+            meaning: "Largest body of a request; bodies are read and dropped",
+            advice: "Clients above it get 413; a client of images has no need of a body."),
+        Setting(
+            .urlLimit, in: .clients, .bytes(256...64 << 10), default: "8KiB",
+            note: "8KiB, or request-head-limit where that is less",
+            meaning: "Longest request target",
+            advice: "Clients above it get 414; at most request-head-limit."),
+        Setting(
+            .rangesLimit, in: .clients, .count(1...1000), default: "16",
+            meaning: "Ranges that one request may ask for",
+            advice: "A request for more is answered with the whole image."),
+        Setting(
+            .idleTimeout, in: .clients, times, default: "60s",
+            meaning: "Time for which a connection may stay open without a request",
+            advice: "Shorten it if idle clients take all connections."),
+        Setting(
+            .headTimeout, in: .clients, times, default: "10s",
+            meaning: "Time from a request's first byte to the end of its head",
+            advice: "Raise it only for clients on very slow links."),
+        Setting(
+            .bodyTimeout, in: .clients, times, default: "30s",
+            meaning: "Time from the end of a request's head to the end of its body",
+            advice: "Raise it only for clients on very slow links."),
+        Setting(
+            .sendTimeout, in: .clients, times, default: "60s",
+            meaning: "Time in which a client takes not one byte of its answer",
+            advice: "Shorten it if stalled clients hold memory."),
+    ]
+
+    /// Any time limit that has to end some time: 10 ms to a day.
+    private static let times = SettingKind.duration(.milliseconds(10) ... .seconds(86_400))
+}
+
+extension SettingName {
+    /// The setting's row; every name has one.
+    package var setting: Setting {
+        guard let row = Setting.table.first(where: { $0.name == self }) else {
+            preconditionFailure("no row for \(self)")
+        }
+        return row
+    }
+}

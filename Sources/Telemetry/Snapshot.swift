@@ -1,0 +1,17 @@
+/// The value of every metric at about one moment: the sum over all loops and the node.
+package struct Snapshot: Sendable {
+    private var values: [UInt64]
+
+    /// Reads all counters; each one is exact, together they are not of one instant.
+    package init(loops: [LoopCounters], node: NodeCounters) {
+        values = Metric.allCases.map { metric in
+            loops.reduce(node.load(metric)) { $0 &+ $1.load(metric) }
+        }
+    }
+
+    /// The sum; a gauge read between its two ends may be one below nothing, and counts as 0 then.
+    package subscript(metric: Metric) -> UInt64 {
+        let sum = values[metric.rawValue]
+        return Int64(bitPattern: sum) < 0 ? 0 : sum
+    }
+}

@@ -1,0 +1,44 @@
+import Admin
+import Telemetry
+import Testing
+
+@Suite("Pages of the admin port")
+struct AdminAnswerTests {
+    private func answer(_ page: AdminPage, _ readiness: Readiness) -> AdminAnswer {
+        AdminAnswer(
+            page, readiness: readiness, snapshot: Snapshot(loops: [], node: NodeCounters()))
+    }
+
+    @Test("health is ok as long as the process answers", arguments: Readiness.allCases)
+    func healthIsAlwaysOK(readiness: Readiness) {
+        let answer = answer(.health, readiness)
+        #expect(answer.status == 200)
+        #expect(answer.contentType == "application/json")
+        #expect(answer.body == "{\"status\":\"ok\"}\n")
+    }
+
+    @Test(
+        "only a ready node asks for requests",
+        arguments: zip(Readiness.allCases, [503, 200, 503] as [UInt16]))
+    func readinessFollowsTheState(readiness: Readiness, status: UInt16) {
+        let answer = answer(.readiness, readiness)
+        #expect(answer.status == status)
+        #expect(answer.body == "{\"status\":\"\(readiness)\"}\n")
+    }
+
+    @Test("counters are read only for the page that shows them")
+    func snapshotIsTakenForMetricsOnly() {
+        var taken = 0
+        func snapshot() -> Snapshot {
+            taken += 1
+            return Snapshot(loops: [], node: NodeCounters())
+        }
+        _ = AdminAnswer(.health, readiness: .ready, snapshot: snapshot())
+        _ = AdminAnswer(.readiness, readiness: .ready, snapshot: snapshot())
+        #expect(taken == 0)
+        let answer = AdminAnswer(.metrics, readiness: .ready, snapshot: snapshot())
+        #expect(taken == 1)
+        #expect(answer.status == 200)
+        #expect(answer.contentType == "text/plain; version=0.0.4; charset=utf-8")
+    }
+}

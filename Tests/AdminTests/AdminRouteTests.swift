@@ -1,0 +1,33 @@
+import Admin
+import Testing
+
+@Suite("Routes of the admin port")
+struct AdminRouteTests {
+    @Test(
+        "a page answers GET and HEAD, with or without a query",
+        arguments: AdminPage.allCases)
+    func pagesAnswerReads(page: AdminPage) {
+        for method in ["GET", "HEAD"] {
+            for target in [page.rawValue, page.rawValue + "?verbose=1", page.rawValue + "?"] {
+                #expect(AdminRoute(method: method, target: target) == .page(page))
+            }
+        }
+    }
+
+    @Test(
+        "a page refuses every other method, and methods are case-sensitive",
+        arguments: ["POST", "PUT", "DELETE", "OPTIONS", "PURGE", "get", ""])
+    func pagesRefuseOtherMethods(method: String) {
+        for page in AdminPage.allCases {
+            #expect(AdminRoute(method: method, target: page.rawValue) == .methodNotAllowed)
+        }
+    }
+
+    @Test(
+        "a target that is no page is not found, whatever the method",
+        arguments: ["", "/", "/health", "/healthz/", "/HEALTHZ", "//healthz", "*", "?/healthz"])
+    func otherTargetsAreNotFound(target: String) {
+        #expect(AdminRoute(method: "GET", target: target) == .notFound)
+        #expect(AdminRoute(method: "POST", target: target) == .notFound)
+    }
+}

@@ -1,0 +1,57 @@
+import Admin
+import Telemetry
+import Testing
+
+@Suite("Metrics as Prometheus text")
+struct PrometheusTextTests {
+    private let lines: [String]
+
+    init() {
+        let loops = [LoopCounters(), LoopCounters()]
+        loops[0].add(.requestsHit, 40)
+        loops[1].add(.requestsHit, 2)
+        loops[1].add(.connectionsOpen)
+        let node = NodeCounters()
+        node.set(.memoryLimitBytes, to: 1 << 40)
+        let text = PrometheusText.render(Snapshot(loops: loops, node: node))
+        lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    @Test("a family is its help, its type and one line per member")
+    func familyIsHelpTypeAndSeries() throws {
+        let start = try #require(lines.firstIndex { $0.hasPrefix("# HELP nuthatch_requests_") })
+        #expect(
+            lines[start + 1...start + 6] == [
+                "# TYPE nuthatch_requests_total counter",
+                "nuthatch_requests_total{cache=\"hit\"} 42",
+                "nuthatch_requests_total{cache=\"revalidated\"} 0",
+                "nuthatch_requests_total{cache=\"miss\"} 0",
+                "nuthatch_requests_total{cache=\"collapsed\"} 0",
+                "nuthatch_requests_total{cache=\"none\"} 0",
+            ])
+    }
+
+    @Test("a family of one member has no label")
+    func singleMemberHasNoLabel() {
+        #expect(lines.contains("# TYPE nuthatch_connections_open gauge"))
+        #expect(lines.contains("nuthatch_connections_open 1"))
+        #expect(lines.contains("nuthatch_memory_limit_bytes 1099511627776"))
+    }
+
+    @Test("every line ends in a line feed and is a comment or a name and a whole number")
+    func everyLineHasTheFormat() throws {
+        #expect(lines.last?.isEmpty == true)
+        let series = /[a-z][a-z0-9_]*(\{[a-z]+="[a-z0-9_]+"\})? [0-9]+/
+        let comment = /# (HELP [a-z0-9_]+ [^\n]+|TYPE [a-z0-9_]+ (counter|gauge))/
+        for line in lines.dropLast() {
+            let isWellFormed =
+                try series.wholeMatch(in: line) != nil || comment.wholeMatch(in: line) != nil
+            #expect(isWellFormed, "\(line)")
+        }
+    }
+
+    @Test("a help text's backslashes and line feeds are escaped")
+    func helpIsEscaped() {
+        #expect(PrometheusText.escapeHelp("a\\b\nc\"d") == "a\\\\b\\nc\"d")
+    }
+}

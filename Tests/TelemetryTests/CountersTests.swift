@@ -1,0 +1,67 @@
+import Telemetry
+import Testing
+
+@Suite("Counters and their sum")
+struct CountersTests {
+    @Test("a snapshot is the sum over loops and node")
+    func snapshotIsTheSum() {
+        let loops = [LoopCounters(), LoopCounters(), LoopCounters()]
+        let node = NodeCounters()
+        for (index, metric) in Metric.allCases.enumerated() {
+            for (loop, counters) in loops.enumerated() { counters.add(metric, index * (loop + 1)) }
+            node.add(metric, index)
+        }
+        let snapshot = Snapshot(loops: loops, node: node)
+        for (index, metric) in Metric.allCases.enumerated() {
+            #expect(snapshot[metric] == UInt64(7 * index), "\(metric)")
+        }
+    }
+
+    @Test("what one loop opens another may close")
+    func gaugesCrossLoops() {
+        let loops = [LoopCounters(), LoopCounters()]
+        loops[0].add(.waiters, 3)
+        loops[1].add(.waiters, -2)
+        #expect(Snapshot(loops: loops, node: NodeCounters())[.waiters] == 1)
+    }
+
+    @Test("a gauge read between its two ends is not below nothing")
+    func gaugesDoNotWrap() {
+        let loop = LoopCounters()
+        loop.add(.waiters, -1)
+        #expect(Snapshot(loops: [loop], node: NodeCounters())[.waiters] == 0)
+    }
+
+    @Test("a node's gauge is replaced, not added to")
+    func nodeGaugesAreSet() {
+        let node = NodeCounters()
+        node.set(.memoryEntries, to: 5)
+        node.set(.memoryEntries, to: 4)
+        node.add(.memoryEntries)
+        #expect(Snapshot(loops: [], node: node)[.memoryEntries] == 5)
+    }
+
+    @Test("the node's counters lose nothing when several threads add at once")
+    func nodeCountersAreShared() async {
+        let node = NodeCounters()
+        await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask { @concurrent in
+                    for _ in 0..<200_000 { node.add(.accessLinesDropped) }
+                }
+            }
+        }
+        #expect(Snapshot(loops: [], node: node)[.accessLinesDropped] == 1_600_000)
+    }
+
+    @Test(
+        "an answer is counted by its status",
+        arguments: [
+            (200, .answersSuccess), (204, .answersSuccess), (206, .answersPartial),
+            (301, .answersRedirected), (304, .answersNotModified), (400, .answersClientError),
+            (431, .answersClientError), (500, .answersServerError), (504, .answersServerError),
+        ] as [(UInt16, Metric)])
+    func answersAreCountedByStatus(status: UInt16, metric: Metric) {
+        #expect(Metric.answers(status: status) == metric)
+    }
+}

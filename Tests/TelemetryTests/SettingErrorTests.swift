@@ -1,0 +1,120 @@
+import Telemetry
+import Testing
+
+@Suite("Refused values")
+struct SettingErrorTests {
+    /// A bad text, the setting it is for, and what the message says between source and allowed.
+    struct Refusal: CustomTestStringConvertible, Sendable {
+        let name: SettingName
+        let text: String
+        let says: String
+        let allowed: String
+
+        var testDescription: String { "\(name.rawValue) \(text.debugDescription)" }
+    }
+
+    private static let sizes = "16MiB…1TiB, e.g. 512MiB"
+    private static let times = "10ms…1d, e.g. 60s"
+    private static let listens =
+        "IPV4:PORT, [IPV6]:PORT or localhost:PORT, e.g. 127.0.0.1:8080"
+    private static let loopbacks =
+        "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off, e.g. 127.0.0.1:8081"
+    private static let networks = "ADDRESS or ADDRESS/BITS, IPv4 or IPv6, e.g. 10.0.0.0/8"
+    private static let patterns =
+        "*, HOST or *.SUFFIX, each perhaps with :PORT, e.g. *.example.com"
+
+    static let refusals: [Refusal] = [
+        Refusal(
+            name: .memoryLimit, text: "12x", says: "\"12x\" is not a size", allowed: sizes),
+        Refusal(name: .memoryLimit, text: "", says: "\"\" is not a size", allowed: sizes),
+        Refusal(
+            name: .memoryLimit, text: "1MiB", says: "\"1MiB\" is too small", allowed: sizes),
+        Refusal(
+            name: .memoryLimit, text: "2TiB", says: "\"2TiB\" is too large", allowed: sizes),
+        Refusal(
+            name: .idleTimeout, text: "soon", says: "\"soon\" is not a duration", allowed: times),
+        Refusal(name: .idleTimeout, text: "9ms", says: "\"9ms\" is too small", allowed: times),
+        Refusal(name: .idleTimeout, text: "2d", says: "\"2d\" is too large", allowed: times),
+        Refusal(
+            name: .rangesLimit, text: "many", says: "\"many\" is not a number",
+            allowed: "1…1000, e.g. 16"),
+        Refusal(
+            name: .rangesLimit, text: "-1", says: "\"-1\" is not a number",
+            allowed: "1…1000, e.g. 16"),
+        Refusal(
+            name: .rangesLimit, text: "0", says: "\"0\" is too small",
+            allowed: "1…1000, e.g. 16"),
+        Refusal(
+            name: .rangesLimit, text: "1001", says: "\"1001\" is too large",
+            allowed: "1…1000, e.g. 16"),
+        Refusal(
+            name: .listen, text: "8080", says: "\"8080\" is not an address and port",
+            allowed: listens),
+        Refusal(
+            name: .adminListen, text: "0.0.0.0:8081",
+            says: "\"0.0.0.0:8081\" is not a loopback address", allowed: loopbacks),
+        Refusal(
+            name: .adminListen, text: "no", says: "\"no\" is not an address and port",
+            allowed: loopbacks),
+        Refusal(
+            name: .accessLog, text: "common", says: "\"common\" is none of them",
+            allowed: "off, combined, json"),
+        Refusal(
+            name: .allowPrivateOrigin, text: "10.0.0", says: "\"10.0.0\" is not a network",
+            allowed: networks),
+        Refusal(
+            name: .allowPrivateOrigin, text: "10.0.0.7/8",
+            says: "\"10.0.0.7/8\" has bits set past its prefix; perhaps 10.0.0.0/8",
+            allowed: networks),
+        Refusal(
+            name: .allowOrigin, text: "http://a.example",
+            says: "\"http://a.example\" is not an origin pattern", allowed: patterns),
+        Refusal(
+            name: .config, text: "", says: "\"\" is not a path",
+            allowed: "the path of a file, e.g. nuthatch.yaml"),
+    ]
+
+    @Test(
+        "a message names the setting, its source, the fault and what is allowed",
+        arguments: refusals)
+    func messageIsComplete(refusal: Refusal) {
+        let name = refusal.name
+        let sources: [(SettingSource, String)] = [
+            (.flag, "flag \(name.flag)"),
+            (.environment, "environment \(name.environmentName)"),
+            (.file(name: "n.yaml", line: 3), "n.yaml, line 3"),
+        ]
+        for (source, from) in sources {
+            let error = #expect(throws: SettingError.self) {
+                try name.setting.parse(refusal.text, from: source)
+            }
+            #expect(
+                error?.description == """
+                    setting \(name.rawValue) (from \(from)): \(refusal.says); \
+                    allowed: \(refusal.allowed)
+                    """)
+        }
+    }
+
+    @Test("every kind has a refusal in this table")
+    func everyKindIsRefused() {
+        let refused = Set(Self.refusals.map { $0.name.setting.kind.placeholder })
+        for setting in Setting.table {
+            guard case .choice = setting.kind else {
+                #expect(refused.contains(setting.kind.placeholder), "\(setting.name)")
+                continue
+            }
+        }
+    }
+
+    @Test("a refused text cannot break the line or fill the screen")
+    func textIsQuoted() {
+        let text = "a\n\u{1B}[2J\"" + String(repeating: "x", count: 1000)
+        let error = #expect(throws: SettingError.self) {
+            try SettingName.loops.setting.parse(text, from: .environment)
+        }
+        let line = error?.description ?? ""
+        #expect(line.contains(#""a\n\u{1B}[2J\"xxx"#))
+        #expect(!line.contains("\n") && !line.contains("\u{1B}") && line.count < 250)
+    }
+}
