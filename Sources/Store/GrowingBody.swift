@@ -1,0 +1,142 @@
+package import NIOCore
+import Tiers
+
+/// The body of an answer while it is received: what readers take slices of, and what becomes a
+/// ``Body``.
+///
+/// A buffer that grows while a slice of it is held would be copied whole, so nothing here grows:
+/// pieces are kept as the network gave them until 64 KiB are together, then copied once into a
+/// chunk. Not thread-safe.
+package struct GrowingBody {
+    /// Full chunks from the body's first byte; empty if the body is not kept.
+    private var chunks: [ByteBuffer] = []
+    /// What came after the chunks, as it came.
+    private var pieces: [ByteBuffer] = []
+    /// Offset in the body of the first piece.
+    private var piecesFrom: UInt64 = 0
+    private var pieceBytes = 0
+    /// True while every byte is kept.
+    private var isKept: Bool
+    private let allocator = ByteBufferAllocator()
+
+    /// More pieces than this are joined, so that an origin that drips bytes costs no more than one
+    /// that does not.
+    private static let piecesMax = 32
+
+    /// - Parameter isKept: all bytes are kept and may become a ``Body``.
+    package init(isKept: Bool) {
+        self.isKept = isKept
+    }
+
+    /// Bytes received.
+    package var endOffset: UInt64 { piecesFrom + UInt64(pieceBytes) }
+    /// Bytes that lie in full chunks; what comes after them is still as the network gave it.
+    package var chunkBytes: Int { chunks.count * BodyLayout.chunkBytes }
+
+    /// Adds what was received; an empty piece changes nothing.
+    package mutating func append(_ piece: ByteBuffer) {
+        guard piece.readableBytes > 0 else { return }
+        pieces.append(piece)
+        pieceBytes += piece.readableBytes
+        while isKept && pieceBytes >= BodyLayout.chunkBytes {
+            chunks.append(joinPieces(BodyLayout.chunkBytes))
+        }
+        if pieces.count > Self.piecesMax { pieces = [copyOfPieces()] }
+    }
+
+    /// From now on only what ``drop(below:)`` leaves is held.
+    package mutating func stopKeeping() {
+        guard isKept else { return }
+        isKept = false
+        let all = chunks + pieces
+        pieceBytes += chunkBytes
+        piecesFrom -= UInt64(chunkBytes)
+        chunks = []
+        pieces = all
+    }
+
+    /// Lets go of the pieces that lie wholly below `offset`; only for a body that is not kept.
+    package mutating func drop(below offset: UInt64) {
+        guard !isKept else { return }
+        var gone = 0
+        while gone < pieces.count,
+            piecesFrom + UInt64(pieces[gone].readableBytes) <= offset
+        {
+            piecesFrom += UInt64(pieces[gone].readableBytes)
+            pieceBytes -= pieces[gone].readableBytes
+            gone += 1
+        }
+        pieces.removeFirst(gone)
+    }
+
+    /// Appends slices that hold the bytes from `offset`, `count` in all; copies nothing.
+    ///
+    /// - Precondition: the range was received and is still held.
+    package func appendSlices(from offset: UInt64, count: Int, to slices: inout [ByteBuffer]) {
+        precondition(offset + UInt64(count) <= endOffset, "slices past the end")
+        var left = count
+        var position = offset
+        while left > 0, position < piecesFrom {
+            let index = Int(position) / BodyLayout.chunkBytes
+            let inside = Int(position) % BodyLayout.chunkBytes
+            let taken = min(left, BodyLayout.chunkBytes - inside)
+            appendSlice(of: chunks[index], at: inside, length: taken, to: &slices)
+            position += UInt64(taken)
+            left -= taken
+        }
+        var pieceStart = piecesFrom
+        for piece in pieces where left > 0 {
+            let pieceEnd = pieceStart + UInt64(piece.readableBytes)
+            if position < pieceEnd {
+                let taken = min(left, Int(pieceEnd - position))
+                appendSlice(of: piece, at: Int(position - pieceStart), length: taken, to: &slices)
+                position += UInt64(taken)
+                left -= taken
+            }
+            pieceStart = pieceEnd
+        }
+        precondition(left == 0, "slices of bytes no longer held")
+    }
+
+    /// The chunks of the whole body, laid out as ``Tiers/BodyLayout`` says; nil if it was not kept.
+    package mutating func finish() -> [ByteBuffer]? {
+        guard isKept else { return nil }
+        for capacity in BodyLayout.tail(pieceBytes) {
+            chunks.append(joinPieces(min(capacity, pieceBytes), capacity: capacity))
+        }
+        return chunks
+    }
+
+    private func appendSlice(
+        of buffer: ByteBuffer, at inside: Int, length: Int, to slices: inout [ByteBuffer]
+    ) {
+        if let slice = buffer.getSlice(at: buffer.readerIndex + inside, length: length) {
+            slices.append(slice)
+        }
+    }
+
+    /// Takes `count` bytes from the front of the pieces into one buffer.
+    private mutating func joinPieces(_ count: Int, capacity: Int? = nil) -> ByteBuffer {
+        var joined = allocator.buffer(capacity: capacity ?? count)
+        var used = 0
+        while joined.readableBytes < count {
+            let wanted = count - joined.readableBytes
+            if pieces[used].readableBytes <= wanted {
+                joined.writeImmutableBuffer(pieces[used])
+                used += 1
+            } else if let part = pieces[used].readSlice(length: wanted) {
+                joined.writeImmutableBuffer(part)
+            }
+        }
+        pieces.removeFirst(used)
+        pieceBytes -= count
+        piecesFrom += UInt64(count)
+        return joined
+    }
+
+    private func copyOfPieces() -> ByteBuffer {
+        var copy = allocator.buffer(capacity: pieceBytes)
+        for piece in pieces { copy.writeImmutableBuffer(piece) }
+        return copy
+    }
+}

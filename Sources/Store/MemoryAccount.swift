@@ -1,0 +1,61 @@
+import Synchronization
+
+/// How much of the memory limit is taken, over all shards, fetches and readers of a node.
+///
+/// Whoever is about to hold bytes reserves them first, so that the limit holds at every instant;
+/// whoever lets go of the last reference releases them. What an evicted body's last reader still
+/// holds is therefore still counted.
+package final class MemoryAccount: Sendable {
+    private let used = Atomic<Int>(0)
+    private let indexed = Atomic<Int>(0)
+    private let filling = Atomic<Int>(0)
+    private let limit: Atomic<Int>
+
+    /// - Parameter limit: bytes; changes live by ``setLimit(_:)``.
+    package init(limit: Int) {
+        self.limit = Atomic(limit)
+    }
+
+    package var limitBytes: Int { limit.load(ordering: .relaxed) }
+    /// Everything reserved and not yet released.
+    package var usedBytes: Int { used.load(ordering: .relaxed) }
+    /// What belongs to entries that a look-up can find.
+    package var indexedBytes: Int { indexed.load(ordering: .relaxed) }
+    /// What is held only by readers of entries that are no longer there.
+    package var pinnedBytes: Int {
+        max(0, usedBytes - indexedBytes - filling.load(ordering: .relaxed))
+    }
+
+    /// A lower limit frees nothing by itself: the store evicts down to it.
+    package func setLimit(_ bytes: Int) {
+        limit.store(bytes, ordering: .relaxed)
+    }
+
+    /// Takes `bytes` if they fit under the limit; otherwise takes nothing and gives false.
+    package func reserve(_ bytes: Int) -> Bool {
+        var current = used.load(ordering: .relaxed)
+        while true {
+            guard current + bytes <= limitBytes else { return false }
+            let (exchanged, original) = used.weakCompareExchange(
+                expected: current, desired: current + bytes, ordering: .relaxed)
+            if exchanged { return true }
+            current = original
+        }
+    }
+
+    package func release(_ bytes: Int) {
+        let left = used.subtract(bytes, ordering: .relaxed).newValue
+        assert(left >= 0, "released more than was reserved: \(left)")
+    }
+
+    /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to fetches under way.
+    package func countFilling(_ bytes: Int) {
+        filling.add(bytes, ordering: .relaxed)
+    }
+
+    /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to entries that can be
+    /// found.
+    func countIndexed(_ bytes: Int) {
+        indexed.add(bytes, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,115 @@
+import Ground
+import Synchronization
+import Tiers
+
+import Glibc
+
+/// One part of the memory tier under one lock: what the policy decides about, and the entries
+/// themselves.
+///
+/// An entry's place in ``residents`` is its `EntryID`. What leaves a shard is handed out and let go
+/// of outside the lock.
+struct MemoryShard: ~Copyable {
+    private var tier: MemoryTier
+    private var residents: [Resident?] = []
+
+    init(tier: consuming MemoryTier) {
+        self.tier = tier
+    }
+
+    /// How far the policy has come; see `MemoryTier.inflation`.
+    var inflation: UInt64 { tier.inflation }
+
+    /// The entry for the key in `range` of `bytes` that answers `wanted`; noted as used.
+    mutating func find(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64, wanted: Negotiation
+    ) -> Resident? {
+        var candidate = tier.first(hash)
+        while let current = candidate {
+            if let resident = residents[Int(current.id.index)],
+                resident.facts.answers(wanted), holds(resident, bytes, range)
+            {
+                tier.touched(current.id)
+                return resident
+            }
+            candidate = tier.next(after: current)
+        }
+        return nil
+    }
+
+    /// Puts an entry in the place of those that it makes unreachable, which are appended to
+    /// `replaced`.
+    mutating func insert(_ resident: Resident, replaced: inout [Resident]) {
+        removeAll(hash: resident.hash, into: &replaced) { other in
+            other.hasKey(of: resident)
+                && (other.facts.answers(resident.facts.negotiation)
+                    || resident.facts.answers(other.facts.negotiation))
+        }
+        let cost = UInt32(clamping: resident.overheadBytes + resident.body.capacityBytes)
+        let id = tier.admit(hash: resident.hash, cost: cost)
+        while residents.count <= Int(id.index) { residents.append(nil) }
+        precondition(residents[Int(id.index)] == nil, "place \(id) given twice")
+        residents[Int(id.index)] = resident
+    }
+
+    /// Removes this very entry if it is still there.
+    mutating func remove(_ resident: Resident, into removed: inout [Resident]) {
+        removeAll(hash: resident.hash, into: &removed) { $0 === resident }
+    }
+
+    /// Removes the entry that the policy can best do without.
+    ///
+    /// If `sparesReaders`, an entry that someone is reading is put back, because removing it frees
+    /// nothing.
+    mutating func evict(sparesReaders: Bool) -> Eviction {
+        guard let victim = tier.evict() else { return .empty }
+        var taken = residents[Int(victim.id.index)].take()
+        if sparesReaders, !isKnownUniquelyReferenced(&taken), let resident = taken {
+            let id = tier.admit(hash: victim.hash, cost: victim.cost)
+            while residents.count <= Int(id.index) { residents.append(nil) }
+            residents[Int(id.index)] = resident
+            return .spared
+        }
+        guard let resident = taken else { preconditionFailure("no entry at \(victim)") }
+        return .evicted(resident)
+    }
+
+    /// What came of asking a shard for a victim.
+    enum Eviction {
+        case evicted(Resident)
+        case spared
+        case empty
+    }
+
+    private mutating func removeAll(
+        hash: UInt64, into removed: inout [Resident], where isMeant: (Resident) -> Bool
+    ) {
+        var found: [EntryID] = []
+        var candidate = tier.first(hash)
+        while let current = candidate {
+            if let resident = residents[Int(current.id.index)], isMeant(resident) {
+                found.append(current.id)
+            }
+            candidate = tier.next(after: current)
+        }
+        for id in found {
+            tier.remove(id)
+            if let resident = residents[Int(id.index)].take() { removed.append(resident) }
+        }
+    }
+
+    @inline(__always)
+    private func holds(
+        _ resident: Resident, _ bytes: Span<UInt8>, _ range: Range<Int>
+    ) -> Bool {
+        guard resident.headStart == range.count else { return false }
+        return unsafe bytes.withUnsafeBytes { all in
+            unsafe resident.text.withUnsafeBytes { own in
+                guard let left = own.baseAddress, let right = all.baseAddress else {
+                    return range.isEmpty
+                }
+                return unsafe memcmp(left, right + range.lowerBound, range.count) == 0
+            }
+        }
+    }
+}

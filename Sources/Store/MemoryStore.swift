@@ -1,0 +1,183 @@
+package import Ground
+import Synchronization
+import Tiers
+
+/// The memory tier of a node: entries by normalised URL, in shards, under one limit.
+///
+/// A look-up takes one shard's lock and nothing else. The limits on bytes and entries are strict:
+/// room is made before anything is held, and when it cannot be made the answer is that it cannot be
+/// kept.
+package final class MemoryStore: Sendable {
+    /// What the store is told at its start.
+    package struct Settings: Sendable {
+        /// Bytes, everything included.
+        package var limitBytes: Int
+        /// Entries; 0 for no limit.
+        package var entriesMax: Int
+        /// Shards, a power of two.
+        package var shardCount: Int
+
+        package init(limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 16) {
+            precondition(shardCount > 0 && shardCount & (shardCount - 1) == 0, "no power of two")
+            self.limitBytes = limitBytes
+            self.entriesMax = entriesMax
+            self.shardCount = shardCount
+        }
+    }
+
+    package let account: MemoryAccount
+    private let hashing: KeyedHash
+    private let entriesMax: Int
+    private let shards: [Shard]
+    private let entryCount = Atomic<Int>(0)
+    private let evictionCount = Atomic<UInt64>(0)
+
+    private final class Shard: Sendable {
+        let state: Mutex<MemoryShard>
+        /// Bytes of the entries in it.
+        let bytes = Atomic<Int>(0)
+        /// The policy's inflation after the last eviction.
+        let inflation = Atomic<UInt64>(0)
+
+        init(_ shard: consuming sending MemoryShard) {
+            state = Mutex(shard)
+        }
+    }
+
+    /// Of entries that are being read, at most a quarter of the limit may be outside the index
+    /// (DESIGN.md §6).
+    private var pinnedBytesMax: Int { account.limitBytes / 4 }
+    /// Entries put back because of their readers before it is admitted that there is no room.
+    private static let sparedMax = 64
+
+    /// An empty store; `hashing` is keyed by secrets of this process.
+    package init(_ settings: Settings, hashing: KeyedHash) {
+        account = MemoryAccount(limit: settings.limitBytes)
+        entriesMax = settings.entriesMax
+        self.hashing = hashing
+        shards = (0..<settings.shardCount).map { _ in
+            Shard(MemoryShard(tier: MemoryTier(expectedEntries: 1024)))
+        }
+    }
+
+    /// Entries that a look-up can find.
+    package var count: Int { entryCount.load(ordering: .relaxed) }
+    /// Entries removed to make room since the start.
+    package var evictions: UInt64 { evictionCount.load(ordering: .relaxed) }
+
+    /// The keyed hash of the key in `range` of `bytes`.
+    @inline(__always)
+    package func hash(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64 {
+        hashing(bytes, range)
+    }
+
+    /// The entry for the key in `range` of `bytes` that answers `wanted`; noted as used.
+    ///
+    /// `hash` is what ``hash(_:_:)`` gives for this key.
+    package func find(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64, wanted: Negotiation
+    ) -> Resident? {
+        shard(hash).state.withLock { $0.find(bytes, range, hash: hash, wanted: wanted) }
+    }
+
+    /// Makes an entry findable, in the place of those that it replaces.
+    ///
+    /// Its bytes are reserved already; only the limit on entries is kept here.
+    package func insert(_ resident: Resident) {
+        while entriesMax > 0, count >= entriesMax, evictOne(sparesReaders: false) == .evicted {}
+        var replaced: [Resident] = []
+        let bytes = resident.overheadBytes + resident.body.capacityBytes
+        account.countIndexed(bytes)
+        shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
+        entryCount.add(1, ordering: .relaxed)
+        shard(resident.hash).state.withLock { $0.insert(resident, replaced: &replaced) }
+        uncount(replaced)
+    }
+
+    /// Removes this very entry; false if it was no longer there.
+    @discardableResult
+    package func remove(_ resident: Resident) -> Bool {
+        var removed: [Resident] = []
+        shard(resident.hash).state.withLock { $0.remove(resident, into: &removed) }
+        uncount(removed)
+        return !removed.isEmpty
+    }
+
+    /// Reserves `bytes`, evicting as much as that takes; false, with nothing taken, if there can be
+    /// no room.
+    ///
+    /// The caller owns the reservation and hands it on to a `Body` or `Resident`, or releases it.
+    package func reserve(_ bytes: Int) -> Bool {
+        guard bytes <= account.limitBytes else { return false }
+        var spared = 0
+        while !account.reserve(bytes) {
+            switch evictOne(sparesReaders: account.pinnedBytes > pinnedBytesMax) {
+            case .evicted: continue
+            case .spared where spared < Self.sparedMax: spared += 1
+            case .spared, .empty: return false
+            }
+        }
+        return true
+    }
+
+    /// Evicts until the limit is kept again, after it was lowered.
+    package func shrinkToLimit() {
+        while account.usedBytes > account.limitBytes, evictOne(sparesReaders: false) == .evicted {}
+    }
+
+    private enum Outcome { case evicted, spared, empty }
+
+    private func evictOne(sparesReaders: Bool) -> Outcome {
+        guard let shard = nextToGive() else { return .empty }
+        let eviction = shard.state.withLock { state in
+            let eviction = state.evict(sparesReaders: sparesReaders)
+            shard.inflation.store(state.inflation, ordering: .relaxed)
+            return eviction
+        }
+        switch eviction {
+        case .evicted(let resident):
+            uncount([resident])
+            evictionCount.add(1, ordering: .relaxed)
+            return .evicted
+        case .spared: return .spared
+        case .empty: return .empty
+        }
+    }
+
+    /// The shard to evict from: the one whose inflation is behind the others', so that all of them
+    /// act like one.
+    ///
+    /// Not one that holds less than half of its share: what little it holds may be hot, and nothing
+    /// in it could go instead.
+    private func nextToGive() -> Shard? {
+        let halfShare = account.indexedBytes / shards.count / 2
+        var chosen: Shard?
+        for shard in shards {
+            let bytes = shard.bytes.load(ordering: .relaxed)
+            guard bytes > 0, bytes >= halfShare else { continue }
+            guard let other = chosen else {
+                chosen = shard
+                continue
+            }
+            let mine = shard.inflation.load(ordering: .relaxed)
+            if MemoryTier.isBehind(mine, other.inflation.load(ordering: .relaxed)) {
+                chosen = shard
+            }
+        }
+        return chosen
+    }
+
+    private func uncount(_ gone: [Resident]) {
+        for resident in gone {
+            let bytes = resident.overheadBytes + resident.body.capacityBytes
+            account.countIndexed(-bytes)
+            shard(resident.hash).bytes.subtract(bytes, ordering: .relaxed)
+            entryCount.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    @inline(__always)
+    private func shard(_ hash: UInt64) -> Shard {
+        shards[MemoryTier.shard(of: hash, among: shards.count)]
+    }
+}

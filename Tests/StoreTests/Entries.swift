@@ -1,0 +1,56 @@
+import Ground
+import NIOCore
+import Store
+import Tiers
+
+/// Makes entries of the memory tier out of little.
+struct Entries {
+    let store: MemoryStore
+
+    init(limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 4) {
+        store = MemoryStore(
+            .init(limitBytes: limitBytes, entriesMax: entriesMax, shardCount: shardCount),
+            hashing: KeyedHash(key0: 1, key1: 2))
+    }
+
+    static func key(_ name: String) -> [UInt8] { Array("http://origin/\(name)".utf8) }
+
+    /// Stores an entry as a fetch does; nil if there is no room.
+    @discardableResult
+    func put(
+        _ name: String, bytes: Int, marker: UInt8 = 0, varies: Negotiation = [],
+        negotiation: Negotiation = []
+    ) -> Resident? {
+        let key = Self.key(name)
+        let capacity = BodyLayout.capacity(UInt64(bytes))
+        let overhead = Resident.overhead(
+            keyBytes: key.count, headBytes: 0, bodyBytes: UInt64(bytes))
+        let reservation = FillReservation(store)
+        guard reservation.grow(by: capacity + overhead) else { return nil }
+        var body = GrowingBody(isKept: true)
+        body.append(ByteBuffer(repeating: marker, count: bytes))
+        let chunks = body.finish() ?? []
+        reservation.handOver(capacity + overhead)
+        let facts = EntryFacts(
+            size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: [],
+            varies: varies, negotiation: negotiation, lastModified: nil,
+            date: WallTime(seconds: 0), entityTag: .empty)
+        let resident = Resident(
+            key: key, hash: store.hash(key.span, 0..<key.count), facts: facts,
+            head: [],
+            layout: HeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+            body: Body(
+                chunks: chunks, size: UInt64(bytes), capacityBytes: capacity,
+                account: store.account),
+            account: store.account)
+        store.insert(resident)
+        return resident
+    }
+
+    func find(_ name: String, wanted: Negotiation = []) -> Resident? {
+        let key = Self.key(name)
+        return store.find(
+            key.span, 0..<key.count, hash: store.hash(key.span, 0..<key.count), wanted: wanted)
+    }
+}

@@ -1,0 +1,123 @@
+import Ground
+import NIOCore
+import Store
+import Testing
+
+@Suite("The memory tier of a node")
+struct MemoryStoreTests {
+    @Test("the limit holds at every instant, whatever is stored, read, replaced and held")
+    func limitHolds() {
+        let limit = 2 << 20
+        let entries = Entries(limitBytes: limit)
+        var dice = Dice(seed: 7)
+        var held: [Resident] = []
+        for step in 0..<4_000 {
+            let bytes = Int.random(in: 0...(step % 50 == 0 ? 400_000 : 20_000), using: &dice)
+            let name = "\(Int.random(in: 0..<300, using: &dice))"
+            if let resident = entries.put(name, bytes: bytes), step % 17 == 0 {
+                held.append(resident)
+            }
+            if held.count > 8 { held.removeFirst() }
+            #expect(entries.store.account.usedBytes <= limit)
+            #expect(entries.store.account.pinnedBytes <= limit / 4 + 500_000)
+        }
+        #expect(entries.store.evictions > 0)
+        held = []
+        #expect(entries.store.account.usedBytes == entries.store.account.indexedBytes)
+    }
+
+    @Test("what was found is what was stored last under that key", arguments: UInt64(1)...4)
+    func agreesWithADictionary(seed: UInt64) {
+        let entries = Entries(limitBytes: 64 << 20)
+        var model: [String: UInt8] = [:]
+        var dice = Dice(seed: seed)
+        for _ in 0..<3_000 {
+            let name = "\(Int.random(in: 0..<200, using: &dice))"
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0:
+                let marker = UInt8.random(in: 0...255, using: &dice)
+                entries.put(name, bytes: 100, marker: marker)
+                model[name] = marker
+            case 1:
+                if let resident = entries.find(name) { entries.store.remove(resident) }
+                model[name] = nil
+            default:
+                let found = entries.find(name)?.body.chunks[0].getInteger(at: 0, as: UInt8.self)
+                #expect(found == model[name])
+            }
+            #expect(entries.store.count == model.count)
+        }
+        #expect(entries.store.evictions == 0)
+    }
+
+    @Test("an evicted body that someone still reads counts until its last reader lets go")
+    func pinned() {
+        let entries = Entries(limitBytes: 1 << 20)
+        var reader = entries.put("held", bytes: 200_000)
+        for number in 0..<20 { entries.put("other\(number)", bytes: 200_000) }
+        #expect(entries.find("held") == nil)
+        #expect(entries.store.account.pinnedBytes >= 200_000)
+        #expect(reader?.body.size == 200_000)
+        reader = nil
+        #expect(entries.store.account.pinnedBytes == 0)
+    }
+
+    @Test("readers that hold everything stop further storing, and nothing passes the limit")
+    func everythingIsHeld() {
+        let limit = 1 << 20
+        let entries = Entries(limitBytes: limit)
+        var held: [Resident] = []
+        for number in 0..<40 {
+            guard let resident = entries.put("\(number)", bytes: 100_000) else { break }
+            held.append(resident)
+        }
+        #expect(held.count < 40)
+        #expect(entries.put("more", bytes: 100_000) == nil)
+        #expect(entries.store.account.usedBytes <= limit)
+        #expect(entries.find("\(held.count - 1)") != nil)
+        held = []
+        #expect(entries.put("more", bytes: 100_000) != nil)
+    }
+
+    @Test("a body larger than the limit is refused without evicting anything")
+    func tooLarge() {
+        let entries = Entries(limitBytes: 1 << 20)
+        entries.put("small", bytes: 1_000)
+        #expect(entries.put("huge", bytes: 2 << 20) == nil)
+        #expect(entries.find("small") != nil)
+    }
+
+    @Test("the limit on entries holds")
+    func entriesMax() {
+        let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
+        for number in 0..<50 { entries.put("\(number)", bytes: 10) }
+        #expect(entries.store.count == 10)
+    }
+
+    @Test("variants of one URL stand side by side, and each request finds its own")
+    func variants() {
+        let entries = Entries(limitBytes: 1 << 20)
+        entries.put("a", bytes: 1, marker: 1, varies: .types, negotiation: .webp)
+        entries.put("a", bytes: 1, marker: 2, varies: .types, negotiation: .avif)
+        let marker = { (wanted: Negotiation) in
+            entries.find("a", wanted: wanted)?.body.chunks[0].getInteger(at: 0, as: UInt8.self)
+        }
+        #expect(marker(.webp) == 1)
+        #expect(marker([.avif, .gzip]) == 2)
+        #expect(marker([]) == nil)
+        entries.put("a", bytes: 1, marker: 3)
+        #expect(marker(.webp) == 3)
+        #expect(marker([]) == 3)
+        #expect(entries.store.count == 1)
+    }
+
+    @Test("a lower limit is kept as soon as it is set")
+    func shrinks() {
+        let entries = Entries(limitBytes: 1 << 20)
+        for number in 0..<10 { entries.put("\(number)", bytes: 60_000) }
+        entries.store.account.setLimit(200_000)
+        entries.store.shrinkToLimit()
+        #expect(entries.store.account.usedBytes <= 200_000)
+        #expect(entries.store.count > 0)
+    }
+}
