@@ -1,0 +1,130 @@
+import Ground
+package import NIOCore
+package import Wire
+
+/// Takes an answer out of the reads of one connection, one step at a time; used again for the
+/// connection's next answer.
+///
+/// Bytes of an unfinished head are copied together, so that a dripped head does not hold a receive
+/// buffer each.
+package struct AnswerReader: ~Copyable {
+    private enum State: Sendable {
+        /// The head, or one interim head after another, is awaited.
+        case head
+        case body(BodyDecoder)
+        /// The answer ended; the next one is not awaited.
+        case ended
+    }
+
+    private var parser: ResponseParser
+    private var state = State.head
+    /// The beginning of a head whose end has not come.
+    private var partialHead = ByteBuffer()
+
+    /// A reader whose heads have the limits of `settings`.
+    package init(settings: OriginSettings) {
+        parser = ResponseParser(
+            limits: HeadLimits(
+                headBytesMax: settings.headBytesMax, fieldsMax: settings.headFieldsMax))
+    }
+
+    /// The connection is used for another request.
+    package mutating func requestSent() {
+        parser.reset()
+        partialHead.clear()
+        state = .head
+    }
+
+    /// The next step in `buffer`, which loses the bytes that were taken in.
+    ///
+    /// After `.needsMore` the buffer is empty. Bytes behind the answer's end that come in the same
+    /// read as its last ones refuse it: nobody asked for more, so its length is not to be trusted,
+    /// and its last piece is withheld so that no reader takes it for whole.
+    package mutating func next(_ buffer: inout ByteBuffer) -> AnswerStep {
+        switch state {
+        case .head: return head(&buffer)
+        case .body(var decoder):
+            let step = Self.body(&decoder, &buffer)
+            state = step == .end ? .ended : .body(decoder)
+            return step
+        case .ended: return .end
+        }
+    }
+
+    private mutating func head(_ buffer: inout ByteBuffer) -> AnswerStep {
+        if partialHead.readableBytes > 0 {
+            partialHead.writeBuffer(&buffer)
+            buffer = partialHead
+            partialHead = ByteBuffer()
+        }
+        guard buffer.readableBytes > 0 else { return .needsMore }
+        switch parser.parse(buffer.readableBytesUInt8Span, from: 0, requestIsHead: false) {
+        case .incomplete:
+            // A head that began in a read of its own is copied once; later reads are appended to
+            // it.
+            partialHead =
+                buffer.storageCapacity > 2 * buffer.readableBytes ? buffer.copied() : buffer
+            buffer = ByteBuffer()
+            return .needsMore
+        case .interim(status: _, let end):
+            buffer.moveReaderIndex(forwardBy: end)
+            return .interim
+        case .head(let head, let end):
+            buffer.moveReaderIndex(forwardBy: end)
+            state = .body(BodyDecoder(head.framing))
+            return .head(head)
+        case .refused(.headTooLarge(let bytesMax)):
+            return .refused(.headTooLarge(bytesMax: bytesMax))
+        case .refused(let refusal): return .refused(.malformed(refusal.sentence))
+        }
+    }
+
+    private static func body(
+        _ decoder: inout BodyDecoder, _ buffer: inout ByteBuffer
+    ) -> AnswerStep {
+        switch decoder.next(buffer.readableBytesUInt8Span, from: 0) {
+        case .needsMore:
+            buffer.moveReaderIndex(forwardBy: buffer.readableBytes)
+            return .needsMore
+        case .data(let extent, let next):
+            let start = buffer.readerIndex
+            guard
+                var piece = buffer.getSlice(
+                    at: start + Int(extent.start), length: Int(extent.count))
+            else { preconditionFailure("\(extent) of the body lies outside \(buffer)") }
+            buffer.moveReaderIndex(forwardBy: next)
+            if decoder.isAtEnd, buffer.readableBytes > 0 { return .refused(.overlong) }
+            if 2 * piece.readableBytes < piece.storageCapacity { piece = piece.copied() }
+            return .body(piece)
+        case .end(let next):
+            buffer.moveReaderIndex(forwardBy: next)
+            return buffer.readableBytes > 0 ? .refused(.overlong) : .end
+        case .refused(let refusal): return .refused(.malformed(refusal.sentence))
+        }
+    }
+}
+
+/// What ``AnswerReader`` found.
+package enum AnswerStep: Hashable, Sendable {
+    /// Go on with the connection's next read.
+    case needsMore
+    /// An interim answer, which is dropped.
+    case interim
+    case head(ResponseHead)
+    /// A piece of the body; it holds on to at most twice its size of memory.
+    case body(ByteBuffer)
+    /// The answer is whole.
+    case end
+    /// The bytes are no valid answer.
+    case refused(OriginFailure)
+}
+
+extension ByteBuffer {
+    /// The readable bytes in storage of their own.
+    fileprivate func copied() -> ByteBuffer {
+        var source = self
+        var copy = ByteBufferAllocator().buffer(capacity: readableBytes)
+        copy.writeBuffer(&source)
+        return copy
+    }
+}

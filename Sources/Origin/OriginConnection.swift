@@ -1,0 +1,140 @@
+import NIOCore
+import Wire
+
+/// One connection to an origin: hands its reads to the fetch that has it, and reads only when that
+/// fetch wants more.
+///
+/// Invariants: `fetch` is nil while the connection is idle or given up. `held` is empty unless the
+/// fetch is paused or a read is under way. Once `input` is not open, no read comes.
+final class OriginConnection: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Input {
+        case open
+        /// The origin ended its side as TCP does (FIN).
+        case closed
+        /// The connection broke.
+        case reset
+    }
+
+    let id: ConnectionID
+    let origin: OriginAuthority
+    var fetch: OriginFetch?
+    private var context: ChannelHandlerContext?
+    private var reader: AnswerReader
+    private var held: CircularBuffer<ByteBuffer> = []
+    private var isPersistent = false
+    private var input = Input.open
+    private var isAdvancing = false
+    private var isGivenUp = false
+
+    init(id: ConnectionID, origin: OriginAuthority, settings: OriginSettings) {
+        self.id = id
+        self.origin = origin
+        reader = AnswerReader(settings: settings)
+    }
+
+    /// Writes a request and waits for its answer.
+    func send(_ request: [UInt8]) {
+        reader.requestSent()
+        isPersistent = false
+        guard let context else { return advance() }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        written.futureResult.assumeIsolated().whenFailure { [weak self] _ in
+            guard let self, input == .open else { return }
+            input = .reset
+            advance()
+        }
+        context.writeAndFlush(
+            wrapOutboundOut(context.channel.allocator.buffer(bytes: request)), promise: written)
+        advance()
+    }
+
+    /// Waits without a fetch; anything that comes, comes unasked and ends the connection.
+    func becomeIdle() {
+        advance()
+    }
+
+    /// Nothing more is wanted of the connection, whatever state it is in.
+    func close() {
+        isGivenUp = true
+        fetch = nil
+        held.removeAll()
+        context?.close(promise: nil)
+    }
+
+    /// True if the connection broke, was closed or given up.
+    var isOver: Bool { isGivenUp || input != .open }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if isGivenUp { context.close(promise: nil) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isGivenUp else { return }
+        let buffer = unwrapInboundIn(data)
+        guard let fetch else { return close() }
+        fetch.bytesArrived(buffer.readableBytes)
+        held.append(buffer)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        advance()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if input == .open { input = .closed }
+        advance()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if input == .open { input = .reset }
+        context.close(promise: nil)
+    }
+}
+
+extension OriginConnection {
+    /// Hands over what is held while the fetch wants it, then reads more or tells the end of input.
+    ///
+    /// Calls of the fetch's delegate may come back here; the outermost call does the work.
+    func advance() {
+        guard !isAdvancing else { return }
+        isAdvancing = true
+        defer { isAdvancing = false }
+        while let fetch, !fetch.isPaused, let first = held.popFirst() {
+            handOver(first, to: fetch)
+        }
+        guard let fetch else {
+            if input == .open, !isGivenUp { context?.read() }
+            return
+        }
+        if fetch.isPaused { return }
+        switch input {
+        case .open: context?.read()
+        case .closed: fetch.inputClosed(orderly: true)
+        case .reset: fetch.inputClosed(orderly: false)
+        }
+    }
+
+    private func handOver(_ read: ByteBuffer, to fetch: OriginFetch) {
+        var buffer = read
+        while self.fetch === fetch {
+            if fetch.isPaused {
+                // Also when it is empty: the reader still has to say whether the answer is whole.
+                held.prepend(buffer)
+                return
+            }
+            let step = reader.next(&buffer)
+            if case .head(let head) = step { isPersistent = head.isPersistent }
+            let isClean = buffer.readableBytes == 0 && held.isEmpty && input == .open
+            fetch.found(step, isReusable: isPersistent && isClean)
+            if case .needsMore = step { return }
+        }
+    }
+}

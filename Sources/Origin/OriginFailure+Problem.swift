@@ -1,0 +1,28 @@
+package import HTTPRules
+
+extension OriginFailure {
+    /// What the client is told if nothing of the answer was handed on yet (RFC 9457).
+    package var problem: ProblemDocument {
+        let (name, title) = nameAndTitle
+        return ProblemDocument(status: status, name: name, title: title, detail: description)
+    }
+
+    /// The name is stable; the title says the same in words.
+    private var nameAndTitle: (name: String, title: String) {
+        switch self {
+        case .schemeNotServed: ("scheme-not-served", "Scheme not served")
+        case .originNotAllowed: ("origin-not-allowed", "Origin not allowed")
+        case .addressRefused: ("origin-address-refused", "Origin address refused")
+        case .nameNotFound: ("origin-name-not-found", "Origin name not found")
+        case .resolverFailed: ("origin-name-lookup-failed", "Origin name look-up failed")
+        case .connectFailed: ("origin-unreachable", "Origin unreachable")
+        case .timedOut: ("origin-timeout", "Origin too slow")
+        case .closedBeforeAnswer, .truncated, .reset:
+            ("origin-answer-truncated", "Origin answer truncated")
+        case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers:
+            ("origin-answer-invalid", "Origin answer invalid")
+        case .overloaded: ("overloaded", "Overloaded")
+        case .shutDown: ("shutting-down", "Shutting down")
+        }
+    }
+}

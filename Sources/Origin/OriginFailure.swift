@@ -1,0 +1,147 @@
+package import Ground
+
+/// Why a fetch brought no answer, or not the whole of one.
+///
+/// After any failure nothing of the answer may be stored, and what was handed on is not the whole.
+package enum OriginFailure: Error, Hashable, Sendable {
+    /// The scheme is one that this client does not speak.
+    case schemeNotServed(String)
+    /// No `allow-origin` pattern matches.
+    case originNotAllowed(OriginAuthority)
+    /// Every address of the host is one that the address guard refuses; the first is named.
+    case addressRefused(OriginAuthority, IPAddress, AddressRefusal)
+    /// The name does not exist or has no address.
+    case nameNotFound(String)
+    /// The resolver gave no answer; carries its reason.
+    case resolverFailed(String, reason: String)
+    /// No address of the origin took the connection; carries the last reason.
+    case connectFailed(OriginAuthority, reason: String)
+    /// A time limit passed.
+    case timedOut(FetchPhase, limit: Interval)
+    /// The connection ended before the answer's head was whole.
+    case closedBeforeAnswer(bytesReceived: Int)
+    /// The connection ended before the body was whole; `expected` is its Content-Length if it had
+    /// one.
+    case truncated(expected: UInt64?, received: UInt64)
+    /// The connection broke while a body ran that only its orderly end would have completed (RFC
+    /// 9112 §8).
+    case reset(received: UInt64)
+    /// More came than the answer's framing says.
+    case overlong
+    /// The answer breaks the rules of HTTP/1.1; carries what was wrong.
+    case malformed(String)
+    /// The answer's head is larger than the limit.
+    case headTooLarge(bytesMax: Int)
+    /// More interim answers than the limit.
+    case tooManyInterimAnswers(max: Int)
+    /// A limit of this node is reached.
+    case overloaded(OriginLimit)
+    /// The client is being shut down.
+    case shutDown
+}
+
+/// What a fetch was doing when its time ran out.
+package enum FetchPhase: Hashable, Sendable {
+    case connecting
+    case awaitingHead
+    case readingBody
+    /// The limit on the whole fetch, whatever it was doing.
+    case total
+}
+
+/// A limit of ``OriginSettings`` that refuses work.
+package enum OriginLimit: Hashable, Sendable {
+    case connections
+    case lookups
+}
+
+/// Whose fault a failure is.
+package enum FailureSide: Hashable, Sendable {
+    /// What was asked for is not allowed.
+    case client
+    /// The origin, its name, or the way to it.
+    case origin
+    /// This node.
+    case ours
+}
+
+extension OriginFailure {
+    /// Whose fault it is.
+    package var side: FailureSide {
+        switch self {
+        case .schemeNotServed, .originNotAllowed, .addressRefused: .client
+        case .overloaded, .shutDown: .ours
+        default: .origin
+        }
+    }
+
+    /// The status that the client gets if nothing of the answer was handed on yet.
+    package var status: UInt16 {
+        switch self {
+        case .schemeNotServed: 501
+        case .originNotAllowed, .addressRefused: 403
+        case .timedOut: 504
+        case .overloaded, .shutDown: 503
+        default: 502
+        }
+    }
+
+    /// True if the same request may succeed shortly.
+    package var mayRetry: Bool {
+        switch self {
+        case .schemeNotServed, .originNotAllowed, .addressRefused, .malformed, .overlong,
+            .headTooLarge,
+            .tooManyInterimAnswers, .nameNotFound:
+            false
+        default: true
+        }
+    }
+}
+
+extension OriginFailure: CustomStringConvertible {
+    /// The sentence for the problem document's `detail`; names no address of the node's networks.
+    package var description: String {
+        switch self {
+        case .schemeNotServed(let scheme):
+            "origins are fetched over http only, not over \(scheme)"
+        case .originNotAllowed(let origin):
+            "fetching from \(origin) is not allowed by this node's configuration"
+        case .addressRefused(let origin, _, let refusal):
+            "\(origin.host) has an address that is not fetched from: \(refusal)"
+        case .nameNotFound(let host): "no address is known for \(host)"
+        case .resolverFailed(let host, let reason): "looking up \(host) failed: \(reason)"
+        case .connectFailed(let origin, let reason): "no connection to \(origin): \(reason)"
+        case .timedOut(let phase, let limit): phase.sentence(limit)
+        case .closedBeforeAnswer(0): "the origin closed the connection without an answer"
+        case .closedBeforeAnswer(let bytes):
+            "the origin closed the connection \(bytes) bytes into the head of its answer"
+        case .truncated(let expected?, let received):
+            "the origin closed the connection after \(received) of \(expected) bytes"
+        case .truncated(nil, let received):
+            "the origin closed the connection after \(received) bytes of an unfinished body"
+        case .reset(let received):
+            "the connection to the origin broke after \(received) bytes of the body"
+        case .malformed(let reason): "the origin's answer is not valid HTTP/1.1: \(reason)"
+        case .overlong: "the origin sent more than the length of its answer"
+        case .headTooLarge(let bytesMax):
+            "the head of the origin's answer is larger than \(bytesMax) bytes"
+        case .tooManyInterimAnswers(let max):
+            "the origin sent more than \(max) interim answers"
+        case .overloaded(.connections): "too many connections to origins are open"
+        case .overloaded(.lookups): "too many host names are being looked up"
+        case .shutDown: "the node is shutting down"
+        }
+    }
+}
+
+extension FetchPhase {
+    fileprivate func sentence(_ limit: Interval) -> String {
+        let limit = "\(limit.milliseconds) ms"
+        return switch self {
+        case .connecting: "no connection to the origin within \(limit)"
+        case .awaitingHead: "no answer from the origin within \(limit)"
+        case .readingBody: "the origin sent nothing of the body for \(limit)"
+        case .total: "the whole answer did not arrive within \(limit)"
+        }
+    }
+}

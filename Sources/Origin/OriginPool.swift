@@ -1,0 +1,132 @@
+package import Ground
+
+/// Names a connection of one ``OriginClient``; never reused.
+package struct ConnectionID: Hashable, Sendable {
+    package var number: UInt64
+
+    package init(_ number: UInt64) {
+        self.number = number
+    }
+}
+
+/// Decides which connection a fetch uses and how long idle ones are kept; belongs to one event
+/// loop.
+///
+/// Invariant: every open connection is counted once in ``openCount``; those in `idle` run no fetch.
+/// An idle list is ordered by the instant at which its connections became idle, the latest last.
+package struct OriginPool: Sendable {
+    private struct Idle: Sendable {
+        var id: ConnectionID
+        var since: Instant
+    }
+
+    private let settings: OriginSettings
+    private var idle: [OriginAuthority: [Idle]] = [:]
+    private var origins: [ConnectionID: OriginAuthority] = [:]
+
+    /// Number of connections that are open or being opened.
+    package private(set) var openCount = 0
+    /// Number of connections that run no fetch.
+    package var idleCount: Int { origins.count }
+
+    /// A pool with the `…ConnectionsMax` and `idleConnectionLimit` of `settings`.
+    package init(settings: OriginSettings) {
+        self.settings = settings
+    }
+
+    /// A fetch wants a connection to `origin`; returns the idle one used last, which is then idle
+    /// no more.
+    package mutating func connectionWanted(to origin: OriginAuthority) -> ConnectionID? {
+        guard var list = idle[origin], let latest = list.popLast() else { return nil }
+        idle[origin] = list.isEmpty ? nil : list
+        origins[latest.id] = nil
+        return latest.id
+    }
+
+    /// A connection is to be opened; counts it unless refused.
+    package mutating func openingWanted() -> PoolGrant {
+        if openCount < settings.connectionsMax {
+            openCount += 1
+            return .open
+        }
+        guard let oldest = oldestIdle() else { return .refuse }
+        forget(oldest)
+        // Both are counted until the closing of the old one is reported, so the count may pass the
+        // limit briefly.
+        openCount += 1
+        return .replace(oldest)
+    }
+
+    /// The answer on a connection ended and the connection may carry another.
+    ///
+    /// Returns the connections to be closed, which may be the one released.
+    package mutating func connectionReleased(
+        _ id: ConnectionID, to origin: OriginAuthority, now: Instant
+    ) -> [ConnectionID] {
+        guard settings.idleConnectionsPerOriginMax > 0, settings.idleConnectionsMax > 0 else {
+            return [id]
+        }
+        var closing: [ConnectionID] = []
+        if let list = idle[origin], list.count >= settings.idleConnectionsPerOriginMax,
+            let first = list.first
+        {
+            forget(first.id)
+            closing.append(first.id)
+        } else if idleCount >= settings.idleConnectionsMax, let oldest = oldestIdle() {
+            forget(oldest)
+            closing.append(oldest)
+        }
+        idle[origin, default: []].append(Idle(id: id, since: now))
+        origins[id] = origin
+        return closing
+    }
+
+    /// A connection is gone, whoever closed it and whether or not it was idle.
+    package mutating func connectionClosed(_ id: ConnectionID) {
+        precondition(openCount > 0, "closed \(id) of no open connection")
+        openCount -= 1
+        forget(id)
+    }
+
+    /// Time passed; returns the connections that were idle for too long, oldest first.
+    package mutating func ticked(now: Instant) -> [ConnectionID] {
+        let expired = idle.values.joined()
+            .filter { $0.since + settings.idleConnectionLimit <= now }
+            .sorted { ($0.since, $0.id.number) < ($1.since, $1.id.number) }
+        for entry in expired { forget(entry.id) }
+        return expired.map(\.id)
+    }
+
+    /// The instant at which the next idle connection is to be closed; nil if none is idle.
+    package var deadline: Instant? {
+        idle.values.compactMap(\.first?.since).min().map { $0 + settings.idleConnectionLimit }
+    }
+
+    /// No idle connection is to be used again; returns them, oldest first.
+    package mutating func drained() -> [ConnectionID] {
+        let all = origins.keys.sorted { $0.number < $1.number }
+        idle = [:]
+        origins = [:]
+        return all
+    }
+
+    private func oldestIdle() -> ConnectionID? {
+        idle.values.compactMap(\.first)
+            .min { ($0.since, $0.id.number) < ($1.since, $1.id.number) }?.id
+    }
+
+    private mutating func forget(_ id: ConnectionID) {
+        guard let origin = origins.removeValue(forKey: id) else { return }
+        idle[origin]?.removeAll { $0.id == id }
+        if idle[origin]?.isEmpty == true { idle[origin] = nil }
+    }
+}
+
+/// Whether a connection may be opened.
+package enum PoolGrant: Hashable, Sendable {
+    case open
+    /// Close this idle connection and open one in its place.
+    case replace(ConnectionID)
+    /// As many connections as are allowed are busy.
+    case refuse
+}

@@ -1,0 +1,128 @@
+/// A range of addresses that is not for connecting to an origin over the Internet.
+package enum SpecialRange: Hashable, Sendable, CaseIterable {
+    /// 0.0.0.0/8 (RFC 791 §3.2), ::/128 (RFC 4291 §2.5.2).
+    case unspecified
+    /// 127.0.0.0/8 (RFC 1122 §3.2.1.3), ::1/128 (RFC 4291 §2.5.3).
+    case loopback
+    /// 10/8, 172.16/12, 192.168/16 (RFC 1918), fc00::/7 (RFC 4193), fec0::/10 (RFC 3879).
+    case privateUse
+    /// 100.64.0.0/10 (RFC 6598).
+    case carrierGrade
+    /// 169.254.0.0/16 (RFC 3927), fe80::/10 (RFC 4291 §2.5.6).
+    case linkLocal
+    /// 192.0.0.0/24 (RFC 6890), 2001::/23 apart from Teredo (RFC 2928).
+    case protocolAssignments
+    /// 192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24 (RFC 5737), 2001:db8::/32 (RFC 3849),
+    /// 3fff::/20 (RFC 9637).
+    case documentation
+    /// 192.88.99.0/24 (RFC 7526, deprecated).
+    case sixToFourRelay
+    /// 198.18.0.0/15 (RFC 2544), 2001:2::/48 (RFC 5180).
+    case benchmarking
+    /// 224.0.0.0/4 (RFC 5771), ff00::/8 (RFC 4291 §2.7).
+    case multicast
+    /// 240.0.0.0/4 (RFC 1112 §4), and all of IPv6 outside 2000::/3 that has no name of its own
+    /// here.
+    case reserved
+    /// 255.255.255.255/32 (RFC 919 §7).
+    case broadcast
+    /// 64:ff9b:1::/48 (RFC 8215): where the IPv4 address lies in it is known only to its network.
+    case localTranslation
+    /// 100::/64 (RFC 6666), 100:0:0:1::/64 (RFC 9780).
+    case discardOnly
+    /// 5f00::/16 (RFC 9602).
+    case segmentRouting
+
+    /// The name of the range in a sentence.
+    package var text: String {
+        switch self {
+        case .unspecified: "unspecified"
+        case .loopback: "loopback"
+        case .privateUse: "private"
+        case .carrierGrade: "carrier-grade NAT"
+        case .linkLocal: "link-local"
+        case .protocolAssignments: "protocol assignments"
+        case .documentation: "documentation"
+        case .sixToFourRelay: "6to4 relay"
+        case .benchmarking: "benchmarking"
+        case .multicast: "multicast"
+        case .reserved: "reserved"
+        case .broadcast: "broadcast"
+        case .localTranslation: "local-use NAT64"
+        case .discardOnly: "discard-only"
+        case .segmentRouting: "segment routing"
+        }
+    }
+
+    /// The special range that an IPv4 address lies in; nil if it is an ordinary address.
+    init?(v4 address: UInt32) {
+        guard let row = Self.v4Rows.first(where: { $0.0.contains(.v4(address)) }) else {
+            return nil
+        }
+        self = row.1
+    }
+
+    /// The special range that an IPv6 address, not a mapped one, lies in; nil if it is an ordinary
+    /// address.
+    ///
+    /// What an address embeds is judged by ``Embedding``; forms whose only meaning is what they
+    /// embed are ordinary here.
+    init?(high: UInt64, low: UInt64) {
+        let address = IPAddress.v6(high: high, low: low)
+        if Self.v6Ordinary.contains(where: { $0.contains(address) }) { return nil }
+        if let row = Self.v6Rows.first(where: { $0.0.contains(address) }) {
+            self = row.1
+        } else if high >> 61 == 0b001 {
+            return nil
+        } else {
+            self = .reserved
+        }
+    }
+
+    private static func v4(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ length: Int) -> CIDR {
+        CIDR(.v4(a << 24 | b << 16 | c << 8), length)
+    }
+
+    /// The more specific range comes first.
+    private static let v4Rows: [(CIDR, SpecialRange)] = [
+        (v4(0, 0, 0, 8), .unspecified),
+        (v4(10, 0, 0, 8), .privateUse),
+        (v4(100, 64, 0, 10), .carrierGrade),
+        (v4(127, 0, 0, 8), .loopback),
+        (v4(169, 254, 0, 16), .linkLocal),
+        (v4(172, 16, 0, 12), .privateUse),
+        (v4(192, 0, 0, 24), .protocolAssignments),
+        (v4(192, 0, 2, 24), .documentation),
+        (v4(192, 88, 99, 24), .sixToFourRelay),
+        (v4(192, 168, 0, 16), .privateUse),
+        (v4(198, 18, 0, 15), .benchmarking),
+        (v4(198, 51, 100, 24), .documentation),
+        (v4(203, 0, 113, 24), .documentation),
+        (v4(224, 0, 0, 4), .multicast),
+        (CIDR(.v4(0xFFFF_FFFF), 32), .broadcast),
+        (v4(240, 0, 0, 4), .reserved),
+    ]
+
+    /// Teredo, whose embedded addresses decide, and the well-known NAT64 prefix.
+    private static let v6Ordinary: [CIDR] = [
+        CIDR(.v6(high: 0x2001_0000_0000_0000, low: 0), 32),
+        CIDR(.v6(high: 0x0064_FF9B_0000_0000, low: 0), 96),
+    ]
+
+    /// The more specific range comes first.
+    private static let v6Rows: [(CIDR, SpecialRange)] = [
+        (CIDR(.v6(high: 0, low: 0), 128), .unspecified),
+        (CIDR(.v6(high: 0, low: 1), 128), .loopback),
+        (CIDR(.v6(high: 0x0064_FF9B_0001_0000, low: 0), 48), .localTranslation),
+        (CIDR(.v6(high: 0x0100_0000_0000_0000, low: 0), 63), .discardOnly),
+        (CIDR(.v6(high: 0x2001_0002_0000_0000, low: 0), 48), .benchmarking),
+        (CIDR(.v6(high: 0x2001_0000_0000_0000, low: 0), 23), .protocolAssignments),
+        (CIDR(.v6(high: 0x2001_0DB8_0000_0000, low: 0), 32), .documentation),
+        (CIDR(.v6(high: 0x3FFF_0000_0000_0000, low: 0), 20), .documentation),
+        (CIDR(.v6(high: 0x5F00_0000_0000_0000, low: 0), 16), .segmentRouting),
+        (CIDR(.v6(high: 0xFC00_0000_0000_0000, low: 0), 7), .privateUse),
+        (CIDR(.v6(high: 0xFEC0_0000_0000_0000, low: 0), 10), .privateUse),
+        (CIDR(.v6(high: 0xFE80_0000_0000_0000, low: 0), 10), .linkLocal),
+        (CIDR(.v6(high: 0xFF00_0000_0000_0000, low: 0), 8), .multicast),
+    ]
+}

@@ -1,0 +1,182 @@
+import Ground
+import NIOCore
+import NIOPosix
+import Origin
+import Testing
+
+@Suite("Which addresses are connected to")
+struct AddressTests {
+    static let hiAndClose: [ByteOrigin.Step] = [
+        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), .close,
+    ]
+
+    @Test("A name that is rebound to a refused address is refused")
+    func rebinding() async throws {
+        let names = ["rebound.example": [["127.0.0.1"], ["127.0.0.2"]]]
+        try await Rig.run(opening: ["127.0.0.1/32"], names: names) { rig in
+            let outside = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
+            let inside = try await ByteOrigin.listening(
+                on: rig.group, address: "127.0.0.2", port: Int(outside.port), Self.hiAndClose)
+            let first = try await rig.get(outside.port, host: "rebound.example")
+            #expect(first.text == "hi")
+            try await rig.until { $0.connections == 0 }
+            let second = try await rig.get(outside.port, host: "rebound.example")
+            let refusal = AddressRefusal(range: .loopback, embedding: nil)
+            let authority = OriginAuthority(host: "rebound.example", port: outside.port)
+            #expect(
+                second.failure
+                    == .addressRefused(authority, try address("127.0.0.2"), refusal))
+            #expect(second.failure?.status == 403)
+            #expect(inside.connections == 0)
+            try await outside.stop()
+            try await inside.stop()
+        }
+    }
+
+    @Test("Of a name's addresses only the allowed ones are connected to")
+    func mixed() async throws {
+        let names = ["mixed.example": [["127.0.0.2", "10.0.0.1", "127.0.0.1", "::1"]]]
+        try await Rig.run(opening: ["127.0.0.1/32"], names: names) { rig in
+            let allowed = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
+            let refused = try await ByteOrigin.listening(
+                on: rig.group, address: "127.0.0.2", port: Int(allowed.port), Self.hiAndClose)
+            #expect(try await rig.get(allowed.port, host: "mixed.example").text == "hi")
+            #expect(allowed.connections == 1 && refused.connections == 0)
+            try await allowed.stop()
+            try await refused.stop()
+        }
+    }
+
+    @Test("The next address is tried when one takes no connection")
+    func nextAddress() async throws {
+        let names = ["two.example": [["127.0.0.3", "127.0.0.1"]]]
+        try await Rig.run(names: names) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
+            #expect(try await rig.get(origin.port, host: "two.example").text == "hi")
+            #expect(try await rig.usage().connectionsBegun == 2)
+            try await origin.stop()
+        }
+    }
+
+    @Test("An address in the URL passes the guard too, and no resolver is asked")
+    func literals() async throws {
+        try await Rig.run(opening: []) { rig in
+            for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"] {
+                let outcome = try await rig.get(80, host: host)
+                guard case .addressRefused? = outcome.failure else {
+                    Issue.record("\(host): \(String(describing: outcome.end))")
+                    continue
+                }
+            }
+            #expect(try await rig.usage().connectionsBegun == 0)
+        }
+    }
+
+    @Test("An IPv6 address in the URL is connected to")
+    func ipv6() async throws {
+        try await Rig.run { rig in
+            guard
+                let origin = try? await ByteOrigin.listening(
+                    on: rig.group, address: "::1", Self.hiAndClose)
+            else { return }
+            #expect(try await rig.get(origin.port, host: "[::1]").text == "hi")
+            #expect(origin.requests.first?.contains("Host: [::1]:\(origin.port)\r\n") == true)
+            try await origin.stop()
+        }
+    }
+
+    @Test("Only origins that a pattern names are fetched from, before anything is looked up")
+    func patterns() async throws {
+        let names = ["a.example": [["127.0.0.1"]], "b.example": [["127.0.0.1"]]]
+        try await Rig.run(patterns: ["a.example"], names: names) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
+            #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
+            let refused = try await rig.get(origin.port, host: "b.example")
+            let authority = OriginAuthority(host: "b.example", port: origin.port)
+            #expect(refused.failure == .originNotAllowed(authority))
+            #expect(rig.resolver.asked("b.example") == 0)
+            try await origin.stop()
+        }
+    }
+
+    @Test("New rules hold from then on, also where a connection was idle")
+    func adopted() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, Array(Self.hiAndClose.dropLast()))
+            #expect(try await rig.get(origin.port).text == "hi")
+            try await rig.with { $0.adopt(addressGuard: AddressGuard(), patterns: [.everything]) }
+            guard case .addressRefused? = try await rig.get(origin.port).failure else {
+                Issue.record("an idle connection was used under new rules")
+                return
+            }
+            try await origin.stop()
+        }
+    }
+
+    @Test("https is refused clearly")
+    func secure() async throws {
+        try await Rig.run { rig in
+            let key = Array("https://a.example/".utf8)
+            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let loop = rig.loop
+            let outcome = try await loop.flatSubmit {
+                let recorder = Recorder(on: loop)
+                return rig.fetch(request, recorder)
+            }.get()
+            #expect(outcome.failure == .schemeNotServed("https"))
+        }
+    }
+
+    @Test("Fetches that wait for the same name share one look-up")
+    func lookupsShared() async throws {
+        try await Rig.run(names: ["slow.example": []]) { rig in
+            var outcomes: [EventLoopFuture<Outcome>] = []
+            for _ in 1...10 {
+                outcomes.append(try await rig.begin(80, host: "slow.example"))
+            }
+            #expect(rig.resolver.asked("slow.example") == 1)
+            rig.resolver.answerTheRest()
+            for outcome in outcomes {
+                #expect(
+                    try await outcome.get().failure
+                        == .resolverFailed("slow.example", reason: "given up"))
+            }
+        }
+    }
+
+    @Test("Past the number of look-ups a fetch is refused as overload")
+    func lookupsMax() async throws {
+        try await Rig.run(
+            names: ["slow.example": []], settings: { $0.lookupsMax = 1 }
+        ) { rig in
+            let slow = try await rig.begin(80, host: "slow.example")
+            let second = try await rig.get(80, host: "other.example")
+            #expect(second.failure == .overloaded(.lookups))
+            rig.resolver.answerTheRest()
+            _ = try await slow.get()
+        }
+    }
+
+    @Test("The system's resolver knows localhost, and says when a name does not exist")
+    func system() async throws {
+        let threads = NIOThreadPool(numberOfThreads: 1)
+        threads.start()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let resolver = SystemResolver(threads: threads)
+        let loop = group.next()
+        let addresses = try await resolver.addresses(of: "localhost", on: loop).get()
+        let loopback = [try address("127.0.0.1"), try address("::1")]
+        #expect(!addresses.isEmpty && addresses.allSatisfy(loopback.contains))
+        let literal = try await resolver.addresses(of: "8.8.4.4", on: loop).get()
+        #expect(literal == [try address("8.8.4.4")])
+        await #expect(throws: ResolveFailure.self) {
+            try await resolver.addresses(of: "no-such-name.invalid", on: loop).get()
+        }
+        try await threads.shutdownGracefully()
+        await #expect(throws: ResolveFailure.failed("the resolver is stopped")) {
+            try await resolver.addresses(of: "localhost", on: loop).get()
+        }
+        try await group.shutdownGracefully()
+    }
+}

@@ -1,0 +1,86 @@
+import NIOCore
+import Origin
+import Testing
+
+@Suite("Reading an answer in pieces")
+struct AnswerReaderTests {
+    static let answers: [(String, body: String)] = [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n"
+                + "0\r\nTrailer: z\r\n\r\n", "hello"
+        ),
+        (
+            "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100\r\n\r\n"
+                + "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "x"
+        ),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", ""),
+    ]
+
+    @Test(
+        "An answer with bytes behind its end is refused, and its last piece withheld",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, you",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nHTTP",
+            "HTTP/1.1 304 Not Modified\r\n\r\nmore",
+        ])
+    func overlong(answer: String) {
+        var reader = AnswerReader(settings: OriginSettings())
+        var buffer = ByteBuffer(string: answer)
+        var steps: [AnswerStep] = []
+        while steps.count < 10 {
+            let step = reader.next(&buffer)
+            steps.append(step)
+            if case .refused = step { break }
+        }
+        #expect(steps.last == .refused(.overlong))
+        #expect(!steps.contains(.end))
+    }
+
+    @Test("Wherever an answer is cut in two, it reads the same", arguments: answers)
+    func cut(answer: String, body: String) {
+        let bytes = Array(answer.utf8)
+        for cut in 0...bytes.count {
+            var reader = AnswerReader(settings: OriginSettings())
+            var heads = 0
+            var read = ""
+            var isWhole = false
+            for part in [bytes[..<cut], bytes[cut...]] {
+                var buffer = ByteBuffer(bytes: part)
+                reading: while !isWhole {
+                    switch reader.next(&buffer) {
+                    case .needsMore:
+                        #expect(buffer.readableBytes == 0)
+                        break reading
+                    case .interim: break
+                    case .head: heads += 1
+                    case .body(let piece): read += String(buffer: piece)
+                    case .end: isWhole = true
+                    case .refused(let failure):
+                        Issue.record("\(failure) when cut at \(cut)")
+                        return
+                    }
+                }
+            }
+            #expect(heads == 1 && isWhole && read == body, "cut at \(cut)")
+        }
+    }
+
+    @Test("A piece holds on to at most twice its size, and is not copied if it fills its buffer")
+    func memory() {
+        var reader = AnswerReader(settings: OriginSettings())
+        var head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")
+        while case .head = reader.next(&head) {}
+        for (count, isCopied) in [(1, true), (30_000, true), (32_768, false), (65_536, false)] {
+            var read = ByteBufferAllocator().buffer(capacity: 65_536)
+            read.writeRepeatingByte(7, count: count)
+            guard case .body(let piece) = reader.next(&read) else {
+                Issue.record("no body in \(count) bytes")
+                return
+            }
+            #expect(piece.readableBytes == count)
+            #expect(piece.storageCapacity <= 2 * count)
+            #expect((piece.storageCapacity < 65_536) == isCopied)
+        }
+    }
+}

@@ -1,0 +1,247 @@
+import Ground
+import Origin
+import Testing
+import Wire
+
+@Suite("The machine of one fetch")
+struct FetchMachineTests {
+    let origin = OriginAuthority(host: "a.example", port: 80)
+    let addressGuard = AddressGuard()
+    let first = IPAddress.v4(0x0808_0808)
+    let second = IPAddress.v4(0x0101_0101)
+    let inside = IPAddress.v4(0x0A00_0001)
+
+    private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
+
+    private func machine() -> FetchMachine {
+        var settings = OriginSettings()
+        settings.connectLimit = .seconds(10)
+        settings.headLimit = .seconds(20)
+        settings.idleLimit = .seconds(5)
+        settings.totalLimit = .seconds(100)
+        settings.interimAnswersMax = 2
+        return FetchMachine(origin: origin, settings: settings, now: at(0))
+    }
+
+    /// A machine whose attempt to `first` is under way at 0 s; `second` is left.
+    private func connecting() -> FetchMachine {
+        var machine = machine()
+        #expect(machine.noConnectionIdle(now: at(0)) == .resolve)
+        let effect = machine.resolved([first, second], addressGuard: addressGuard, now: at(0))
+        #expect(effect == .connect(first))
+        return machine
+    }
+
+    /// A machine whose request was sent on a fresh connection at 0 s.
+    private func awaitingHead() -> FetchMachine {
+        var machine = connecting()
+        let effect = machine.connected(to: first, addressGuard: addressGuard, now: at(0))
+        #expect(effect == .sendRequest)
+        return machine
+    }
+
+    /// A machine whose final head came at 1 s.
+    private func readingBody(_ framing: BodyFraming) -> FetchMachine {
+        var machine = awaitingHead()
+        machine.bytesArrived(100, now: at(1))
+        machine.headArrived(framing, now: at(1))
+        return machine
+    }
+
+    @Test("The first allowed address is tried first, then the others in order")
+    func addressesInOrder() {
+        var machine = machine()
+        #expect(machine.noConnectionIdle(now: at(0)) == .resolve)
+        let mixed = [inside, first, inside, second]
+        #expect(
+            machine.resolved(mixed, addressGuard: addressGuard, now: at(0)) == .connect(first))
+        #expect(machine.connectFailed(reason: "refused", now: at(1)) == .connect(second))
+        #expect(
+            machine.connectFailed(reason: "reset", now: at(2))
+                == .fail(.connectFailed(origin, reason: "reset")))
+        #expect(machine.isFinished)
+    }
+
+    @Test("A host with refused addresses only is refused, naming the first")
+    func allRefused() {
+        var machine = machine()
+        _ = machine.noConnectionIdle(now: at(0))
+        let effect = machine.resolved([inside], addressGuard: addressGuard, now: at(0))
+        let refusal = AddressRefusal(range: .privateUse, embedding: nil)
+        #expect(effect == .fail(.addressRefused(origin, inside, refusal)))
+    }
+
+    @Test("A host without addresses is not found; a failed look-up says why")
+    func noAddress() {
+        var machine = machine()
+        _ = machine.noConnectionIdle(now: at(0))
+        var other = machine
+        var third = machine
+        #expect(
+            machine.resolved([], addressGuard: addressGuard, now: at(0))
+                == .fail(.nameNotFound("a.example")))
+        #expect(other.resolveFailed(.nameNotFound) == .fail(.nameNotFound("a.example")))
+        #expect(
+            third.resolveFailed(.failed("busy"))
+                == .fail(.resolverFailed("a.example", reason: "busy")))
+    }
+
+    @Test("A connection that turns out to be to a refused address is not used")
+    func remoteJudgedAgain() {
+        var machine = connecting()
+        let effect = machine.connected(to: inside, addressGuard: addressGuard, now: at(0))
+        let refusal = AddressRefusal(range: .privateUse, embedding: nil)
+        #expect(effect == .fail(.addressRefused(origin, inside, refusal)))
+        var other = connecting()
+        guard
+            case .fail(.connectFailed) = other.connected(
+                to: nil, addressGuard: addressGuard, now: at(0))
+        else {
+            Issue.record("a connection to nobody knows whom was used")
+            return
+        }
+    }
+
+    @Test("Each attempt may take an equal share of the time that is left")
+    func attemptShares() {
+        var machine = connecting()
+        #expect(machine.deadline == at(5))
+        #expect(machine.ticked(now: at(4)) == .wait)
+        #expect(machine.ticked(now: at(5)) == .connect(second))
+        #expect(machine.deadline == at(10))
+        #expect(
+            machine.ticked(now: at(10)) == .fail(.timedOut(.connecting, limit: .seconds(10))))
+    }
+
+    @Test("The limit on connecting runs while the name is looked up")
+    func resolveTimesOut() {
+        var machine = machine()
+        _ = machine.noConnectionIdle(now: at(0))
+        #expect(machine.deadline == at(10))
+        #expect(
+            machine.ticked(now: at(10)) == .fail(.timedOut(.connecting, limit: .seconds(10))))
+        #expect(machine.resolved([first], addressGuard: addressGuard, now: at(11)) == .wait)
+    }
+
+    @Test("The limit on the head is not moved by its bytes or by interim answers")
+    func headTimesOut() {
+        var machine = awaitingHead()
+        machine.bytesArrived(10, now: at(10))
+        #expect(machine.interimHeadArrived() == .wait)
+        #expect(machine.deadline == at(20))
+        #expect(
+            machine.ticked(now: at(20)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
+    }
+
+    @Test("The limit between bytes is moved by every read")
+    func bodyTimesOut() {
+        var machine = readingBody(.chunked)
+        #expect(machine.deadline == at(6))
+        machine.bytesArrived(1, now: at(4))
+        #expect(machine.ticked(now: at(6)) == .wait)
+        #expect(machine.deadline == at(9))
+        #expect(
+            machine.ticked(now: at(9)) == .fail(.timedOut(.readingBody, limit: .seconds(5))))
+    }
+
+    @Test("While paused only the limit on the whole runs; resuming begins the other anew")
+    func paused() {
+        var machine = readingBody(.chunked)
+        machine.paused()
+        #expect(machine.deadline == at(100))
+        #expect(machine.ticked(now: at(50)) == .wait)
+        machine.resumed(now: at(50))
+        #expect(machine.deadline == at(55))
+        machine.paused()
+        #expect(machine.ticked(now: at(100)) == .fail(.timedOut(.total, limit: .seconds(100))))
+    }
+
+    @Test("More interim answers than allowed fail the fetch")
+    func interimMax() {
+        var machine = awaitingHead()
+        #expect(machine.interimHeadArrived() == .wait)
+        #expect(machine.interimHeadArrived() == .wait)
+        #expect(machine.interimHeadArrived() == .fail(.tooManyInterimAnswers(max: 2)))
+    }
+
+    /// Framing, bytes of the body that came, whether the end was orderly, and what follows.
+    static let ends: [(BodyFraming, Int, orderly: Bool, FetchEffect)] = [
+        (.length(10), 9, true, .fail(.truncated(expected: 10, received: 9))),
+        (.length(10), 9, false, .fail(.truncated(expected: 10, received: 9))),
+        (.chunked, 9, true, .fail(.truncated(expected: nil, received: 9))),
+        (.chunked, 9, false, .fail(.truncated(expected: nil, received: 9))),
+        (.untilClose, 9, true, .finish(delimitedByClose: true)),
+        (.untilClose, 0, true, .finish(delimitedByClose: true)),
+        (.untilClose, 9, false, .fail(.reset(received: 9))),
+    ]
+
+    @Test("What the end of input means depends on the framing and on how it came", arguments: ends)
+    func endOfInput(framing: BodyFraming, count: Int, orderly: Bool, effect: FetchEffect) {
+        var machine = readingBody(framing)
+        machine.bodyArrived(count)
+        #expect(machine.inputClosed(orderly: orderly, now: at(2)) == effect)
+        #expect(machine.isFinished)
+    }
+
+    @Test("A body that is whole ends the fetch once")
+    func bodyEnds() {
+        var machine = readingBody(.length(10))
+        machine.bodyArrived(10)
+        #expect(machine.bodyEnded() == .finish(delimitedByClose: false))
+        #expect(machine.bodyEnded() == .wait)
+        #expect(machine.inputClosed(orderly: true, now: at(2)) == .wait)
+        #expect(machine.refused(.shutDown) == .wait)
+        #expect(machine.ticked(now: at(1000)) == .wait)
+        #expect(machine.deadline == .distantFuture)
+    }
+
+    @Test("A reused connection that closed before any byte is replaced by a fresh one, once")
+    func retry() {
+        for orderly in [true, false] {
+            var machine = machine()
+            #expect(machine.connectionReused(now: at(0)) == .sendRequest)
+            #expect(machine.inputClosed(orderly: orderly, now: at(3)) == .resolve)
+            #expect(machine.deadline == at(13))
+            _ = machine.resolved([first], addressGuard: addressGuard, now: at(4))
+            let effect = machine.connected(to: first, addressGuard: addressGuard, now: at(4))
+            #expect(effect == .sendRequest)
+            #expect(
+                machine.inputClosed(orderly: orderly, now: at(5))
+                    == .fail(.closedBeforeAnswer(bytesReceived: 0)))
+        }
+    }
+
+    @Test("Nothing is sent again once a byte came, nor on a fresh connection, nor after a time-out")
+    func noRetry() {
+        var begun = machine()
+        _ = begun.connectionReused(now: at(0))
+        begun.bytesArrived(1, now: at(1))
+        #expect(
+            begun.inputClosed(orderly: true, now: at(2))
+                == .fail(.closedBeforeAnswer(bytesReceived: 1)))
+        var fresh = awaitingHead()
+        #expect(
+            fresh.inputClosed(orderly: false, now: at(2))
+                == .fail(.closedBeforeAnswer(bytesReceived: 0)))
+        var silent = machine()
+        _ = silent.connectionReused(now: at(0))
+        #expect(silent.ticked(now: at(20)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
+    }
+
+    @Test("After cancelling nothing follows, whatever happens")
+    func cancelled() {
+        for start in [machine(), connecting(), awaitingHead(), readingBody(.untilClose)] {
+            var machine = start
+            machine.cancelled()
+            #expect(machine.isFinished && machine.deadline == .distantFuture)
+            #expect(machine.noConnectionIdle(now: at(1)) == .wait)
+            #expect(machine.resolved([first], addressGuard: addressGuard, now: at(1)) == .wait)
+            #expect(machine.connected(to: first, addressGuard: addressGuard, now: at(1)) == .wait)
+            #expect(machine.connectFailed(reason: "", now: at(1)) == .wait)
+            #expect(machine.bodyEnded() == .wait)
+            #expect(machine.answerRefused(.malformed("")) == .wait)
+            #expect(machine.inputClosed(orderly: true, now: at(1)) == .wait)
+            #expect(machine.ticked(now: at(1000)) == .wait)
+        }
+    }
+}

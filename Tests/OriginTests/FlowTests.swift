@@ -1,0 +1,247 @@
+import Ground
+import NIOCore
+import NIOPosix
+import Origin
+import Testing
+
+@Suite("Pausing, cancelling and time limits")
+struct FlowTests {
+    static let count = 50_000_000
+    static let window = 64 * 1024
+
+    private static func flood(_ count: Int, then last: ByteOrigin.Step...) -> [ByteOrigin.Step] {
+        [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"), .flood(count)]
+            + last
+    }
+
+    @Test("A fast origin fills neither memory nor delegate while the fetch is paused")
+    func paused() async throws {
+        try await Rig.run(settings: { $0.receiveWindowBytes = Self.window }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(Self.count))
+            let other = try await ByteOrigin.listening(on: rig.group, Self.flood(Self.count))
+            let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
+            let loop = rig.loop
+            let outcome = try await rig.begin(origin.port) { recorder, fetch in
+                box.value = NIOLoopBound((recorder, fetch), eventLoop: loop)
+                recorder.keepsBody = false
+                recorder.afterEach = { _ in fetch.pause() }
+            }
+            // While another fetch on the same loop takes all of its body, this one could have too.
+            let beside = try await rig.begin(other.port) { recorder, _ in
+                recorder.keepsBody = false
+            }
+            #expect(try await beside.get().end == .ended(delimitedByClose: false))
+            let seen = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
+            #expect(seen <= 64 * 1024)
+            // What the kernel keeps for both sides of the connection.
+            #expect(origin.bytesTaken <= 16_000_000)
+            try await loop.submit {
+                guard let (recorder, fetch) = box.value?.value else { return }
+                recorder.afterEach = { _ in }
+                fetch.resume()
+            }.get()
+            #expect(try await outcome.get().end == .ended(delimitedByClose: false))
+            let all = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
+            #expect(all == Self.count)
+            box.value = nil
+            try await origin.stop()
+            try await other.stop()
+        }
+    }
+
+    @Test("Pausing after each piece and resuming later changes nothing of the body")
+    func stuttering() async throws {
+        let count = 3_000_000
+        try await Rig.run { rig in
+            for last in [[ByteOrigin.Step](), [.close]] {
+                let origin = try await ByteOrigin.listening(
+                    on: rig.group, Self.flood(count) + last)
+                let loop = rig.loop
+                let outcome = try await rig.begin(origin.port) { recorder, fetch in
+                    let bound = NIOLoopBound(fetch, eventLoop: loop)
+                    recorder.afterEach = { _ in
+                        bound.value.pause()
+                        loop.execute { bound.value.resume() }
+                    }
+                }.get()
+                #expect(outcome.end == .ended(delimitedByClose: false))
+                #expect(outcome.body.readableBytes == count)
+                #expect(ByteOrigin.isFlood(outcome.body))
+                try await origin.stop()
+            }
+        }
+    }
+
+    @Test(
+        "What an origin sent before it went away is kept for a paused fetch",
+        arguments: [ByteOrigin.Step.close, .reset])
+    func closedWhilePaused(how: ByteOrigin.Step) async throws {
+        let count = 100_000
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group,
+                [.request, .send("HTTP/1.1 200 OK\r\n\r\n"), .flood(count), .gate, how])
+            let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
+            let loop = rig.loop
+            let outcome = try await rig.begin(origin.port) { recorder, fetch in
+                box.value = NIOLoopBound((recorder, fetch), eventLoop: loop)
+                recorder.afterEach = { _ in
+                    fetch.pause()
+                    origin.openGate()
+                }
+            }
+            // The connection is gone from the client's books; the fetch is not.
+            try await rig.until { $0.connections == 0 }
+            #expect(try await rig.usage().fetches == 1)
+            let seen = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
+            #expect(seen < count)
+            try await loop.submit {
+                guard let (recorder, fetch) = box.value?.value else { return }
+                recorder.afterEach = { _ in }
+                fetch.resume()
+            }.get()
+            let result = try await outcome.get()
+            if case .close = how {
+                #expect(result.body.readableBytes == count)
+                #expect(result.end == .ended(delimitedByClose: true))
+            } else {
+                #expect(result.end == .failed(.reset(received: UInt64(result.body.readableBytes))))
+            }
+            box.value = nil
+            try await origin.stop()
+        }
+    }
+
+    /// A moment in the life of a fetch, and what its origin does until then.
+    enum Moment: CaseIterable, Sendable {
+        case atOnce, resolving, connecting, awaitingHead, afterHead, inBody, paused, afterEnd
+    }
+
+    @Test(
+        "Cancelling at any moment tells nothing more and leaves nothing", arguments: Moment.allCases
+    )
+    func cancelled(at moment: Moment) async throws {
+        try await Rig.run(names: ["slow.example": []]) { rig in
+            var script = Self.flood(1_000_000)
+            if moment == .awaitingHead { script = [.request, .gate] }
+            let origin = try await ByteOrigin.listening(on: rig.group, script)
+            let host = moment == .resolving ? "slow.example" : "127.0.0.1"
+            let loop = rig.loop
+            let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
+            let outcome = try await rig.begin(origin.port, host: host) { recorder, fetch in
+                box.value = NIOLoopBound((recorder, fetch), eventLoop: loop)
+                switch moment {
+                case .atOnce: fetch.cancel()
+                case .connecting: loop.assumeIsolated().execute { fetch.cancel() }
+                case .afterHead: recorder.afterEach = { _ in fetch.cancel() }
+                case .inBody:
+                    recorder.afterEach = { if $0.seen.pieces == 2 { fetch.cancel() } }
+                case .paused: recorder.afterEach = { _ in fetch.pause() }
+                case .resolving, .awaitingHead, .afterEnd: break
+                }
+            }
+            switch moment {
+            case .resolving: try await rig.until { $0.lookups == 1 }
+            case .awaitingHead: while origin.requests.isEmpty { await Task.yield() }
+            case .afterEnd: _ = try await outcome.get()
+            default: break
+            }
+            if moment == .paused {
+                while origin.requests.isEmpty { await Task.yield() }
+            }
+            if [.resolving, .awaitingHead, .paused, .afterEnd].contains(moment) {
+                try await loop.submit { box.value?.value.1.cancel() }.get()
+            }
+            rig.resolver.answerTheRest()
+            let idle = moment == .afterEnd ? 1 : 0
+            try await rig.until { $0.fetches == 0 && $0.connections == idle }
+            try await loop.submit {
+                guard let (recorder, fetch) = box.value?.value else { return }
+                fetch.resume()
+                fetch.pause()
+                fetch.cancel()
+                #expect((recorder.seen.end == nil) == (moment != .afterEnd))
+                #expect(recorder.seen.lateCalls == 0)
+                recorder.giveUp()
+            }.get()
+            box.value = nil
+            try await origin.stop()
+        }
+    }
+
+    @Test("A cancelled or ended fetch lets its delegate go")
+    func letGo() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(100))
+            let loop = rig.loop
+            let key = Array("http://127.0.0.1:\(origin.port)/".utf8)
+            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let isGone = try await rig.with { client in
+                weak var recorder: Recorder?
+                let fetch: OriginFetch
+                do {
+                    let held = Recorder(on: loop)
+                    held.giveUp()
+                    recorder = held
+                    fetch = client.fetch(request, to: held)
+                }
+                let wasHeld = recorder != nil
+                fetch.cancel()
+                return wasHeld && recorder == nil
+            }
+            #expect(isGone)
+            try await origin.stop()
+        }
+    }
+
+    @Test("An origin that says nothing is given up after the limit on the head")
+    func headLimit() async throws {
+        try await Rig.run(settings: { $0.headLimit = .milliseconds(20) }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send("HTTP/1.1 200"), .gate])
+            let outcome = try await rig.get(origin.port)
+            #expect(
+                outcome.failure == .timedOut(.awaitingHead, limit: .milliseconds(20)))
+            #expect(outcome.failure?.status == 504)
+            try await origin.stop()
+        }
+    }
+
+    @Test("An origin that stops in the body is given up after the limit between bytes")
+    func idleLimit() async throws {
+        try await Rig.run(settings: { $0.idleLimit = .milliseconds(20) }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group,
+                [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi"), .gate])
+            let outcome = try await rig.get(origin.port)
+            #expect(outcome.text == "hi")
+            #expect(outcome.failure == .timedOut(.readingBody, limit: .milliseconds(20)))
+            try await origin.stop()
+        }
+    }
+
+    @Test("A paused fetch meets the limit on the whole, not the one between bytes")
+    func totalLimit() async throws {
+        try await Rig.run(settings: {
+            $0.idleLimit = .milliseconds(5)
+            $0.totalLimit = .milliseconds(60)
+        }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(1000))
+            let outcome = try await rig.begin(origin.port) { recorder, fetch in
+                recorder.afterEach = { _ in fetch.pause() }
+            }.get()
+            #expect(outcome.failure == .timedOut(.total, limit: .milliseconds(60)))
+            try await origin.stop()
+        }
+    }
+
+    @Test("A name that is never looked up is given up after the limit on connecting")
+    func connectLimit() async throws {
+        try await Rig.run(
+            names: ["slow.example": []], settings: { $0.connectLimit = .milliseconds(20) }
+        ) { rig in
+            let outcome = try await rig.get(80, host: "slow.example")
+            #expect(outcome.failure == .timedOut(.connecting, limit: .milliseconds(20)))
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import NIOCore
+import NIOPosix
+import Origin
+import Testing
+
+@Suite("Answers over a socket")
+struct FramingTests {
+    struct Answer: Sendable, CustomTestStringConvertible {
+        let name: String
+        let steps: [ByteOrigin.Step]
+        let body: String
+        let end: Outcome.End
+        let isKept: Bool
+        /// The origin closes it itself; whether we do first is left open.
+        let closesItself: Bool
+
+        init(
+            _ name: String, _ steps: [ByteOrigin.Step], body: String, _ end: Outcome.End,
+            isKept: Bool = false, closesItself: Bool = false
+        ) {
+            self.name = name
+            self.steps = [.request] + steps
+            self.body = body
+            self.end = end
+            self.isKept = isKept
+            self.closesItself = closesItself
+        }
+
+        var testDescription: String { name }
+    }
+
+    static let ok = "HTTP/1.1 200 OK\r\n"
+    static let whole = Outcome.End.ended(delimitedByClose: false)
+
+    static let wholeAnswers: [Answer] = [
+        Answer(
+            "Content-Length", [.send(ok + "Content-Length: 5\r\n\r\nhello")], body: "hello", whole,
+            isKept: true),
+        Answer(
+            "Content-Length, byte by byte", [.drip(ok + "Content-Length: 5\r\n\r\nhello")],
+            body: "hello", whole, isKept: true),
+        Answer(
+            "Content-Length 0", [.send(ok + "Content-Length: 0\r\n\r\n")], body: "", whole,
+            isKept: true),
+        Answer(
+            "Content-Length, then closed", [.send(ok + "Content-Length: 2\r\n\r\nhi"), .close],
+            body: "hi", whole, closesItself: true),
+        Answer(
+            "Connection: close", [.send(ok + "Connection: close\r\nContent-Length: 2\r\n\r\nhi")],
+            body: "hi", whole),
+        Answer(
+            "chunked",
+            [.send(ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n")],
+            body: "hello", whole, isKept: true),
+        Answer(
+            "chunked, byte by byte",
+            [.drip(ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n")],
+            body: "hello", whole, isKept: true),
+        Answer(
+            "close-delimited", [.send(ok + "\r\nhello"), .close], body: "hello",
+            .ended(delimitedByClose: true)),
+        Answer(
+            "HTTP/1.0", [.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi")], body: "hi",
+            whole),
+        Answer(
+            "interim answers first",
+            [
+                .send(
+                    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+                .send(ok + "Content-Length: 2\r\n\r\nhi"),
+            ], body: "hi", whole, isKept: true),
+        Answer(
+            "204", [.send("HTTP/1.1 204 No Content\r\n\r\n")], body: "", whole, isKept: true),
+        Answer(
+            "304 with a Content-Length",
+            [.send("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n")], body: "", whole,
+            isKept: true),
+        Answer(
+            "404", [.send("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno")], body: "no",
+            whole, isKept: true),
+    ]
+
+    static let brokenAnswers: [Answer] = [
+        Answer(
+            "closed without a byte", [.close], body: "",
+            .failed(.closedBeforeAnswer(bytesReceived: 0))),
+        Answer(
+            "reset without a byte", [.reset], body: "",
+            .failed(.closedBeforeAnswer(bytesReceived: 0))),
+        Answer(
+            "closed in the head", [.send("HTTP/1.1 20"), .close], body: "",
+            .failed(.closedBeforeAnswer(bytesReceived: 11))),
+        Answer(
+            "Content-Length, short", [.send(ok + "Content-Length: 6\r\n\r\nhello"), .close],
+            body: "hello", .failed(.truncated(expected: 6, received: 5))),
+        Answer(
+            "Content-Length, no body at all", [.send(ok + "Content-Length: 6\r\n\r\n"), .close],
+            body: "", .failed(.truncated(expected: 6, received: 0))),
+        Answer(
+            "chunked without its terminator",
+            [.send(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .close],
+            body: "hello", .failed(.truncated(expected: nil, received: 5))),
+        Answer(
+            "chunked, without its last line end",
+            [.send(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"), .close],
+            body: "hello", .failed(.truncated(expected: nil, received: 5))),
+        Answer(
+            "chunked with a chunk size that is none",
+            [.send(ok + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n")], body: "",
+            .failed(.malformed("A chunk's size is not a hexadecimal number alone."))),
+        Answer(
+            "both framings",
+            [.send(ok + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n")],
+            body: "",
+            .failed(
+                .malformed("The answer has both Content-Length and Transfer-Encoding."))),
+        Answer(
+            "Content-Length and bytes beyond", [.send(ok + "Content-Length: 2\r\n\r\nhi, more")],
+            body: "", .failed(.overlong)),
+        Answer(
+            "no HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n")], body: "",
+            .failed(.malformed("The status line is malformed."))),
+        Answer(
+            "a head over the limit", [.send(ok + "X: " + String(repeating: "x", count: 5000))],
+            body: "", .failed(.headTooLarge(bytesMax: 4096))),
+        Answer(
+            "interim answers without end",
+            [.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 9))], body: "",
+            .failed(.tooManyInterimAnswers(max: 8))),
+    ]
+
+    @Test("An answer is taken as its framing says", arguments: wholeAnswers + brokenAnswers)
+    func answer(_ answer: Answer) async throws {
+        try await Rig.run(settings: { $0.headBytesMax = 4096 }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, answer.steps)
+            let outcome = try await rig.get(origin.port)
+            #expect(outcome.end == answer.end)
+            #expect(outcome.text == answer.body)
+            #expect(outcome.lateCalls == 0)
+            if !answer.closesItself {
+                #expect(try await rig.usage().idle == (answer.isKept ? 1 : 0))
+            }
+            if !answer.isKept { try await rig.until { $0.connections == 0 } }
+            try await origin.stop()
+        }
+    }
+
+    @Test("A close-delimited answer that ends in a reset is not whole")
+    func resetInBody() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(Self.ok + "\r\nhello"), .gate, .reset])
+            let outcome = try await rig.begin(origin.port) { recorder, _ in
+                recorder.afterEach = { if $0.bytesSeen > 0 { origin.openGate() } }
+            }.get()
+            #expect(outcome.text == "hello")
+            #expect(outcome.end == .failed(.reset(received: 5)))
+            try await rig.until { $0.connections == 0 }
+            try await origin.stop()
+        }
+    }
+
+    @Test(
+        "The head tells the body's length, and when it was asked for and answered"
+    )
+    func head() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(Self.ok + "Content-Length: 2\r\n\r\nhi")],
+                [.request, .send(Self.ok + "\r\nhi"), .close])
+            let before = bootClock()
+            let outcome = try await rig.get(origin.port)
+            #expect(outcome.status == 200 && outcome.bodyLength == 2)
+            let requestedAt = try #require(outcome.requestedAt)
+            let answeredAt = try #require(outcome.answeredAt)
+            #expect(before <= requestedAt && requestedAt <= answeredAt)
+            #expect(answeredAt <= bootClock())
+            try await origin.stop()
+        }
+    }
+
+    @Test("The request holds the URL's path, its host, our name, and no more of the client")
+    func request() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(Self.ok + "Content-Length: 0\r\n\r\n")])
+            _ = try await rig.get(origin.port, path: "/a/b%20c.png?x=1&y")
+            let lines = try #require(origin.requests.first).split(separator: "\r\n")
+            #expect(lines.first == "GET /a/b%20c.png?x=1&y HTTP/1.1")
+            #expect(lines.contains("Host: 127.0.0.1:\(origin.port)"))
+            #expect(lines.contains("User-Agent: nuthatch/0.1"))
+            #expect(lines.contains("Accept-Encoding: identity"))
+            #expect(lines.count == 5)
+            try await origin.stop()
+        }
+    }
+
+    @Test("A large body arrives byte for byte, in pieces that hold at most twice their size")
+    func large() async throws {
+        let count = 20_000_000
+        try await Rig.run { rig in
+            let head = Self.ok + "Content-Length: \(count)\r\n\r\n"
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(head), .flood(count)])
+            let outcome = try await rig.get(origin.port)
+            #expect(outcome.end == Self.whole)
+            #expect(outcome.body.readableBytes == count)
+            #expect(ByteOrigin.isFlood(outcome.body))
+            #expect(outcome.wasteMax <= 2)
+            try await origin.stop()
+        }
+    }
+}

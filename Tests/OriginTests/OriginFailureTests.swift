@@ -1,0 +1,45 @@
+import Ground
+import HTTPRules
+import Origin
+import Testing
+
+@Suite("Failures of a fetch")
+struct OriginFailureTests {
+    static let origin = OriginAuthority(host: "::1", port: 80)
+    static let refusal = AddressRefusal(range: .loopback, embedding: nil)
+
+    /// A failure, its status, side, whether it may be tried again, and its stable name.
+    static let rows: [(OriginFailure, UInt16, FailureSide, Bool, String)] = [
+        (.schemeNotServed("https"), 501, .client, false, "scheme-not-served"),
+        (.originNotAllowed(origin), 403, .client, false, "origin-not-allowed"),
+        (
+            .addressRefused(origin, .v6(high: 0, low: 1), refusal), 403, .client, false,
+            "origin-address-refused"
+        ),
+        (.nameNotFound("a"), 502, .origin, false, "origin-name-not-found"),
+        (.resolverFailed("a", reason: "b"), 502, .origin, true, "origin-name-lookup-failed"),
+        (.connectFailed(origin, reason: "refused"), 502, .origin, true, "origin-unreachable"),
+        (.timedOut(.total, limit: .seconds(1)), 504, .origin, true, "origin-timeout"),
+        (.closedBeforeAnswer(bytesReceived: 0), 502, .origin, true, "origin-answer-truncated"),
+        (.truncated(expected: 2, received: 1), 502, .origin, true, "origin-answer-truncated"),
+        (.reset(received: 1), 502, .origin, true, "origin-answer-truncated"),
+        (.malformed("x"), 502, .origin, false, "origin-answer-invalid"),
+        (.headTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-invalid"),
+        (.tooManyInterimAnswers(max: 1), 502, .origin, false, "origin-answer-invalid"),
+        (.overloaded(.lookups), 503, .ours, true, "overloaded"),
+        (.shutDown, 503, .ours, true, "shutting-down"),
+    ]
+
+    @Test(
+        "A failure says whose it is, what the client gets, and whether to try again",
+        arguments: rows)
+    func table(
+        failure: OriginFailure, status: UInt16, side: FailureSide, mayRetry: Bool, name: String
+    ) {
+        #expect(failure.status == status)
+        #expect(failure.side == side)
+        #expect(failure.mayRetry == mayRetry)
+        #expect(failure.problem.name == name)
+        #expect(failure.problem.detail == failure.description)
+    }
+}

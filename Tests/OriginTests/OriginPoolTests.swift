@@ -1,0 +1,124 @@
+import Ground
+import Origin
+import Testing
+
+@Suite("The pool of connections")
+struct OriginPoolTests {
+    let a = OriginAuthority(host: "a.example", port: 80)
+    let b = OriginAuthority(host: "b.example", port: 80)
+
+    private func pool(
+        connections: Int = 100, idle: Int = 100, perOrigin: Int = 100
+    ) -> OriginPool {
+        var settings = OriginSettings()
+        settings.connectionsMax = connections
+        settings.idleConnectionsMax = idle
+        settings.idleConnectionsPerOriginMax = perOrigin
+        settings.idleConnectionLimit = .seconds(10)
+        return OriginPool(settings: settings)
+    }
+
+    private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
+
+    /// Opens a connection and lets its answer end at `seconds`.
+    private func idle(
+        _ number: UInt64, _ origin: OriginAuthority, at seconds: Int64, in pool: inout OriginPool
+    ) -> [ConnectionID] {
+        #expect(pool.openingWanted() == .open)
+        return pool.connectionReleased(ConnectionID(number), to: origin, now: at(seconds))
+    }
+
+    @Test("The connection used last is used next")
+    func mostRecentFirst() {
+        var pool = pool()
+        for number in 1...3 { #expect(idle(UInt64(number), a, at: 0, in: &pool) == []) }
+        #expect(pool.connectionWanted(to: a) == ConnectionID(3))
+        #expect(pool.connectionWanted(to: a) == ConnectionID(2))
+        #expect(pool.connectionReleased(ConnectionID(3), to: a, now: at(1)) == [])
+        #expect(pool.connectionWanted(to: a) == ConnectionID(3))
+        #expect(pool.connectionWanted(to: a) == ConnectionID(1))
+        #expect(pool.connectionWanted(to: a) == nil)
+        #expect(pool.openCount == 3 && pool.idleCount == 0)
+    }
+
+    @Test("A connection is used for the host and port it was opened to, and no other")
+    func perOrigin() {
+        var pool = pool()
+        #expect(idle(1, a, at: 0, in: &pool) == [])
+        #expect(pool.connectionWanted(to: b) == nil)
+        #expect(pool.connectionWanted(to: OriginAuthority(host: a.host, port: 81)) == nil)
+        #expect(pool.connectionWanted(to: a) == ConnectionID(1))
+    }
+
+    @Test("Past the number of idle connections to one origin, the oldest of them is closed")
+    func idlePerOriginMax() {
+        var pool = pool(perOrigin: 2)
+        #expect(idle(1, b, at: 0, in: &pool) == [])
+        #expect(idle(2, a, at: 1, in: &pool) == [])
+        #expect(idle(3, a, at: 2, in: &pool) == [])
+        #expect(idle(4, a, at: 3, in: &pool) == [ConnectionID(2)])
+        #expect(pool.idleCount == 3)
+    }
+
+    @Test("Past the number of all idle connections, the oldest of all is closed")
+    func idleMax() {
+        var pool = pool(idle: 2)
+        #expect(idle(1, b, at: 0, in: &pool) == [])
+        #expect(idle(2, a, at: 1, in: &pool) == [])
+        #expect(idle(3, a, at: 2, in: &pool) == [ConnectionID(1)])
+        #expect(pool.connectionWanted(to: b) == nil)
+    }
+
+    @Test("With no idle connections allowed, a released one is closed")
+    func idleNone() {
+        var pool = pool(idle: 0)
+        #expect(idle(1, a, at: 0, in: &pool) == [ConnectionID(1)])
+        #expect(pool.idleCount == 0)
+    }
+
+    @Test("A connection is closed when it was idle for the limit, and not before")
+    func idleLimit() {
+        var pool = pool()
+        #expect(pool.deadline == nil)
+        _ = idle(1, a, at: 0, in: &pool)
+        _ = idle(2, b, at: 3, in: &pool)
+        #expect(pool.deadline == at(10))
+        #expect(pool.ticked(now: at(9)) == [])
+        #expect(pool.ticked(now: at(10)) == [ConnectionID(1)])
+        #expect(pool.deadline == at(13))
+        #expect(pool.ticked(now: at(99)) == [ConnectionID(2)])
+        #expect(pool.deadline == nil)
+        #expect(pool.openCount == 2, "they count as open until their closing is reported")
+    }
+
+    @Test("A connection that the origin closed is not used again")
+    func originCloses() {
+        var pool = pool()
+        _ = idle(1, a, at: 0, in: &pool)
+        pool.connectionClosed(ConnectionID(1))
+        #expect(pool.connectionWanted(to: a) == nil)
+        #expect(pool.openCount == 0 && pool.idleCount == 0 && pool.deadline == nil)
+    }
+
+    @Test("At the limit an idle connection makes room; without one, opening is refused")
+    func connectionsMax() {
+        var pool = pool(connections: 2)
+        _ = idle(1, a, at: 0, in: &pool)
+        #expect(pool.openingWanted() == .open)
+        #expect(pool.openingWanted() == .replace(ConnectionID(1)))
+        pool.connectionClosed(ConnectionID(1))
+        #expect(pool.openingWanted() == .refuse)
+        pool.connectionClosed(ConnectionID(2))
+        #expect(pool.openingWanted() == .open)
+    }
+
+    @Test("Draining returns every idle connection once")
+    func drained() {
+        var pool = pool()
+        _ = idle(2, a, at: 0, in: &pool)
+        _ = idle(1, b, at: 0, in: &pool)
+        #expect(pool.drained() == [ConnectionID(1), ConnectionID(2)])
+        #expect(pool.drained() == [])
+        #expect(pool.connectionWanted(to: a) == nil)
+    }
+}

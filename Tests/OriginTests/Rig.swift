@@ -1,0 +1,242 @@
+import Glibc
+import Ground
+import HTTPRules
+import NIOCore
+import NIOPosix
+import Origin
+import Synchronization
+import Testing
+
+/// What a fetch came to, as its delegate saw it.
+struct Outcome: Sendable {
+    enum End: Hashable, Sendable {
+        case ended(delimitedByClose: Bool)
+        case failed(OriginFailure)
+    }
+
+    var status: UInt16?
+    var bodyLength: UInt64?
+    var body = ByteBuffer()
+    var pieces = 0
+    /// The greatest number of bytes of memory that a piece holds per byte of the body in it.
+    var wasteMax = 0.0
+    var end: End?
+    /// Calls after the last one that is allowed.
+    var lateCalls = 0
+    var requestedAt: Instant?
+    var answeredAt: Instant?
+    var failure: OriginFailure? {
+        if case .failed(let failure)? = end { failure } else { nil }
+    }
+    var text: String { String(buffer: body) }
+}
+
+/// Records a fetch; on the client's loop only, but for `outcome`.
+final class Recorder: OriginFetchDelegate {
+    private(set) var seen = Outcome()
+    private let promise: EventLoopPromise<Outcome>
+    /// Called after the head and after each piece of the body.
+    var afterEach: (Recorder) -> Void = { _ in }
+    var keepsBody = true
+    private(set) var bytesSeen = 0
+
+    init(on loop: any EventLoop) {
+        promise = loop.makePromise()
+    }
+
+    var outcome: EventLoopFuture<Outcome> { promise.futureResult }
+
+    /// For a fetch that will not end by itself.
+    func giveUp() {
+        promise.succeed(seen)
+    }
+
+    func originAnswered(
+        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    ) {
+        noteCall()
+        #expect(seen.status == nil, "two heads")
+        seen.status = head.status
+        seen.bodyLength = bodyLength
+        seen.requestedAt = requestedAt
+        seen.answeredAt = answeredAt
+        afterEach(self)
+    }
+
+    func originSent(_ body: ByteBuffer) {
+        noteCall()
+        #expect(body.readableBytes > 0)
+        seen.pieces += 1
+        seen.wasteMax = max(
+            seen.wasteMax, Double(body.storageCapacity) / Double(body.readableBytes))
+        bytesSeen += body.readableBytes
+        if keepsBody { seen.body.writeImmutableBuffer(body) }
+        afterEach(self)
+    }
+
+    func originEnded(delimitedByClose: Bool) {
+        finish(.ended(delimitedByClose: delimitedByClose))
+    }
+
+    func originFailed(_ failure: OriginFailure) {
+        finish(.failed(failure))
+    }
+
+    private func finish(_ end: Outcome.End) {
+        noteCall()
+        guard seen.end == nil else { return }
+        seen.end = end
+        promise.succeed(seen)
+    }
+
+    private func noteCall() {
+        if seen.end != nil { seen.lateCalls += 1 }
+    }
+}
+
+/// A resolver that answers from a list, one answer for each question about a name.
+final class ScriptedResolver: NameResolver {
+    private struct State {
+        var answers: [String: [[String]]]
+        var asked: [String: Int] = [:]
+        var unanswered: [EventLoopPromise<[IPAddress]>] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// The last answer is repeated; a name without answers is not found, one with an empty list
+    /// never answered.
+    init(_ answers: [String: [[String]]] = [:]) {
+        state = Mutex(State(answers: answers))
+    }
+
+    func asked(_ host: String) -> Int {
+        state.withLock { $0.asked[host] ?? 0 }
+    }
+
+    func answerTheRest() {
+        let rest = state.withLock { state in
+            defer { state.unanswered = [] }
+            return state.unanswered
+        }
+        for promise in rest { promise.fail(ResolveFailure.failed("given up")) }
+    }
+
+    func addresses(of host: String, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
+        let promise = loop.makePromise(of: [IPAddress].self)
+        state.withLock { state in
+            let count = state.asked[host, default: 0]
+            state.asked[host] = count + 1
+            guard let answers = state.answers[host] else {
+                return promise.fail(ResolveFailure.nameNotFound)
+            }
+            guard !answers.isEmpty else { return state.unanswered.append(promise) }
+            let texts = answers[min(count, answers.count - 1)]
+            promise.succeed(texts.compactMap { IPAddress($0) })
+        }
+        return promise.futureResult
+    }
+}
+
+/// A client on a loop of its own, for one test.
+struct Rig: Sendable {
+    let group: MultiThreadedEventLoopGroup
+    let loop: any EventLoop
+    let resolver: ScriptedResolver
+    private let bound: NIOLoopBound<OriginClient>
+
+    /// Runs `body` with a client that may fetch from `opening`, then checks that it leaves nothing
+    /// behind.
+    static func run<Result: Sendable>(
+        opening: [String] = ["127.0.0.0/8", "::1"], patterns: [String] = ["*"],
+        names: [String: [[String]]] = [:],
+        settings change: @Sendable (inout OriginSettings) -> Void = { _ in },
+        _ body: (Rig) async throws -> Result
+    ) async throws -> Result {
+        var settings = OriginSettings()
+        change(&settings)
+        let chosen = settings
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let loop = group.next()
+        let resolver = ScriptedResolver(names)
+        let addressGuard = AddressGuard(opening: try opening.map { try CIDR($0) })
+        let allowed = try patterns.map { try OriginPattern($0) }
+        let bound = try await loop.submit {
+            NIOLoopBound(
+                OriginClient(
+                    loop: loop, resolver: resolver, addressGuard: addressGuard,
+                    patterns: allowed, settings: chosen, now: { bootClock() }),
+                eventLoop: loop)
+        }.get()
+        let rig = Rig(group: group, loop: loop, resolver: resolver, bound: bound)
+        do {
+            let result = try await body(rig)
+            try await rig.close()
+            return result
+        } catch {
+            try await rig.close()
+            throw error
+        }
+    }
+
+    private func close() async throws {
+        try await with { $0.shutDown() }
+        resolver.answerTheRest()
+        try await until { $0.connections == 0 && $0.lookups == 0 }
+        let usage = try await usage()
+        #expect(usage.fetches == 0 && usage.idle == 0)
+        try await group.shutdownGracefully()
+    }
+
+    func with<Result: Sendable>(
+        _ body: @escaping @Sendable (OriginClient) throws -> Result
+    ) async throws -> Result {
+        try await loop.submit { try body(bound.value) }.get()
+    }
+
+    func usage() async throws -> OriginUsage {
+        try await with { $0.usage }
+    }
+
+    /// Waits, going round the loop, until the client's usage is as wanted.
+    func until(_ isSo: @Sendable (OriginUsage) -> Bool) async throws {
+        while !isSo(try await usage()) { await Task.yield() }
+    }
+
+    /// Begins a fetch; `prepare` may set up the recorder and keep the fetch, on the loop.
+    func begin(
+        _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png",
+        _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
+    ) async throws -> EventLoopFuture<Outcome> {
+        let key = Array("http://\(host):\(port)\(path)".utf8)
+        let request = try OriginFetchRequest(key: key.span, negotiation: [])
+        let boundLoop = loop
+        let future = try await with { client in
+            let recorder = Recorder(on: boundLoop)
+            let fetch = client.fetch(request, to: recorder)
+            prepare(recorder, fetch)
+            return NIOLoopBound(recorder.outcome, eventLoop: boundLoop)
+        }
+        return try await loop.submit { future.value }.get()
+    }
+
+    /// Begins a fetch from the client's loop.
+    func fetch(_ request: OriginFetchRequest, _ recorder: Recorder) -> EventLoopFuture<Outcome> {
+        _ = bound.value.fetch(request, to: recorder)
+        return recorder.outcome
+    }
+
+    /// A whole fetch.
+    func get(
+        _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png"
+    ) async throws -> Outcome {
+        try await begin(port, host: host, path: path).get()
+    }
+}
+
+/// The boot clock, as the node reads it.
+func bootClock() -> Instant {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+}
