@@ -1,0 +1,34 @@
+import Ground
+import HTTPRules
+
+/// A wall time as log lines write it: the parts of an IMF-fixdate (RFC 9110 §5.6.7) in another
+/// order.
+struct CivilTime {
+    private let day: String
+    private let month: String
+    private let year: String
+    private let clock: String
+
+    init(_ time: WallTime) {
+        var bytes: [UInt8] = []
+        HTTPDate.append(time, to: &bytes)
+        let part = { (range: Range<Int>) in String(decoding: bytes[range], as: UTF8.self) }
+        day = part(5..<7)
+        month = part(8..<11)
+        year = part(12..<16)
+        clock = part(17..<25)
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// As in `21/Nov/2026:01:02:03 +0000`.
+    var logText: String { "\(day)/\(month)/\(year):\(clock) +0000" }
+
+    /// As in `2026-11-21T01:02:03Z`.
+    var isoText: String {
+        let number = (Self.months.firstIndex(of: month) ?? 0) + 1
+        return "\(year)-\(number < 10 ? "0" : "")\(number)-\(day)T\(clock)Z"
+    }
+}

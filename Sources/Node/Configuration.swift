@@ -1,0 +1,108 @@
+package import Ground
+package import Logging
+package import Telemetry
+
+/// Every setting of a node, resolved, checked and typed; see ``Setting/table`` for their meanings.
+package struct Configuration: Sendable {
+    /// The form of the access log.
+    package enum AccessLog: String, CaseIterable, Sendable {
+        case off
+        case combined
+        case json
+    }
+
+    // Node
+    /// At least one.
+    package var listen: [ListenAddress]
+    /// Always loopback; nil if the admin port is not opened.
+    package var adminListen: ListenAddress?
+    /// Nil for one per core.
+    package var loops: Int?
+    package var accessLog: AccessLog
+    package var logLevel: Logger.Level
+    package var drainTimeout: Interval
+
+    // Memory
+    package var memoryBytesMax: Int
+    /// Nil for no limit.
+    package var memoryEntriesMax: Int?
+    /// Never above ``memoryBytesMax``.
+    package var objectBytesMax: Int
+    package var defaultTTL: Interval
+
+    // Origins
+    /// An origin that none of these matches is refused.
+    package var allowOrigins: [OriginPattern]
+    package var allowPrivateOrigins: [Network]
+    package var originConnectTimeout: Interval
+    package var originFirstByteTimeout: Interval
+    package var originIdleTimeout: Interval
+    package var originTotalTimeout: Interval
+    package var originKeepalive: Interval
+    /// Per origin and event loop.
+    package var originIdleConnectionsMax: Int
+    package var originHeadBytesMax: Int
+    package var fillsMax: Int
+    package var waitersMax: Int
+
+    // Clients
+    /// Nil for what the descriptor limit allows.
+    package var connectionsMax: Int?
+    /// Of further requests, while one is answered.
+    package var pipelineBytesMax: Int
+    package var requestHeadBytesMax: Int
+    package var requestFieldsMax: Int
+    package var requestBodyBytesMax: Int
+    /// Never above ``requestHeadBytesMax``.
+    package var urlBytesMax: Int
+    package var rangesMax: Int
+    package var idleTimeout: Interval
+    package var headTimeout: Interval
+    package var bodyTimeout: Interval
+    package var sendTimeout: Interval
+
+    /// What the operator should be told though it stops nothing; one line each.
+    package var warnings: [String]
+}
+
+extension Configuration {
+    init(_ values: ConfigurationValues, warnings: [String]) {
+        listen = values.addresses(.listen)
+        adminListen = values.addresses(.adminListen).first
+        loops = values.countUnlessZero(.loops)
+        accessLog = values.choice(.accessLog)
+        logLevel = values.choice(.logLevel)
+        drainTimeout = values.interval(.drainTimeout)
+
+        memoryBytesMax = values.bytes(.memoryLimit)
+        memoryEntriesMax = values.countUnlessZero(.memoryEntries)
+        objectBytesMax = values.bytes(.objectLimit)
+        defaultTTL = values.interval(.defaultTTL)
+
+        allowOrigins = values.originPatterns(.allowOrigin)
+        allowPrivateOrigins = values.networks(.allowPrivateOrigin)
+        originConnectTimeout = values.interval(.originConnectTimeout)
+        originFirstByteTimeout = values.interval(.originFirstByteTimeout)
+        originIdleTimeout = values.interval(.originIdleTimeout)
+        originTotalTimeout = values.interval(.originTotalTimeout)
+        originKeepalive = values.interval(.originKeepalive)
+        originIdleConnectionsMax = values.count(.originIdleConnections)
+        originHeadBytesMax = values.bytes(.originHeadLimit)
+        fillsMax = values.count(.fillsLimit)
+        waitersMax = values.count(.waitersLimit)
+
+        connectionsMax = values.countUnlessZero(.connectionsLimit)
+        pipelineBytesMax = values.bytes(.pipelineLimit)
+        requestHeadBytesMax = values.bytes(.requestHeadLimit)
+        requestFieldsMax = values.count(.requestFieldsLimit)
+        requestBodyBytesMax = values.bytes(.requestBodyLimit)
+        urlBytesMax = values.bytes(.urlLimit)
+        rangesMax = values.count(.rangesLimit)
+        idleTimeout = values.interval(.idleTimeout)
+        headTimeout = values.interval(.headTimeout)
+        bodyTimeout = values.interval(.bodyTimeout)
+        sendTimeout = values.interval(.sendTimeout)
+
+        self.warnings = warnings
+    }
+}

@@ -1,0 +1,57 @@
+package import Telemetry
+
+/// Why a node does not start with the settings it was given; nothing has been opened yet.
+package enum ConfigurationError: Error, Hashable {
+    /// One value is refused.
+    case setting(SettingError)
+    /// The file has a key that is no setting; the nearest setting, if one is near.
+    case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
+    /// The file has a setting that only flag and environment may give.
+    case notInFile(SettingName, file: String, line: Int?)
+    /// The file is no YAML mapping of keys to values.
+    case malformedFile(String, line: Int?, reason: String)
+    case unreadableFile(String, reason: String)
+    /// A setting is larger than another allows it to be; both as texts.
+    case above(
+        SettingName, String, from: SettingSource, limit: SettingName, String,
+        limitFrom: SettingSource)
+    /// Clients beyond loopback are served, and nobody said which origins may be fetched from.
+    case originsNotSaid(listen: ListenAddress, from: SettingSource)
+}
+
+extension ConfigurationError: CustomStringConvertible {
+    /// One line for the operator, control bytes escaped.
+    package var description: String {
+        switch self {
+        case .setting(let error):
+            return error.description
+        case .unknownKey(let key, let file, let line, let nearest):
+            let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
+            return "\(key.debugDescription) (from \(place(file, line))) is not a setting" + hint
+        case .notInFile(let name, let file, let line):
+            return
+                "setting \(name.rawValue) (from \(place(file, line))) cannot be given in a file; "
+                + "allowed: flag \(name.flag) or environment \(name.environmentName)"
+        case .malformedFile(let file, let line, let reason):
+            return "\(place(file, line)): \(reason); allowed: one YAML mapping, e.g. \(example)"
+        case .unreadableFile(let file, let reason):
+            return "setting config: \(file.debugDescription) cannot be read: \(reason)"
+        case .above(let name, let text, let source, let limit, let limitText, let limitSource):
+            return
+                "setting \(name.rawValue) (from \(source.text(for: name))): \(text) is too large; "
+                + "allowed: at most setting \(limit.rawValue), which is \(limitText) "
+                + "(from \(limitSource.text(for: limit)))"
+        case .originsNotSaid(let listen, let source):
+            let name = SettingName.allowOrigin
+            return "setting \(name.rawValue) is needed because setting listen "
+                + "(from \(source.text(for: .listen))) has \(listen), which is beyond loopback; "
+                + "allowed: \(name.setting.kind.allowed), e.g. \(name.flag) '*.example.com'"
+        }
+    }
+
+    private var example: String { "memory-limit: 512MiB" }
+
+    private func place(_ file: String, _ line: Int?) -> String {
+        SettingSource.file(name: file, line: line).text(for: .config)
+    }
+}

@@ -1,0 +1,94 @@
+import Telemetry
+import Yams
+
+/// The settings that a YAML file gives, as texts: scalars are never read as numbers or booleans.
+///
+/// So `access-log: off` is the word `off`, and `memory-entries: 010` is not octal.
+struct ConfigurationFile {
+    /// One text and the line it stands on, from 1.
+    struct Text {
+        let text: String
+        let line: Int?
+    }
+
+    /// What one key was given.
+    enum Given {
+        case scalar(Text)
+        case list([Text], line: Int?)
+        /// A mapping, or a list inside a list.
+        case nested(line: Int?)
+    }
+
+    let name: String
+    private(set) var settings: [SettingName: Given] = [:]
+
+    /// Reads a file of one mapping, or of nothing at all.
+    init(name: String, text: String) throws(ConfigurationError) {
+        self.name = name
+        guard let root = try Self.compose(name, text) else { return }
+        if let scalar = root.scalar, scalar.string.isEmpty, scalar.style == .plain { return }
+        guard let mapping = root.mapping else {
+            throw .malformedFile(
+                name, line: root.mark?.line, reason: "the file is not a mapping of keys to values")
+        }
+        for (key, value) in mapping {
+            let setting = try settingName(key)
+            settings[setting] = Self.given(value)
+        }
+    }
+
+    private func settingName(_ key: Yams.Node) throws(ConfigurationError) -> SettingName {
+        guard let text = key.scalar?.string else {
+            throw .malformedFile(name, line: key.mark?.line, reason: "a key is not a plain word")
+        }
+        guard let setting = SettingName(rawValue: text) else {
+            throw .unknownKey(
+                text, file: name, line: key.mark?.line, nearest: SettingName.nearest(to: text))
+        }
+        if setting == .config { throw .notInFile(setting, file: name, line: key.mark?.line) }
+        return setting
+    }
+
+    private static func given(_ value: Yams.Node) -> Given {
+        if let text = text(value) { return .scalar(text) }
+        guard let sequence = value.sequence else { return .nested(line: value.mark?.line) }
+        var texts: [Text] = []
+        for item in sequence {
+            guard let text = text(item) else { return .nested(line: item.mark?.line) }
+            texts.append(text)
+        }
+        return .list(texts, line: value.mark?.line)
+    }
+
+    private static func text(_ node: Yams.Node) -> Text? {
+        node.scalar.map { Text(text: $0.string, line: node.mark?.line) }
+    }
+
+    private static func compose(
+        _ name: String, _ text: String
+    ) throws(ConfigurationError) -> Yams.Node? {
+        do {
+            return try Yams.compose(yaml: text)
+        } catch let error as YamlError {
+            throw malformed(name, error)
+        } catch {
+            throw .malformedFile(name, line: nil, reason: "\(error)")
+        }
+    }
+
+    private static func malformed(_ name: String, _ error: YamlError) -> ConfigurationError {
+        switch error {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            .malformedFile(name, line: mark.line, reason: problem)
+        case .reader(let problem, _, _, _):
+            .malformedFile(name, line: nil, reason: problem)
+        case .duplicatedKeysInMapping(let keys, let first):
+            .malformedFile(
+                name, line: first.mark.line,
+                reason: "\(keys.sorted().joined(separator: ", ")) is given more than once")
+        default:
+            .malformedFile(name, line: nil, reason: "the file is not YAML")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Telemetry
+
+extension SettingName {
+    /// The setting whose name takes the fewest edits to get from `text`, if few are enough.
+    static func nearest(to text: String) -> SettingName? {
+        nearest(to: text, among: \.rawValue)
+    }
+
+    /// The same for the name of an environment variable.
+    static func nearest(toVariable text: String) -> SettingName? {
+        nearest(to: text, among: \.environmentName, after: environmentPrefix.utf8.count)
+    }
+
+    private static func nearest(
+        to text: String, among spelling: (SettingName) -> String, after prefixCount: Int = 0
+    ) -> SettingName? {
+        let wanted = Array(text.utf8.dropFirst(prefixCount))
+        guard wanted.count <= 64 else { return nil }
+        let distances = allCases.map { name in
+            (name, editDistance(wanted, Array(spelling(name).utf8.dropFirst(prefixCount))))
+        }
+        guard let best = distances.min(by: { $0.1 < $1.1 }) else { return nil }
+        return best.1 <= max(1, wanted.count / 3) ? best.0 : nil
+    }
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours to get from one to the other.
+///
+/// The optimal string alignment distance: no part is edited twice.
+private func editDistance(_ from: [UInt8], _ to: [UInt8]) -> Int {
+    var beforeLast = [Int](repeating: 0, count: to.count + 1)
+    var last = Array(0...to.count)
+    for row in from.indices {
+        var current = [row + 1]
+        for column in to.indices {
+            let isSame = from[row] == to[column]
+            var least = min(
+                last[column + 1] + 1, current[column] + 1, last[column] + (isSame ? 0 : 1))
+            if row > 0, column > 0, from[row] == to[column - 1], from[row - 1] == to[column] {
+                least = min(least, beforeLast[column - 1] + 1)
+            }
+            current.append(least)
+        }
+        beforeLast = last
+        last = current
+    }
+    return last[to.count]
+}

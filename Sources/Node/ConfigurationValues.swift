@@ -1,0 +1,86 @@
+import Ground
+import Telemetry
+
+/// The values of every setting and where each came from: what a ``Configuration`` is made of.
+///
+/// The accessors trap if a setting's row is not of the kind asked for.
+struct ConfigurationValues {
+    private var values: [SettingName: [SettingValue]] = [:]
+    private var sources: [SettingName: SettingSource] = [:]
+
+    /// Takes over the values of one setting.
+    mutating func set(_ name: SettingName, _ values: [SettingValue], from source: SettingSource) {
+        self.values[name] = values
+        sources[name] = source
+    }
+
+    func source(_ name: SettingName) -> SettingSource {
+        sources[name] ?? .builtIn
+    }
+
+    func bytes(_ name: SettingName) -> Int {
+        guard case .bytes(let bytes) = single(name) else { wrongKind(name) }
+        return Int(bytes)
+    }
+
+    func count(_ name: SettingName) -> Int {
+        guard case .count(let count) = single(name) else { wrongKind(name) }
+        return Int(count)
+    }
+
+    /// The count, or nil where 0 stands for something else.
+    func countUnlessZero(_ name: SettingName) -> Int? {
+        let count = count(name)
+        return count == 0 ? nil : count
+    }
+
+    func interval(_ name: SettingName) -> Interval {
+        guard case .duration(let interval) = single(name) else { wrongKind(name) }
+        return interval
+    }
+
+    func choice<Choice: RawRepresentable<String>>(_ name: SettingName) -> Choice {
+        guard case .choice(let text) = single(name), let choice = Choice(rawValue: text)
+        else { wrongKind(name) }
+        return choice
+    }
+
+    /// Without those that are `off`.
+    func addresses(_ name: SettingName) -> [ListenAddress] {
+        all(name).compactMap { value in
+            switch value {
+            case .address(let address): address
+            case .off: nil
+            default: wrongKind(name)
+            }
+        }
+    }
+
+    func networks(_ name: SettingName) -> [Network] {
+        all(name).map { value in
+            guard case .network(let network) = value else { wrongKind(name) }
+            return network
+        }
+    }
+
+    func originPatterns(_ name: SettingName) -> [OriginPattern] {
+        all(name).map { value in
+            guard case .originPattern(let pattern) = value else { wrongKind(name) }
+            return pattern
+        }
+    }
+
+    private func all(_ name: SettingName) -> [SettingValue] {
+        values[name] ?? []
+    }
+
+    private func single(_ name: SettingName) -> SettingValue {
+        let values = all(name)
+        precondition(values.count == 1, "\(name) has \(values.count) values")
+        return values[0]
+    }
+
+    private func wrongKind(_ name: SettingName) -> Never {
+        preconditionFailure("\(name) is \(all(name)), which is not of the kind asked for")
+    }
+}

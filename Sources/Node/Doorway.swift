@@ -1,0 +1,80 @@
+import NIOCore
+import NIOPosix
+import Telemetry
+
+/// A listening socket: lets connections in, each onto one of the loops in turn.
+struct Doorway: CustomStringConvertible {
+    let side: Door.Side
+    private let channel: any Channel
+
+    /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
+    private static let backlog: Int32 = 4096
+    /// Bytes of one read from a client; larger heads come in several reads.
+    private static let receiveBytes = 4096
+
+    /// - Throws: an `IOError` if the address cannot be listened on.
+    static func open(
+        _ address: ListenAddress, _ side: Door.Side, to node: NodeCore,
+        on group: MultiThreadedEventLoopGroup
+    ) async throws -> Doorway {
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: backlog)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: receiveBytes)
+            )
+            .childChannelOption(
+                .writeBufferWaterMark, value: .init(low: 1, high: 1)
+            )
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try admit(channel, side, to: node)
+                }
+            }
+        let socket = try SocketAddress(
+            ipAddress: "\(address.address)", port: Int(address.port))
+        do {
+            return Doorway(side: side, channel: try await bootstrap.bind(to: socket).get())
+        } catch let error as IOError {
+            throw ListenError(address: address, reason: "\(error)")
+        }
+    }
+
+    private static func admit(
+        _ channel: any Channel, _ side: Door.Side, to node: NodeCore
+    ) throws {
+        guard let hall = node.hall(of: channel.eventLoop) else {
+            preconditionFailure("a connection on a loop of another node")
+        }
+        guard node.openConnection() else {
+            hall.counters.add(.connectionsRefused)
+            return try channel.pipeline.syncOperations.addHandler(FullHouse())
+        }
+        hall.counters.add(.connectionsAccepted)
+        let door = Door(on: hall, side: side)
+        try channel.pipeline.syncOperations.addHandler(door)
+    }
+
+    /// The address with the port that was really opened.
+    var description: String {
+        guard let address = channel.localAddress, let host = address.ipAddress else { return "-" }
+        return host.contains(":")
+            ? "[\(host)]:\(address.port ?? 0)" : "\(host):\(address.port ?? 0)"
+    }
+
+    /// Nothing is accepted after this returns; what is in stays.
+    func close() async {
+        try? await channel.close().get()
+    }
+}
+
+/// A port could not be opened; nothing was changed, and trying again helps only if the reason goes
+/// away.
+struct ListenError: Error, CustomStringConvertible {
+    let address: ListenAddress
+    let reason: String
+
+    var description: String { "cannot listen on \(address): \(reason)" }
+}

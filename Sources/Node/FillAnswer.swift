@@ -1,0 +1,56 @@
+import Ground
+import HTTPRules
+import Store
+import Tiers
+
+/// The head of an answer that is being received, as its readers need it.
+struct FillAnswer: Sendable {
+    /// The size is 0 while it is not known.
+    var facts: EntryFacts
+    var head: RenderedHead
+    /// The length that the origin has named; nil if it named none.
+    var sizeBytes: UInt64?
+    /// When the head was received there was room for the body.
+    var isKept: Bool
+
+    /// Bytes to be reserved while a body of unknown length has grown to `bodyBytes`: its chunks,
+    /// and one for what is not yet in a chunk.
+    static func reservedBytes(growingTo bodyBytes: UInt64) -> Int {
+        (Int(bodyBytes) / BodyLayout.chunkBytes + 1) * BodyLayout.chunkBytes
+    }
+}
+
+/// A head rendered for clients.
+struct RenderedHead: Sendable {
+    let bytes: [UInt8]
+    let layout: HeadLayout
+    /// Where the entity tag lies; empty if there is none.
+    let entityTag: Extent
+
+    init(_ stored: StoredHead) {
+        bytes = stored.bytes
+        layout = HeadLayout(
+            partialStart: stored.partialStart, multipartStart: stored.multipartStart,
+            notModifiedStart: stored.notModifiedStart, contentType: stored.contentType)
+        entityTag = stored.entityTag
+    }
+
+    init(_ resident: Resident) {
+        bytes = resident.head
+        layout = resident.layout
+        entityTag = resident.facts.entityTag
+    }
+
+    /// The head as the rules know it.
+    var stored: StoredHead {
+        StoredHead(
+            rendered: bytes, partialStart: layout.partialStart,
+            multipartStart: layout.multipartStart, notModifiedStart: layout.notModifiedStart,
+            contentType: layout.contentType, entityTag: entityTag)
+    }
+
+    /// The bytes of `extent`.
+    func text(_ extent: Extent) -> [UInt8] {
+        Array(bytes[extent.range])
+    }
+}

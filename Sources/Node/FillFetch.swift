@@ -1,0 +1,228 @@
+import Ground
+import HTTPRules
+import Logging
+import NIOCore
+import Origin
+import Serving
+import Store
+import Telemetry
+import Tiers
+
+/// The origin's side of a `FillRun`: asks, reads the answer's meaning, and hands its bytes on.
+///
+/// Confined to its loop.
+final class FillFetch: OriginFetchDelegate {
+    let run: FillRun
+    private unowned let hall: Hall
+    private var fetch: OriginFetch?
+    private var answer: Answer?
+    /// The run is over; what still arrives is dropped, so that the connection can be used again.
+    private var isSettled = false
+    private var droppedBytes = 0
+
+    /// What is needed of the head until the body's end.
+    private struct Answer {
+        let head: AnswerHead
+        let examination: Examination
+    }
+
+    /// Bytes of an answer that nobody wants which are still read, because a new connection would
+    /// cost more.
+    private static let droppedBytesMax = 64 << 10
+
+    init(_ run: FillRun, on hall: Hall) {
+        self.run = run
+        self.hall = hall
+    }
+
+    func start() {
+        let validators = run.stale.map(Validators.init) ?? Validators()
+        let key = run.key
+        do {
+            let request = try OriginFetchRequest(
+                key: key.span, negotiation: run.negotiation,
+                ifNoneMatch: validators.entityTag, ifModifiedSince: validators.lastModified)
+            hall.counters.add(.originFetchesStarted)
+            fetch = hall.origin.fetch(request, to: self)
+        } catch {
+            preconditionFailure("no request can be made of a canonical key: \(error)")
+        }
+    }
+
+    // MARK: What the run asks for
+
+    func pause() { fetch?.pause() }
+    func resume() { fetch?.resume() }
+
+    /// Nobody wants the rest of the answer.
+    func cancel() {
+        fetch?.cancel()
+        settle()
+        hall.ended(self)
+    }
+
+    /// The node stops.
+    func breakOff() {
+        refuse(.origin(.shutDown))
+        fetch?.cancel()
+        hall.ended(self)
+    }
+
+    // MARK: What the origin says
+
+    func originAnswered(
+        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    ) {
+        let receipt = Freshness.Receipt(
+            requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
+        switch head.status {
+        case 304:
+            guard let stale = run.stale else { return drop(.originStatus(304), bodyLength) }
+            freshen(stale, with: head, receipt)
+        case 200:
+            accept(head, bodyLength, receipt)
+        default:
+            drop(.originStatus(head.status), bodyLength)
+        }
+    }
+
+    func originSent(_ body: ByteBuffer) {
+        hall.counters.add(.originReceivedBytes, body.readableBytes)
+        guard isSettled else { return run.received(body) }
+        droppedBytes += body.readableBytes
+        if droppedBytes > Self.droppedBytesMax { cancel() }
+    }
+
+    func originEnded(delimitedByClose: Bool) {
+        hall.counters.add(.originFetchesOK)
+        defer { hall.ended(self) }
+        guard !isSettled, let answer else { return }
+        let ending = delimitedByClose ? run.ending : .whole
+        if ending == .cut { return refuse(.incompleteImage) }
+        let isWhatItClaims = !ImageSignature.contradicts(
+            answer.head, first: run.firstBytes(ImageSignature.bytesCount))
+        let resident = run.ended { size in
+            guard ending == .whole, isWhatItClaims else { return nil }
+            let stored = StoredHead(answer.head, size: size)
+            return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
+        }
+        if let resident { hall.node.store.insert(resident) }
+        settle()
+    }
+
+    func originFailed(_ failure: OriginFailure) {
+        hall.counters.add(.originFetchesFailed)
+        count(failure)
+        hall.node.logger.info(
+            "origin fetch failed",
+            metadata: ["url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(failure)"])
+        refuse(.origin(failure))
+        hall.ended(self)
+    }
+
+    // MARK: Decisions
+
+    private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
+        let settings = hall.node.settings
+        let examination = AnswerRules.examine(
+            head, negotiation: run.negotiation, receipt: receipt, defaultTTL: settings.defaultTTL,
+            types: settings.types)
+        guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
+        // The origin has another answer now, whether or not this one will be whole.
+        if let stale = run.stale { hall.node.store.remove(stale) }
+        let stored = StoredHead(head, size: length)
+        let rendered = RenderedHead(stored)
+        answer = Answer(head: head, examination: examination)
+        let isKept = examination.notStored == nil && hasRoom(length, rendered)
+        run.answered(
+            FillAnswer(
+                facts: examination.facts(size: length ?? 0, head: stored), head: rendered,
+                sizeBytes: length, isKept: isKept),
+            isShared: examination.isShareable, varies: examination.varies)
+    }
+
+    /// True if the body may be kept as far as its length is known; reserves the memory for it.
+    private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
+        let overhead = Resident.overhead(
+            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
+        guard let length else {
+            return run.reserve(overhead + FillAnswer.reservedBytes(growingTo: 0))
+        }
+        guard length <= hall.node.settings.objectBytesMax else { return false }
+        return run.reserve(overhead + BodyLayout.capacity(length))
+    }
+
+    /// 304: the stored body stays, with new facts and a new head (RFC 9111 §3.2, §4.3.4).
+    private func freshen(
+        _ stale: Resident, with head: AnswerHead, _ receipt: Freshness.Receipt
+    ) {
+        let settings = hall.node.settings
+        let fresh = RenderedHead(stale).stored.freshened(
+            with: head, facts: stale.facts, receipt: receipt, defaultTTL: settings.defaultTTL,
+            types: settings.types)
+        guard let fresh else {
+            // It confirms an answer that is not the one stored: the next request asks without
+            // condition.
+            hall.node.store.remove(stale)
+            return drop(.originStatus(304), 0)
+        }
+        let rendered = RenderedHead(fresh.head)
+        guard let resident = run.makeFreshened(stale, fresh.facts, rendered) else {
+            hall.node.store.remove(stale)
+            run.settled(stale)
+            return settle()
+        }
+        if fresh.examination.notStored == nil {
+            hall.node.store.insert(resident)
+        } else {
+            hall.node.store.remove(stale)
+        }
+        run.settled(resident)
+        settle()
+    }
+
+    /// The readers get `problem`; what remains of the answer is read if it is little.
+    private func drop(_ problem: Problem, _ length: UInt64?) {
+        refuse(problem)
+        if let length, length <= Self.droppedBytesMax { return }
+        cancel()
+    }
+
+    private func refuse(_ problem: Problem) {
+        run.failed(problem)
+        settle()
+    }
+
+    /// From now on nobody joins this fetch.
+    private func settle() {
+        guard !isSettled else { return }
+        isSettled = true
+        hall.node.fills.remove(run)
+    }
+
+    private func count(_ failure: OriginFailure) {
+        guard case .timedOut(let phase, limit: _) = failure else { return }
+        switch phase {
+        case .connecting: hall.counters.add(.timeoutsOriginConnect)
+        case .awaitingHead: hall.counters.add(.timeoutsOriginFirstByte)
+        case .readingBody: hall.counters.add(.timeoutsOriginIdle)
+        case .total: hall.counters.add(.timeoutsOriginTotal)
+        }
+    }
+}
+
+/// What a conditional request is made of (RFC 9110 §13.1, RFC 9111 §4.3.1); empty for nothing.
+private struct Validators {
+    var entityTag: [UInt8] = []
+    var lastModified: [UInt8] = []
+
+    init() {}
+
+    /// Last-Modified validates only if it is strong: two changes in one second would look the same.
+    init(_ stale: Resident) {
+        entityTag = RenderedHead(stale).text(stale.facts.entityTag)
+        if stale.facts.flags.contains(.strongDate), let date = stale.facts.lastModified {
+            HTTPDate.append(date, to: &lastModified)
+        }
+    }
+}

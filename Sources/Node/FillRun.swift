@@ -1,0 +1,334 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Synchronization
+import Tiers
+
+/// One fetch under way: the decisions of `Serving.Fill` joined to bytes and to memory.
+///
+/// `FillFetch` brings the bytes, on the loop of the request that caused it; readers on any loop
+/// take them. Every event is the same: lock, step the machine, unlock, run the effects.
+final class FillRun: Sendable {
+    let key: [UInt8]
+    let hash: UInt64
+    /// What is asked for, and with which negotiation.
+    let negotiation: Negotiation
+    /// The stored answer that the origin is asked about; nil if there is none.
+    let stale: Resident?
+    /// The loop on which the fetch runs.
+    let hall: Hall
+    private let state: Mutex<State>
+
+    fileprivate struct State {
+        var machine: Fill
+        var body = GrowingBody(isKept: false)
+        var reservation: FillReservation
+        var outcome = Outcome.open
+        /// Bit n: a reader on loop n was told to wait.
+        var hungryLoops: UInt64 = 0
+        let windowBytesMin: Int
+        let liveBytesMax: Int
+    }
+
+    /// What is known of the answer.
+    enum Outcome: Sendable {
+        case open
+        /// The body is on its way.
+        case answering(FillAnswer)
+        /// The whole of it is an entry, new or freshened.
+        case stored(Resident)
+        /// There is nothing to serve; `state` says why.
+        case refused(Problem)
+    }
+
+    init(
+        key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?, hall: Hall
+    ) {
+        self.key = key
+        self.hash = hash
+        self.negotiation = negotiation
+        self.stale = stale
+        self.hall = hall
+        let settings = hall.node.settings
+        state = Mutex(
+            State(
+                machine: Fill(
+                    negotiation: negotiation, windowBytes: UInt64(settings.windowBytes),
+                    keptBytesMax: settings.objectBytesMax, patience: settings.patience),
+                reservation: FillReservation(hall.node.store),
+                windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
+    }
+
+    // MARK: Readers
+
+    /// Nil if this fetch cannot serve such a request.
+    func join(_ wanted: Negotiation) -> Fill.ReaderID? {
+        state.withLock { state in
+            state.machine.accepts(wanted) ? state.machine.joined(wanted) : nil
+        }
+    }
+
+    /// What the reader does next; bytes to take are appended to `slices`, and held until
+    /// ``advance(_:by:)``.
+    ///
+    /// A reader that is told to wait is woken through its hall.
+    func step(
+        _ reader: Fill.ReaderID, limit: Int, on hall: Hall, slices: inout [ByteBuffer]
+    ) -> ReaderStep {
+        state.withLock { state in
+            let step = state.machine.next(
+                for: reader, limit: min(limit, state.limit(at: state.machine.position(of: reader))))
+            switch step {
+            case .take(let offset, let count):
+                state.appendSlices(from: offset, count: count, to: &slices)
+            case .wait:
+                state.hungryLoops |= 1 << UInt64(hall.index)
+            case .finish, .startOver, .breakOff, .fail:
+                break
+            }
+            return step
+        }
+    }
+
+    /// The reader's client has these bytes.
+    func advance(_ reader: Fill.ReaderID, by bytes: Int) {
+        change { $0.machine.advanced(reader, by: bytes, effects: &$1) }
+    }
+
+    /// True if the body is still being received and kept; the hall's readers are then woken at the
+    /// next event.
+    func awaitsEnd(on hall: Hall) -> Bool {
+        state.withLock { state in
+            guard state.machine.phase == .storing else { return false }
+            state.hungryLoops |= 1 << UInt64(hall.index)
+            return true
+        }
+    }
+
+    func leave(_ reader: Fill.ReaderID) {
+        change { $0.machine.left(reader, effects: &$1) }
+    }
+
+    /// What is known of the answer, and whether the body is held whole.
+    var outcome: Outcome { state.withLock { $0.outcome } }
+    var phase: Fill.Phase { state.withLock { $0.machine.phase } }
+
+    // MARK: The fetch
+
+    /// Reserves memory for a body; false if there is no room for it.
+    func reserve(_ bytes: Int) -> Bool {
+        state.withLock { $0.reservation.grow(by: bytes) }
+    }
+
+    /// The head was received and a body follows.
+    func answered(_ answer: FillAnswer, isShared: Bool, varies: Negotiation) {
+        change { state, effects in
+            state.outcome = .answering(answer)
+            state.body = GrowingBody(isKept: answer.isKept)
+            if !answer.isKept { state.openWindow() }
+            state.machine.answered(
+                .init(isKept: answer.isKept, isShared: isShared, varies: varies),
+                effects: &effects)
+        }
+    }
+
+    func received(_ piece: ByteBuffer) {
+        change { state, effects in
+            guard state.machine.phase == .storing || state.machine.phase == .passing else { return }
+            state.body.append(piece)
+            if state.machine.phase == .storing, !state.hasRoom(for: state.body.endOffset) {
+                state.machine.roomEnded(effects: &effects)
+            }
+            state.machine.received(piece.readableBytes, effects: &effects)
+        }
+    }
+
+    /// All of the body was received; gives the entry if it was kept.
+    ///
+    /// `render` makes facts and head, now that the size is known; if it gives nil, nothing is kept.
+    func ended(_ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?) -> Resident? {
+        var resident: Resident?
+        change { state, effects in
+            if state.machine.phase == .storing, let made = render(state.body.endOffset) {
+                resident = state.makeResident(self, made.facts, made.head)
+            }
+            if let resident { state.outcome = .stored(resident) }
+            state.machine.ended(effects: &effects)
+        }
+        return resident
+    }
+
+    /// The stored answer is still good, or has been made anew in another way.
+    func settled(_ resident: Resident) {
+        change { state, effects in
+            state.outcome = .stored(resident)
+            state.machine.ended(effects: &effects)
+        }
+    }
+
+    func failed(_ problem: Problem) {
+        change { state, effects in
+            guard state.machine.phase != .failed, state.machine.phase != .ended else { return }
+            state.outcome = .refused(problem)
+            state.machine.failed(effects: &effects)
+        }
+    }
+
+    func ticked(_ elapsed: Interval) {
+        change { $0.machine.ticked(elapsed, effects: &$1) }
+    }
+
+    /// The stored body with new facts and a new head; nil if there is no room for the head.
+    func makeFreshened(
+        _ stale: Resident, _ facts: EntryFacts, _ head: RenderedHead
+    ) -> Resident? {
+        let overhead = Resident.overhead(
+            keyBytes: key.count, headBytes: head.bytes.count, bodyBytes: stale.body.size)
+        return state.withLock { state in
+            guard state.reservation.grow(by: overhead) else { return nil }
+            state.reservation.handOver(overhead)
+            return Resident(
+                key: key, hash: hash, facts: facts, head: head.bytes, layout: head.layout,
+                body: stale.body, account: hall.node.store.account)
+        }
+    }
+
+    /// Whether the body, of which only the connection's end says that it is over, ends as its
+    /// format says.
+    var ending: ImageEnding {
+        state.withLock { state in
+            let size = state.body.endOffset
+            let count = Int(min(size, UInt64(ImageEnding.edgeBytes)))
+            guard state.machine.heldFrom == 0 else { return .unknown }
+            return ImageEnding(
+                first: state.bytes(from: 0, count: count),
+                last: state.bytes(from: size - UInt64(count), count: count), size: size)
+        }
+    }
+
+    /// The body's first bytes, at most `count`; none once they are no longer held.
+    func firstBytes(_ count: Int) -> [UInt8] {
+        state.withLock { state in
+            guard state.machine.heldFrom == 0 else { return [] }
+            return state.bytes(from: 0, count: Int(min(UInt64(count), state.body.endOffset)))
+        }
+    }
+
+    // MARK: Effects
+
+    private func change(_ step: (inout State, inout [FillEffect]) -> Void) {
+        var effects: [FillEffect] = []
+        let hungryLoops = state.withLock { state in
+            step(&state, &effects)
+            return state.settle(effects)
+        }
+        if hungryLoops != 0 { wake(hungryLoops) }
+        for effect in effects {
+            switch effect {
+            case .pauseOrigin: hall.tell(self) { $0.pause() }
+            case .resumeOrigin: hall.tell(self) { $0.resume() }
+            case .cancelOrigin: hall.tell(self) { $0.cancel() }
+            case .wakeReaders, .dropHead, .stopKeeping: continue
+            }
+        }
+    }
+
+    private func wake(_ loops: UInt64) {
+        var left = loops
+        while left != 0 {
+            let index = left.trailingZeroBitCount
+            left &= left - 1
+            let hall = hall.node.halls[index]
+            hall.loop.execute { hall.wakeReaders(of: self) }
+        }
+    }
+}
+
+extension FillRun.State {
+    /// Does what the effects ask of the state itself; gives the loops to be woken.
+    fileprivate mutating func settle(_ effects: [FillEffect]) -> UInt64 {
+        var wakes = false
+        for effect in effects {
+            switch effect {
+            case .wakeReaders: wakes = true
+            case .stopKeeping: body.stopKeeping()
+            case .dropHead:
+                body.drop(below: machine.heldFrom)
+                let needed = Int(machine.receivedBytes - machine.heldFrom + machine.windowBytes)
+                if reservation.heldBytes > needed {
+                    reservation.giveBack(reservation.heldBytes - needed)
+                }
+            case .pauseOrigin, .resumeOrigin, .cancelOrigin: continue
+            }
+        }
+        guard wakes else { return 0 }
+        defer { hungryLoops = 0 }
+        return hungryLoops
+    }
+
+    /// Bytes that a reader at `position` may take at once.
+    ///
+    /// Of what is as the network gave it only little: a client that then stalls holds on to it
+    /// after it has become part of a chunk, and that memory is counted nowhere.
+    fileprivate func limit(at position: UInt64) -> Int {
+        if case .stored = outcome { return .max }
+        let inChunks = UInt64(body.chunkBytes)
+        return position < inChunks ? Int(inChunks - position) : liveBytesMax
+    }
+
+    /// The window is counted in the memory limit; without room there it is no larger than what a
+    /// read brings.
+    fileprivate mutating func openWindow() {
+        if !reservation.grow(by: Int(machine.windowBytes)) {
+            machine.windowBytes = UInt64(windowBytesMin)
+        }
+    }
+
+    /// True if the reservation covers a body of `bytes`, after growing it where the length was not
+    /// known before.
+    fileprivate mutating func hasRoom(for bytes: UInt64) -> Bool {
+        guard case .answering(let answer) = outcome, answer.sizeBytes == nil else { return true }
+        let needed = FillAnswer.reservedBytes(growingTo: bytes)
+        return needed <= reservation.heldBytes
+            || reservation.grow(by: needed - reservation.heldBytes)
+    }
+
+    fileprivate mutating func appendSlices(
+        from offset: UInt64, count: Int, to slices: inout [ByteBuffer]
+    ) {
+        if case .stored(let resident) = outcome {
+            resident.body.appendSlices(from: offset, count: count, to: &slices)
+        } else {
+            body.appendSlices(from: offset, count: count, to: &slices)
+        }
+    }
+
+    fileprivate func bytes(from offset: UInt64, count: Int) -> [UInt8] {
+        var slices: [ByteBuffer] = []
+        body.appendSlices(from: offset, count: count, to: &slices)
+        return slices.flatMap { Array($0.readableBytesView) }
+    }
+
+    /// Turns what was received into an entry; nil if there is no room even for its overhead.
+    fileprivate mutating func makeResident(
+        _ run: FillRun, _ facts: EntryFacts, _ head: RenderedHead
+    ) -> Resident? {
+        let size = body.endOffset
+        let capacity = BodyLayout.capacity(size)
+        let overhead = Resident.overhead(
+            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: size)
+        let missing = capacity + overhead - reservation.heldBytes
+        guard missing <= 0 || reservation.grow(by: missing), let chunks = body.finish() else {
+            return nil
+        }
+        reservation.handOver(capacity + overhead)
+        reservation.giveBack(reservation.heldBytes)
+        let account = run.hall.node.store.account
+        return Resident(
+            key: run.key, hash: run.hash, facts: facts, head: head.bytes, layout: head.layout,
+            body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
+            account: account)
+    }
+}

@@ -1,0 +1,85 @@
+import Ground
+import Serving
+import Store
+import Synchronization
+
+/// The fetches under way that further requests may join, by normalised URL.
+///
+/// A fetch puts its entry into memory before it leaves this table, and a request that finds no
+/// fetch here looks into memory once more under the same lock. So there is no moment at which a
+/// stored answer is in neither.
+final class FillTable: Sendable {
+    /// What a request that memory could not serve does.
+    enum Admission {
+        /// It was stored in the meantime.
+        case stored(Resident)
+        /// It waits for this fetch, which another request caused.
+        case joined(FillRun, Fill.ReaderID)
+        /// It causes this fetch, which the caller starts.
+        case begun(FillRun, Fill.ReaderID)
+        /// As many fetches are under way as are allowed.
+        case full
+    }
+
+    private let shards: [Shard]
+    private let fillsMax: Int
+    private let runCount = Atomic<Int>(0)
+
+    private final class Shard: Sendable {
+        let runs = Mutex<[[UInt8]: [FillRun]]>([:])
+    }
+
+    /// An empty table; `fillsMax` fetches may be under way at once in the whole node.
+    init(fillsMax: Int, shardCount: Int = 64) {
+        self.fillsMax = fillsMax
+        shards = (0..<shardCount).map { _ in Shard() }
+    }
+
+    /// Fetches under way, those that nobody can join included.
+    var count: Int { runCount.load(ordering: .relaxed) }
+
+    /// Joins a fetch for this key or begins one.
+    ///
+    /// Under the lock `lookUp`, which looks for a usable entry in memory, and then `begin`, which
+    /// makes the fetch, are called at most once each.
+    func admit(
+        key: [UInt8], hash: UInt64, wanted: Negotiation,
+        lookUp: () -> Resident?, begin: () -> FillRun
+    ) -> Admission {
+        shard(hash).runs.withLock { runs in
+            for run in runs[key] ?? [] {
+                if let reader = run.join(wanted) { return .joined(run, reader) }
+            }
+            if let resident = lookUp() { return .stored(resident) }
+            guard let (run, reader) = beginAlone(wanted, begin: begin) else { return .full }
+            runs[key, default: []].append(run)
+            return .begun(run, reader)
+        }
+    }
+
+    /// Begins a fetch that nobody else will join; nil if there are too many.
+    func beginAlone(_ wanted: Negotiation, begin: () -> FillRun) -> (FillRun, Fill.ReaderID)? {
+        guard runCount.add(1, ordering: .relaxed).newValue <= fillsMax else {
+            runCount.subtract(1, ordering: .relaxed)
+            return nil
+        }
+        let run = begin()
+        guard let reader = run.join(wanted) else {
+            preconditionFailure("a fetch that has not begun refuses its first reader")
+        }
+        return (run, reader)
+    }
+
+    /// The fetch is over; its entry, if there is one, is in memory by now.
+    func remove(_ run: FillRun) {
+        runCount.subtract(1, ordering: .relaxed)
+        shard(run.hash).runs.withLock { runs in
+            runs[run.key]?.removeAll { $0 === run }
+            if runs[run.key]?.isEmpty == true { runs[run.key] = nil }
+        }
+    }
+
+    private func shard(_ hash: UInt64) -> Shard {
+        shards[Int(truncatingIfNeeded: hash & 0xFFFF) % shards.count]
+    }
+}

@@ -1,0 +1,160 @@
+import Ground
+import HTTPRules
+import Logging
+import NIOCore
+import Origin
+import Serving
+import Store
+import Telemetry
+
+/// What the doors of one event loop share: its clock, its origin client, its fetches and its
+/// counters.
+///
+/// Everything mutable here is touched on the loop alone, which is what makes it safe to send; other
+/// loops reach it by ``tell(_:_:)`` and `loop.execute`.
+final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
+    /// The number of this loop, less than 64.
+    let index: Int
+    let loop: any EventLoop
+    let counters = LoopCounters()
+    /// Of the node, here too, so that a hit finds them without another object.
+    let settings: NodeSettings
+    let store: MemoryStore
+    let hasAccessLog: Bool
+    /// Holds this hall until ``NodeCore/close()``.
+    let node: NodeCore
+    var heads = HeadBuffers()
+    private(set) var dateLine = DateLine(SystemClock.wallTime())
+    let origin: OriginClient
+    private var doors: [Door] = []
+    /// Doors that were told to wait, by the fetch that will wake them.
+    private var waiting: [ObjectIdentifier: [Door]] = [:]
+    private var fetches: [ObjectIdentifier: FillFetch] = [:]
+    private var ticker: NIOScheduledCallback?
+    private var lastTick: Instant
+    private var logBuffer = ByteBuffer()
+    private var logLines = 0
+
+    /// Loops of one node: their numbers are the bits of a word.
+    static let countMax = 64
+    /// How often deadlines are looked at: a time limit may be passed by so much.
+    static let tick = Interval.milliseconds(250)
+
+    init(index: Int, loop: any EventLoop, node: NodeCore) {
+        precondition(index < Self.countMax, "a loop's number is a bit")
+        self.index = index
+        self.loop = loop
+        self.node = node
+        settings = node.settings
+        store = node.store
+        hasAccessLog = node.accessLog != nil
+        lastTick = SystemClock.now()
+        origin = node.makeOriginClient(on: loop)
+    }
+
+    /// Begins to look at deadlines, on the loop.
+    func start() {
+        // A callback and not a repeated task: that one would allocate at every turn.
+        ticker = try? loop.scheduleCallback(
+            in: .nanoseconds(Self.tick.nanoseconds), handler: self)
+    }
+
+    func handleScheduledCallback(eventLoop: some EventLoop) {
+        ticked(SystemClock.now())
+        start()
+    }
+
+    /// Ends what the loop still does, on the loop; doors and fetches that are not gone by now are
+    /// broken off.
+    func stop() {
+        ticker?.cancel()
+        for door in doors { door.breakOff() }
+        origin.shutDown()
+        handOverLog()
+    }
+
+    // MARK: Doors
+
+    /// Connections open on this loop.
+    var doorCount: Int { doors.count }
+
+    func opened(_ door: Door) {
+        door.place = doors.count
+        doors.append(door)
+    }
+
+    func closed(_ door: Door) {
+        let last = doors.removeLast()
+        guard last !== door else { return }
+        doors[door.place] = last
+        last.place = door.place
+    }
+
+    /// No further request is read; every door closes after the answer it is giving.
+    func drain() {
+        for door in doors { door.drain() }
+    }
+
+    // MARK: Fetches
+
+    /// Starts the fetch of `run`, which was begun by a request on this loop.
+    func start(_ run: FillRun) {
+        let fetch = FillFetch(run, on: self)
+        fetches[ObjectIdentifier(run)] = fetch
+        fetch.start()
+    }
+
+    /// A fetch will not speak again.
+    func ended(_ fetch: FillFetch) {
+        fetches[ObjectIdentifier(fetch.run)] = nil
+    }
+
+    /// Does something with the fetch of `run`, which runs on this loop, if it is not over; from any
+    /// loop.
+    func tell(_ run: FillRun, _ message: @escaping @Sendable (FillFetch) -> Void) {
+        loop.execute { [self] in
+            guard let fetch = fetches[ObjectIdentifier(run)] else { return }
+            message(fetch)
+        }
+    }
+
+    /// `door` is to be told when `run` has something for it.
+    func await(_ run: FillRun, for door: Door) {
+        waiting[ObjectIdentifier(run), default: []].append(door)
+    }
+
+    /// Tells the doors that wait for `run`, on the loop.
+    func wakeReaders(of run: FillRun) {
+        guard let woken = waiting.removeValue(forKey: ObjectIdentifier(run)) else { return }
+        for door in woken { door.woken(by: run) }
+    }
+
+    private func ticked(_ now: Instant) {
+        dateLine.update(SystemClock.wallTime())
+        let elapsed = now - lastTick
+        lastTick = now
+        for fetch in Array(fetches.values) { fetch.run.ticked(elapsed) }
+        // Backwards, because a door that closes gives its place to the last one.
+        for index in doors.indices.reversed() where index < doors.count {
+            doors[index].ticked(now)
+        }
+        handOverLog()
+    }
+
+    // MARK: The access log
+
+    /// Adds a line; on the loop.
+    func log(_ request: LoggedRequest, _ answer: LoggedAnswer) {
+        guard let accessLog = node.accessLog else { return }
+        logBuffer.writeAccessLine(request, answer, accessLog.format)
+        logLines += 1
+        if logBuffer.readableBytes >= AccessLog.bufferBytes { handOverLog() }
+    }
+
+    private func handOverLog() {
+        guard logLines > 0 else { return }
+        node.accessLog?.hand(over: logBuffer, lines: logLines)
+        logBuffer = ByteBuffer()
+        logLines = 0
+    }
+}

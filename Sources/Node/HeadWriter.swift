@@ -1,0 +1,117 @@
+import Ground
+import NIOCore
+import Store
+
+/// Puts the head of an answer together in a connection's buffer: what was rendered when the entry
+/// was stored, then what differs from one answer to the next.
+///
+/// Writes through a pointer into room that was made beforehand and checks every write against it;
+/// nothing is allocated.
+@safe struct HeadWriter: ~Copyable {
+    private let start: UnsafeMutableRawPointer
+    private let room: Int
+    private(set) var count = 0
+
+    /// Room beside the rendered head for all lines that this file writes.
+    static let linesBytesMax = 512
+
+    /// - Parameter buffer: has room for everything that will be written.
+    init(_ buffer: UnsafeMutableRawBufferPointer) {
+        guard let base = buffer.baseAddress else { preconditionFailure("a head without room") }
+        unsafe start = base
+        room = buffer.count
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        precondition(bytes.count <= room - count, "head past its room")
+        guard let base = bytes.baseAddress else { return }
+        unsafe (start + count).copyMemory(from: base, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    @inline(__always)
+    mutating func append(_ text: StaticString) {
+        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Decimal digits.
+    @inline(__always)
+    mutating func append(_ number: UInt64) {
+        var digits: InlineArray<20, UInt8> = InlineArray(repeating: 0)
+        var first = 20
+        var left = number
+        repeat {
+            first -= 1
+            digits[first] = 0x30 + UInt8(truncatingIfNeeded: left % 10)
+            left /= 10
+        } while left > 0
+        precondition(20 - first <= room - count, "head past its room")
+        while first < 20 {
+            unsafe start.storeBytes(of: digits[first], toByteOffset: count, as: UInt8.self)
+            count += 1
+            first += 1
+        }
+    }
+}
+
+/// What an answer says of the connection it comes on.
+enum ConnectionNote {
+    /// Nothing: HTTP/1.1 that goes on.
+    case none
+    case close
+    /// HTTP/1.0 that goes on because the client asked for it.
+    case keepAlive
+}
+
+extension ByteBuffer {
+    /// Makes room for `bytes` and writes a head into it.
+    @inline(__always)
+    mutating func writeHead(room bytes: Int, _ write: (inout HeadWriter) -> Void) {
+        unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: bytes) { pointer in
+            var writer = unsafe HeadWriter(pointer)
+            write(&writer)
+            return writer.count
+        }
+    }
+}
+
+extension HeadWriter {
+    /// An entry's rendered head from `start` to its end.
+    @inline(__always)
+    mutating func append(_ head: [UInt8], from start: Int) {
+        unsafe head.withUnsafeBytes { bytes in
+            unsafe append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+        }
+    }
+
+    /// The readable bytes of a body's chunk.
+    @inline(__always)
+    mutating func append(_ chunk: ByteBuffer) {
+        unsafe chunk.withUnsafeReadableBytes { unsafe append($0) }
+    }
+
+    /// `Date`, and `Age` in whole seconds (RFC 9111 §5.1).
+    @inline(__always)
+    mutating func appendDateAndAge(_ dateLine: DateLine, age: Interval?) {
+        append(dateLine.bytes)
+        guard let age else { return }
+        append("Age: ")
+        append(UInt64(max(0, age.seconds)))
+        append("\r\n")
+    }
+
+    @inline(__always)
+    mutating func append(_ note: ConnectionNote) {
+        switch note {
+        case .none: break
+        case .close: append("Connection: close\r\n")
+        case .keepAlive: append("Connection: keep-alive\r\n")
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Ground
+import HTTPRules
+import Logging
+import NIOPosix
+import Origin
+import Store
+import Telemetry
+import Wire
+
+extension NodeCore {
+    /// A node as it is configured, in a process that may open so many `descriptors`.
+    ///
+    /// Host names are looked up on the threads of `lookups`.
+    convenience init(
+        _ configuration: Configuration, descriptors: Int, lookups: NIOThreadPool, logger: Logger
+    ) {
+        var random = SystemRandomNumberGenerator()
+        self.init(
+            settings: NodeSettings(configuration, descriptors: descriptors),
+            store: MemoryStore(
+                .init(
+                    limitBytes: configuration.memoryBytesMax,
+                    entriesMax: configuration.memoryEntriesMax ?? 0),
+                hashing: KeyedHash(key0: random.next(), key1: random.next())),
+            origins: Origins(
+                settings: OriginSettings(configuration),
+                resolver: SystemResolver(threads: lookups),
+                addressGuard: AddressGuard(
+                    opening: configuration.allowPrivateOrigins.compactMap { try? CIDR("\($0)") }),
+                patterns: configuration.allowOrigins.compactMap {
+                    try? Origin.OriginPattern("\($0)")
+                }),
+            accessLog: AccessLog.Format(configuration.accessLog), logger: logger)
+    }
+}
+
+extension AccessLog.Format {
+    fileprivate init?(_ setting: Configuration.AccessLog) {
+        switch setting {
+        case .off: return nil
+        case .combined: self = .combined
+        case .json: self = .json
+        }
+    }
+}
+
+extension NodeSettings {
+    init(_ configuration: Configuration, descriptors: Int) {
+        headLimits = HeadLimits(
+            headBytesMax: configuration.requestHeadBytesMax,
+            // Percent-encoding makes three bytes of one, and the path and parameter names come on
+            // top.
+            targetBytesMax: min(
+                configuration.requestHeadBytesMax, configuration.urlBytesMax * 3 + 1024),
+            fieldsMax: configuration.requestFieldsMax)
+        urlBytesMax = configuration.urlBytesMax
+        requestBodyBytesMax = UInt64(configuration.requestBodyBytesMax)
+        rangesMax = configuration.rangesMax
+        pipelineBytesMax = configuration.pipelineBytesMax
+        idleTimeout = configuration.idleTimeout
+        headTimeout = configuration.headTimeout
+        bodyTimeout = configuration.bodyTimeout
+        sendTimeout = configuration.sendTimeout
+        fillsMax = configuration.fillsMax
+        waitersMax = configuration.waitersMax
+        connectionsMax =
+            configuration.connectionsMax
+            ?? DescriptorLimit.connections(of: descriptors, fills: fillsMax)
+        objectBytesMax = UInt64(configuration.objectBytesMax)
+        defaultTTL = configuration.defaultTTL
+    }
+}
+
+extension OriginSettings {
+    fileprivate init(_ configuration: Configuration) {
+        self.init()
+        connectLimit = configuration.originConnectTimeout
+        headLimit = configuration.originFirstByteTimeout
+        idleLimit = configuration.originIdleTimeout
+        totalLimit = configuration.originTotalTimeout
+        headBytesMax = configuration.originHeadBytesMax
+        idleConnectionsPerOriginMax = configuration.originIdleConnectionsMax
+        idleConnectionLimit = configuration.originKeepalive
+        // What a stalled client can hold on to, and what a paused fetch can be handed late.
+        receiveBufferBytes = 16 << 10
+        receiveWindowBytes = 128 << 10
+    }
+}

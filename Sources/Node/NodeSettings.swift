@@ -1,0 +1,57 @@
+import Ground
+import HTTPRules
+import Wire
+
+/// What doors and fetches are told at the start; filled from the table of settings.
+struct NodeSettings: Sendable {
+    var headLimits = HeadLimits()
+    /// Bytes of a normalised URL.
+    var urlBytesMax = 8 * 1024
+    /// Bytes of a request's body, which is read and dropped.
+    var requestBodyBytesMax: UInt64 = 1 << 20
+    /// Ranges in one request.
+    var rangesMax = 16
+    /// Bytes of further requests that wait while one is answered.
+    var pipelineBytesMax = 64 << 10
+
+    var idleTimeout = Interval.seconds(60)
+    var headTimeout = Interval.seconds(10)
+    var bodyTimeout = Interval.seconds(30)
+    /// How long a client may take for what was written to it at once (``transferBytesMax``).
+    var sendTimeout = Interval.seconds(60)
+
+    var connectionsMax = 10_000
+    var fillsMax = 1024
+    var waitersMax = 100_000
+    /// The largest body that is kept.
+    var objectBytesMax: UInt64 = 64 << 20
+    /// Freshness where the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
+    var defaultTTL = Interval.seconds(3600)
+
+    /// What is taken for an image.
+    var types = ContentTypes()
+
+    // What follows is not set by operators: it balances throughput against what one connection can
+    // hold.
+
+    /// A body up to this size is copied behind its head: that costs less than a write of its own.
+    /// (At 10 KB 1.21 of the floor instead of 1.27.)
+    var copiedBytesMax = 16 << 10
+    /// A body up to this size goes to the socket in one write; a larger one as the client takes it.
+    var directBytesMax = 256 << 10
+    /// Bytes handed to the socket at once of an answer that is given in pieces.
+    var transferBytesMax = 128 << 10
+    /// Of that, bytes of a body that is not yet in its chunks.
+    var liveBytesMax = 16 << 10
+    /// No further request is answered while so much waits for the client.
+    var queuedBytesMax = 512 << 10
+    /// How far a body that is not kept may run ahead of its slowest reader: with room in memory,
+    /// and without.
+    var windowBytes = 256 << 10
+    var windowBytesMin = 32 << 10
+    /// How long, in all, a slow reader may hold up the others of a body that is not kept.
+    var patience = Interval.seconds(5)
+    /// How long, and for how many bytes, a client may go on sending after its last answer.
+    var lingerTimeout = Interval.seconds(5)
+    var lingerBytesMax = 1 << 20
+}

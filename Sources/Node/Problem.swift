@@ -1,0 +1,137 @@
+import Ground
+import HTTPRules
+import Origin
+import Wire
+
+/// An error answer before it is written: an RFC 9457 problem document and the fields that go with
+/// it.
+struct Problem: Hashable, Sendable {
+    var document: ProblemDocument
+    /// Seconds for Retry-After; nil if trying again will not help.
+    var retryAfterSeconds: Int?
+    /// The value of Allow for 405 (RFC 9110 §15.5.6).
+    var allowedMethods: String?
+    /// What the request's framing says can no longer be trusted, or nobody will read on.
+    var closes = false
+
+    var status: UInt16 { document.status }
+
+    private init(
+        _ status: UInt16, _ name: String, _ title: String, _ detail: String,
+        retryAfterSeconds: Int? = nil, closes: Bool = false
+    ) {
+        document = ProblemDocument(
+            status: status, name: name, title: title, detail: detail)
+        self.retryAfterSeconds = retryAfterSeconds
+        self.closes = closes
+    }
+
+    private init(_ document: ProblemDocument) {
+        self.document = document
+    }
+
+    // MARK: What clients do
+
+    static func malformed(_ refusal: RequestRefusal) -> Problem {
+        Problem(
+            refusal.status, "malformed-request", "The request is not valid HTTP/1.1",
+            refusal.sentence, closes: true)
+    }
+
+    static func malformedBody(_ refusal: BodyRefusal) -> Problem {
+        Problem(
+            refusal.status, "malformed-request", "The request's body is not valid HTTP/1.1",
+            refusal.sentence, closes: true)
+    }
+
+    static func slow(_ what: String, seconds: Int64) -> Problem {
+        Problem(
+            408, "request-timeout", "The request took too long",
+            "The request's \(what) did not arrive within \(seconds) s.", closes: true)
+    }
+
+    static func bodyTooLarge(bytesMax: UInt64) -> Problem {
+        Problem(
+            413, "body-too-large", "The request's body is too large",
+            "Bodies of requests are dropped; up to \(bytesMax) bytes are read.", closes: true)
+    }
+
+    static func target(_ refusal: ImageTargetRefusal, in bytes: Span<UInt8>) -> Problem {
+        Problem(ProblemDocument(refusal, in: bytes))
+    }
+
+    static func url(_ refusal: URLRefusal) -> Problem {
+        Problem(ProblemDocument(refusal))
+    }
+
+    static let notFound = Problem(
+        404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
+
+    static let adminNotFound = Problem(
+        404, "not-found", "There is nothing here",
+        "The admin port has /healthz, /readyz and /metrics.")
+
+    static let methodNotAllowed: Problem = {
+        var problem = Problem(
+            405, "method-not-allowed", "The method is not allowed here",
+            "Only GET and HEAD are served.")
+        problem.allowedMethods = "GET, HEAD"
+        return problem
+    }()
+
+    static let preconditionFailed = Problem(
+        412, "precondition-failed", "A precondition of the request does not hold",
+        "The image is not the one that If-Match or If-Unmodified-Since asks for.")
+
+    // MARK: What we do
+
+    enum Shortage {
+        case connections
+        case fills
+        case waiters
+    }
+
+    static func overloaded(_ shortage: Shortage) -> Problem {
+        let what =
+            switch shortage {
+            case .connections: "As many connections are open as this node allows."
+            case .fills: "As many images are being fetched as this node allows."
+            case .waiters: "As many requests wait for images as this node allows."
+            }
+        return Problem(
+            503, "overloaded", "The node is overloaded", what, retryAfterSeconds: 1,
+            closes: shortage == .connections)
+    }
+
+    // MARK: What origins do
+
+    static func origin(_ failure: OriginFailure) -> Problem {
+        var problem = Problem(failure.problem)
+        problem.retryAfterSeconds = failure.status == 503 ? 1 : nil
+        return problem
+    }
+
+    /// The origin answered, but not with 200: client errors are passed on, everything else is a bad
+    /// gateway.
+    static func originStatus(_ status: UInt16) -> Problem {
+        Problem(
+            (400..<500).contains(status) && status != 407 && status != 408 ? status : 502,
+            "origin-status", "The origin has no image for this URL",
+            "The origin answered with status \(status).")
+    }
+
+    static func notAnImage(_ head: AnswerHead) -> Problem {
+        let type = head.first(.contentType).map {
+            String(decoding: head.bytes[$0.range], as: UTF8.self)
+        }
+        return Problem(
+            502, "not-an-image", "The origin's answer is not an image",
+            type.map { "The origin's answer has the Content-Type \($0)." }
+                ?? "The origin's answer has no Content-Type.")
+    }
+
+    /// The body ended with the connection and does not look whole.
+    static let incompleteImage = Problem(
+        502, "origin-answer-truncated", "The image could not be fetched",
+        "The origin closed the connection before the image was whole.")
+}

@@ -1,0 +1,108 @@
+import Admin
+import Cluster
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import UnixSignals
+
+/// Runs a node until SIGTERM or SIGINT, then drains it.
+///
+/// - Throws: what kept a port from being opened.
+package func run(_ configuration: Configuration) async throws {
+    var logger = Logger(label: "nuthatch", factory: { StreamLogHandler.standardError(label: $0) })
+    logger.logLevel = configuration.logLevel
+    let node = NodeService(configuration, logger: logger)
+    let group = ServiceGroup(
+        configuration: .init(
+            services: [.init(service: node)],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger))
+    try await group.run()
+}
+
+/// A node as a service: opens its ports, waits to be told to stop, drains, and ends.
+struct NodeService: Service {
+    private let configuration: Configuration
+    private let logger: Logger
+
+    init(_ configuration: Configuration, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    func run() async throws {
+        let descriptors = DescriptorLimit.raise()
+        let loops = configuration.loops ?? min(System.coreCount, Hall.countMax)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: loops)
+        let lookups = NIOThreadPool(numberOfThreads: 4)
+        lookups.start()
+        let node = NodeCore(
+            configuration, descriptors: descriptors, lookups: lookups, logger: logger)
+        var doorways: [Doorway] = []
+        do {
+            try await node.open(on: group)
+            doorways = try await openPorts(of: node, on: group)
+            node.readiness.set(.ready)
+            try await gracefulShutdown()
+        } catch is CancellationError {
+        } catch {
+            await close(node, doorways, group, lookups)
+            throw error
+        }
+        await drain(node, doorways)
+        await close(node, doorways, group, lookups)
+    }
+
+    private func openPorts(
+        of node: NodeCore, on group: MultiThreadedEventLoopGroup
+    ) async throws -> [Doorway] {
+        var random = SystemRandomNumberGenerator()
+        let process = ProcessID(using: &random)
+        var doorways: [Doorway] = []
+        for address in configuration.listen {
+            doorways.append(try await Doorway.open(address, .data, to: node, on: group))
+        }
+        if let address = configuration.adminListen {
+            doorways.append(try await Doorway.open(address, .admin, to: node, on: group))
+        }
+        logger.info(
+            "serving",
+            metadata: [
+                "process": "\(process)", "loops": "\(node.halls.count)",
+                "listen": "\(doorways.filter { $0.side == .data }.map(\.description))",
+                "admin": "\(doorways.first { $0.side == .admin }?.description ?? "off")",
+                "connections_max": "\(node.settings.connectionsMax)",
+            ])
+        return doorways
+    }
+
+    /// Accepts nothing more, and waits for the answers in progress as long as it is allowed to.
+    private func drain(_ node: NodeCore, _ doorways: [Doorway]) async {
+        node.readiness.set(.draining)
+        logger.info("draining", metadata: ["connections": "\(node.openConnections)"])
+        for doorway in doorways { await doorway.close() }
+        for hall in node.halls { hall.loop.execute { hall.drain() } }
+        await node.waitUntilEmpty(within: configuration.drainTimeout)
+        if node.openConnections > 0 {
+            logger.warning(
+                "drain-timeout passed; breaking off",
+                metadata: ["connections": "\(node.openConnections)"])
+        }
+    }
+
+    private func close(
+        _ node: NodeCore, _ doorways: [Doorway], _ group: MultiThreadedEventLoopGroup,
+        _ lookups: NIOThreadPool
+    ) async {
+        for doorway in doorways { await doorway.close() }
+        for hall in node.halls {
+            try? await hall.loop.submit { hall.stop() }.get()
+        }
+        node.close()
+        await node.accessLog?.finish()
+        try? await group.shutdownGracefully()
+        try? await lookups.shutdownGracefully()
+        logger.info("stopped")
+    }
+}

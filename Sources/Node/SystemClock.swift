@@ -1,0 +1,20 @@
+import Glibc
+import Ground
+
+/// Reads this machine's clocks; the one place of the node that does.
+enum SystemClock {
+    /// The boot clock, suspended time included.
+    @inline(__always)
+    static func now() -> Instant {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    /// The wall clock, which may be set back.
+    static func wallTime() -> WallTime {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return WallTime(seconds: Int64(time.tv_sec))
+    }
+}

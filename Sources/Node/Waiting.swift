@@ -1,0 +1,116 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Wire
+
+/// An answer that memory could not give within the read that brought the request.
+final class Waiting {
+    /// Empty while an entry is streamed, when all that the request says has been looked at.
+    let request: PendingRequest
+    let key: [UInt8]
+    let hash: UInt64
+    let wanted: Negotiation
+    let facts: RequestFacts
+    /// What Cache-Status gives as the reason for going on.
+    var reason: CacheNote.Reason
+    /// Another request caused the fetch.
+    var isCollapsed = false
+    /// The fetch that it waits for, and its name there; nil while the body comes from an entry.
+    var run: FillRun?
+    var reader: Fill.ReaderID?
+    var stage = Stage.head
+
+    enum Stage {
+        /// Nothing was sent.
+        case head
+        /// The body goes to the client as it is received.
+        case transfer(Transfer)
+        /// The rest of the answer, taken from an entry.
+        case segments(Resident, [Segment])
+    }
+
+    /// How far a body that is being received has gone to this client.
+    struct Transfer {
+        /// Offset in the body of the next byte to look at.
+        var position: UInt64 = 0
+        /// The bytes wanted; the upper bound is nil if it is the unknown end.
+        var from: UInt64 = 0
+        var end: UInt64?
+        let isChunked: Bool
+        /// Written, and not yet taken by the socket: the fetch still holds them.
+        var lentBytes = 0
+
+        init(from: UInt64, end: UInt64?, isChunked: Bool) {
+            self.from = from
+            self.end = end
+            self.isChunked = isChunked
+        }
+    }
+
+    init(
+        _ request: PendingRequest, key: [UInt8], hash: UInt64, wanted: Negotiation,
+        facts: RequestFacts, reason: CacheNote.Reason
+    ) {
+        self.request = request
+        self.key = key
+        self.hash = hash
+        self.wanted = wanted
+        self.facts = facts
+        self.reason = reason
+    }
+
+    /// The rest of an answer from an entry.
+    init(streaming resident: Resident) {
+        request = PendingRequest()
+        key = []
+        hash = 0
+        wanted = []
+        facts = []
+        reason = .uriMiss
+    }
+
+    func note(status: UInt16, isStored: Bool) -> CacheNote {
+        .forwarded(reason, status: status, isStored: isStored, isCollapsed: isCollapsed)
+    }
+}
+
+/// A piece of an answer's content: text of ours, or a part of the entry's body.
+enum Segment {
+    case text(ByteBuffer)
+    case body(from: UInt64, count: UInt64)
+}
+
+/// A request that outlives the buffer it was read from: a copy of its head, and where its lines
+/// are.
+struct PendingRequest {
+    let head: [UInt8]
+    let lines: [FieldLine]
+    let isHTTP10: Bool
+
+    /// No request.
+    init() {
+        head = []
+        lines = []
+        isHTTP10 = false
+    }
+
+    /// A copy of the head that lies in `range` of `bytes`, where the parser has read it.
+    init(copying parser: borrowing RequestParser, _ bytes: Span<UInt8>, _ range: Range<Int>) {
+        head = bytes.copy(range)
+        lines = parser.fields.copy().map { line in
+            FieldLine(
+                id: line.id, name: line.name.moved(down: range.lowerBound),
+                value: line.value.moved(down: range.lowerBound))
+        }
+        isHTTP10 = parser.isHTTP10
+    }
+}
+
+extension Extent {
+    /// The same bytes in a copy that begins `offset` further on.
+    fileprivate func moved(down offset: Int) -> Extent {
+        Extent(start: Int(start) - offset, count: Int(count))
+    }
+}

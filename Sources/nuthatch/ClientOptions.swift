@@ -1,0 +1,54 @@
+import ArgumentParser
+
+/// The flags under “Clients” of the table of settings.
+struct ClientOptions: ParsableArguments {
+    @Option(help: help("connections-limit"))
+    var connectionsLimit: String?
+
+    @Option(help: help("pipeline-limit"))
+    var pipelineLimit: String?
+
+    @Option(help: help("request-head-limit"))
+    var requestHeadLimit: String?
+
+    @Option(help: help("request-fields-limit"))
+    var requestFieldsLimit: String?
+
+    @Option(help: help("request-body-limit"))
+    var requestBodyLimit: String?
+
+    @Option(help: help("url-limit"))
+    var urlLimit: String?
+
+    @Option(help: help("ranges-limit"))
+    var rangesLimit: String?
+
+    @Option(help: help("idle-timeout"))
+    var idleTimeout: String?
+
+    @Option(help: help("head-timeout"))
+    var headTimeout: String?
+
+    @Option(help: help("body-timeout"))
+    var bodyTimeout: String?
+
+    @Option(help: help("send-timeout"))
+    var sendTimeout: String?
+
+    /// The texts given for each setting; none for those not given.
+    var flags: [(String, [String])] {
+        [
+            ("connections-limit", connectionsLimit.texts),
+            ("pipeline-limit", pipelineLimit.texts),
+            ("request-head-limit", requestHeadLimit.texts),
+            ("request-fields-limit", requestFieldsLimit.texts),
+            ("request-body-limit", requestBodyLimit.texts),
+            ("url-limit", urlLimit.texts),
+            ("ranges-limit", rangesLimit.texts),
+            ("idle-timeout", idleTimeout.texts),
+            ("head-timeout", headTimeout.texts),
+            ("body-timeout", bodyTimeout.texts),
+            ("send-timeout", sendTimeout.texts),
+        ]
+    }
+}

@@ -1,0 +1,38 @@
+import ArgumentParser
+
+/// The flags under “Node” of the table of settings.
+struct NodeOptions: ParsableArguments {
+    @Option(help: help("config"))
+    var config: String?
+
+    @Option(help: help("listen"))
+    var listen: [String] = []
+
+    @Option(help: help("admin-listen"))
+    var adminListen: String?
+
+    @Option(help: help("loops"))
+    var loops: String?
+
+    @Option(help: help("access-log"))
+    var accessLog: String?
+
+    @Option(help: help("log-level"))
+    var logLevel: String?
+
+    @Option(help: help("drain-timeout"))
+    var drainTimeout: String?
+
+    /// The texts given for each setting; none for those not given.
+    var flags: [(String, [String])] {
+        [
+            ("config", config.texts),
+            ("listen", listen),
+            ("admin-listen", adminListen.texts),
+            ("loops", loops.texts),
+            ("access-log", accessLog.texts),
+            ("log-level", logLevel.texts),
+            ("drain-timeout", drainTimeout.texts),
+        ]
+    }
+}

@@ -1,0 +1,19 @@
+import ArgumentParser
+import Node
+
+@main
+struct Nuthatch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "nuthatch",
+        abstract: "A cache node for images.",
+        version: "nuthatch \(Configuration.version)",
+        subcommands: [Serve.self, Version.self])
+}
+
+struct Version: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Print the version.")
+
+    func run() {
+        print(Nuthatch.configuration.version)
+    }
+}

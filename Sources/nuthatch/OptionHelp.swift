@@ -1,0 +1,13 @@
+import ArgumentParser
+import Node
+
+/// What the table of settings says of one, for the option that carries it.
+func help(_ name: String) -> ArgumentHelp {
+    let (text, placeholder) = Configuration.help(for: name)
+    return ArgumentHelp("\(text)", valueName: placeholder)
+}
+
+extension String? {
+    /// The text in a list, or no list items if there is none.
+    var texts: [String] { map { [$0] } ?? [] }
+}

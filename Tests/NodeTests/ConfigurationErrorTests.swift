@@ -1,0 +1,177 @@
+import Node
+import Telemetry
+import Testing
+
+@Suite("Settings that stop the start")
+struct ConfigurationErrorTests {
+    private func message(
+        flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
+    ) -> String? {
+        let error = #expect(throws: ConfigurationError.self) {
+            try Configuration.resolve(
+                flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
+        }
+        return error?.description
+    }
+
+    @Test("a bad value names its source")
+    func badValuesNameTheirSource() {
+        let rest = "\"12x\" is not a size; allowed: 16MiB…1TiB, e.g. 512MiB"
+        #expect(
+            message(flags: ["memory-limit": ["12x"]])
+                == "setting memory-limit (from flag --memory-limit): " + rest)
+        #expect(
+            message(environment: ["NUTHATCH_MEMORY_LIMIT": "12x"])
+                == "setting memory-limit (from environment NUTHATCH_MEMORY_LIMIT): " + rest)
+        #expect(
+            message(file: "\n# note\nmemory-limit: 12x\n")
+                == "setting memory-limit (from n.yaml, line 3): " + rest)
+    }
+
+    @Test("a bad value of a source that is beaten does not stop the start")
+    func beatenValuesAreNotRead() throws {
+        _ = try Configuration.resolve(
+            flags: ["memory-limit": ["1GiB"]], environment: ["NUTHATCH_MEMORY_LIMIT": "12x"],
+            file: ("n.yaml", "memory-limit: 13x"))
+    }
+
+    @Test("one bad item of a list is named with its line")
+    func badItemsAreNamed() {
+        #expect(
+            message(file: "allow-private-origin:\n  - 10.0.0.0/8\n  - 10.0.0.0/99\n")
+                == """
+                setting allow-private-origin (from n.yaml, line 3): \
+                "10.0.0.0/99" is not a network; \
+                allowed: ADDRESS or ADDRESS/BITS, IPv4 or IPv6, e.g. 10.0.0.0/8
+                """)
+        #expect(
+            message(environment: ["NUTHATCH_ALLOW_ORIGIN": "a.example,b.example"])
+                == """
+                setting allow-origin (from environment NUTHATCH_ALLOW_ORIGIN): \
+                "a.example,b.example" is not an origin pattern; \
+                allowed: *, HOST or *.SUFFIX, each perhaps with :PORT, e.g. *.example.com
+                """)
+    }
+
+    @Test(
+        "an unknown key names itself, its line and the nearest setting",
+        arguments: [
+            (
+                "loops: 2\nmemory-limt: 1GiB", "\"memory-limt\" (from n.yaml, line 2)",
+                "memory-limit"
+            ),
+            ("memory_limit: 1GiB", "\"memory_limit\" (from n.yaml, line 1)", "memory-limit"),
+            ("memoryLimit: 1GiB", "\"memoryLimit\" (from n.yaml, line 1)", "memory-limit"),
+            ("lopos: 2", "\"lopos\" (from n.yaml, line 1)", "loops"),
+            ("Listen: 2", "\"Listen\" (from n.yaml, line 1)", "listen"),
+            ("peers: 2", "\"peers\" (from n.yaml, line 1)", nil),
+            ("\"a\\nb\": 2", #""a\nb" (from n.yaml, line 1)"#, nil),
+            (
+                String(repeating: "x", count: 100) + ": 2",
+                "\"" + String(repeating: "x", count: 100) + "\" (from n.yaml, line 1)", nil
+            ),
+        ] as [(String, String, String?)])
+    func unknownKeysAreNamed(file: String, named: String, nearest: String?) {
+        let hint = nearest.map { "; perhaps \($0)" } ?? ""
+        #expect(message(file: file) == "\(named) is not a setting\(hint)")
+    }
+
+    @Test("a file cannot name another file")
+    func configIsNotInFile() {
+        #expect(
+            message(file: "config: other.yaml")
+                == """
+                setting config (from n.yaml, line 1) cannot be given in a file; \
+                allowed: flag --config or environment NUTHATCH_CONFIG
+                """)
+    }
+
+    @Test(
+        "what is no mapping of keys to values is refused, with the line if one is to blame",
+        arguments: [
+            ("- listen", "n.yaml, line 1: the file is not a mapping of keys to values"),
+            ("listen", "n.yaml, line 1: the file is not a mapping of keys to values"),
+            ("loops: 1\nallow-origin: *\n", "n.yaml, line 2: did not find expected"),
+            ("loops: [1\n", "n.yaml, line 2: did not find expected"),
+            ("loops: 1\n---\nloops: 2\n", "n.yaml, line 2: but found another document"),
+            (
+                "loops: 1\nidle-timeout: 1s\nloops: 2\n",
+                "n.yaml, line 1: loops is given more than once"
+            ),
+            ("? [a]\n: 1\n", "n.yaml, line 1: a key is not a plain word"),
+            ("loops: \u{1}", "n.yaml: control characters are not allowed"),
+        ])
+    func malformedFilesAreRefused(file: String, start: String) {
+        let message = message(file: file) ?? ""
+        #expect(message.hasPrefix(start), "\(message)")
+        #expect(message.hasSuffix("; allowed: one YAML mapping, e.g. memory-limit: 512MiB"))
+        #expect(!message.contains("\n"))
+    }
+
+    @Test(
+        "a value of the wrong shape is refused",
+        arguments: [
+            ("loops: {a: 1}", "setting loops (from n.yaml, line 1): a plain value is needed here"),
+            (
+                "loops: [1, 2]",
+                "setting loops (from n.yaml, line 1): 2 values are given, and it takes one"
+            ),
+            ("listen: [[a]]", "setting listen (from n.yaml, line 1): a plain value is needed here"),
+            ("listen: []", "setting listen (from n.yaml, line 1): no value is given"),
+            ("loops: []", "setting loops (from n.yaml, line 1): no value is given"),
+            ("loops:", "setting loops (from n.yaml, line 1): \"\" is not a number"),
+        ])
+    func wrongShapesAreRefused(file: String, start: String) {
+        let message = message(file: file) ?? ""
+        #expect(message.hasPrefix(start + "; allowed: "), "\(message)")
+    }
+
+    @Test("a variable of one value is not split at white space")
+    func variablesOfOneValueAreWhole() {
+        #expect(
+            message(environment: ["NUTHATCH_LOOPS": "1 2"])
+                == """
+                setting loops (from environment NUTHATCH_LOOPS): "1 2" is not a number; \
+                allowed: 0…1024, e.g. 0
+                """)
+    }
+
+    @Test("a flag of one value given twice is refused")
+    func repeatedFlagsAreRefused() {
+        #expect(
+            message(flags: ["loops": ["1", "2"]])
+                == """
+                setting loops (from flag --loops): 2 values are given, and it takes one; \
+                allowed: 0…1024, e.g. 0
+                """)
+    }
+
+    @Test("a size above the one that bounds it names both settings and their sources")
+    func conflictsNameBoth() {
+        #expect(
+            message(flags: ["object-limit": ["1GiB"]], file: "memory-limit: 100MiB")
+                == """
+                setting object-limit (from flag --object-limit): 1GiB is too large; allowed: \
+                at most setting memory-limit, which is 100MiB (from n.yaml, line 1)
+                """)
+        #expect(
+            message(environment: ["NUTHATCH_URL_LIMIT": "64KiB"])
+                == """
+                setting url-limit (from environment NUTHATCH_URL_LIMIT): 64KiB is too large; \
+                allowed: at most setting request-head-limit, which is 32KiB \
+                (from the built-in default)
+                """)
+    }
+
+    @Test("an open node that was not told its origins names both settings")
+    func openNodesNameBoth() {
+        #expect(
+            message(environment: ["NUTHATCH_LISTEN": "127.0.0.1:8080 [::]:8080"])
+                == """
+                setting allow-origin is needed because setting listen \
+                (from environment NUTHATCH_LISTEN) has [::]:8080, which is beyond loopback; \
+                allowed: *, HOST or *.SUFFIX, each perhaps with :PORT, \
+                e.g. --allow-origin '*.example.com'
+                """)
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import Node
+import Telemetry
+import Testing
+
+@Suite("The command line against the table of settings")
+struct ConfigurationFlagsTests {
+    /// What `--experimental-dump-help` says of one option; the other keys are not needed.
+    private struct Option: Decodable {
+        struct Name: Decodable {
+            let kind: String
+            let name: String
+        }
+        let kind: String
+        let sectionTitle: String?
+        let isOptional: Bool
+        let isRepeating: Bool
+        let names: [Name]?
+        let valueName: String?
+        let defaultValue: String?
+        let abstract: String?
+    }
+
+    private struct Command: Decodable {
+        let commandName: String
+        let subcommands: [Command]?
+        let arguments: [Option]?
+    }
+
+    private struct Dump: Decodable {
+        let command: Command
+    }
+
+    private func options() throws -> [Option] {
+        let outcome = try ConfigurationProgram.run(["--experimental-dump-help"])
+        let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
+        let serve = dump.command.subcommands?.first { $0.commandName == "serve" }
+        let arguments = try #require(serve?.arguments)
+        return arguments.filter { $0.valueName != "help" && $0.valueName != "version" }
+    }
+
+    @Test("serve has one option per setting, in the table's order, and no others")
+    func optionsAreTheTable() throws {
+        let options = try options()
+        #expect(
+            options.map { $0.names?.map(\.name) } == Setting.table.map { [$0.name.rawValue] })
+        for (option, setting) in zip(options, Setting.table) {
+            #expect(option.kind == "option", "\(setting.name)")
+            #expect(option.names?.first?.kind == "long", "\(setting.name)")
+            #expect(option.sectionTitle == setting.section.rawValue, "\(setting.name)")
+            #expect(option.isOptional && option.defaultValue == nil, "\(setting.name)")
+            #expect(option.isRepeating == setting.isList, "\(setting.name)")
+            #expect(option.valueName == setting.kind.placeholder, "\(setting.name)")
+            #expect(option.abstract == setting.help, "\(setting.name)")
+        }
+    }
+
+    @Test("each flag reaches its own setting", arguments: Setting.table)
+    func flagsReachTheirSettings(setting: Setting) throws {
+        let outcome = try ConfigurationProgram.run(["serve", setting.name.flag, ""])
+        let start =
+            setting.name == .config
+            ? "nuthatch: setting config (from flag --config): \"\" is not a path"
+            : "nuthatch: setting \(setting.name.rawValue) (from flag \(setting.name.flag)): \"\" "
+        #expect(outcome.complaint.hasPrefix(start), "\(outcome.complaint)")
+        #expect(outcome.complaint.count { $0 == "\n" } == 1)
+        #expect(outcome.complaint.contains("; allowed: "))
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.status == 78)
+    }
+
+    @Test("environment and file reach their settings")
+    func otherSourcesReachTheirSettings() throws {
+        let file = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-\(UUID().uuidString).yaml")
+        try Data("loops: 1\nmemory-limit: 13x\n".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+
+        let fromFile = try ConfigurationProgram.run(["serve", "--config", file.path])
+        #expect(fromFile.complaint.contains("(from \(file.path), line 2): \"13x\""))
+        #expect(fromFile.status == 78)
+
+        let fromBoth = try ConfigurationProgram.run(
+            ["serve"],
+            environment: ["NUTHATCH_CONFIG": file.path, "NUTHATCH_MEMORY_LIMIT": "12x"])
+        #expect(fromBoth.complaint.contains("(from environment NUTHATCH_MEMORY_LIMIT): \"12x\""))
+        #expect(fromBoth.status == 78)
+    }
+
+    @Test(
+        "a file that cannot be read stops the start and says why",
+        arguments: [
+            ("/nowhere/n.yaml", "there is no such file"), ("/", "it is not a readable file"),
+        ])
+    func unreadableFilesAreNamed(path: String, reason: String) throws {
+        let outcome = try ConfigurationProgram.run(["serve", "--config", path])
+        #expect(
+            outcome.complaint
+                == "nuthatch: setting config: \"\(path)\" cannot be read: \(reason)\n")
+        #expect(outcome.status == 78)
+    }
+
+    @Test("a file that is not UTF-8 stops the start and says so")
+    func otherEncodingsAreNamed() throws {
+        let file = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-\(UUID().uuidString).yaml")
+        try Data([0x6C, 0xFF, 0x0A]).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let outcome = try ConfigurationProgram.run(["serve", "--config", file.path])
+        #expect(outcome.complaint.hasSuffix("cannot be read: it is not UTF-8\n"))
+    }
+
+    @Test("an unknown flag is a mistake of usage, and the nearest one is named")
+    func unknownFlagsAreUsage() throws {
+        let outcome = try ConfigurationProgram.run(["serve", "--memory-limt", "1GiB"])
+        #expect(outcome.status == 64)
+        #expect(outcome.complaint.contains("--memory-limit"))
+    }
+
+    @Test("the version is printed both ways", arguments: ["version", "--version"])
+    func versionIsPrinted(argument: String) throws {
+        let outcome = try ConfigurationProgram.run([argument])
+        #expect(outcome.status == 0)
+        #expect(
+            String(decoding: outcome.output, as: UTF8.self)
+                == "nuthatch \(Configuration.version)\n")
+    }
+}

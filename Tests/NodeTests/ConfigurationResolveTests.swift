@@ -1,0 +1,204 @@
+import Ground
+import Logging
+import Node
+import Telemetry
+import Testing
+
+@Suite("Settings from flags, environment, file and defaults")
+struct ConfigurationResolveTests {
+    private func resolve(
+        flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
+    ) throws(ConfigurationError) -> Configuration {
+        try Configuration.resolve(
+            flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
+    }
+
+    @Test("with nothing given, a node serves and fetches for this machine only")
+    func defaultsAreForLoopback() throws {
+        let configuration = try resolve()
+        #expect(configuration.listen.map(\.description) == ["127.0.0.1:8080"])
+        #expect(configuration.adminListen?.description == "127.0.0.1:8081")
+        #expect(configuration.loops == nil)
+        #expect(configuration.accessLog == .off)
+        #expect(configuration.logLevel == .info)
+        #expect(configuration.memoryBytesMax == 512 << 20)
+        #expect(configuration.memoryEntriesMax == nil)
+        #expect(configuration.objectBytesMax == 64 << 20)
+        #expect(configuration.defaultTTL == .seconds(3600))
+        #expect(configuration.allowOrigins == [try #require(OriginPattern("*"))])
+        #expect(configuration.allowPrivateOrigins.isEmpty)
+        #expect(configuration.connectionsMax == nil)
+        #expect(configuration.originTotalTimeout == .seconds(600))
+        #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test("flags beat environment beats file beats default")
+    func layersAreOrdered() throws {
+        let flags = ["memory-limit": ["100MiB"]]
+        let environment = ["NUTHATCH_MEMORY_LIMIT": "200MiB", "NUTHATCH_LOOPS": "2"]
+        let file = "memory-limit: 300MiB\nloops: 3\nidle-timeout: 3s\n"
+        let all = try resolve(flags: flags, environment: environment, file: file)
+        #expect(all.memoryBytesMax == 100 << 20)
+        #expect(all.loops == 2)
+        #expect(all.idleTimeout == .seconds(3))
+        #expect(try resolve(environment: environment, file: file).memoryBytesMax == 200 << 20)
+        #expect(try resolve(file: file).memoryBytesMax == 300 << 20)
+    }
+
+    @Test("a list is taken whole from the first source that gives it, never merged")
+    func listsAreNotMerged() throws {
+        let environment = ["NUTHATCH_LISTEN": " 127.0.0.1:1 \n [::1]:2\t"]
+        let file = "listen: [127.0.0.1:3, 127.0.0.1:4, 127.0.0.1:5]\n"
+        let flags = ["listen": ["127.0.0.1:6"]]
+        func ports(_ configuration: Configuration) -> [UInt16] {
+            configuration.listen.map(\.port)
+        }
+        #expect(try ports(resolve(environment: environment, file: file)) == [1, 2])
+        #expect(try ports(resolve(file: file)) == [3, 4, 5])
+        #expect(try ports(resolve(file: "listen: 127.0.0.1:7\n")) == [7])
+        #expect(try ports(resolve(flags: flags, environment: environment, file: file)) == [6])
+    }
+
+    @Test("an empty variable counts as not given")
+    func emptyVariablesAreNotGiven() throws {
+        let environment = ["NUTHATCH_MEMORY_LIMIT": "", "NUTHATCH_LISTEN": " \n "]
+        let configuration = try resolve(environment: environment, file: "memory-limit: 300MiB")
+        #expect(configuration.memoryBytesMax == 300 << 20)
+        #expect(configuration.listen.map(\.port) == [8080])
+    }
+
+    @Test("an empty flag is a value, and a bad one")
+    func emptyFlagsAreGiven() {
+        #expect(throws: ConfigurationError.self) { try resolve(flags: ["memory-limit": [""]]) }
+    }
+
+    @Test(
+        "YAML's words and numbers are taken as they stand",
+        arguments: [
+            "access-log: off", "access-log: 'off'", "access-log: !!str off", "{access-log: off}",
+        ])
+    func scalarsAreTexts(file: String) throws {
+        let environment = ["NUTHATCH_ADMIN_LISTEN": "off"]
+        let configuration = try resolve(environment: environment, file: file)
+        #expect(configuration.accessLog == .off)
+        #expect(configuration.adminListen == nil)
+        #expect(try resolve(file: "memory-entries: 010").memoryEntriesMax == 10)
+    }
+
+    @Test(
+        "a file of nothing changes nothing", arguments: ["", "\n", "# note\n", "---\n", "{}"])
+    func emptyFilesChangeNothing(file: String) throws {
+        #expect(try resolve(file: file).memoryBytesMax == 512 << 20)
+    }
+
+    @Test("every choice of the table is a value of its type")
+    func choicesAreTyped() throws {
+        for setting in Setting.table {
+            guard case .choice(let choices) = setting.kind else { continue }
+            for choice in choices {
+                _ = try resolve(flags: [setting.name.rawValue: [choice]])
+            }
+        }
+        #expect(
+            SettingName.accessLog.setting.kind
+                == .choice(Configuration.AccessLog.allCases.map(\.rawValue)))
+    }
+
+    /// A setting of one number, a text for it, and the property that it alone must fill.
+    private static let properties: [(SettingName, text: String, property: String, Int64)] = [
+        (.loops, "3", "loops", 3),
+        (.drainTimeout, "4s", "drainTimeout", 4_000_000_000),
+        (.memoryLimit, "65MiB", "memoryBytesMax", 65 << 20),
+        (.memoryEntries, "6", "memoryEntriesMax", 6),
+        (.objectLimit, "7KiB", "objectBytesMax", 7 << 10),
+        (.defaultTTL, "8s", "defaultTTL", 8_000_000_000),
+        (.originConnectTimeout, "9s", "originConnectTimeout", 9_000_000_000),
+        (.originFirstByteTimeout, "10s", "originFirstByteTimeout", 10_000_000_000),
+        (.originIdleTimeout, "11s", "originIdleTimeout", 11_000_000_000),
+        (.originTotalTimeout, "12s", "originTotalTimeout", 12_000_000_000),
+        (.originKeepalive, "13s", "originKeepalive", 13_000_000_000),
+        (.originIdleConnections, "14", "originIdleConnectionsMax", 14),
+        (.originHeadLimit, "15KiB", "originHeadBytesMax", 15 << 10),
+        (.fillsLimit, "16", "fillsMax", 16),
+        (.waitersLimit, "17", "waitersMax", 17),
+        (.connectionsLimit, "18", "connectionsMax", 18),
+        (.pipelineLimit, "19KiB", "pipelineBytesMax", 19 << 10),
+        (.requestHeadLimit, "20KiB", "requestHeadBytesMax", 20 << 10),
+        (.requestFieldsLimit, "21", "requestFieldsMax", 21),
+        (.requestBodyLimit, "22KiB", "requestBodyBytesMax", 22 << 10),
+        (.urlLimit, "2KiB", "urlBytesMax", 2 << 10),
+        (.rangesLimit, "23", "rangesMax", 23),
+        (.idleTimeout, "24s", "idleTimeout", 24_000_000_000),
+        (.headTimeout, "25s", "headTimeout", 25_000_000_000),
+        (.bodyTimeout, "26s", "bodyTimeout", 26_000_000_000),
+        (.sendTimeout, "27s", "sendTimeout", 27_000_000_000),
+    ]
+
+    @Test("each setting of a number fills its own property", arguments: properties)
+    func settingsFillTheirProperties(
+        name: SettingName, text: String, property: String, number: Int64
+    ) throws {
+        let configuration = try resolve(flags: [name.rawValue: [text]])
+        let child = Mirror(reflecting: configuration).children.first { $0.label == property }
+        switch child?.value {
+        case let value as Int: #expect(Int64(value) == number)
+        case let value as Interval: #expect(value.nanoseconds == number)
+        default: Issue.record("\(property) is \(String(describing: child?.value))")
+        }
+    }
+
+    @Test("every setting of a number is in that table")
+    func everyNumberIsHeld() {
+        for setting in Setting.table {
+            switch setting.kind {
+            case .bytes, .duration, .count:
+                #expect(Self.properties.contains { $0.0 == setting.name }, "\(setting.name)")
+            default: continue
+            }
+        }
+    }
+
+    @Test("sizes that default follow the limit above them down")
+    func defaultsFollow() throws {
+        #expect(try resolve(flags: ["memory-limit": ["32MiB"]]).objectBytesMax == 32 << 20)
+        #expect(try resolve(flags: ["request-head-limit": ["4KiB"]]).urlBytesMax == 4 << 10)
+    }
+
+    @Test(
+        "a listen address beyond loopback needs allow-origin, from any source",
+        arguments: ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"])
+    func openNodesAreToldTheirOrigins(listen: String) throws {
+        let flags = ["listen": ["127.0.0.1:8080", listen]]
+        #expect(throws: ConfigurationError.self) { try resolve(flags: flags) }
+        let told = [
+            try resolve(flags: flags.merging(["allow-origin": ["*"]]) { $1 }),
+            try resolve(flags: flags, environment: ["NUTHATCH_ALLOW_ORIGIN": "*"]),
+            try resolve(flags: flags, file: "allow-origin: '*'"),
+        ]
+        for configuration in told {
+            #expect(configuration.allowOrigins.map(\.description) == ["*"])
+        }
+    }
+
+    @Test("origins that are named are the only ones, on loopback too")
+    func namedOriginsAreTheOnlyOnes() throws {
+        let configuration = try resolve(
+            environment: ["NUTHATCH_ALLOW_ORIGIN": "a.example *.b.example:81"])
+        #expect(configuration.allowOrigins.map(\.description) == ["a.example", "*.b.example:81"])
+        #expect(try resolve(file: "allow-origin: []").allowOrigins.isEmpty)
+    }
+
+    @Test("an unknown variable warns, naming the nearest; other programs' variables do not")
+    func unknownVariablesWarn() throws {
+        let environment = [
+            "NUTHATCH_PORT": "tcp://10.0.0.1:80", "NUTHATCH_MEMORY_LIMT": "1GiB", "PATH": "/bin",
+            "NUTHATCHES": "2", "NUTHATCH_LOOPS": "1",
+        ]
+        #expect(
+            try resolve(environment: environment).warnings == [
+                "environment \"NUTHATCH_MEMORY_LIMT\" is not a setting; "
+                    + "perhaps NUTHATCH_MEMORY_LIMIT",
+                "environment \"NUTHATCH_PORT\" is not a setting",
+            ])
+    }
+}
