@@ -1,0 +1,109 @@
+import NIOCore
+import NIOPosix
+
+/// Thousands of clients at once, each with a connection of its own and in bounded memory.
+package final class ClientSwarm: Sendable {
+    private struct State {
+        var clients: [SwarmClient?]
+        var connected = 0
+        var responses: [Response?]
+        var refused = 0
+    }
+
+    private let state: Monitor<State>
+    private let count: Int
+
+    /// Opens a connection for each plan and sends its request at once.
+    ///
+    /// - Parameters:
+    ///   - port: The server's port on 127.0.0.1.
+    ///   - plans: What each client does.
+    package init(port: Int, _ plans: [SwarmClientPlan]) {
+        DescriptorLimit.raise()
+        count = plans.count
+        state = Monitor(
+            State(
+                clients: Array(repeating: nil, count: plans.count),
+                responses: Array(repeating: nil, count: plans.count)))
+        for (index, plan) in plans.enumerated() { connect(port, index, plan) }
+    }
+
+    deinit { stop() }
+
+    /// A swarm of equal clients.
+    package convenience init(port: Int, count: Int, _ plan: SwarmClientPlan) {
+        self.init(port: port, Array(repeating: plan, count: count))
+    }
+
+    private func connect(_ port: Int, _ index: Int, _ plan: SwarmClientPlan) {
+        let state = state
+        var receiveBytesMax = 64 * 1_024
+        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: false)
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .connectTimeout(.seconds(60))
+        switch plan.behaviour {
+        case .neverRead:
+            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 4_096)
+        case .readSlowly(let bytesMax, _):
+            receiveBytesMax = bytesMax
+            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 131_072)
+        default: break
+        }
+        bootstrap.channelOption(
+            .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: receiveBytesMax)
+        ).channelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let client = SwarmClient(plan, channel: channel) { response in
+                    state.update { state in
+                        state.responses[index] = response
+                        state.clients[index] = nil
+                    }
+                }
+                state.update { $0.clients[index] = client }
+                try channel.pipeline.syncOperations.addHandler(client)
+            }
+        }.connect(host: "127.0.0.1", port: port).whenComplete { result in
+            state.update { state in
+                switch result {
+                case .success: state.connected += 1
+                case .failure:
+                    state.refused += 1
+                    state.clients[index] = nil
+                    state.responses[index] = state.responses[index] ?? Response(ending: .reset)
+                }
+            }
+        }
+    }
+
+    /// How many connections could not be opened.
+    package var refused: Int { state.read(\.refused) }
+
+    /// Waits until every connection is open and has sent its request.
+    package func waitForConnections(seconds: Double = 60) -> Bool {
+        state.wait(until: .seconds(seconds)) { [count] in $0.connected == count }
+    }
+
+    /// Waits for every client's response, in the order of the plans; what is late is `timedOut`.
+    package func responses(seconds: Double = 120) -> [Response] {
+        _ = state.wait(until: .seconds(seconds)) { $0.responses.allSatisfy { $0 != nil } }
+        return state.read(\.responses).map { $0 ?? Response(ending: .timedOut) }
+    }
+
+    /// Lets the clients that never read begin to.
+    package func startReading() {
+        forEach { $0.startReading() }
+    }
+
+    /// Ends every client that is not done.
+    package func stop() {
+        forEach { $0.stop() }
+    }
+
+    private func forEach(_ body: @escaping @Sendable (SwarmClient) -> Void) {
+        for client in state.read(\.clients) {
+            guard let client else { continue }
+            client.eventLoop.execute { body(client) }
+        }
+    }
+}

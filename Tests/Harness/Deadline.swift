@@ -1,0 +1,38 @@
+package import Foundation
+
+/// An instant on the monotonic clock after which a test gives up waiting.
+package struct Deadline: Sendable {
+    private let end: ContinuousClock.Instant
+
+    /// A deadline the given number of seconds from now.
+    package static func seconds(_ count: Double) -> Deadline {
+        Deadline(end: .now.advanced(by: .milliseconds(Int(count * 1_000))))
+    }
+
+    /// Whether the instant is over.
+    package var hasPassed: Bool { ContinuousClock.now >= end }
+
+    /// Milliseconds until the deadline, rounded up; 0 once it has passed.
+    package var millisecondsLeft: Int32 {
+        let left = end - ContinuousClock.now
+        guard left > .zero else { return 0 }
+        let (seconds, attoseconds) = left.components
+        let milliseconds = seconds * 1_000 + attoseconds / 1_000_000_000_000_000 + 1
+        return Int32(clamping: milliseconds)
+    }
+
+    /// The deadline as a wall-clock date, for interfaces that know no other.
+    package var date: Date { Date(timeIntervalSinceNow: Double(millisecondsLeft) / 1_000) }
+
+    /// Asks again and again, a few milliseconds apart, until the answer is yes or time is up.
+    ///
+    /// For states of the world that send no event: a process's memory, a log file's length.
+    package func reached(_ question: () throws -> Bool) rethrows -> Bool {
+        let pause = DispatchSemaphore(value: 0)
+        while true {
+            if try question() { return true }
+            if hasPassed { return false }
+            _ = pause.wait(timeout: .now() + .milliseconds(5))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import NIOCore
+
+/// A connection to a server, for tests: requests out, responses in, one after the other.
+package final class HTTPConnection {
+    /// The socket beneath, for tests that write bytes of their own.
+    package let socket: Socket
+    private var received = ByteBuffer()
+    /// How the last read from the socket ended the connection, if it did.
+    private var end: Ending?
+
+    private static let pieceBytesMax = 64 * 1_024
+
+    /// Connects to a port of 127.0.0.1.
+    package init(port: Int, receiveBufferBytes: CInt? = nil) throws {
+        socket = try Socket(port: port, receiveBufferBytes: receiveBufferBytes)
+    }
+
+    /// Sends a request and reads its response.
+    ///
+    /// - Parameters:
+    ///   - target: The request target.
+    ///   - method: The method.
+    ///   - fields: Field lines beside `Host`.
+    ///   - expecting: An image to compare the body with, in place of keeping it.
+    ///   - seconds: How long to wait for each piece of the response.
+    /// - Returns: The response, however it ended.
+    /// - Throws: What the system says if the request cannot be sent.
+    package func get(
+        _ target: String, method: String = "GET", fields: [String] = [],
+        expecting: TestImage? = nil, seconds: Double = 30
+    ) throws -> Response {
+        try socket.send(Self.request(target, method: method, fields: fields))
+        return readResponse(method: method, expecting: expecting, seconds: seconds)
+    }
+
+    /// The bytes of a request without body.
+    package static func request(
+        _ target: String, method: String = "GET", fields: [String] = []
+    ) -> [UInt8] {
+        let lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"] + fields
+        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+
+    /// Reads the next response.
+    ///
+    /// - Parameters:
+    ///   - method: The method of the request it answers.
+    ///   - expecting: An image to compare the body with, in place of keeping it.
+    ///   - bodyBytesMax: Stop as `abandoned` once that much of the body has come.
+    ///   - seconds: How long to wait for each piece.
+    /// - Returns: The response, however it ended.
+    package func readResponse(
+        method: String = "GET", expecting: TestImage? = nil, bodyBytesMax: Int = .max,
+        seconds: Double = 30
+    ) -> Response {
+        let record = expecting.map { BodyRecord.comparing($0) } ?? .keeping
+        var reader = ResponseReader(method: method, record: record)
+        while true {
+            reader.read(&received)
+            if reader.isDone { break }
+            if reader.hasHead, reader.bodyByteCount >= bodyBytesMax { reader.end(.abandoned) }
+            if let end { reader.end(end) }
+            guard !reader.isDone else { break }
+            receive(seconds)
+            if end == nil, received.readableBytes == 0 { reader.end(.timedOut) }
+        }
+        return reader.response
+    }
+
+    /// Waits for the server to end the connection; bytes that come before are dropped.
+    ///
+    /// - Returns: `cutShort` for an orderly end, `reset`, or `timedOut`.
+    package func waitForEnd(seconds: Double = 30) -> Ending {
+        let deadline = Deadline.seconds(seconds)
+        while end == nil, !deadline.hasPassed {
+            received.clear()
+            receive(Double(deadline.millisecondsLeft) / 1_000)
+        }
+        return end ?? .timedOut
+    }
+
+    /// Whether the server has sent nothing that was not read, and keeps the connection open.
+    package func isQuiet(seconds: Double) -> Bool {
+        if end == nil, received.readableBytes == 0 { receive(seconds) }
+        return end == nil && received.readableBytes == 0
+    }
+
+    private func receive(_ seconds: Double) {
+        received.discardReadBytes()
+        let bytesMax = Self.pieceBytesMax
+        switch socket.receive(into: &received, bytesMax: bytesMax, .seconds(seconds)) {
+        case .bytes, .nothing: break
+        case .end: end = .cutShort
+        case .reset: end = .reset
+        }
+    }
+}

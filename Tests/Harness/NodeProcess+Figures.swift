@@ -1,0 +1,24 @@
+import Foundation
+
+extension NodeProcess {
+    /// Resident bytes now.
+    package var residentBytes: Int { status("VmRSS") }
+
+    /// The most bytes that were ever resident, as the kernel counted.
+    package var residentBytesMax: Int { status("VmHWM") }
+
+    /// Open descriptors.
+    package var descriptorCount: Int {
+        let path = "/proc/\(identifier)/fd"
+        return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
+    }
+
+    /// A line of `/proc/…/status` that is given in kB, in bytes; 0 if there is none.
+    private func status(_ name: String) -> Int {
+        let path = "/proc/\(identifier)/status"
+        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+        let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
+        return (words.count == 3 ? Int(words[1]) ?? 0 : 0) * 1_024
+    }
+}

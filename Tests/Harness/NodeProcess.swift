@@ -1,0 +1,122 @@
+import Foundation
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// A `nuthatch serve` of its own for one test, on a free port, stopped when released.
+package final class NodeProcess: Sendable {
+    /// The node did not come up.
+    package struct NotReady: Error, CustomStringConvertible {
+        /// What it had said by then.
+        package let description: String
+    }
+
+    /// The port of its data door.
+    package let port: Int
+    private let program: Program
+
+    private static let attemptsMax = 5
+
+    /// Starts a node with an open loopback and waits until it answers `/readyz`.
+    ///
+    /// - Parameters:
+    ///   - flags: Flags beside `--listen`, `--admin-listen off`, and `--allow-private-origin`.
+    ///   - environment: Further variables of its environment.
+    ///   - allowsLoopback: Whether origins on 127.0.0.0/8 may be fetched.
+    /// - Throws: `NotReady` with what it said if it does not come up.
+    package init(
+        _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true
+    ) throws {
+        let own = allowsLoopback ? ["--allow-private-origin", "127.0.0.0/8"] : []
+        var said = ""
+        for _ in 0..<Self.attemptsMax {
+            let port = try Self.freePort()
+            let program = try Program(
+                try Self.binary(),
+                ["serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off"] + own + flags,
+                environment: environment)
+            if Self.waitUntilReady(program, port) {
+                self.port = port
+                self.program = program
+                return
+            }
+            said = String(decoding: program.output, as: UTF8.self) + program.errors
+            program.kill()
+            guard Self.isClash(said) else { break }
+        }
+        throw NotReady(description: "the node did not come up: \(said)")
+    }
+
+    /// The binary beside the running test bundle, or the one `OUTSIDE_TESTS_NODE` names.
+    package static func binary() throws -> String {
+        if let named = ProcessInfo.processInfo.environment["OUTSIDE_TESTS_NODE"] { return named }
+        let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        let binary = bundle.deletingLastPathComponent().appendingPathComponent("nuthatch").path
+        guard FileManager.default.isExecutableFile(atPath: binary) else {
+            throw Program.NotFound(name: binary)
+        }
+        return binary
+    }
+
+    /// Runs `nuthatch` with arguments to its end.
+    package static func run(
+        _ arguments: [String], environment: [String: String] = [:], seconds: Double = 20
+    ) throws -> ProgramResult {
+        try Program.run(try binary(), arguments, environment: environment, seconds: seconds)
+    }
+
+    /// A port of 127.0.0.1 that was free a moment ago.
+    package static func freePort() throws -> Int {
+        let listener = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .bind(host: "127.0.0.1", port: 0).wait()
+        let port = listener.localAddress?.port ?? 0
+        try listener.close().wait()
+        return port
+    }
+
+    private static func waitUntilReady(_ program: Program, _ port: Int) -> Bool {
+        var isReady = false
+        _ = Deadline.seconds(30).reached {
+            guard program.isRunning else { return true }
+            let answer = try? HTTPConnection(port: port).get("/readyz", seconds: 5)
+            isReady = answer?.status == 200
+            return isReady
+        }
+        return isReady && program.isRunning
+    }
+
+    private static func isClash(_ said: String) -> Bool {
+        said.lowercased().contains("in use") || said.contains("EADDRINUSE")
+            || said.contains("errno: 98")
+    }
+
+    /// What it has written to standard output and standard error so far.
+    package var output: String { String(decoding: program.output, as: UTF8.self) + program.errors }
+
+    /// Whether it still runs.
+    package var isRunning: Bool { program.isRunning }
+
+    /// Its process id.
+    package var identifier: Int32 { program.identifier }
+
+    /// Asks it to stop (SIGTERM).
+    package func terminate() { program.terminate() }
+
+    /// Waits for its end and gives the exit status; nil if it still runs when the time is up.
+    package func waitForExit(seconds: Double = 60) -> Int? { program.wait(seconds: seconds) }
+
+    /// A new connection to its data door.
+    package func connect(receiveBufferBytes: CInt? = nil) throws -> HTTPConnection {
+        try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes)
+    }
+
+    /// One request over a connection of its own.
+    package func get(
+        _ target: String, method: String = "GET", fields: [String] = [],
+        expecting: TestImage? = nil, seconds: Double = 30
+    ) throws -> Response {
+        try connect().get(
+            target, method: method, fields: fields, expecting: expecting, seconds: seconds)
+    }
+}

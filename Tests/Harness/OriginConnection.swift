@@ -1,0 +1,173 @@
+import NIOCore
+import NIOPosix
+
+/// One connection of the scripted origin: reads requests and carries out answers, one at a time.
+///
+/// Owned by its event loop; nothing of it is touched elsewhere.
+final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+
+    private let channel: any Channel
+    private let ledger: OriginLedger
+    private let number: Int
+    private let requestsMax: Int?
+    private var received = ByteBuffer()
+    /// The rest of the answer being given; nil between answers.
+    private var steps: ArraySlice<OriginStep>?
+    /// Whether a stop holds the answer.
+    private var isHeld = false
+    /// Whether the connection is about to end: nothing more is read or written.
+    private var isEnding = false
+    /// Whether `proceed` runs further up the stack.
+    private var isProceeding = false
+    private var requestCount = 0
+    /// Bytes of a request's body still to be skipped.
+    private var skipCount = 0
+
+    private static let pieceBytesMax = 64 * 1_024
+    private static let headBytesMax = 256 * 1_024
+
+    init(channel: any Channel, ledger: OriginLedger, number: Int, requestsMax: Int?) {
+        self.channel = channel
+        self.ledger = ledger
+        self.number = number
+        self.requestsMax = requestsMax
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        received.writeImmutableBuffer(unwrapInboundIn(data))
+        answerNext()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        proceed()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        isEnding = true
+        ledger.closed(number)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        isEnding = true
+        context.close(promise: nil)
+    }
+
+    /// Takes the next request if no answer is under way.
+    private func answerNext() {
+        while steps == nil, !isEnding {
+            received.moveReaderIndex(
+                forwardBy: takeSkipped(received.readableBytes))
+            guard skipCount == 0, let head = nextHead() else { break }
+            guard let request = ledger.request(head, connection: number) else {
+                end(.close)
+                return
+            }
+            requestCount += 1
+            skipCount = request.fields["Content-Length"].flatMap { Int($0) } ?? 0
+            let answer = ledger.answer(request)
+            steps = answer.steps(isHead: request.method == "HEAD")[...]
+            if requestCount == requestsMax { steps?.append(.end(.close)) }
+            proceed()
+        }
+        received.discardReadBytes()
+        if received.readableBytes > Self.headBytesMax { end(.close) }
+    }
+
+    private func takeSkipped(_ available: Int) -> Int {
+        let count = min(skipCount, available)
+        skipCount -= count
+        return count
+    }
+
+    /// Takes a whole head out of what was received, without the empty line.
+    private func nextHead() -> String? {
+        let view = received.readableBytesView
+        var tail: UInt32 = 0
+        for (offset, byte) in view.enumerated() {
+            tail = tail << 8 | UInt32(byte)
+            guard tail == 0x0D0A_0D0A else { continue }
+            let head = received.readString(length: offset + 1)
+            return head.map { String($0.dropLast(2)) }
+        }
+        return nil
+    }
+
+    /// Carries out steps until one holds the answer, the peer takes no more, or it is complete.
+    ///
+    /// Writing and flushing call back into this handler when they change whether more can be
+    /// written; the inner call leaves everything to the outer one.
+    private func proceed() {
+        guard !isProceeding else { return }
+        isProceeding = true
+        while canProceed, let step = steps?.popFirst() {
+            switch step {
+            case .send(let bytes): write(ByteBuffer(bytes: bytes), isBody: false)
+            case .sendBody(let image, let range): sendPiece(image, range)
+            case .stop(let stop): hold(stop)
+            case .end(let how): end(how)
+            }
+            if !channel.isWritable { channel.flush() }
+        }
+        channel.flush()
+        isProceeding = false
+        guard let steps else { return }
+        if steps.isEmpty, !isHeld, !isEnding {
+            self.steps = nil
+            channel.eventLoop.execute { self.answerNext() }
+        } else if canProceed {
+            channel.eventLoop.execute { self.proceed() }
+        }
+    }
+
+    private var canProceed: Bool {
+        !isHeld && !isEnding && channel.isWritable && steps?.isEmpty == false
+    }
+
+    private func sendPiece(_ image: TestImage, _ range: Range<Int>) {
+        let cut = min(range.lowerBound + Self.pieceBytesMax, range.upperBound)
+        if cut < range.upperBound {
+            steps = [.sendBody(image, cut..<range.upperBound)] + (steps ?? [])
+        }
+        for slice in image.slices(range.lowerBound..<cut) { write(slice, isBody: true) }
+    }
+
+    private func write(_ bytes: ByteBuffer, isBody: Bool) {
+        let promise = channel.eventLoop.makePromise(of: Void.self)
+        if isBody {
+            let (ledger, number, count) = (ledger, number, bytes.readableBytes)
+            promise.futureResult.whenSuccess { ledger.sent(count, connection: number) }
+        }
+        channel.write(bytes, promise: promise)
+    }
+
+    private func hold(_ stop: OriginAnswer.Stop) {
+        let loop = channel.eventLoop
+        channel.flush()
+        isHeld = true
+        let wake: @Sendable () -> Void = {
+            self.isHeld = false
+            self.proceed()
+        }
+        switch stop {
+        case .gate(let gate): isHeld = gate.arrive { loop.execute(wake) }
+        case .seconds(let seconds):
+            loop.scheduleTask(in: .milliseconds(Int64(seconds * 1_000)), wake)
+        }
+    }
+
+    private func end(_ how: OriginAnswer.Cut) {
+        isEnding = true
+        let promise = channel.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.whenComplete { [channel] _ in
+            guard case .reset = how, let socket = channel as? any SocketOptionProvider else {
+                channel.close(promise: nil)
+                return
+            }
+            socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
+                channel.close(promise: nil)
+            }
+        }
+        channel.writeAndFlush(ByteBuffer(), promise: promise)
+    }
+}

@@ -1,0 +1,61 @@
+/// What a scripted origin knows and has seen, shared by its connections and the test.
+final class OriginLedger: Sendable {
+    struct State {
+        var routes: [String: @Sendable (OriginRequest) -> OriginAnswer] = [:]
+        var requests: [OriginRequest] = []
+        var connectionsOpened = 0
+        var connectionsOpen: Set<Int> = []
+        var bodyBytesSent: [Int: Int] = [:]
+        /// Heads that were no request, as text.
+        var malformed: [String] = []
+    }
+
+    let state = Monitor(State())
+
+    func opened() -> Int {
+        state.update { state in
+            defer { state.connectionsOpened += 1 }
+            state.connectionsOpen.insert(state.connectionsOpened)
+            return state.connectionsOpened
+        }
+    }
+
+    func closed(_ connection: Int) {
+        state.update { _ = $0.connectionsOpen.remove(connection) }
+    }
+
+    func sent(_ count: Int, connection: Int) {
+        state.update { $0.bodyBytesSent[connection, default: 0] += count }
+    }
+
+    /// Notes a request in the log; nil if the head is malformed.
+    func request(_ head: String, connection: Int) -> OriginRequest? {
+        let lines = head.components(separatedByCRLF: ())
+        let words = (lines.first ?? "").split(separator: " ", omittingEmptySubsequences: false)
+        let fields = lines.dropFirst().filter { !$0.isEmpty }.map(HeaderLines.parse)
+        return state.update { state in
+            guard words.count == 3, fields.allSatisfy({ $0 != nil }) else {
+                state.malformed.append(head)
+                return nil
+            }
+            let request = OriginRequest(
+                number: state.requests.count, connection: connection, method: String(words[0]),
+                target: String(words[1]), version: String(words[2]),
+                fields: HeaderLines(fields.compactMap { $0 }), instant: .now)
+            state.requests.append(request)
+            return request
+        }
+    }
+
+    func answer(_ request: OriginRequest) -> OriginAnswer {
+        let route = state.read { $0.routes[request.path] }
+        return route?(request) ?? .text("no such thing", status: "404 Not Found")
+    }
+}
+
+extension String {
+    /// The text cut at each CRLF, which Swift counts as one character.
+    func components(separatedByCRLF: Void) -> [String] {
+        split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
+    }
+}

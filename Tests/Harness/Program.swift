@@ -1,0 +1,133 @@
+package import Foundation
+import Glibc
+
+/// A program run to its end, with what it wrote.
+package struct ProgramResult: Sendable {
+    /// Its exit status, 128 + the signal's number after a signal, nil if it had to be killed.
+    package let status: Int?
+    /// What it wrote to standard output.
+    package let output: Data
+    /// What it wrote to standard error.
+    package let errors: String
+}
+
+/// A child process whose output goes to files of a temporary folder of its own.
+package final class Program: Sendable {
+    /// Its process id.
+    package let identifier: Int32
+    private let folder: URL
+    /// The exit status as `wait(2)` gave it, once the process has ended.
+    private let ended = Monitor<Int32?>(nil)
+
+    /// A program cannot be found.
+    package struct NotFound: Error {
+        /// Its name.
+        package let name: String
+    }
+
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - path: The program's path.
+    ///   - arguments: Its arguments.
+    ///   - environment: Variables beside those of this process, of which `NUTHATCH_…` are left out.
+    /// - Throws: What the system says against starting it.
+    package init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws
+    {
+        folder = try Program.temporaryFolder()
+        let inherited = ProcessInfo.processInfo.environment.filter {
+            !$0.key.hasPrefix("NUTHATCH_")
+        }
+        let all = inherited.merging(environment) { $1 }.map { "\($0)=\($1)" }
+        identifier = try spawn(
+            [path] + arguments, environment: all,
+            output: folder.appendingPathComponent("out").path,
+            errors: folder.appendingPathComponent("err").path)
+        Thread.detachNewThread { [ended, identifier] in reap(identifier, ended) }
+    }
+
+    deinit {
+        kill()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Whether it still runs.
+    package var isRunning: Bool { ended.read { $0 == nil } }
+
+    /// What it has written to standard output so far.
+    package var output: Data { read("out") }
+
+    /// What it has written to standard error so far, as text.
+    package var errors: String { String(decoding: read("err"), as: UTF8.self) }
+
+    private func read(_ name: String) -> Data {
+        (try? Data(contentsOf: folder.appendingPathComponent(name))) ?? Data()
+    }
+
+    /// Asks it to stop (SIGTERM).
+    package func terminate() { signal(SIGTERM) }
+
+    /// Ends it at once (SIGKILL) and waits for that.
+    package func kill() {
+        signal(SIGKILL)
+        _ = ended.wait(until: .seconds(10)) { $0 != nil }
+    }
+
+    /// Sends a signal unless it has ended.
+    package func signal(_ number: Int32) {
+        ended.read { status in
+            if status == nil { _ = Glibc.kill(identifier, number) }
+        }
+    }
+
+    /// Waits for its end; nil if it still runs when the time is up.
+    package func wait(seconds: Double) -> Int? {
+        guard ended.wait(until: .seconds(seconds), for: { $0 != nil }) else { return nil }
+        return ended.read { status in
+            status.map { Int($0 & 0x7F == 0 ? $0 >> 8 & 0xFF : 128 + $0 & 0x7F) }
+        }
+    }
+
+    /// Runs a program to its end, and kills it if that takes too long.
+    package static func run(
+        _ path: String, _ arguments: [String], environment: [String: String] = [:],
+        seconds: Double = 30
+    ) throws -> ProgramResult {
+        let program = try Program(path, arguments, environment: environment)
+        let status = program.wait(seconds: seconds)
+        program.kill()
+        return ProgramResult(status: status, output: program.output, errors: program.errors)
+    }
+
+    /// The path of a program found by `PATH`.
+    package static func find(_ name: String) throws -> String {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+        let candidates = path.split(separator: ":").map { "\($0)/\(name)" }
+        guard let found = candidates.first(where: FileManager.default.isExecutableFile) else {
+            throw NotFound(name: name)
+        }
+        return found
+    }
+
+    /// A new empty folder for temporary files.
+    package static func temporaryFolder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("nuthatch-test-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+}
+
+/// Waits for a child's end and takes its status.
+///
+/// The child's id is given back to the system under the lock, so that no signal can meet another
+/// process that has got the same id since.
+private func reap(_ identifier: Int32, _ ended: Monitor<Int32?>) {
+    var info = unsafe siginfo_t()
+    while unsafe waitid(P_PID, id_t(identifier), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    ended.update { ended in
+        var status: Int32 = 0
+        _ = unsafe waitpid(identifier, &status, 0)
+        ended = status
+    }
+}

@@ -1,0 +1,75 @@
+/// How the reading of a response came to its end.
+package enum Ending: Sendable, Equatable {
+    /// As its framing said: length reached, last chunk seen, or no body due.
+    case complete
+    /// Delimited by close, and the connection was closed in order.
+    case closed
+    /// The connection was closed in order before the message was whole.
+    case cutShort
+    /// The connection was reset.
+    case reset
+    /// Nothing more came in time.
+    case timedOut
+    /// The reader gave up on purpose.
+    case abandoned
+    /// It was no HTTP response.
+    case malformed(String)
+}
+
+/// A response as a client saw it.
+package struct Response: Sendable {
+    /// `HTTP/1.1`; empty if no head came.
+    package var version = ""
+    /// The status code; 0 if no head came.
+    package var status = 0
+    /// The field lines.
+    package var fields = HeaderLines()
+    /// Status codes of interim responses before it.
+    package var interim: [Int] = []
+    /// The body, or nil where the reader only compared it.
+    package var body: [UInt8]?
+    /// Bytes of body received.
+    package var bodyByteCount = 0
+    /// Whether the received body is a beginning of the expected image; true if none was expected.
+    package var isAsExpected = true
+    /// How it ended.
+    package var ending: Ending = .abandoned
+
+    /// Whether a client must take the response for whole.
+    package var looksWhole: Bool { ending == .complete || ending == .closed }
+
+    /// The body as text.
+    package var text: String { String(decoding: body ?? [], as: UTF8.self) }
+
+    /// A field's first value.
+    package subscript(name: String) -> String? { fields[name] }
+
+    /// Whether it is whole, has that status, and its body is exactly that image.
+    package func brings(_ image: TestImage, status wanted: Int = 200) -> Bool {
+        guard looksWhole, status == wanted, isAsExpected else { return false }
+        guard let body else { return bodyByteCount == image.byteCount }
+        return body == image.bytes
+    }
+
+    /// The parameters of the last member of `Cache-Status` (RFC 9211), for example `fwd`: `stale`.
+    package var cacheStatus: [String: String] {
+        guard let member = fields.members("Cache-Status").last else { return [:] }
+        let parameters = member.split(separator: ";").dropFirst().map { $0.trimmingWhitespace() }
+        return parameters.reduce(into: [:]) { status, parameter in
+            let parts = parameter.split(separator: "=", maxSplits: 1)
+            status[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
+        }
+    }
+
+    /// Whether `Cache-Status` says that the cache answered by itself.
+    package var isHit: Bool { cacheStatus["hit"] != nil }
+}
+
+extension Response: CustomStringConvertible {
+    /// What it is in a line, without its body.
+    package var description: String {
+        let lines = fields.lines.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
+        let same = isAsExpected ? "" : ", not as expected"
+        return "\(status) [\(lines)] \(bodyByteCount) bytes, \(ending)\(same)"
+    }
+}

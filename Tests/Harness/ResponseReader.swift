@@ -1,0 +1,159 @@
+import NIOCore
+
+/// Reads one response out of bytes as they come; strict, and independent of the product's codec.
+struct ResponseReader {
+    /// What the reader waits for.
+    private enum State: Equatable {
+        case head
+        case length(left: Int)
+        case chunkSize
+        case chunk(left: Int)
+        case chunkEnd
+        case trailer
+        case untilClose
+        case done
+    }
+
+    private(set) var response = Response()
+    private var state = State.head
+    private var line: [UInt8] = []
+    private var lines: [String] = []
+    private var record: BodyRecord
+    private let isHead: Bool
+
+    private static let lineBytesMax = 64 * 1_024
+
+    /// A reader of the answer to a request.
+    ///
+    /// - Parameters:
+    ///   - method: The request's method; an answer to HEAD has no body.
+    ///   - record: What to do with the body.
+    init(method: String, record: BodyRecord) {
+        isHead = method == "HEAD"
+        self.record = record
+    }
+
+    /// Whether the response has come to its end.
+    var isDone: Bool { state == .done }
+    /// Whether the head is complete.
+    var hasHead: Bool { response.status != 0 }
+    /// Body bytes so far.
+    var bodyByteCount: Int { record.byteCount }
+
+    /// Takes what belongs to this response from the buffer and leaves what follows it.
+    mutating func read(_ buffer: inout ByteBuffer) {
+        while state != .done, buffer.readableBytes > 0 {
+            switch state {
+            case .length(let left):
+                let rest = takeBody(&buffer, left)
+                state = .length(left: rest)
+                if rest == 0 { finish(.complete) }
+            case .chunk(let left):
+                let rest = takeBody(&buffer, left)
+                state = rest == 0 ? .chunkEnd : .chunk(left: rest)
+            case .untilClose:
+                _ = takeBody(&buffer, buffer.readableBytes)
+            case .head, .chunkSize, .chunkEnd, .trailer:
+                guard let text = takeLine(&buffer) else { return }
+                lineCame(text)
+            case .done: return
+            }
+        }
+    }
+
+    /// The connection ended, or the reader gives up: the response is what it is.
+    mutating func end(_ ending: Ending) {
+        guard state != .done else { return }
+        let isOrderly = ending == .cutShort
+        finish(state == .untilClose && isOrderly ? .closed : ending)
+    }
+
+    private mutating func finish(_ ending: Ending) {
+        state = .done
+        response.ending = ending
+        record.finish(&response)
+    }
+
+    private mutating func takeBody(_ buffer: inout ByteBuffer, _ left: Int) -> Int {
+        let count = min(left, buffer.readableBytes)
+        if let piece = buffer.readSlice(length: count) { record.take(piece) }
+        return left - count
+    }
+
+    /// A whole line without its CRLF; nil until there is one, or if it is none.
+    private mutating func takeLine(_ buffer: inout ByteBuffer) -> String? {
+        while let byte: UInt8 = buffer.readInteger() {
+            line.append(byte)
+            guard byte == 0x0A else { continue }
+            let text = line.dropLast(2)
+            guard line.count >= 2, line[line.count - 2] == 0x0D, !text.contains(0x0D) else {
+                finish(.malformed("a line that does not end with CRLF"))
+                return nil
+            }
+            line = []
+            return String(decoding: text, as: UTF8.self)
+        }
+        if line.count > Self.lineBytesMax { finish(.malformed("a line without end")) }
+        return nil
+    }
+
+    private mutating func lineCame(_ text: String) {
+        switch state {
+        case .head: text.isEmpty ? headCame() : lines.append(text)
+        case .chunkSize: chunkSizeCame(text)
+        case .chunkEnd where text.isEmpty: state = .chunkSize
+        case .chunkEnd: finish(.malformed("bytes behind a chunk"))
+        case .trailer: if text.isEmpty { finish(.complete) }
+        default: break
+        }
+    }
+
+    private mutating func chunkSizeCame(_ text: String) {
+        let digits = text.prefix { $0 != ";" }
+        guard !digits.isEmpty, digits.allSatisfy(\.isHexDigit), let size = Int(digits, radix: 16)
+        else { return finish(.malformed("chunk size \(text)")) }
+        state = size == 0 ? .trailer : .chunk(left: size)
+    }
+
+    private mutating func headCame() {
+        let words = (lines.first ?? "").split(
+            separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        let fields = lines.dropFirst().map(HeaderLines.parse)
+        guard words.count == 3, words[0] == "HTTP/1.1" || words[0] == "HTTP/1.0",
+            words[1].utf8.count == 3, let status = Int(words[1]), status >= 100,
+            fields.allSatisfy({ $0 != nil })
+        else { return finish(.malformed("head \(lines)")) }
+        lines = []
+        if (100..<200).contains(status), status != 101 {
+            response.interim.append(status)
+            return
+        }
+        response.version = String(words[0])
+        response.status = status
+        response.fields = HeaderLines(fields.compactMap { $0 })
+        frame()
+    }
+
+    /// RFC 9112 §6.3, with everything ambiguous refused.
+    private mutating func frame() {
+        let codings = response.fields.all("Transfer-Encoding")
+        let lengths = response.fields.all("Content-Length")
+        let length = lengths.first.flatMap { $0.allSatisfy(\.isNumber) ? Int($0) : nil }
+        guard lengths.count <= 1, lengths.isEmpty || length != nil else {
+            return finish(.malformed("Content-Length \(lengths)"))
+        }
+        guard codings.isEmpty || (codings == ["chunked"] && lengths.isEmpty) else {
+            return finish(.malformed("Transfer-Encoding \(codings), Content-Length \(lengths)"))
+        }
+        let status = response.status
+        if isHead || status == 204 || status == 304 { return finish(.complete) }
+        if !codings.isEmpty {
+            state = .chunkSize
+        } else if let length {
+            state = .length(left: length)
+            if length == 0 { finish(.complete) }
+        } else {
+            state = .untilClose
+        }
+    }
+}

@@ -1,0 +1,40 @@
+extension ScriptedOrigin {
+    /// Every request so far, in the order they came.
+    package var log: [OriginRequest] { ledger.state.read(\.requests) }
+
+    /// The requests for one path.
+    package func requests(_ path: String) -> [OriginRequest] {
+        log.filter { $0.path == path }
+    }
+
+    /// Heads that came and were no request.
+    package var malformedHeads: [String] { ledger.state.read(\.malformed) }
+
+    /// How many connections were ever accepted.
+    package var connectionsOpened: Int { ledger.state.read(\.connectionsOpened) }
+
+    /// How many connections are open now.
+    package var connectionsOpen: Int { ledger.state.read(\.connectionsOpen.count) }
+
+    /// Body bytes the kernel took, over all connections.
+    package var bodyBytesSent: Int { ledger.state.read { $0.bodyBytesSent.values.reduce(0, +) } }
+
+    /// Waits until at least `count` requests for `path` have come.
+    package func waitForRequests(_ count: Int, _ path: String, seconds: Double = 30) -> Bool {
+        ledger.state.wait(until: .seconds(seconds)) { state in
+            state.requests.count { $0.path == path } >= count
+        }
+    }
+
+    /// Waits until at most `count` connections are open.
+    package func waitForConnections(atMost count: Int, seconds: Double = 30) -> Bool {
+        ledger.state.wait(until: .seconds(seconds)) { $0.connectionsOpen.count <= count }
+    }
+
+    /// Waits until the kernel has taken at least `count` body bytes.
+    package func waitForBodyBytes(_ count: Int, seconds: Double = 30) -> Bool {
+        ledger.state.wait(until: .seconds(seconds)) {
+            $0.bodyBytesSent.values.reduce(0, +) >= count
+        }
+    }
+}

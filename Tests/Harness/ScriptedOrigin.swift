@@ -1,0 +1,124 @@
+import NIOCore
+import NIOPosix
+
+/// A real HTTP/1.1 origin on the loopback whose every answer a test writes, with a request log.
+///
+/// Answers are written as fast as the peer takes them and no faster: a peer that stalls makes the
+/// origin hold a few hundred kilobytes at most. Stops when released.
+package final class ScriptedOrigin: Sendable {
+    let ledger: OriginLedger
+    private let listener: any Channel
+    private let connections: ConnectionList
+    /// The port it listens on.
+    package let port: Int
+
+    /// Starts an origin on a free port of 127.0.0.1.
+    ///
+    /// - Parameters:
+    ///   - requestsPerConnection: After so many answers a connection is closed unannounced.
+    ///   - sendBufferBytes: Size of the kernel's send buffer for each connection.
+    /// - Throws: What the system says against opening the port.
+    package init(requestsPerConnection: Int? = nil, sendBufferBytes: Int? = nil) throws {
+        DescriptorLimit.raise()
+        let ledger = OriginLedger()
+        let connections = ConnectionList()
+        var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 4_096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(
+                .writeBufferWaterMark, value: .init(low: 64 * 1_024, high: 256 * 1_024))
+        if let sendBufferBytes {
+            bootstrap = bootstrap.childChannelOption(
+                .socketOption(.so_sndbuf), value: .init(sendBufferBytes))
+        }
+        listener = try bootstrap.childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                connections.add(channel)
+                let handler = OriginConnection(
+                    channel: channel, ledger: ledger, number: ledger.opened(),
+                    requestsMax: requestsPerConnection)
+                try channel.pipeline.syncOperations.addHandler(handler)
+            }
+        }.bind(host: "127.0.0.1", port: 0).wait()
+        self.ledger = ledger
+        self.connections = connections
+        port = listener.localAddress?.port ?? 0
+    }
+
+    deinit {
+        listener.close(promise: nil)
+        connections.closeAll()
+    }
+
+    /// The absolute URL of a path on this origin.
+    package func url(_ path: String) -> String {
+        "http://127.0.0.1:\(port)\(path)"
+    }
+
+    /// Answers requests for `path` (with any query) by calling `route`, on the connection's loop.
+    package func on(
+        _ path: String, _ route: @escaping @Sendable (OriginRequest) -> OriginAnswer
+    ) {
+        ledger.state.update { $0.routes[path] = route }
+    }
+
+    /// Answers requests for `path` always the same way.
+    package func on(_ path: String, _ answer: OriginAnswer) {
+        on(path) { _ in answer }
+    }
+
+    /// Serves an image at `/<its name>`, with validators where given, and answers 304 for them.
+    ///
+    /// - Parameters:
+    ///   - image: What to serve.
+    ///   - fields: Further field lines, on 200 and on 304.
+    ///   - etag: The entity tag with its quotes.
+    ///   - lastModified: The date in HTTP's form.
+    /// - Returns: The path.
+    @discardableResult
+    package func serve(
+        _ image: TestImage, fields: [String] = [], etag: String? = nil, lastModified: String? = nil
+    ) -> String {
+        let path = "/" + image.name
+        var all = fields
+        if let etag { all.append("ETag: " + etag) }
+        if let lastModified { all.append("Last-Modified: " + lastModified) }
+        let (whole, notModified) = (OriginAnswer(image, fields: all), OriginAnswer.notModified(all))
+        on(path) { request in
+            if let etag, request.fields["If-None-Match"] != nil {
+                let isMatch = request.fields.members("If-None-Match").contains(etag)
+                return isMatch ? notModified : whole
+            }
+            guard let lastModified, request.fields["If-Modified-Since"] == lastModified else {
+                return whole
+            }
+            return notModified
+        }
+        return path
+    }
+
+    /// Closes the port and every connection; later connection attempts are refused.
+    package func stop() {
+        listener.close(promise: nil)
+        connections.closeAll()
+        _ = try? listener.closeFuture.wait()
+    }
+}
+
+/// The open channels of an origin.
+private final class ConnectionList: Sendable {
+    private let channels = Monitor([ObjectIdentifier: any Channel]())
+
+    func add(_ channel: any Channel) {
+        let key = ObjectIdentifier(channel as AnyObject)
+        channels.update { $0[key] = channel }
+        channel.closeFuture.whenComplete { [channels] _ in
+            channels.update { $0[key] = nil }
+        }
+    }
+
+    func closeAll() {
+        for channel in channels.read({ Array($0.values) }) { channel.close(promise: nil) }
+    }
+}

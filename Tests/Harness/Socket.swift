@@ -1,0 +1,133 @@
+import Glibc
+import NIOCore
+
+/// What a read from a socket brought.
+enum Arrival {
+    case bytes
+    case end
+    case reset
+    case nothing
+}
+
+/// A TCP connection over blocking-style calls with deadlines.
+package final class Socket {
+    private var descriptor: CInt
+
+    /// Connects to a port of 127.0.0.1.
+    ///
+    /// - Parameters:
+    ///   - port: The port.
+    ///   - receiveBufferBytes: Size of the kernel's receive buffer, set before connecting.
+    /// - Throws: What the system says, for example that the connection was refused.
+    package init(port: Int, receiveBufferBytes: CInt? = nil) throws {
+        DescriptorLimit.raise()
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        descriptor = socket(AF_INET, type, 0)
+        guard descriptor >= 0 else { throw SystemError.last("socket") }
+        if let receiveBufferBytes { setOption(SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
+        setOption(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe connect(descriptor, $0, size)
+            }
+        }
+        guard result == 0 else {
+            let error = SystemError.last("connect")
+            close()
+            throw error
+        }
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+    }
+
+    deinit { close() }
+
+    /// Sends all the bytes.
+    ///
+    /// - Throws: What the system says, or `EAGAIN` if the peer took them not in time.
+    package func send(_ bytes: [UInt8], seconds: Double = 30) throws {
+        let deadline = Deadline.seconds(seconds)
+        var sent = 0
+        while sent < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { all in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: all[sent...])
+                return unsafe Glibc.send(
+                    descriptor, rest.baseAddress, rest.count, CInt(MSG_NOSIGNAL))
+            }
+            if count >= 0 {
+                sent += count
+            } else if errno == EAGAIN {
+                guard wait(CInt(POLLOUT), deadline) else { throw SystemError.last("send") }
+            } else if errno != EINTR {
+                throw SystemError.last("send")
+            }
+        }
+    }
+
+    /// Sends text.
+    package func send(_ text: String) throws {
+        try send(Array(text.utf8))
+    }
+
+    /// Appends what has come, at most `bytesMax`, waiting until the deadline for the first byte.
+    func receive(into buffer: inout ByteBuffer, bytesMax: Int, _ deadline: Deadline) -> Arrival {
+        while true {
+            var count = 0
+            unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: bytesMax) { space in
+                count = unsafe recv(descriptor, space.baseAddress, bytesMax, 0)
+                return max(0, count)
+            }
+            if count > 0 { return .bytes }
+            if count == 0 { return .end }
+            switch errno {
+            case EAGAIN: guard wait(CInt(POLLIN), deadline) else { return .nothing }
+            case EINTR: continue
+            default: return .reset
+            }
+        }
+    }
+
+    /// Whether something can be read, the end included, before the deadline.
+    package func waitForInput(seconds: Double) -> Bool {
+        wait(CInt(POLLIN), .seconds(seconds))
+    }
+
+    /// Says that nothing more will be sent.
+    package func finishSending() {
+        _ = shutdown(descriptor, CInt(SHUT_WR))
+    }
+
+    /// Ends the connection with a reset.
+    package func reset() {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        let size = socklen_t(MemoryLayout<linger>.size)
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, size)
+        close()
+    }
+
+    /// Ends the connection.
+    package func close() {
+        guard descriptor >= 0 else { return }
+        _ = Glibc.close(descriptor)
+        descriptor = -1
+    }
+
+    private func wait(_ events: CInt, _ deadline: Deadline) -> Bool {
+        var entry = pollfd(fd: descriptor, events: CShort(events), revents: 0)
+        while true {
+            let count = unsafe poll(&entry, 1, deadline.millisecondsLeft)
+            if count > 0 { return true }
+            guard count < 0, errno == EINTR else { return false }
+        }
+    }
+
+    private func setOption(_ level: CInt, _ name: CInt, _ value: CInt) {
+        var value = value
+        let size = socklen_t(MemoryLayout<CInt>.size)
+        _ = unsafe setsockopt(descriptor, level, name, &value, size)
+    }
+}

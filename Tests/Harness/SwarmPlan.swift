@@ -1,0 +1,37 @@
+/// What each client of a swarm does with its connection.
+package enum SwarmBehaviour: Sendable {
+    /// Reads everything as it comes.
+    case readAll
+    /// Sends its request and never reads a byte, until told to.
+    case neverRead
+    /// Reads at most so many bytes each time, so many milliseconds apart.
+    case readSlowly(bytesMax: Int, milliseconds: Int)
+    /// Closes the connection once it has so many bytes of body; 0 means right after its request.
+    case leaveAfter(bodyBytes: Int)
+}
+
+/// One client of a swarm: what it asks for and how it behaves.
+package struct SwarmClientPlan: Sendable {
+    /// The bytes it sends.
+    package var request: [UInt8]
+    /// What it should get; nil to count only.
+    package var expecting: TestImage?
+    /// How it reads.
+    package var behaviour: SwarmBehaviour
+
+    /// A client that sends a GET for a target.
+    ///
+    /// - Parameters:
+    ///   - target: The request target.
+    ///   - fields: Field lines beside `Host`.
+    ///   - expecting: The image its answer should bring.
+    ///   - behaviour: How it reads.
+    package init(
+        _ target: String, fields: [String] = [], expecting: TestImage? = nil,
+        behaviour: SwarmBehaviour = .readAll
+    ) {
+        request = HTTPConnection.request(target, fields: fields)
+        self.expecting = expecting
+        self.behaviour = behaviour
+    }
+}

@@ -1,0 +1,162 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What an origin breaks off is never whole and never stored")
+    struct BrokenOriginTests {
+        /// One way to break an answer off.
+        struct Damage: CustomTestStringConvertible, Sendable {
+            let name: String
+            let answer: @Sendable (TestImage) -> OriginAnswer
+            var testDescription: String { name }
+
+            init(_ name: String, _ answer: @escaping @Sendable (TestImage) -> OriginAnswer) {
+                self.name = name
+                self.answer = answer
+            }
+        }
+
+        static let damages: [Damage] = [
+            Damage("length, closed half-way") { OriginAnswer($0).cut(after: 150_000, .close) },
+            Damage("length, reset half-way") { OriginAnswer($0).cut(after: 150_000, .reset) },
+            Damage("length, closed before the body") { OriginAnswer($0).cut(after: 0, .close) },
+            Damage("length, closed one byte early") {
+                OriginAnswer($0).cut(after: $0.byteCount - 1, .close)
+            },
+            Damage("chunked, closed half-way") { chunked($0).cut(after: 150_000, .close) },
+            Damage("chunked, reset half-way") { chunked($0).cut(after: 150_000, .reset) },
+            Damage("chunked, without its last chunk") {
+                chunked($0).cut(after: $0.byteCount, .close)
+            },
+            Damage("ended by close, reset half-way") {
+                OriginAnswer($0, framing: .close).cut(after: 150_000, .reset)
+            },
+            Damage("closed in the head") { OriginAnswer($0).cutInHead(.close) },
+            Damage("reset in the head") { OriginAnswer($0).cutInHead(.reset) },
+            Damage("chunked with a bad size") { _ in
+                .raw(Array((badChunkHead + "zz\r\n").utf8)).closingAfter()
+            },
+        ]
+
+        private static let badChunkHead =
+            "HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+        private static func chunked(_ image: TestImage) -> OriginAnswer {
+            OriginAnswer(image, framing: .chunked(bytesMax: 8_000), fields: [lasting])
+        }
+
+        @Test("Fifty clients of a broken answer see that it is broken", arguments: damages)
+        func broken(_ damage: Damage) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 40)
+            let gate = Gate()
+            stage.origin.on("/it", damage.answer(image).holdingHead(.gate(gate)))
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: 50, .init(stage.target("/it"), expecting: image))
+            #expect(gate.waitForArrivals() && swarm.waitForConnections())
+            gate.open()
+            let responses = swarm.responses()
+            let fooled = responses.filter { $0.looksWhole && $0.status < 400 }
+            #expect(fooled.isEmpty, "\(fooled.count) look whole, such as \(fooled.prefix(2))")
+            #expect(responses.allSatisfy { $0.ending != .timedOut })
+            let before = stage.fetches("/it")
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            let retry = try stage.get("/it")
+            #expect(retry.brings(image) && !retry.isHit, "\(retry)")
+            #expect(stage.fetches("/it") == before + 1)
+            #expect(try stage.get("/it").isHit)
+        }
+
+        @Test("A client that has part of the body is cut off when the origin fails")
+        func cutInMidBody() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 41)
+            let gate = Gate()
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image).stalling(at: 1_500_000, .gate(gate))
+                    .cut(after: 1_500_000, .close))
+            let connection = try stage.node.connect()
+            try connection.socket.send(HTTPConnection.request(stage.target("/it")))
+            let part = connection.readResponse(expecting: image, bodyBytesMax: 1_000_000)
+            #expect(part.status == 200 && part.isAsExpected, "the body streams before it is whole")
+            gate.open()
+            #expect(connection.waitForEnd() != .timedOut)
+        }
+
+        @Test(
+            "An image ended by close without its end is not stored",
+            arguments: [TestImage.Kind.jpeg, .png])
+        func closedEarly(_ kind: TestImage.Kind) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(kind, byteCount: 300_000, seed: 42)
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, framing: .close, fields: [lasting])
+                    .cut(after: 150_000, .close))
+            _ = try stage.get("/it")
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            #expect(try stage.get("/it").brings(image))
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("A body longer than it said is not stored and does not look whole")
+        func overLong() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 43)
+            stage.origin.on("/it", OriginAnswer(image, framing: .claimed(9_000), fields: [lasting]))
+            let response = try stage.get("/it")
+            #expect(!(response.looksWhole && response.status < 400), "\(response)")
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            #expect(try stage.get("/it").brings(image))
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("A kept origin connection that closes between requests costs nobody an answer")
+        func staleConnection() throws {
+            let stage = try Stage(origin: try ScriptedOrigin(requestsPerConnection: 1))
+            defer { withExtendedLifetime(stage) {} }
+            for seed in 0..<20 {
+                let image = TestImage.generated(.png, byteCount: 2_000, seed: UInt64(seed))
+                let path = stage.origin.serve(image, fields: [lasting])
+                #expect(try stage.get(path).brings(image))
+            }
+        }
+
+        @Test("An origin that is down is a problem, and asked again next time")
+        func down() throws {
+            let port = try NodeProcess.freePort()
+            let node = try NodeProcess()
+            let target = ImageTarget.of("http://127.0.0.1:\(port)/it.png")
+            expectProblem(try node.get(target), 500...504)
+            expectProblem(try node.get(target), 500...504)
+        }
+
+        @Test("An origin that is too slow is a problem")
+        func slow() throws {
+            let stage = try Stage("--origin-first-byte-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            defer { gate.open() }
+            let image = TestImage.generated(.png, byteCount: 2_000, seed: 44)
+            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            expectProblem(try stage.get("/it"), 504)
+        }
+
+        @Test("An origin that stalls in mid-body for too long is given up")
+        func stalls() throws {
+            let stage = try Stage("--origin-idle-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            defer { gate.open() }
+            let image = TestImage.generated(.png, byteCount: 300_000, seed: 45)
+            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
+            let response = try stage.get("/it")
+            #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A thousand clients of one cold image make one fetch")
+    struct CoalescingTests {
+        private static let clients = 1_000
+
+        private func everybodyGets(
+            _ image: TestImage, _ answer: OriginAnswer, seconds: Double = 120,
+            at location: SourceLocation = #_sourceLocation
+        ) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            stage.origin.on("/it", answer)
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: Self.clients,
+                .init(stage.target("/it"), expecting: image))
+            let responses = swarm.responses(seconds: seconds)
+            let failed = responses.filter { !$0.brings(image) }
+            #expect(
+                failed.isEmpty, "\(failed.count) failed, such as \(failed.prefix(3))",
+                sourceLocation: location)
+            #expect(stage.fetches("/it") == 1, sourceLocation: location)
+        }
+
+        @Test(
+            "All get the whole of it", arguments: [300_000, 5_000_000],
+            [OriginAnswer.Framing.length, .chunked(bytesMax: 50_000)])
+        func all(byteCount: Int, framing: OriginAnswer.Framing) throws {
+            let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 30)
+            try everybodyGets(image, OriginAnswer(image, framing: framing, fields: [lasting]))
+        }
+
+        @Test("All get the whole of it from an origin that is slow to begin and stalls")
+        func slowOrigin() throws {
+            let image = TestImage.generated(.png, byteCount: 300_000, seed: 31)
+            let answer = OriginAnswer(image, fields: [lasting])
+                .holdingHead(.seconds(10)).stalling(at: 150_000, .seconds(3))
+            try everybodyGets(image, answer)
+        }
+
+        @Test("All who wait at the head and all who come in mid-body get the whole of it")
+        func heldByGates() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.webp, byteCount: 300_000, seed: 32)
+            let (head, body) = (Gate(), Gate())
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, framing: .chunked(bytesMax: 10_000), fields: [lasting])
+                    .holdingHead(.gate(head)).stalling(at: 150_000, .gate(body)))
+            let plan = SwarmClientPlan(stage.target("/it"), expecting: image)
+            let early = ClientSwarm(port: stage.node.port, count: 500, plan)
+            #expect(head.waitForArrivals() && early.waitForConnections())
+            head.open()
+            #expect(body.waitForArrivals())
+            let late = ClientSwarm(port: stage.node.port, count: 500, plan)
+            #expect(late.waitForConnections())
+            body.open()
+            let responses = early.responses() + late.responses()
+            #expect(responses.allSatisfy { $0.brings(image) })
+            #expect(responses.count { !$0.isHit && $0.cacheStatus["fwd"] != nil } >= 1)
+            #expect(stage.fetches("/it") == 1)
+        }
+
+        @Test("When the client that began leaves, the others get the whole of it all the same")
+        func firstLeaves() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.gif, byteCount: 300_000, seed: 33)
+            let gate = Gate()
+            stage.origin.on(
+                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+            let first = try stage.node.connect()
+            try first.socket.send(HTTPConnection.request(stage.target("/it")))
+            #expect(gate.waitForArrivals())
+            let others = ClientSwarm(
+                port: stage.node.port, count: 100,
+                .init(stage.target("/it"), expecting: image))
+            #expect(others.waitForConnections())
+            first.socket.reset()
+            gate.open()
+            #expect(others.responses().allSatisfy { $0.brings(image) })
+            #expect(stage.fetches("/it") == 1)
+        }
+
+        @Test("When its only client leaves, the fetch goes on and the image is stored")
+        func onlyClientLeaves() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.gif, byteCount: 300_000, seed: 34)
+            let gate = Gate()
+            stage.origin.on(
+                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+            let first = try stage.node.connect()
+            try first.socket.send(HTTPConnection.request(stage.target("/it")))
+            #expect(gate.waitForArrivals())
+            let descriptors = stage.node.descriptorCount
+            first.socket.reset()
+            #expect(
+                Deadline.seconds(30).reached { stage.node.descriptorCount < descriptors },
+                "the node notices that the client is gone")
+            gate.open()
+            #expect(try stage.get("/it").brings(image))
+            #expect(stage.fetches("/it") == 1)
+        }
+
+        @Test("Requests for different images do not wait for each other")
+        func differentImages() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.png, byteCount: 10_000, seed: 35)
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/held", OriginAnswer(image).holdingHead(.gate(gate)))
+            let held = try stage.node.connect()
+            try held.socket.send(HTTPConnection.request(stage.target("/held")))
+            #expect(gate.waitForArrivals())
+            stage.origin.on("/free", OriginAnswer(image))
+            #expect(try stage.get("/free").brings(image))
+            #expect(held.isQuiet(seconds: 0))
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A hit allocates nothing")
+    struct AllocationTests {
+        /// Allocations of the whole process per hit.
+        ///
+        /// What is left is housekeeping by the clock.
+        private static let allocationsPerHitMax = 0.01
+        private static let hits = 20_000
+        private static let warmUpHits = 2_000
+
+        @Test("Hits on one connection", arguments: [1_000, 10_000, 100_000])
+        func hits(byteCount: Int) throws {
+            let counter = try AllocationCounter()
+            let origin = try ScriptedOrigin()
+            let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 160)
+            let path = origin.serve(image, fields: [lasting], etag: "\"v1\"")
+            let node = try NodeProcess(environment: counter.environment)
+            #expect(counter.count > 0, "the node runs under the counter")
+            let connection = try node.connect()
+            let target = ImageTarget.of(origin.url(path))
+            let request = HTTPConnection.request(target)
+            for _ in 0..<Self.warmUpHits { try hit(connection, request, image) }
+            let before = counter.count
+            for _ in 0..<Self.hits { try hit(connection, request, image) }
+            let perHit = Double(counter.count - before) / Double(Self.hits)
+            #expect(perHit <= Self.allocationsPerHitMax, "\(perHit) allocations per hit")
+            #expect(origin.log.count == 1)
+        }
+
+        private func hit(
+            _ connection: HTTPConnection, _ request: [UInt8], _ image: TestImage
+        ) throws {
+            try connection.socket.send(request)
+            let response = connection.readResponse(expecting: image)
+            try #require(response.brings(image), "\(response)")
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Limits hold, and hits go on")
+    struct LimitTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 130)
+
+        @Test("Connections above the limit are refused, and fit again when others leave")
+        func connections() throws {
+            let node = try NodeProcess(["--connections-limit", "20"])
+            var held: [HTTPConnection] = []
+            let isFull = Deadline.seconds(30).reached {
+                guard held.count < 20, let connection = try? node.connect() else { return true }
+                if (try? connection.get("/healthz"))?.status == 200 { held.append(connection) }
+                return held.count == 20
+            }
+            #expect(isFull && held.count == 20)
+            let refused = try node.connect()
+            try? refused.socket.send(HTTPConnection.request("/healthz"))
+            let response = refused.readResponse(seconds: 2)
+            #expect(response.status == 503 || !response.looksWhole, "\(response)")
+            #expect(try held[0].get("/healthz").status == 200)
+            refused.socket.close()
+            held.removeAll()
+            let isOpenAgain = Deadline.seconds(30).reached {
+                (try? node.get("/healthz", seconds: 2))?.status == 200
+            }
+            #expect(isOpenAgain)
+        }
+
+        @Test("Fetches above the limit get 503 with Retry-After while hits go on")
+        func fills() throws {
+            let stage = try Stage("--fills-limit", "2")
+            defer { withExtendedLifetime(stage) {} }
+            let hot = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(hot).brings(image))
+            let gate = Gate()
+            for path in ["/a", "/b", "/c"] {
+                stage.origin.on(path, OriginAnswer(image).holdingHead(.gate(gate)))
+            }
+            let held = try ["/a", "/b"].map { path in
+                let connection = try stage.node.connect()
+                try connection.socket.send(HTTPConnection.request(stage.target(path)))
+                return connection
+            }
+            #expect(gate.waitForArrivals(2))
+            let refused = try stage.get("/c")
+            expectProblem(refused, 503)
+            #expect(refused["Retry-After"] != nil)
+            #expect(try stage.get(hot).isHit)
+            #expect(stage.fetches("/c") == 0)
+            gate.open()
+            for connection in held { #expect(connection.readResponse().brings(image)) }
+            #expect(try stage.get("/c").brings(image))
+        }
+
+        @Test("Hits go on while a thousand connections stall")
+        func hitsGoOn() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let hot = stage.origin.serve(image, fields: [lasting])
+            let large = TestImage.generated(.png, byteCount: 5_000_000, seed: 131)
+            let big = stage.origin.serve(large, fields: [lasting])
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/held", OriginAnswer(image).holdingHead(.gate(gate)))
+            #expect(try stage.get(hot).brings(image))
+            var half = SwarmClientPlan(stage.target(hot))
+            half.request = Array(half.request.dropLast(4))
+            let readers = SwarmClientPlan(stage.target(big), behaviour: .neverRead)
+            let waiters = SwarmClientPlan(stage.target("/held"))
+            let stalled = ClientSwarm(
+                port: stage.node.port,
+                [half, readers, waiters].flatMap {
+                    Array(repeating: $0, count: 340)
+                })
+            #expect(stalled.waitForConnections() && gate.waitForArrivals())
+            let connection = try stage.node.connect()
+            for _ in 0..<1_000 {
+                let hit = try connection.get(stage.target(hot), expecting: image)
+                #expect(hit.brings(image) && hit.isHit)
+            }
+            #expect(try stage.node.get("/healthz").status == 200)
+        }
+
+        @Test("No more images are kept than the entries limit says, the others fetched again")
+        func entries() throws {
+            let stage = try Stage("--memory-entries", "10")
+            defer { withExtendedLifetime(stage) {} }
+            let images = (0..<40).map {
+                TestImage.generated(.png, byteCount: 1_000, seed: UInt64($0))
+            }
+            let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
+            for (path, image) in zip(paths, images) { #expect(try stage.get(path).brings(image)) }
+            let before = stage.origin.log.count
+            #expect(before == 40)
+            for (path, image) in zip(paths, images) { #expect(try stage.get(path).brings(image)) }
+            #expect(stage.origin.log.count - before >= 30)
+        }
+
+        @Test("Descriptors are given back, whatever became of their connections")
+        func descriptors() throws {
+            let stage = try Stage(origin: try ScriptedOrigin(requestsPerConnection: 1))
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.png, byteCount: 2_000_000, seed: 132)
+            let path = stage.origin.serve(large, fields: [lasting])
+            #expect(try stage.get(path, expecting: large).brings(large))
+            #expect(stage.origin.waitForConnections(atMost: 0))
+            let settled = try stage.settledDescriptors()
+            stage.origin.on("/broken", OriginAnswer(large).cut(after: 500_000, .reset))
+            let behaviours: [SwarmBehaviour] = [
+                .readAll, .leaveAfter(bodyBytes: 0), .leaveAfter(bodyBytes: 100_000), .neverRead,
+            ]
+            let plans = [path, "/broken"].flatMap { path in
+                behaviours.map { SwarmClientPlan(stage.target(path), behaviour: $0) }
+            }
+            let swarm = ClientSwarm(
+                port: stage.node.port, Array(repeating: plans, count: 50).flatMap { $0 })
+            #expect(swarm.waitForConnections())
+            _ = swarm.responses(seconds: 5)
+            swarm.stop()
+            let isBack = Deadline.seconds(30).reached { stage.node.descriptorCount <= settled }
+            #expect(isBack, "\(settled), \(stage.node.descriptorCount) now")
+        }
+    }
+}

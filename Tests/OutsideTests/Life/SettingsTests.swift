@@ -1,0 +1,162 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Bad settings stop the start and say why")
+    struct SettingsTests {
+        /// A bad value of a setting, and what the message must say is allowed.
+        static let bad: [(name: String, value: String, allowed: String)] = [
+            ("memory-limit", "banana", "16MiB"),
+            ("memory-limit", "1KiB", "16MiB"),
+            ("memory-limit", "-1", "16MiB"),
+            ("memory-limit", "99999999999999999999", "16MiB"),
+            ("memory-entries", "many", "0"),
+            ("object-limit", "1", "1KiB"),
+            ("default-ttl", "soon", "0s"),
+            ("default-ttl", "-1s", "0s"),
+            ("loops", "-1", "64"),
+            ("loops", "1.5", "64"),
+            ("listen", "nonsense", "PORT"),
+            ("listen", "127.0.0.1:99999", "PORT"),
+            ("listen", "127.0.0.1", "PORT"),
+            ("admin-listen", "0.0.0.0:1", "127.0.0.1"),
+            ("access-log", "maybe", "combined"),
+            ("log-level", "loud", "warning"),
+            ("allow-origin", "http://a/b", "HOST"),
+            ("allow-private-origin", "10.0.0.1/8", "10.0.0.0/8"),
+            ("allow-private-origin", "10.0.0.0/40", "ADDRESS"),
+            ("allow-private-origin", "home", "ADDRESS"),
+            ("drain-timeout", "30", "0s"),
+            ("idle-timeout", "0s", "10ms"),
+            ("head-timeout", "1y", "10ms"),
+            ("connections-limit", "x", "0"),
+            ("pipeline-limit", "0", "1KiB"),
+            ("fills-limit", "0", "1"),
+        ]
+
+        private func expectRefused(
+            _ result: ProgramResult, _ name: String, _ allowed: String? = nil,
+            at location: SourceLocation = #_sourceLocation
+        ) {
+            #expect(
+                result.status != nil && result.status != 0, "\(name): \(result)",
+                sourceLocation: location)
+            #expect(
+                result.errors.contains(name), "\(name): \(result.errors)", sourceLocation: location)
+            guard let allowed else { return }
+            #expect(
+                result.errors.contains(allowed), "\(name), \(allowed): \(result.errors)",
+                sourceLocation: location)
+        }
+
+        /// Runs `serve` where nothing else is wrong; listens nowhere for long if it starts at all.
+        private func serve(
+            _ flags: [String], environment: [String: String] = [:]
+        ) throws -> ProgramResult {
+            try NodeProcess.run(
+                ["serve", "--admin-listen", "off"] + flags, environment: environment, seconds: 5)
+        }
+
+        @Test("As flags")
+        func flags() throws {
+            for row in Self.bad {
+                // With "=", because a value may begin with a dash.
+                let result = try serve(["--\(row.name)=\(row.value)"])
+                expectRefused(result, row.name, row.allowed)
+            }
+        }
+
+        @Test("As environment")
+        func environment() throws {
+            for row in Self.bad where row.name != "admin-listen" {
+                let variable =
+                    "NUTHATCH_" + row.name.uppercased().replacingOccurrences(of: "-", with: "_")
+                let result = try serve([], environment: [variable: row.value])
+                expectRefused(result, variable, row.allowed)
+            }
+        }
+
+        @Test("In the file")
+        func file() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let path = folder.appendingPathComponent("nuthatch.yaml").path
+            for row in Self.bad where row.name != "admin-listen" {
+                try Data("\(row.name): \"\(row.value)\"\n".utf8)
+                    .write(to: URL(fileURLWithPath: path))
+                let result = try serve(["--config", path])
+                expectRefused(result, row.name, row.allowed)
+                #expect(result.errors.contains("nuthatch.yaml"), "\(result.errors)")
+            }
+        }
+
+        @Test("A file that is missing, no YAML, or holds an unknown key")
+        func badFiles() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let path = folder.appendingPathComponent("nuthatch.yaml").path
+            expectRefused(try serve(["--config", path]), "nuthatch.yaml")
+            for (text, word) in [
+                ("memory-limt: 64MiB\n", "memory-limt"), ("[", "nuthatch.yaml"),
+                ("memory-limit: {a: b}\n", "memory-limit"), ("- a\n", "nuthatch.yaml"),
+            ] {
+                try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+                expectRefused(try serve(["--config", path]), word)
+            }
+        }
+
+        @Test("An unknown flag and a missing value")
+        func unknownFlags() throws {
+            expectRefused(try serve(["--no-such-flag", "1"]), "no-such-flag")
+            expectRefused(try serve(["--memory-limit"]), "memory-limit")
+            expectRefused(try serve(["stray"]), "stray")
+        }
+
+        @Test("Flags beat the environment, and the environment beats the file")
+        func precedence() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let path = folder.appendingPathComponent("nuthatch.yaml").path
+            try Data("access-log: combined\n".utf8).write(to: URL(fileURLWithPath: path))
+            let log = { (flags: [String], environment: [String: String]) in
+                let node = try NodeProcess(["--config", path] + flags, environment: environment)
+                _ = try node.get("/missing")
+                node.terminate()
+                #expect(node.waitForExit() == 0)
+                return node.output.contains("/missing")
+            }
+            #expect(try log([], [:]))
+            #expect(try !log([], ["NUTHATCH_ACCESS_LOG": "off"]))
+            #expect(try log(["--access-log", "json"], ["NUTHATCH_ACCESS_LOG": "off"]))
+        }
+
+        @Test("An unknown variable of the environment only warns")
+        func unknownVariable() throws {
+            let node = try NodeProcess(environment: ["NUTHATCH_PORT": "tcp://10.0.0.1:80"])
+            #expect(node.output.contains("NUTHATCH_PORT"))
+        }
+
+        @Test("Beyond loopback a node must be told which origins it may fetch")
+        func openWorld() throws {
+            let port = try NodeProcess.freePort()
+            expectRefused(try serve(["--listen", "0.0.0.0:\(port)"]), "allow-origin")
+        }
+
+        @Test("A port that is taken is named")
+        func takenPort() throws {
+            let node = try NodeProcess()
+            let result = try serve(["--listen", "127.0.0.1:\(node.port)"])
+            expectRefused(result, "\(node.port)")
+        }
+
+        @Test("Help names every setting with its default and range")
+        func help() throws {
+            let result = try NodeProcess.run(["serve", "--help"])
+            #expect(result.status == 0)
+            let text = String(decoding: result.output, as: UTF8.self)
+            for name in Set(Self.bad.map(\.name)) { #expect(text.contains("--\(name)"), "\(name)") }
+            #expect(text.contains("512MiB") && text.contains("16MiB"))
+        }
+    }
+}

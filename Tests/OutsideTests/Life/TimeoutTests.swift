@@ -1,0 +1,113 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Clients that are too slow are let go")
+    struct TimeoutTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 120)
+
+        /// Waits for the end of a connection; a response that comes first must have this status.
+        private func expectEnd(
+            _ connection: HTTPConnection, status: Int?,
+            at location: SourceLocation = #_sourceLocation
+        ) {
+            let response = connection.readResponse(seconds: 20)
+            #expect(
+                response.status == 0 || response.status == status, "\(response)",
+                sourceLocation: location)
+            #expect(
+                connection.waitForEnd(seconds: 20) != .timedOut, sourceLocation: location)
+        }
+
+        @Test("A head that does not end is given up with 408 or at once")
+        func head() throws {
+            let node = try NodeProcess(["--head-timeout", "1s"])
+            let connection = try node.connect()
+            try connection.socket.send("GET /healthz HTTP/1.1\r\nHost: a\r\n")
+            expectEnd(connection, status: 408)
+        }
+
+        @Test("A head that comes drop by drop is given up all the same")
+        func drippingHead() throws {
+            let node = try NodeProcess(["--head-timeout", "1s", "--idle-timeout", "1s"])
+            let connection = try node.connect()
+            try connection.socket.send("GET /healthz HTTP/1.1\r\nHost: a\r\n")
+            let isEnded = Deadline.seconds(20).reached {
+                let isOver = (try? connection.socket.send("X")) == nil
+                return isOver || connection.socket.waitForInput(seconds: 0.1)
+            }
+            #expect(isEnded)
+            expectEnd(connection, status: 408)
+        }
+
+        @Test("A body that does not come is given up")
+        func body() throws {
+            let node = try NodeProcess(["--body-timeout", "1s"])
+            for fields in [
+                "Content-Length: 100\r\n\r\nab", "Transfer-Encoding: chunked\r\n\r\n9\r\nab",
+            ] {
+                let connection = try node.connect()
+                try connection.socket.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\(fields)")
+                let response = connection.readResponse(seconds: 20)
+                #expect([0, 200, 408].contains(response.status), "\(response)")
+                #expect(connection.waitForEnd(seconds: 20) != .timedOut)
+            }
+        }
+
+        @Test("A connection without a request is closed, new or used")
+        func idle() throws {
+            let stage = try Stage("--idle-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let path = stage.origin.serve(image, fields: [lasting])
+            let unused = try stage.node.connect()
+            let used = try stage.node.connect()
+            #expect(try used.get(stage.target(path)).brings(image))
+            #expect(unused.waitForEnd(seconds: 20) != .timedOut)
+            #expect(used.waitForEnd(seconds: 20) != .timedOut)
+        }
+
+        @Test("A connection that waits for its answer is not idle")
+        func waitingIsNotIdle() throws {
+            let stage = try Stage("--idle-timeout", "1s", "--head-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            stage.origin.on("/it", OriginAnswer(image).holdingHead(.seconds(3)))
+            #expect(try stage.get("/it").brings(image))
+        }
+
+        @Test("A client that takes nothing is let go, and its answer does not look whole")
+        func stalledReader() throws {
+            let stage = try Stage(
+                "--send-timeout", "1s", origin: try ScriptedOrigin(requestsPerConnection: 1))
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.bmp, byteCount: 40_000_000, seed: 121)
+            let path = stage.origin.serve(large, fields: [lasting])
+            #expect(try stage.get(path, expecting: large).brings(large))
+            #expect(stage.origin.waitForConnections(atMost: 0))
+            let settled = try stage.settledDescriptors()
+            let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+            try connection.socket.send(HTTPConnection.request(stage.target(path)))
+            #expect(connection.socket.waitForInput(seconds: 20))
+            #expect(stage.node.descriptorCount > settled)
+            let isLetGo = Deadline.seconds(30).reached { stage.node.descriptorCount <= settled }
+            #expect(isLetGo)
+            let response = connection.readResponse(expecting: large, seconds: 20)
+            #expect(!response.looksWhole && response.isAsExpected, "\(response)")
+        }
+
+        @Test("A client that reads slowly but steadily is not let go")
+        func slowReader() throws {
+            let stage = try Stage("--send-timeout", "1s", "--idle-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.bmp, byteCount: 8_000_000, seed: 122)
+            let path = stage.origin.serve(large, fields: [lasting])
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: 1,
+                .init(
+                    stage.target(path), expecting: large,
+                    behaviour: .readSlowly(bytesMax: 20_000, milliseconds: 10)))
+            let responses = swarm.responses()
+            #expect(responses.allSatisfy { $0.brings(large) }, "\(responses)")
+        }
+    }
+}

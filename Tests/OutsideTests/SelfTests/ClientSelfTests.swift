@@ -1,0 +1,160 @@
+import Harness
+import Testing
+
+extension Outside {
+    /// The client is what all the other tests see the node with: it must see damage.
+    @Suite("The test client sees what an origin does")
+    struct ClientSelfTests {
+        private let origin: ScriptedOrigin
+        private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 1)
+
+        init() throws {
+            origin = try ScriptedOrigin()
+        }
+
+        private func get(_ answer: OriginAnswer, method: String = "GET") throws -> Response {
+            origin.on("/it", answer)
+            return try HTTPConnection(port: origin.port).get("/it", method: method, seconds: 10)
+        }
+
+        @Test("A body in every framing is whole and the same")
+        func framings() throws {
+            for framing in [
+                OriginAnswer.Framing.length, .chunked(bytesMax: 7_777), .close, .close10,
+            ] {
+                let response = try get(OriginAnswer(image, framing: framing))
+                #expect(response.brings(image), "\(framing)")
+                #expect(response["Content-Type"] == "image/jpeg")
+            }
+        }
+
+        @Test("The end of a body by length, by chunks and by close is told apart")
+        func endings() throws {
+            #expect(try get(OriginAnswer(image)).ending == .complete)
+            let chunked = OriginAnswer(image, framing: .chunked(bytesMax: 1_000))
+            #expect(try get(chunked).ending == .complete)
+            #expect(try get(OriginAnswer(image, framing: .close)).ending == .closed)
+        }
+
+        @Test("A body cut off by close or reset does not look whole, in any framing")
+        func cuts() throws {
+            for framing in [OriginAnswer.Framing.length, .chunked(bytesMax: 10_000)] {
+                for offset in [0, 1, 100_000, 299_999] {
+                    let answer = OriginAnswer(image, framing: framing)
+                    let closed = try get(answer.cut(after: offset, .close))
+                    #expect(closed.ending == .cutShort)
+                    #expect(!closed.looksWhole && !closed.brings(image))
+                    #expect(closed.bodyByteCount == offset)
+                    let reset = try get(answer.cut(after: offset, .reset))
+                    #expect(reset.ending == .reset)
+                    #expect(!reset.looksWhole && !reset.brings(image))
+                }
+            }
+        }
+
+        @Test("A chunked body without its last chunk is cut short although every byte came")
+        func missingLastChunk() throws {
+            let answer = OriginAnswer(image, framing: .chunked(bytesMax: 10_000))
+            let response = try get(answer.cut(after: image.byteCount, .close))
+            #expect(response.bodyByteCount == image.byteCount)
+            #expect(response.ending == .cutShort)
+        }
+
+        @Test("A body ended by close looks whole after FIN, and not after a reset")
+        func closeDelimited() throws {
+            let answer = OriginAnswer(image, framing: .close)
+            let closed = try get(answer.cut(after: 1_000, .close))
+            #expect(closed.ending == .closed)
+            #expect(!closed.brings(image), "it looks whole, but is not the image")
+            #expect(try get(answer.cut(after: 1_000, .reset)).ending == .reset)
+        }
+
+        @Test("A head that is cut off is no response")
+        func cutHead() throws {
+            let response = try get(OriginAnswer(image).cutInHead(.close))
+            #expect(response.status == 0)
+            #expect(response.ending == .cutShort)
+        }
+
+        @Test("Bytes behind a body whose length was said too small are seen")
+        func overLong() throws {
+            origin.on("/it", OriginAnswer(image, framing: .claimed(1_000)))
+            let connection = try HTTPConnection(port: origin.port)
+            let response = try connection.get("/it")
+            #expect(response.ending == .complete)
+            #expect(response.bodyByteCount == 1_000)
+            #expect(!response.brings(image))
+            #expect(!connection.isQuiet(seconds: 10))
+        }
+
+        @Test("A body whose length was said too large is not whole when the connection ends")
+        func tooShort() throws {
+            let answer = OriginAnswer(image, framing: .claimed(image.byteCount + 1)).closingAfter()
+            #expect(try get(answer).ending == .cutShort)
+        }
+
+        @Test("An answer to HEAD has no body, whatever its length field says")
+        func head() throws {
+            let response = try get(OriginAnswer(image), method: "HEAD")
+            #expect(response.ending == .complete)
+            #expect(response.bodyByteCount == 0)
+            #expect(response["Content-Length"] == "300000")
+        }
+
+        @Test(
+            "What is no response is called malformed",
+            arguments: [
+                "HTTP/1.1 200 OK\nContent-Length: 0\r\n\r\n",
+                "HTTP/1.1 20 OK\r\n\r\n",
+                "HTTP/2 200 OK\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+                "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxx\r\n",
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\n",
+            ])
+        func malformed(_ text: String) throws {
+            let response = try get(.raw(Array(text.utf8)))
+            guard case .malformed = response.ending else {
+                Issue.record("\(text.debugDescription) was read as \(response.ending)")
+                return
+            }
+            #expect(!response.looksWhole)
+        }
+
+        @Test("A comparing reader sees one wrong byte, a missing end and a swapped piece")
+        func comparing() throws {
+            var bytes = image.bytes
+            bytes[150_000] ^= 1
+            try expectNot(bytes)
+            try expectNot(Array(image.bytes.dropLast()))
+            let (first, second) = (image.bytes(65_536..<131_072), image.bytes(131_072..<196_608))
+            try expectNot(
+                image.bytes(0..<65_536) + second + first + image.bytes(196_608..<300_000))
+            #expect(try compare(image.bytes).brings(image))
+        }
+
+        private func compare(_ bytes: [UInt8]) throws -> Response {
+            let other = TestImage(name: "other", contentType: "image/jpeg", bytes: bytes)
+            origin.on("/it", OriginAnswer(other))
+            return try HTTPConnection(port: origin.port).get("/it", expecting: image)
+        }
+
+        private func expectNot(_ bytes: [UInt8]) throws {
+            let response = try compare(bytes)
+            #expect(response.looksWhole)
+            #expect(!response.brings(image))
+        }
+
+        @Test("A silent server is noticed")
+        func timeOut() throws {
+            let gate = Gate()
+            defer { gate.open() }
+            origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            let response = try HTTPConnection(port: origin.port).get("/it", seconds: 0.1)
+            #expect(response.ending == .timedOut)
+        }
+    }
+}

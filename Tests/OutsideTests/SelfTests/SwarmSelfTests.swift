@@ -1,0 +1,78 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A swarm of test clients tells what each of them got")
+    struct SwarmSelfTests {
+        private let image = TestImage.generated(.gif, byteCount: 200_000, seed: 4)
+
+        @Test("A thousand readers get the whole image, each by a request of its own")
+        func readers() throws {
+            let origin = try ScriptedOrigin()
+            let path = origin.serve(image)
+            let swarm = ClientSwarm(port: origin.port, count: 1_000, .init(path, expecting: image))
+            let responses = swarm.responses()
+            #expect(responses.count == 1_000)
+            #expect(responses.allSatisfy { $0.brings(image) })
+            #expect(origin.requests(path).count == 1_000)
+            #expect(origin.connectionsOpened == 1_000)
+        }
+
+        @Test("A wrong byte, a cut and a reset are told apart")
+        func damage() throws {
+            let origin = try ScriptedOrigin()
+            let other = TestImage.generated(.gif, byteCount: 200_000, seed: 5)
+            origin.on("/other", OriginAnswer(other))
+            origin.on("/cut", OriginAnswer(image).cut(after: 100, .close))
+            origin.on("/reset", OriginAnswer(image).cut(after: 100, .reset))
+            let swarm = ClientSwarm(
+                port: origin.port,
+                ["/other", "/cut", "/reset"].map { .init($0, expecting: image) })
+            let responses = swarm.responses()
+            #expect(responses.map(\.ending) == [.complete, .cutShort, .reset])
+            #expect(responses.map(\.isAsExpected) == [false, true, true])
+            #expect(responses.allSatisfy { !$0.brings(image) })
+        }
+
+        @Test("Clients that do not read hold their answers up until they begin to")
+        func stalled() throws {
+            let origin = try ScriptedOrigin()
+            let large = TestImage.generated(.bmp, byteCount: 20_000_000, seed: 6)
+            let path = origin.serve(large)
+            let swarm = ClientSwarm(
+                port: origin.port, count: 3,
+                .init(path, expecting: large, behaviour: .neverRead))
+            #expect(swarm.waitForConnections())
+            #expect(origin.waitForRequests(3, path))
+            #expect(swarm.responses(seconds: 0.05).allSatisfy { $0.ending == .timedOut })
+            swarm.startReading()
+            #expect(swarm.responses().allSatisfy { $0.brings(large) })
+        }
+
+        @Test("Slow readers get the whole, and those who leave count as gone")
+        func slowAndLeaving() throws {
+            let origin = try ScriptedOrigin()
+            let path = origin.serve(image)
+            let slow = SwarmBehaviour.readSlowly(bytesMax: 16_384, milliseconds: 1)
+            let behaviours: [SwarmBehaviour] = [
+                slow, .leaveAfter(bodyBytes: 0), .leaveAfter(bodyBytes: 50_000),
+            ]
+            let swarm = ClientSwarm(
+                port: origin.port,
+                behaviours.map { .init(path, expecting: image, behaviour: $0) })
+            let responses = swarm.responses()
+            #expect(responses[0].brings(image))
+            #expect(responses[1].ending == .abandoned)
+            #expect(responses[2].ending == .abandoned)
+            #expect(responses[2].bodyByteCount >= 50_000)
+            #expect(origin.waitForConnections(atMost: 1))
+        }
+
+        @Test("Connections that nobody accepts are counted as refused")
+        func refused() throws {
+            let swarm = ClientSwarm(port: try NodeProcess.freePort(), count: 5, .init("/"))
+            #expect(swarm.responses().allSatisfy { $0.ending == .reset })
+            #expect(swarm.refused == 5)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Harness
+import Testing
+
+/// One play's actors: an origin and a node that may ask it.
+struct Stage {
+    let origin: ScriptedOrigin
+    let node: NodeProcess
+
+    init(_ flags: String..., origin: ScriptedOrigin? = nil) throws {
+        self.origin = try origin ?? ScriptedOrigin()
+        node = try NodeProcess(flags)
+    }
+
+    /// The request target for a path of the origin.
+    func target(_ path: String) -> String {
+        ImageTarget.of(origin.url(path))
+    }
+
+    /// A request for a path of the origin over a connection of its own.
+    func get(
+        _ path: String, method: String = "GET", fields: [String] = [],
+        expecting: TestImage? = nil, seconds: Double = 30
+    ) throws -> Response {
+        try node.get(
+            target(path), method: method, fields: fields, expecting: expecting, seconds: seconds)
+    }
+
+    /// The node's open descriptors once they have been the same for a while.
+    func settledDescriptors() throws -> Int {
+        var last = -1
+        var same = 0
+        let isSettled = Deadline.seconds(20).reached {
+            let now = node.descriptorCount
+            same = now == last ? same + 1 : 0
+            last = now
+            return same >= 20
+        }
+        try #require(isSettled)
+        return last
+    }
+
+    /// How often the origin was asked for a path.
+    func fetches(_ path: String) -> Int { origin.requests(path).count }
+}
+
+/// A field line that keeps an image fresh for longer than any test takes.
+let lasting = "Cache-Control: max-age=3600"
+
+/// Checks that a response is a problem document (RFC 9457), whole and of an allowed status.
+func expectProblem(
+    _ response: Response, _ statuses: ClosedRange<Int>, _ note: String = "",
+    at location: SourceLocation = #_sourceLocation
+) {
+    #expect(
+        statuses.contains(response.status) && response.looksWhole, "\(note) \(response)",
+        sourceLocation: location)
+    #expect(
+        response["Content-Type"]?.hasPrefix("application/problem+json") == true,
+        "\(note) \(response)", sourceLocation: location)
+    let document = try? JSONSerialization.jsonObject(with: Data(response.body ?? []))
+    let members = document as? [String: Any] ?? [:]
+    #expect(members["status"] as? Int == response.status, "\(note)", sourceLocation: location)
+    #expect(
+        (members["type"] as? String)?.isEmpty == false, "\(note)", sourceLocation: location)
+}
+
+/// The same for one status.
+func expectProblem(
+    _ response: Response, _ status: Int, _ note: String = "",
+    at location: SourceLocation = #_sourceLocation
+) {
+    expectProblem(response, status...status, note, at: location)
+}
