@@ -1,0 +1,80 @@
+import Foundation
+
+/// The working copy that this test was built from.
+struct Repository {
+    /// A Swift file under Sources or Tests.
+    struct File {
+        /// From the top of the repository.
+        let path: String
+        let text: SwiftText
+    }
+
+    let top: URL
+
+    init() {
+        top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+    }
+
+    /// The Swift files under a folder, by path.
+    func swiftFiles(under folder: String) throws -> [File] {
+        let root = top.appending(path: folder)
+        let paths =
+            FileManager.default.enumerator(atPath: root.path)?
+            .compactMap { $0 as? String } ?? []
+        return try paths.filter { $0.hasSuffix(".swift") }.sorted().map { path in
+            let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+            return File(path: folder + "/" + path, text: SwiftText(text))
+        }
+    }
+
+    /// What git tracks at the top; everything that lies there where git cannot tell.
+    func topLevel() throws -> [String] {
+        let tracked = try? run("git", ["ls-tree", "--name-only", "HEAD"])
+        guard let tracked, tracked.status == 0 else {
+            return try FileManager.default.contentsOfDirectory(atPath: top.path)
+        }
+        let staged = try run("git", ["diff", "--name-only", "--cached", "--diff-filter=A"])
+        let names =
+            tracked.lines
+            + staged.lines.compactMap { line in
+                line.split(separator: "/").first.map(String.init)
+            }
+        return names
+    }
+
+    /// The package as SwiftPM sees it.
+    ///
+    /// A scratch path of its own: the ordinary one is locked while the tests run.
+    func package() throws -> ArrowRule.Package {
+        let scratch = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-tidy-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: scratch) }
+        let arguments = ["package", "--scratch-path", scratch.path, "describe", "--type", "json"]
+        let outcome = try run("swift", arguments)
+        return try JSONDecoder().decode(ArrowRule.Package.self, from: outcome.output)
+    }
+
+    private struct Outcome {
+        let status: Int32
+        let output: Data
+
+        var lines: [String] {
+            String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+    }
+
+    private func run(_ program: String, _ arguments: [String]) throws -> Outcome {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [program] + arguments
+        process.currentDirectoryURL = top
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return Outcome(status: process.terminationStatus, output: output)
+    }
+}

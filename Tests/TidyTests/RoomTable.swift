@@ -1,0 +1,101 @@
+import Testing
+
+/// What one target of the package may use: DESIGN.md §4, as data.
+struct Room: Sendable, CustomTestStringConvertible {
+    /// What may be called in a target.
+    enum Kind: Sendable {
+        /// No I/O, clock, dice, locks, logger, Foundation, C, nor `unsafe`.
+        case pure
+        /// Pure, but for atomics.
+        case atomics
+        case rendering
+        case sansIO
+        case edge
+        case program
+        case testSupport
+        /// Module maps and C; no Swift to be held.
+        case c
+        case test
+    }
+
+    let name: String
+    let kind: Kind
+    let uses: Set<String>
+    /// Products of packages.
+    let packages: Set<String>
+    /// Modules of the toolchain, beyond the standard library.
+    let toolchain: Set<String>
+
+    init(
+        _ name: String, _ kind: Kind, uses: Set<String> = [], packages: Set<String> = [],
+        toolchain: Set<String> = []
+    ) {
+        self.name = name
+        self.kind = kind
+        self.uses = uses
+        self.packages = packages
+        self.toolchain = toolchain
+    }
+
+    var testDescription: String { name }
+
+    /// Every target that is not a test, once.
+    static let table: [Room] = cRooms + pureRooms + edgeRooms + programs + testSupport
+
+    private static let cRooms = ["CLinux", "CNgHTTP2", "COpenSSL"].map { Room($0, .c) }
+
+    private static let pureRooms = [
+        Room("Ground", .pure),
+        Room("HTTPRules", .pure, uses: ["Ground"]),
+        Room("Cluster", .pure, uses: ["Ground"]),
+        Room("Tiers", .pure, uses: ["Ground"]),
+        Room("Serving", .pure, uses: ["Ground", "HTTPRules", "Cluster", "Tiers"]),
+        Room("Telemetry", .atomics, uses: ["Ground"], toolchain: ["Synchronization"]),
+        Room("Admin", .rendering, uses: ["Ground", "HTTPRules", "Telemetry"]),
+    ]
+
+    private static let edgeRooms = [
+        Room(
+            "Wire", .sansIO, uses: ["Ground", "HTTPRules", "CNgHTTP2", "COpenSSL"],
+            packages: ["NIOCore"]),
+        Room(
+            "Store", .edge, uses: ["Ground", "Tiers", "Telemetry", "CLinux"],
+            packages: ["NIOCore", "NIOPosix"], toolchain: ["Synchronization", "Glibc"]),
+        Room(
+            "Origin", .edge, uses: ["Ground", "HTTPRules", "Wire", "Telemetry"],
+            packages: ["NIOCore", "NIOPosix"], toolchain: ["Synchronization", "Glibc"]),
+        Room(
+            "Node", .edge,
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
+                "Store", "Origin", "CLinux",
+            ],
+            packages: [
+                "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
+            ],
+            toolchain: ["Synchronization", "Glibc", "FoundationEssentials"]),
+    ]
+
+    private static let programs = [
+        Room(
+            "nuthatch", .program, uses: ["Node"], packages: ["ArgumentParser"],
+            toolchain: ["Foundation"]),
+        Room(
+            "nuthatch-sim", .program, uses: ["Ground", "Tiers", "Serving", "Simulation"],
+            packages: ["ArgumentParser"], toolchain: ["Foundation", "Glibc"]),
+        Room(
+            "nuthatch-bench", .program,
+            uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
+            packages: ["ArgumentParser", "NIOCore"], toolchain: ["Foundation", "Glibc"]),
+    ]
+
+    private static let testSupport = [
+        Room(
+            "Simulation", .testSupport,
+            uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"],
+            toolchain: ["Foundation"]),
+        Room(
+            "Harness", .testSupport, packages: ["NIOCore", "NIOPosix"],
+            toolchain: ["Foundation", "Glibc", "Synchronization"]),
+    ]
+}

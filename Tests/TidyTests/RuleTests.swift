@@ -1,0 +1,159 @@
+import Foundation
+import Testing
+
+@Suite("Each rule fails on what it forbids")
+struct RuleTests {
+    private let pure = Room("Tiers", .pure, uses: ["Ground"])
+
+    @Test(
+        "an import that the row lacks is a violation, however it is written",
+        arguments: [
+            ("import Glibc", "Glibc"), ("package import Store", "Store"),
+            ("@preconcurrency import NIOCore", "NIOCore"),
+            ("internal import struct Foundation.Date", "Foundation"),
+            ("public import Telemetry // why", "Telemetry"),
+        ])
+    func importsAreHeld(line: String, module: String) {
+        let text = SwiftText("import Ground\n\(line)\n")
+        #expect(
+            ArrowRule.violations(in: text, of: pure) == [
+                Violation(line: 2, message: "Tiers may not import \(module)")
+            ])
+    }
+
+    @Test(
+        "an import that the row has, or that is no code, is none",
+        arguments: [
+            "import Ground", "package import Ground", "import struct Ground.Instant",
+            "// import Glibc", "let text = \"\"\"\nimport Glibc\n\"\"\"", "/* \nimport Glibc\n*/",
+        ])
+    func allowedImportsPass(text: String) {
+        #expect(ArrowRule.violations(in: SwiftText(text), of: pure) == [])
+    }
+
+    @Test("a package that differs from the table is a violation")
+    func arrowsAreHeld() throws {
+        let json = """
+            {"targets": [
+            {"name": "Ground", "type": "library", "path": "Sources/Ground"},
+            {"name": "Tiers", "type": "library", "path": "Sources/Tiers",
+             "target_dependencies": ["Ground", "Store"], "product_dependencies": ["NIOCore"]},
+            {"name": "Extra", "type": "library", "path": "Sources/Extra"},
+            {"name": "TiersTests", "type": "test", "path": "Tests/TiersTests",
+             "target_dependencies": ["Anything"]}
+            ]}
+            """
+        let package = try JSONDecoder().decode(ArrowRule.Package.self, from: Data(json.utf8))
+        let table = [Room("Ground", .pure), pure, Room("Cluster", .pure, uses: ["Ground"])]
+        #expect(
+            ArrowRule.violations(in: package, table: table).map(\.message) == [
+                "room Cluster has no target", "Tiers may not use NIOCore",
+                "Tiers may not use Store", "target Extra is not in the table",
+            ])
+    }
+
+    @Test(
+        "a banned call is a violation that names its replacement",
+        arguments: BannedCall.inPureRooms)
+    func pureCallsAreHeld(banned: BannedCall) {
+        let text = SwiftText("// \(banned.call)\nlet a = \(banned.call)\n")
+        let violations = BannedCall.violations(in: text, banning: [banned])
+        #expect(violations.map(\.line) == [2])
+        #expect(violations.first?.message.hasSuffix(banned.instead) == true)
+    }
+
+    @Test("what is banned everywhere is a violation", arguments: BannedCall.everywhere)
+    func callsAreHeldEverywhere(banned: BannedCall) {
+        let text = SwiftText("    \(banned.call) 1\n")
+        #expect(BannedCall.violations(in: text, banning: BannedCall.everywhere).map(\.line) == [1])
+    }
+
+    @Test(
+        "a part of a longer word, a comment or a literal is no call",
+        arguments: [
+            "unsafeName()", "let isUnsafe = 1", "updateDate(x)", "Atomically", "oversleep(1)",
+            "/// Mutex", "\"Mutex\"", "#\"a \" Mutex\"#", "\"a \\\" Mutex\"", "/* /* */ Mutex */",
+        ])
+    func otherWordsPass(line: String) {
+        let calls = BannedCall.inPureRooms + BannedCall.everywhere
+        #expect(BannedCall.violations(in: SwiftText(line), banning: calls) == [])
+    }
+
+    @Test("code after a literal or a comment is still code")
+    func codeAfterLiteralsIsCode() {
+        let text = SwiftText(
+            "let a = \"x\" + \"\"\"\n  \"\n\"\"\"; Mutex()\n/* a */ Mutex()\n\"a\n Mutex")
+        let violations = BannedCall.violations(in: text, banning: BannedCall.inPureRooms)
+        #expect(violations.map(\.line) == [3, 4, 6])
+    }
+
+    @Test(
+        "dice without using: are a violation",
+        arguments: [
+            ("Int.random(in: 0..<6)", 1), ("cards.shuffled()", 1), ("cards.randomElement()", 1),
+            ("Int.random(in: 0..<6, using: &dice)", 0),
+            ("a.random(\n in: 0..<6,\n using: &dice)", 0),
+        ])
+    func diceAreHeld(code: String, count: Int) {
+        #expect(BannedCall.diceViolations(in: SwiftText(code)).count == count)
+    }
+
+    @Test("a line past the last column is a violation")
+    func lineLengthIsHeld() {
+        let full = String(repeating: "é", count: ShapeRules.lineColumnsMax)
+        #expect(ShapeRules.lineLengths(in: SwiftText(full)) == [])
+        #expect(ShapeRules.lineLengths(in: SwiftText("a\n\(full)b")).map(\.line) == [2])
+    }
+
+    @Test("a file past the last line is a violation")
+    func fileLengthIsHeld() {
+        let full = String(repeating: "a\n", count: ShapeRules.fileLinesMax)
+        #expect(ShapeRules.fileLength(in: SwiftText(full)) == [])
+        #expect(ShapeRules.fileLength(in: SwiftText(full + "a")).count == 1)
+    }
+
+    @Test(
+        "a function past its last line is a violation, however it is declared",
+        arguments: [
+            "func f() {", "package static func f<T>(_ t: T) -> [Int] {", "init?(_ text: String) {",
+            "deinit {", "subscript(index: Int) -> Int {", "package override init() {",
+            "func f(\n    a: Int\n) throws(E) -> Int {",
+            "func f(\n    a: Int\n) -> Int\nwhere T: P {",
+        ])
+    func functionLengthIsHeld(declaration: String) {
+        let header = declaration.split(separator: "\n")
+        func text(_ count: Int) -> SwiftText {
+            let body = Array(repeating: "        {", count: count - header.count - 1)
+            let lines = header.map { "    " + $0 } + body + ["    }"]
+            return SwiftText("struct S {\n" + lines.joined(separator: "\n") + "\n}\n")
+        }
+        #expect(ShapeRules.functionLengths(in: text(ShapeRules.functionLinesMax)) == [])
+        let violations = ShapeRules.functionLengths(in: text(ShapeRules.functionLinesMax + 1))
+        #expect(violations.map(\.line) == [2])
+    }
+
+    @Test("a requirement without a body does not borrow the next one's")
+    func requirementsHaveNoLength() {
+        let rest = String(repeating: "    let a = 1\n", count: 80)
+        #expect(
+            ShapeRules.functionLengths(
+                in: SwiftText("protocol P {\n    func f()\n}\nstruct S {\n\(rest)}\n")) == [])
+    }
+
+    @Test("leftover words are a violation, in comments too", arguments: ShapeRules.leftoverWords)
+    func leftoversAreHeld(word: String) {
+        let violations = ShapeRules.leftovers(in: SwiftText("let a = 1\n// \(word): b\n"))
+        #expect(violations.map(\.line) == [2])
+        #expect(ShapeRules.leftovers(in: SwiftText("// \(word)X \(word.lowercased())")) == [])
+    }
+
+    @Test("a name at the top that was not agreed is a violation")
+    func topLevelIsHeld() {
+        let names = ["Sources", ".ci", "README.md", "notes.txt", "scripts"]
+        #expect(
+            TopLevelRule.violations(in: names).map(\.message) == [
+                "notes.txt is at the top; put it into Sources, Tests or deploy",
+                "scripts is at the top; put it into Sources, Tests or deploy",
+            ])
+    }
+}

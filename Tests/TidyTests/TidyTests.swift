@@ -1,0 +1,67 @@
+import Testing
+
+@Suite("The house is tidy")
+struct TidyTests {
+    private let repository = Repository()
+
+    @Test("targets use the rooms and packages of the table and no others")
+    func arrowsAreThoseOfTheTable() throws {
+        #expect(ArrowRule.violations(in: try repository.package(), table: Room.table) == [])
+    }
+
+    @Test("files import what their room may use", arguments: Room.table)
+    func importsAreThoseOfTheTable(room: Room) throws {
+        let violations = try check(room) { ArrowRule.violations(in: $0, of: room) }
+        #expect(violations == [])
+    }
+
+    @Test("rooms do not call what is banned in them", arguments: Room.table)
+    func bannedCallsAreAbsent(room: Room) throws {
+        let calls = BannedCall.inRoom(room.kind)
+        let violations = try check(room) { text in
+            calls.isEmpty
+                ? []
+                : BannedCall.violations(in: text, banning: calls)
+                    + BannedCall.diceViolations(in: text)
+        }
+        #expect(violations == [])
+    }
+
+    @Test("lines, functions and files are short, nothing is left over, nothing sleeps")
+    func filesAreInShape() throws {
+        let rules: [(SwiftText) -> [Violation]] = [
+            ShapeRules.lineLengths, ShapeRules.functionLengths, ShapeRules.fileLength,
+            ShapeRules.leftovers,
+            { BannedCall.violations(in: $0, banning: BannedCall.everywhere) },
+        ]
+        let files = try ["Sources", "Tests"].flatMap { try repository.swiftFiles(under: $0) }
+        #expect(files.count > 30)
+        #expect(located(files) { text in rules.flatMap { $0(text) } } == [])
+    }
+
+    @Test("only the agreed names are at the top")
+    func topIsAgreed() throws {
+        let names = try repository.topLevel()
+        #expect(names.contains("Package.swift"))
+        #expect(TopLevelRule.violations(in: names) == [])
+    }
+
+    private func check(_ room: Room, _ rule: (SwiftText) -> [Violation]) throws -> [Violation] {
+        let folder = room.name == "Harness" ? "Tests" : "Sources"
+        let files = try repository.swiftFiles(under: "\(folder)/\(room.name)")
+        #expect(!files.isEmpty || room.kind == .c)
+        return located(files, rule)
+    }
+
+    private func located(
+        _ files: [Repository.File], _ rule: (SwiftText) -> [Violation]
+    ) -> [Violation] {
+        files.flatMap { file in
+            rule(file.text).map { violation in
+                var violation = violation
+                violation.path = file.path
+                return violation
+            }
+        }
+    }
+}
