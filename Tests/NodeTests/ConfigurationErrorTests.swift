@@ -132,7 +132,7 @@ struct ConfigurationErrorTests {
             message(environment: ["NUTHATCH_LOOPS": "1 2"])
                 == """
                 setting loops (from environment NUTHATCH_LOOPS): "1 2" is not a number; \
-                allowed: 0…1024, e.g. 0
+                allowed: 0…64, e.g. 0
                 """)
     }
 
@@ -142,7 +142,7 @@ struct ConfigurationErrorTests {
             message(flags: ["loops": ["1", "2"]])
                 == """
                 setting loops (from flag --loops): 2 values are given, and it takes one; \
-                allowed: 0…1024, e.g. 0
+                allowed: 0…64, e.g. 0
                 """)
     }
 

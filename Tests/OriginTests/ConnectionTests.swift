@@ -158,10 +158,14 @@ struct ConnectionTests {
     @Test("Nobody listening is a failed connection that names no address")
     func nobody() async throws {
         try await Rig.run(names: ["nobody.example": [["127.0.0.1"]]]) { rig in
+            // The port of a connection of ours: taken, so that no other test can listen on it.
             let origin = try await ByteOrigin.listening(on: rig.group, Self.hi)
-            let port = origin.port
-            try await origin.stop()
+            let taken = try await ClientBootstrap(group: rig.group)
+                .connect(host: "127.0.0.1", port: Int(origin.port)).get()
+            let port = UInt16(try #require(taken.localAddress?.port))
             let outcome = try await rig.get(port, host: "nobody.example")
+            try await taken.close()
+            try await origin.stop()
             let authority = OriginAuthority(host: "nobody.example", port: port)
             #expect(outcome.failure == .connectFailed(authority, reason: "refused"))
             #expect(outcome.failure?.status == 502 && outcome.failure?.mayRetry == true)
