@@ -11,7 +11,10 @@ extension Door {
     func answer(_ bytes: Span<UInt8>, now: Instant) {
         closesAfterAnswer = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head
-        if hall.hasAccessLog { logged = LoggedRequest(parser, bytes, now) }
+        if hall.hasAccessLog {
+            logged = LoggedRequest(parser, bytes, now)
+            outcome = "-"
+        }
         guard side == .data else { return answerAdmin(bytes) }
         guard parser.method == .get || parser.method == .head else {
             return answerOther(bytes)
@@ -58,9 +61,11 @@ extension Door {
         switch judge(resident.facts, for: facts, now: now) {
         case .serve:
             hall.counters.add(.requestsHit)
+            outcome = "hit"
             sendWhole(resident, note: .hit, isHead: isHeadRequest, now: now)
         case .select:
             hall.counters.add(.requestsHit)
+            outcome = "hit"
             let selection = select(
                 PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
                 RenderedHead(resident))

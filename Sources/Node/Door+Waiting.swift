@@ -53,14 +53,17 @@ extension Door {
         switch admission {
         case .stored(let resident):
             hall.counters.add(.requestsHit)
+            outcome = "hit"
             serve(waiting, from: resident, note: .hit)
         case .joined(let run, let reader):
             hall.counters.add(.requestsCollapsed)
+            outcome = "collapsed"
             waiting.isCollapsed = true
             attach(waiting, to: run, as: reader)
             proceed()
         case .begun(let run, let reader):
             hall.counters.add(stale == nil ? .requestsMissed : .requestsRevalidated)
+            outcome = stale == nil ? "miss" : "stale"
             waiting.reason = stale == nil ? waiting.reason : .stale
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)

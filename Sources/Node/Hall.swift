@@ -75,9 +75,6 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     // MARK: Doors
 
-    /// Connections open on this loop.
-    var doorCount: Int { doors.count }
-
     func opened(_ door: Door) {
         door.place = doors.count
         doors.append(door)

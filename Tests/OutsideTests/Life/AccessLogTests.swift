@@ -48,12 +48,14 @@ extension Outside {
         func json() throws {
             let lines = try lines("json")
             #expect(lines.count == 4)
-            for (line, status) in zip(lines, [200, 200, 200, 404]) {
+            for (index, (line, status)) in zip(lines, [200, 200, 200, 404]).enumerated() {
                 let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
                 let members = try #require(object as? [String: Any])
                 let texts = members.values.compactMap { $0 as? String }
                 let numbers = members.values.compactMap { $0 as? Int }
                 #expect(numbers.contains(status), "\(line)")
+                let outcomes = ["miss", "hit", "hit", "-"]
+                #expect(texts.contains(outcomes[index]), "\(line)")
                 #expect(texts.contains("GET") || texts.contains("HEAD"), "\(line)")
                 #expect(texts.contains { $0.hasPrefix("/") }, "\(line)")
                 #expect(texts.contains("te\"st/1"), "\(line)")
