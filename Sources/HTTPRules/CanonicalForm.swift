@@ -68,10 +68,10 @@ enum CanonicalForm {
         var end = range.lowerBound + 1
         while end < range.upperBound, bytes[end] != UInt8(ascii: "]") { end += 1 }
         guard end < range.upperBound,
-            let address = IPv6Address(bytes, at: range.lowerBound + 1..<end)
+            let number = IPAddress.readV6(bytes, at: range.lowerBound + 1..<end)
         else { return nil }
         var printed: [UInt8] = []
-        address.append(to: &printed)
+        IPAddress.v6(number).append(to: &printed)
         let written = bytes.extracting(range.lowerBound + 1..<end)
         return printed.span.equals(written) ? end + 1 : nil
     }

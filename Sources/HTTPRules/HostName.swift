@@ -16,7 +16,8 @@ package enum HostName {
     package static func isNameOrIPv4(
         _ bytes: Span<UInt8>, at range: Range<Int>, lastLabel: Int
     ) -> Bool {
-        !isNumber(bytes, at: lastLabel..<range.upperBound) || isIPv4(bytes, at: range)
+        !isNumber(bytes, at: lastLabel..<range.upperBound)
+            || IPAddress.readV4(bytes, at: range) != nil
     }
 
     /// True for digits only, and for `0x` followed by hexadecimal digits or nothing.
@@ -32,33 +33,5 @@ package enum HostName {
         }
         for index in range where !Byte.isDigit(bytes[index]) { return false }
         return true
-    }
-
-    /// True for four decimal numbers of 0 to 255 without leading zeros, with dots between.
-    package static func isIPv4(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        ipv4(bytes, at: range) != nil
-    }
-
-    /// The address as a number, first part highest; nil if it is not in the one strict form.
-    package static func ipv4(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt32? {
-        var address: UInt32 = 0
-        var parts = 0
-        var index = range.lowerBound
-        while true {
-            let start = index
-            var part: UInt32 = 0
-            while index < range.upperBound, index < start + 4, Byte.isDigit(bytes[index]) {
-                part = part * 10 + UInt32(bytes[index] &- 0x30)
-                index += 1
-            }
-            guard index > start, part <= 255,
-                index == start + 1 || bytes[start] != UInt8(ascii: "0")
-            else { return nil }
-            address = address << 8 | part
-            parts += 1
-            if index == range.upperBound { return parts == 4 ? address : nil }
-            guard parts < 4, bytes[index] == UInt8(ascii: ".") else { return nil }
-            index += 1
-        }
     }
 }

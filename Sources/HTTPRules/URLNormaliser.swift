@@ -112,14 +112,14 @@ struct URLNormaliser {
             if bytes[close] == UInt8(ascii: "%") { throw .ipv6Zone(offset: close) }
             close += 1
         }
-        guard close < end, let address = IPv6Address(bytes.span, at: start..<close) else {
+        guard close < end, let number = IPAddress.readV6(bytes.span, at: start..<close) else {
             throw .ipv6(offset: index)
         }
         guard close + 1 == end || bytes[close + 1] == UInt8(ascii: ":") else {
             throw .hostByte(offset: close + 1, byte: bytes[close + 1])
         }
         bytes.append(UInt8(ascii: "["))
-        address.append(to: &bytes)
+        IPAddress.v6(number).append(to: &bytes)
         bytes.append(UInt8(ascii: "]"))
         index = close + 1
     }

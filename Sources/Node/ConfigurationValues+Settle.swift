@@ -1,3 +1,4 @@
+import Ground
 import Telemetry
 
 extension ConfigurationValues {
@@ -29,7 +30,6 @@ extension ConfigurationValues {
         if let open = addresses(.listen).first(where: { !$0.address.isLoopback }) {
             throw .originsNotSaid(listen: open, from: source(.listen))
         }
-        guard let any = OriginPattern("*") else { preconditionFailure("* is a pattern") }
-        set(.allowOrigin, [.originPattern(any)], from: .builtIn)
+        set(.allowOrigin, [.originPattern(.everything)], from: .builtIn)
     }
 }

@@ -25,11 +25,8 @@ extension NodeCore {
             origins: Origins(
                 settings: OriginSettings(configuration),
                 resolver: SystemResolver(threads: lookups),
-                addressGuard: AddressGuard(
-                    opening: configuration.allowPrivateOrigins.compactMap { try? CIDR("\($0)") }),
-                patterns: configuration.allowOrigins.compactMap {
-                    try? Origin.OriginPattern("\($0)")
-                }),
+                addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
+                patterns: configuration.allowOrigins),
             accessLog: AccessLog.Format(configuration.accessLog), logger: logger)
     }
 }

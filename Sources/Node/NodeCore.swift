@@ -28,7 +28,7 @@ final class NodeCore: Sendable {
         var settings: OriginSettings
         var resolver: any NameResolver
         var addressGuard: AddressGuard
-        var patterns: [Origin.OriginPattern]
+        var patterns: [OriginPattern]
     }
 
     init(

@@ -1,3 +1,5 @@
+package import Ground
+
 /// Decides which addresses may be connected to: what is globally reachable, and ranges the operator
 /// opened.
 ///
@@ -8,10 +10,10 @@
 package struct AddressGuard: Sendable {
     /// Ranges opened by the operator; an IPv4 range opens the mapped form too, and no other
     /// embedding.
-    package let opened: [CIDR]
+    package let opened: [Network]
 
     /// A guard that refuses the special ranges except those `opened`.
-    package init(opening opened: [CIDR] = []) {
+    package init(opening opened: [Network] = []) {
         self.opened = opened
     }
 
@@ -23,8 +25,8 @@ package struct AddressGuard: Sendable {
             guard let range = SpecialRange(v4: number) else { return .allowed }
             let embedding: Embedding? = address.bitCount == 128 ? .mapped : nil
             return .refused(AddressRefusal(range: range, embedding: embedding))
-        case .v6(let high, let low):
-            return judge(high: high, low: low)
+        case .v6(let number):
+            return judge(v6: number)
         }
     }
 
@@ -33,13 +35,13 @@ package struct AddressGuard: Sendable {
         addresses.filter { judge($0) == .allowed }
     }
 
-    private func judge(high: UInt64, low: UInt64) -> AddressVerdict {
-        for (embedding, address) in Embedding.found(high: high, low: low) {
+    private func judge(v6 number: UInt128) -> AddressVerdict {
+        for (embedding, address) in Embedding.found(in: number) {
             if let range = SpecialRange(v4: address) {
                 return .refused(AddressRefusal(range: range, embedding: embedding))
             }
         }
-        guard let range = SpecialRange(high: high, low: low) else { return .allowed }
+        guard let range = SpecialRange(v6: number) else { return .allowed }
         return .refused(AddressRefusal(range: range, embedding: nil))
     }
 }
@@ -103,8 +105,10 @@ package enum Embedding: Hashable, Sendable, CaseIterable {
     }
 
     /// The IPv4 addresses that an IPv6 address, not a mapped one, embeds.
-    static func found(high: UInt64, low: UInt64) -> [(Embedding, UInt32)] {
-        let lastWord = UInt32(truncatingIfNeeded: low)
+    static func found(in number: UInt128) -> [(Embedding, UInt32)] {
+        let high = UInt64(truncatingIfNeeded: number >> 64)
+        let low = UInt64(truncatingIfNeeded: number)
+        let lastWord = UInt32(truncatingIfNeeded: number)
         var found: [(Embedding, UInt32)] = []
         // :: and ::1 are addresses of IPv6 in their own right.
         if high == 0, low >> 32 == 0, low > 1 { found.append((.compatible, lastWord)) }

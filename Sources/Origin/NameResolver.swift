@@ -1,3 +1,4 @@
+package import Ground
 package import NIOCore
 
 /// Turns names into addresses; what it says is not trusted but judged by the address guard.

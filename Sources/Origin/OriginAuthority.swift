@@ -1,3 +1,5 @@
+package import Ground
+
 /// Whom a connection is opened to: connections are shared only between equal authorities (RFC 9110
 /// §4.3.1).
 package struct OriginAuthority: Hashable, Sendable {

@@ -108,7 +108,11 @@ extension OriginClient {
     func refusal(of request: OriginFetchRequest) -> OriginFailure? {
         if isShutDown { return .shutDown }
         if request.isSecure { return .schemeNotServed("https") }
-        guard patterns.contains(where: { $0.matches(request.origin) }) else {
+        guard
+            patterns.contains(where: {
+                $0.matches(host: request.origin.host, port: request.origin.port)
+            })
+        else {
             return .originNotAllowed(request.origin)
         }
         return nil

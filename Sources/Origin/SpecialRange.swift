@@ -1,3 +1,5 @@
+import Ground
+
 /// A range of addresses that is not for connecting to an origin over the Internet.
 package enum SpecialRange: Hashable, Sendable, CaseIterable {
     /// 0.0.0.0/8 (RFC 791 §3.2), ::/128 (RFC 4291 §2.5.2).
@@ -67,24 +69,28 @@ package enum SpecialRange: Hashable, Sendable, CaseIterable {
     ///
     /// What an address embeds is judged by ``Embedding``; forms whose only meaning is what they
     /// embed are ordinary here.
-    init?(high: UInt64, low: UInt64) {
-        let address = IPAddress.v6(high: high, low: low)
+    init?(v6 number: UInt128) {
+        let address = IPAddress.v6(number)
         if Self.v6Ordinary.contains(where: { $0.contains(address) }) { return nil }
         if let row = Self.v6Rows.first(where: { $0.0.contains(address) }) {
             self = row.1
-        } else if high >> 61 == 0b001 {
+        } else if number >> 125 == 0b001 {
             return nil
         } else {
             self = .reserved
         }
     }
 
-    private static func v4(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ length: Int) -> CIDR {
-        CIDR(.v4(a << 24 | b << 16 | c << 8), length)
+    private static func v4(_ a: UInt32, _ b: UInt32, _ c: UInt32, _ length: Int) -> Network {
+        Network(.v4(a << 24 | b << 16 | c << 8), length)
+    }
+
+    private static func v6(_ upperHalf: UInt64, _ length: Int) -> Network {
+        Network(.v6(UInt128(upperHalf) << 64), length)
     }
 
     /// The more specific range comes first.
-    private static let v4Rows: [(CIDR, SpecialRange)] = [
+    private static let v4Rows: [(Network, SpecialRange)] = [
         (v4(0, 0, 0, 8), .unspecified),
         (v4(10, 0, 0, 8), .privateUse),
         (v4(100, 64, 0, 10), .carrierGrade),
@@ -99,30 +105,30 @@ package enum SpecialRange: Hashable, Sendable, CaseIterable {
         (v4(198, 51, 100, 24), .documentation),
         (v4(203, 0, 113, 24), .documentation),
         (v4(224, 0, 0, 4), .multicast),
-        (CIDR(.v4(0xFFFF_FFFF), 32), .broadcast),
+        (Network(.v4(0xFFFF_FFFF), 32), .broadcast),
         (v4(240, 0, 0, 4), .reserved),
     ]
 
     /// Teredo, whose embedded addresses decide, and the well-known NAT64 prefix.
-    private static let v6Ordinary: [CIDR] = [
-        CIDR(.v6(high: 0x2001_0000_0000_0000, low: 0), 32),
-        CIDR(.v6(high: 0x0064_FF9B_0000_0000, low: 0), 96),
+    private static let v6Ordinary: [Network] = [
+        v6(0x2001_0000_0000_0000, 32),
+        v6(0x0064_FF9B_0000_0000, 96),
     ]
 
     /// The more specific range comes first.
-    private static let v6Rows: [(CIDR, SpecialRange)] = [
-        (CIDR(.v6(high: 0, low: 0), 128), .unspecified),
-        (CIDR(.v6(high: 0, low: 1), 128), .loopback),
-        (CIDR(.v6(high: 0x0064_FF9B_0001_0000, low: 0), 48), .localTranslation),
-        (CIDR(.v6(high: 0x0100_0000_0000_0000, low: 0), 63), .discardOnly),
-        (CIDR(.v6(high: 0x2001_0002_0000_0000, low: 0), 48), .benchmarking),
-        (CIDR(.v6(high: 0x2001_0000_0000_0000, low: 0), 23), .protocolAssignments),
-        (CIDR(.v6(high: 0x2001_0DB8_0000_0000, low: 0), 32), .documentation),
-        (CIDR(.v6(high: 0x3FFF_0000_0000_0000, low: 0), 20), .documentation),
-        (CIDR(.v6(high: 0x5F00_0000_0000_0000, low: 0), 16), .segmentRouting),
-        (CIDR(.v6(high: 0xFC00_0000_0000_0000, low: 0), 7), .privateUse),
-        (CIDR(.v6(high: 0xFEC0_0000_0000_0000, low: 0), 10), .privateUse),
-        (CIDR(.v6(high: 0xFE80_0000_0000_0000, low: 0), 10), .linkLocal),
-        (CIDR(.v6(high: 0xFF00_0000_0000_0000, low: 0), 8), .multicast),
+    private static let v6Rows: [(Network, SpecialRange)] = [
+        (v6(0, 128), .unspecified),
+        (Network(.v6(1), 128), .loopback),
+        (v6(0x0064_FF9B_0001_0000, 48), .localTranslation),
+        (v6(0x0100_0000_0000_0000, 63), .discardOnly),
+        (v6(0x2001_0002_0000_0000, 48), .benchmarking),
+        (v6(0x2001_0000_0000_0000, 23), .protocolAssignments),
+        (v6(0x2001_0DB8_0000_0000, 32), .documentation),
+        (v6(0x3FFF_0000_0000_0000, 20), .documentation),
+        (v6(0x5F00_0000_0000_0000, 16), .segmentRouting),
+        (v6(0xFC00_0000_0000_0000, 7), .privateUse),
+        (v6(0xFEC0_0000_0000_0000, 10), .privateUse),
+        (v6(0xFE80_0000_0000_0000, 10), .linkLocal),
+        (v6(0xFF00_0000_0000_0000, 8), .multicast),
     ]
 }

@@ -1,3 +1,4 @@
+package import Ground
 import Glibc
 package import NIOCore
 package import NIOPosix
@@ -60,9 +61,8 @@ package struct SystemResolver: NameResolver {
             let number = unsafe raw.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
             return .v4(UInt32(bigEndian: number))
         case AF_INET6:
-            let high = unsafe raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-            let low = unsafe raw.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-            return .v6(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))
+            let number = unsafe raw.loadUnaligned(fromByteOffset: 8, as: UInt128.self)
+            return .v6(UInt128(bigEndian: number))
         default: return nil
         }
     }

@@ -1,3 +1,5 @@
+import Ground
+
 /// One row of the table of settings: everything that is known of a setting without a value for it.
 package struct Setting: Hashable, Sendable {
     /// Under which heading a setting stands in `--help`.

@@ -1,3 +1,4 @@
+import Ground
 import Origin
 import Testing
 
@@ -123,18 +124,18 @@ struct AddressGuardTests {
     /// How an IPv4 address is written in a form of IPv6; `public` ones of that form may still be
     /// refused as a whole.
     static let forms: [(Embedding, isRefusedWhole: Bool, @Sendable (UInt32) -> IPAddress)] = [
-        (.mapped, false, { .v6(high: 0, low: 0xFFFF_0000_0000 | UInt64($0)) }),
-        (.compatible, true, { .v6(high: 0, low: UInt64($0)) }),
-        (.translated, true, { .v6(high: 0, low: 0xFFFF_0000_0000_0000 | UInt64($0)) }),
-        (.nat64, false, { .v6(high: 0x0064_FF9B_0000_0000, low: UInt64($0)) }),
-        (.sixToFour, false, { .v6(high: 0x2002 << 48 | UInt64($0) << 16 | 7, low: 1) }),
+        (.mapped, false, { .v6(0xFFFF << 32 | UInt128($0)) }),
+        (.compatible, true, { .v6(UInt128($0)) }),
+        (.translated, true, { .v6(0xFFFF << 48 | UInt128($0)) }),
+        (.nat64, false, { .v6(0x0064_FF9B << 96 | UInt128($0)) }),
+        (.sixToFour, false, { .v6(0x2002 << 112 | UInt128($0) << 80 | 7 << 64 | 1) }),
         (
             .teredoServer, false,
-            { .v6(high: 0x2001_0000 << 32 | UInt64($0), low: UInt64(~UInt32(0x0808_0808))) }
+            { .v6(0x2001_0000 << 96 | UInt128($0) << 64 | UInt128(~UInt32(0x0808_0808))) }
         ),
-        (.teredoClient, false, { .v6(high: 0x2001_0000_0808_0808, low: UInt64(~$0)) }),
-        (.isatap, false, { .v6(high: 0x2A00_1450 << 32, low: 0x5EFE << 32 | UInt64($0)) }),
-        (.isatap, false, { .v6(high: 0x2A00_1450 << 32, low: 0x0200_5EFE << 32 | UInt64($0)) }),
+        (.teredoClient, false, { .v6(0x2001_0000_0808_0808 << 64 | UInt128(~$0)) }),
+        (.isatap, false, { .v6(0x2A00_1450 << 96 | 0x5EFE << 32 | UInt128($0)) }),
+        (.isatap, false, { .v6(0x2A00_1450 << 96 | 0x0200_5EFE << 32 | UInt128($0)) }),
     ]
 
     @Test("A refused IPv4 address is refused in every form of IPv6 that embeds it", arguments: v4)
@@ -161,7 +162,7 @@ struct AddressGuardTests {
 
     @Test("An opened IPv4 range opens its mapped form and no other embedding")
     func openedV4() throws {
-        let addressGuard = AddressGuard(opening: [try CIDR("10.1.0.0/16")])
+        let addressGuard = AddressGuard(opening: [try Network(parsing: "10.1.0.0/16")])
         for (text, isAllowed) in [
             ("10.1.0.0", true), ("10.1.255.255", true), ("10.0.255.255", false),
             ("10.2.0.0", false), ("::ffff:10.1.2.3", true), ("::ffff:10.2.2.3", false),
@@ -174,7 +175,7 @@ struct AddressGuardTests {
     @Test("An opened IPv6 range opens what lies in it, whatever that embeds")
     func openedV6() throws {
         let addressGuard = AddressGuard(
-            opening: [try CIDR("fd12::/16"), try CIDR("64:ff9b::/96")])
+            opening: [try Network(parsing: "fd12::/16"), try Network(parsing: "64:ff9b::/96")])
         for (text, isAllowed) in [
             ("fd12::1", true), ("fd13::1", false), ("fd12::5efe:127.0.0.1", true),
             ("64:ff9b::10.0.0.1", true), ("10.0.0.1", false), ("::ffff:10.0.0.1", false),

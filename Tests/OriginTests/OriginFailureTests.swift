@@ -13,7 +13,7 @@ struct OriginFailureTests {
         (.schemeNotServed("https"), 501, .client, false, "scheme-not-served"),
         (.originNotAllowed(origin), 403, .client, false, "origin-not-allowed"),
         (
-            .addressRefused(origin, .v6(high: 0, low: 1), refusal), 403, .client, false,
+            .addressRefused(origin, .v6(1), refusal), 403, .client, false,
             "origin-address-refused"
         ),
         (.nameNotFound("a"), 502, .origin, false, "origin-name-not-found"),

@@ -159,8 +159,8 @@ struct Rig: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let loop = group.next()
         let resolver = ScriptedResolver(names)
-        let addressGuard = AddressGuard(opening: try opening.map { try CIDR($0) })
-        let allowed = try patterns.map { try OriginPattern($0) }
+        let addressGuard = AddressGuard(opening: try opening.map { try Network(parsing: $0) })
+        let allowed = patterns.compactMap { OriginPattern($0) }
         let bound = try await loop.submit {
             NIOLoopBound(
                 OriginClient(

@@ -1,4 +1,4 @@
-import Telemetry
+import Ground
 import Testing
 
 @Suite("Origin patterns")
@@ -18,7 +18,10 @@ struct OriginPatternTests {
             ("*.example", "example", 80, false), ("*.example", "badexample", 80, false),
             ("*.example", ".example", 80, false), ("*.example:81", "a.example", 80, false),
             ("10.0.0.7:9000", "10.0.0.7", 9000, true),
-            ("[FD00:0::1]", "[fd00::1]", 80, true), ("[fd00::1]:81", "[fd00::1]", 80, false),
+            ("127.0.0.1:9000", "127.0.0.2", 9000, false),
+            ("[FD00:0::1]", "fd00::1", 80, true), ("[fd00::1]:81", "fd00::1", 80, false),
+            ("*", "::1", 80, true), ("A.Example.", "a.example", 80, true),
+            ("a.example", "a.example.", 80, true), ("*.example", "a.example.", 80, true),
         ] as [(String, String, UInt16, Bool)])
     func patternsMatch(pattern: String, host: String, port: UInt16, isMatch: Bool) throws {
         let pattern = try #require(OriginPattern(pattern))
@@ -29,7 +32,7 @@ struct OriginPatternTests {
         "a pattern is shown as it can be written",
         arguments: [
             ("*", "*"), ("*:80", "*:80"), ("A.example", "a.example"), ("*.B:9", "*.b:9"),
-            ("[::0]:81", "[::]:81"),
+            ("[::0]:81", "[::]:81"), ("a.", "a"), ("10.0.0.7:9", "10.0.0.7:9"),
         ])
     func patternsAreShown(text: String, shown: String) {
         #expect(OriginPattern(text)?.description == shown)
@@ -38,7 +41,8 @@ struct OriginPatternTests {
     @Test(
         "anything else is no pattern",
         arguments: [
-            "", ".", "*.", "**", "*a.example", "a.*.example", "a..b", ".a", "a.", "a b",
+            "", ".", "*.", "**", "*a.example", "a.*.example", "a..b", ".a", "a..", "a b", "127.1",
+            "a.1",
             "http://a.example", "a.example/", "a.example:", "a.example:0", "a.example:65536",
             "a.example:80:80", "user@a.example", "bücher.example", "[a.example]", "[::1", "::1",
             "[127.0.0.1]", "*.[::1]", String(repeating: "a", count: 64),

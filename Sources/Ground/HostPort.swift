@@ -1,0 +1,41 @@
+/// A host and perhaps a port as they are written together: `HOST`, `HOST:PORT`, `[V6]`,
+/// `[V6]:PORT`.
+package struct HostPort: Hashable, Sendable {
+    /// As written, the brackets of an IPv6 address kept.
+    package let host: String
+    /// Nil if none was written.
+    package let port: UInt16?
+
+    /// Nil for more than one colon outside brackets, and for a port that is not one to five digits
+    /// up to 65535; the host is not looked at.
+    package init?(_ text: String) {
+        let hostEnd: String.Index
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            hostEnd = text.index(after: close)
+        } else {
+            hostEnd = text.firstIndex(of: ":") ?? text.endIndex
+        }
+        host = String(text[..<hostEnd])
+        let rest = text[hostEnd...]
+        guard !rest.isEmpty else {
+            port = nil
+            return
+        }
+        let digits = rest.dropFirst()
+        guard rest.hasPrefix(":"), (1...5).contains(digits.utf8.count),
+            digits.utf8.allSatisfy(ASCII.isDigit), let number = UInt16(digits)
+        else { return nil }
+        port = number
+    }
+
+    /// The address that the host is written as, IPv6 in brackets and nothing else in them; nil if
+    /// it is none.
+    package var address: IPAddress? {
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        guard let address = IPAddress(isBracketed ? host.dropFirst().dropLast() : host[...]),
+            (address.bitCount == 128) == isBracketed
+        else { return nil }
+        return address
+    }
+}

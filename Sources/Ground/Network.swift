@@ -1,0 +1,64 @@
+/// A block of addresses that share a prefix, as address and prefix length (RFC 4632 §3.1,
+/// RFC 4291 §2.3).
+///
+/// A block inside ::ffff:0:0/96 is kept as the IPv4 block it maps, so that both spellings mean the
+/// same.
+package struct Network: Hashable, Sendable {
+    /// The first address; bits past ``prefixLength`` are zero.
+    package let first: IPAddress
+    /// Number of leading bits that all addresses of the block share: 0 to 32 or 128.
+    package let prefixLength: Int
+
+    /// Why a text is no network.
+    package enum Problem: Error, Hashable, Sendable {
+        /// The text is not `ADDRESS` or `ADDRESS/BITS`.
+        case malformed
+        /// Bits past the prefix are set; the network that was perhaps meant.
+        case hostBitsSet(meant: String)
+    }
+
+    /// `10.0.0.0/8`, `fd00::/8`, or a bare address, which is the block of that address alone.
+    package init(parsing text: String) throws(Problem) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let address = IPAddress(parts[0]) else { throw .malformed }
+        var length = address.bitCount
+        if parts.count == 2 {
+            guard (1...3).contains(parts[1].utf8.count),
+                parts[1].utf8.allSatisfy(ASCII.isDigit),
+                let number = Int(parts[1]), number <= address.bitCount
+            else { throw .malformed }
+            length = number
+        }
+        let masked = Self.masked(address, length)
+        guard address == masked else { throw .hostBitsSet(meant: "\(masked)/\(length)") }
+        if case .v4 = address.unmapped, address.bitCount == 128, length >= 96 {
+            first = address.unmapped
+            prefixLength = length - 96
+        } else {
+            first = address
+            prefixLength = length
+        }
+    }
+
+    /// The block of `prefixLength` bits that `address` lies in; for blocks written in source.
+    package init(_ address: IPAddress, _ prefixLength: Int) {
+        first = Self.masked(address, prefixLength)
+        self.prefixLength = prefixLength
+    }
+
+    /// True if `address`, or the IPv4 address it maps, lies in the block.
+    package func contains(_ address: IPAddress) -> Bool {
+        Self.masked(address.unmapped, prefixLength) == first
+    }
+
+    private static func masked(_ address: IPAddress, _ length: Int) -> IPAddress {
+        switch address {
+        case .v4(let number): .v4(number & ~0 << UInt32(max(0, 32 - length)))
+        case .v6(let number): .v6(number & ~0 << UInt128(max(0, 128 - length)))
+        }
+    }
+}
+
+extension Network: CustomStringConvertible {
+    package var description: String { "\(first)/\(prefixLength)" }
+}
