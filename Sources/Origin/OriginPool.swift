@@ -63,9 +63,10 @@ package struct OriginPool: Sendable {
     package mutating func connectionReleased(
         _ id: ConnectionID, to origin: OriginAuthority, now: Instant
     ) -> [ConnectionID] {
-        guard settings.idleConnectionsPerOriginMax > 0, settings.idleConnectionsMax > 0 else {
-            return [id]
-        }
+        guard
+            settings.idleConnectionsPerOriginMax > 0, settings.idleConnectionsMax > 0,
+            settings.idleConnectionLimit > .zero
+        else { return [id] }
         var closing: [ConnectionID] = []
         if let list = idle[origin], list.count >= settings.idleConnectionsPerOriginMax,
             let first = list.first

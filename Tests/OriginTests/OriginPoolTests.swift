@@ -8,13 +8,14 @@ struct OriginPoolTests {
     let b = OriginAuthority(host: "b.example", port: 80)
 
     private func pool(
-        connections: Int = 100, idle: Int = 100, perOrigin: Int = 100
+        connections: Int = 100, idle: Int = 100, perOrigin: Int = 100,
+        limit: Interval = .seconds(10)
     ) -> OriginPool {
         var settings = OriginSettings()
         settings.connectionsMax = connections
         settings.idleConnectionsMax = idle
         settings.idleConnectionsPerOriginMax = perOrigin
-        settings.idleConnectionLimit = .seconds(10)
+        settings.idleConnectionLimit = limit
         return OriginPool(settings: settings)
     }
 
@@ -74,6 +75,14 @@ struct OriginPoolTests {
         var pool = pool(idle: 0)
         #expect(idle(1, a, at: 0, in: &pool) == [ConnectionID(1)])
         #expect(pool.idleCount == 0)
+    }
+
+    @Test("With no time to be idle allowed, a released connection is closed")
+    func idleForNoTime() {
+        var pool = pool(limit: .zero)
+        #expect(idle(1, a, at: 0, in: &pool) == [ConnectionID(1)])
+        #expect(pool.connectionWanted(to: a) == nil)
+        #expect(pool.idleCount == 0 && pool.deadline == nil)
     }
 
     @Test("A connection is closed when it was idle for the limit, and not before")
