@@ -55,13 +55,11 @@ enum ArrowRule {
         return violations
     }
 
-    /// The module that a line of code imports, whatever stands before `import`.
+    /// The module that a line of code imports, whatever attributes and modifiers stand before
+    /// `import`.
     static func importedModule(_ line: String) -> String? {
-        let words = line.split(separator: " ")
-        let modifiers: Set = [
-            "public", "package", "internal", "fileprivate", "private", "@preconcurrency",
-            "@testable", "@_exported", "@_implementationOnly", "@_spi",
-        ]
+        let words = line.replacing(/@\w+(\([^)]*\))?/, with: " ").split(separator: " ")
+        let modifiers: Set = ["public", "package", "internal", "fileprivate", "private"]
         let kinds: Set = [
             "struct", "class", "enum", "protocol", "func", "var", "let", "typealias",
         ]

@@ -12,23 +12,33 @@ struct BannedCall: Sendable {
         ]
 
     /// The same where atomics are allowed.
-    static let inAtomicRooms: [BannedCall] = [
+    static let inAtomicRooms: [BannedCall] =
+        inSeededRooms + [
+            BannedCall(call: "Task {", instead: "an effect"),
+            BannedCall(call: "DispatchQueue", instead: "an effect"),
+            BannedCall(call: "Mutex", instead: "a value that the shell locks"),
+            BannedCall(call: "NSLock", instead: "a value that the shell locks"),
+            BannedCall(call: "Logger", instead: "a fact returned to the shell"),
+            BannedCall(call: "print(", instead: "a fact returned to the shell"),
+            BannedCall(call: "Foundation", instead: "the standard library"),
+            BannedCall(call: "FoundationEssentials", instead: "the standard library"),
+            BannedCall(call: "Glibc", instead: "a room at the edge"),
+            BannedCall(call: "unsafe", instead: "Span<UInt8> by index"),
+        ]
+
+    /// Where a run is repeated from its seed: no clock of the machine and no dice of its own.
+    static let inSeededRooms: [BannedCall] = [
         BannedCall(call: "ContinuousClock", instead: "an argument now: Instant"),
         BannedCall(call: "SuspendingClock", instead: "an argument now: Instant"),
         BannedCall(call: "Date(", instead: "WallTime, as an argument"),
+        BannedCall(call: "Date.now", instead: "WallTime, as an argument"),
+        BannedCall(call: "DispatchTime", instead: "an argument now: Instant"),
+        BannedCall(call: "gettimeofday", instead: "WallTime, as an argument"),
         BannedCall(call: "clock_gettime", instead: "an argument now: Instant"),
         BannedCall(call: "SystemRandomNumberGenerator", instead: "an argument using: &dice"),
+        BannedCall(call: "arc4random", instead: "an argument using: &dice"),
+        BannedCall(call: "UUID(", instead: "a number thrown with using: &dice"),
         BannedCall(call: "Task.sleep", instead: "an effect that asks for a timer"),
-        BannedCall(call: "Task {", instead: "an effect"),
-        BannedCall(call: "DispatchQueue", instead: "an effect"),
-        BannedCall(call: "Mutex", instead: "a value that the shell locks"),
-        BannedCall(call: "NSLock", instead: "a value that the shell locks"),
-        BannedCall(call: "Logger", instead: "a fact returned to the shell"),
-        BannedCall(call: "print(", instead: "a fact returned to the shell"),
-        BannedCall(call: "Foundation", instead: "the standard library"),
-        BannedCall(call: "FoundationEssentials", instead: "the standard library"),
-        BannedCall(call: "Glibc", instead: "a room at the edge"),
-        BannedCall(call: "unsafe", instead: "Span<UInt8> by index"),
     ]
 
     /// In every file, tests among them.
@@ -46,8 +56,16 @@ struct BannedCall: Sendable {
         switch kind {
         case .pure: inPureRooms
         case .atomics, .rendering: inAtomicRooms
-        default: []
+        case .sansIO, .simulation: inSeededRooms
+        case .edge, .program, .testSupport, .c, .test: []
         }
+    }
+
+    /// What a room of this kind must not call, beside what is banned everywhere.
+    static func violations(in text: SwiftText, of kind: Room.Kind) -> [Violation] {
+        let calls = inRoom(kind)
+        guard !calls.isEmpty else { return [] }
+        return violations(in: text, banning: calls) + diceViolations(in: text)
     }
 
     /// Where `calls` stand in the code of `text`.

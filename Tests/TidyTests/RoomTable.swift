@@ -12,6 +12,8 @@ struct Room: Sendable, CustomTestStringConvertible {
         case sansIO
         case edge
         case program
+        /// Repeats a run from its seed: no clock, and no dice but those.
+        case simulation
         case testSupport
         /// Module maps and C; no Swift to be held.
         case c
@@ -91,7 +93,7 @@ struct Room: Sendable, CustomTestStringConvertible {
 
     private static let testSupport = [
         Room(
-            "Simulation", .testSupport,
+            "Simulation", .simulation,
             uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"],
             toolchain: ["Foundation"]),
         Room(

@@ -12,6 +12,10 @@ struct RuleTests {
             ("@preconcurrency import NIOCore", "NIOCore"),
             ("internal import struct Foundation.Date", "Foundation"),
             ("public import Telemetry // why", "Telemetry"),
+            ("@_spi(Testing) import NIOCore", "NIOCore"),
+            ("@_spi(A, B) package import NIOCore", "NIOCore"),
+            ("@_spi( A )import NIOCore", "NIOCore"),
+            ("@unheardOf @preconcurrency internal import NIOCore", "NIOCore"),
         ])
     func importsAreHeld(line: String, module: String) {
         let text = SwiftText("import Ground\n\(line)\n")
@@ -96,6 +100,29 @@ struct RuleTests {
         ])
     func diceAreHeld(code: String, count: Int) {
         #expect(BannedCall.diceViolations(in: SwiftText(code)).count == count)
+    }
+
+    @Test(
+        "a run that is repeated from its seed reads no clock and throws no dice but its own",
+        arguments: [Room.Kind.pure, .atomics, .rendering, .sansIO, .simulation],
+        [
+            "ContinuousClock.now", "SuspendingClock()", "Date()", "Date.now", "DispatchTime.now()",
+            "clock_gettime(CLOCK_MONOTONIC, &now)", "gettimeofday(&now, nil)",
+            "SystemRandomNumberGenerator()", "arc4random()", "UUID()", "Task.sleep(for: .zero)",
+            "Bool.random()", "Int.random(in: 0..<6)", "cards.shuffled()",
+        ])
+    func seededRoomsAreHeld(kind: Room.Kind, call: String) {
+        let text = SwiftText(
+            "let mine = Int.random(in: 0..<6, using: &dice)\n\n\n\nlet a = \(call)\n")
+        #expect(BannedCall.violations(in: text, of: kind).map(\.line) == [5])
+    }
+
+    @Test(
+        "at the edge clocks and dice are those of the machine",
+        arguments: [Room.Kind.edge, .program, .testSupport, .c])
+    func edgeRoomsAreFree(kind: Room.Kind) {
+        let text = SwiftText("let a = ContinuousClock.now\nlet b = Bool.random()\n")
+        #expect(BannedCall.violations(in: text, of: kind) == [])
     }
 
     @Test("a line past the last column is a violation")

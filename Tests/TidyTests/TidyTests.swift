@@ -17,13 +17,7 @@ struct TidyTests {
 
     @Test("rooms do not call what is banned in them", arguments: Room.table)
     func bannedCallsAreAbsent(room: Room) throws {
-        let calls = BannedCall.inRoom(room.kind)
-        let violations = try check(room) { text in
-            calls.isEmpty
-                ? []
-                : BannedCall.violations(in: text, banning: calls)
-                    + BannedCall.diceViolations(in: text)
-        }
+        let violations = try check(room) { BannedCall.violations(in: $0, of: room.kind) }
         #expect(violations == [])
     }
 
