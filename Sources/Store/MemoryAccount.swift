@@ -35,7 +35,7 @@ package final class MemoryAccount: Sendable {
     package func reserve(_ bytes: Int) -> Bool {
         var current = used.load(ordering: .relaxed)
         while true {
-            guard current + bytes <= limitBytes else { return false }
+            guard bytes <= limitBytes - current else { return false }
             let (exchanged, original) = used.weakCompareExchange(
                 expected: current, desired: current + bytes, ordering: .relaxed)
             if exchanged { return true }

@@ -1,5 +1,6 @@
 package import Ground
 package import NIOCore
+import Tiers
 
 /// One entry of the memory tier: immutable, shared by the index and whoever is answering from it.
 ///
@@ -53,9 +54,10 @@ package final class Resident: Sendable {
     }
 
     /// Bytes of memory that an entry takes beside its body's chunks: objects, index, policy, key
-    /// and head.
+    /// and head; for a body of any length that an origin may claim.
     package static func overhead(keyBytes: Int, headBytes: Int, bodyBytes: UInt64) -> Int {
-        let chunkCount = Int(bodyBytes) / 65_536 + 2
+        let bytes = Int(min(bodyBytes, BodyLayout.bodyBytesMax))
+        let chunkCount = bytes / BodyLayout.chunkBytes + 2
         return fixedOverheadBytes + keyBytes + headBytes + chunkCount * chunkOverheadBytes
     }
 

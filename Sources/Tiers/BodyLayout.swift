@@ -11,6 +11,10 @@ package enum BodyLayout {
     /// The tail is in at most this many pieces.
     package static let tailPiecesMax = 3
 
+    /// A longer body, which no machine can hold, counts as this long: more than any limit allows,
+    /// and still far from where sums of it overflow.
+    package static let bodyBytesMax: UInt64 = 1 << 60
+
     /// The capacities of the tail's pieces, in order; the last may be filled in part.
     ///
     /// - Precondition: `tailBytes` is less than ``chunkBytes``.
@@ -32,10 +36,10 @@ package enum BodyLayout {
             ? [max(pieceBytesMin, roundedUp(tailBytes))] : pieces
     }
 
-    /// Bytes of memory that the chunks of a body take.
+    /// Bytes of memory that the chunks of a body take; of any length that an origin may claim.
     package static func capacity(_ bodyBytes: UInt64) -> Int {
-        let full = Int(bodyBytes) / chunkBytes * chunkBytes
-        return full + tail(Int(bodyBytes) % chunkBytes).reduce(0, +)
+        let bytes = Int(min(bodyBytes, bodyBytesMax))
+        return bytes / chunkBytes * chunkBytes + tail(bytes % chunkBytes).reduce(0, +)
     }
 
     /// The least power of two that is not less than `bytes`.
