@@ -62,15 +62,16 @@ struct MemoryShard: ~Copyable {
     /// If `sparesReaders`, an entry that someone is reading is put back, because removing it frees
     /// nothing.
     mutating func evict(sparesReaders: Bool) -> Eviction {
-        guard let victim = tier.evict() else { return .empty }
-        var taken = residents[Int(victim.id.index)].take()
-        if sparesReaders, !isKnownUniquelyReferenced(&taken), let resident = taken {
-            let id = tier.admit(hash: victim.hash, cost: victim.cost)
-            while residents.count <= Int(id.index) { residents.append(nil) }
-            residents[Int(id.index)] = resident
+        guard let victim = tier.nextVictim() else { return .empty }
+        let place = Int(victim.id.index)
+        if sparesReaders, residents[place] != nil, !isKnownUniquelyReferenced(&residents[place]) {
+            tier.putBack(victim)
             return .spared
         }
-        guard let resident = taken else { preconditionFailure("no entry at \(victim)") }
+        tier.evict(victim)
+        guard let resident = residents[place].take() else {
+            preconditionFailure("no entry at \(victim)")
+        }
         return .evicted(resident)
     }
 

@@ -143,23 +143,42 @@ package struct MemoryTier: ~Copyable {
     }
 
     /// Chooses one victim, forgets it and says which it was; nil if the shard is empty.
-    package mutating func evict() -> Evicted? {
+    package mutating func evict() -> Victim? {
+        guard let victim = nextVictim() else { return nil }
+        evict(victim)
+        return victim
+    }
+
+    /// Chooses one victim and takes it out of its queue; nil if the shard is empty.
+    ///
+    /// Before anything else, the caller either evicts it or puts it back.
+    package mutating func nextVictim() -> Victim? {
         var requeued = 0
         while let entry = queues.popLeast() {
             let id = EntryID(index: entry)
             let facts = queues.entries[Int(entry)]
             guard frequencies[Int(entry)] > facts.frequency, requeued < Self.requeuedMax else {
-                evictedBytes &+= UInt64(facts.cost)
-                ghosts.remember(
-                    facts.hash, frequency: frequency(of: id), evictedBytes: evictedBytes)
-                forget(id, facts)
-                free(id)
-                return Evicted(id: id, hash: facts.hash, cost: facts.cost)
+                return Victim(id: id, hash: facts.hash, cost: facts.cost)
             }
             queue(id, frequency(of: id))
             requeued += 1
         }
         return nil
+    }
+
+    /// Forgets the victim of ``nextVictim()``, all but its frequency; its id is free again.
+    package mutating func evict(_ victim: Victim) {
+        evictedBytes &+= UInt64(victim.cost)
+        ghosts.remember(
+            victim.hash, frequency: frequency(of: victim.id), evictedBytes: evictedBytes)
+        forget(victim.id, queues.entries[Int(victim.id.index)])
+        free(victim.id)
+    }
+
+    /// Queues the victim of ``nextVictim()`` again, as if it had been asked for as often as it was
+    /// and no more: it stays, and nothing was evicted.
+    package mutating func putBack(_ victim: Victim) {
+        queue(victim.id, frequency(of: victim.id))
     }
 
     /// Takes out an entry that is not to be remembered (purged, say) and returns its cost in bytes.
@@ -215,8 +234,8 @@ extension MemoryTier {
         let position: UInt32
     }
 
-    /// What ``evict()`` has chosen.
-    package struct Evicted: Hashable, Sendable {
+    /// What ``nextVictim()`` has chosen.
+    package struct Victim: Hashable, Sendable {
         package let id: EntryID
         /// As given to ``admit(hash:cost:)``.
         package let hash: UInt64

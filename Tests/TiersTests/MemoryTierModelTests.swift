@@ -48,6 +48,10 @@ import Tiers
                 let cost = UInt32(dice.next() % 100_000)
                 tier.resized(live[pick], cost: cost)
                 model[live[pick]]?.cost = cost
+            case 10:
+                guard let victim = tier.nextVictim() else { continue }
+                #expect(model[victim.id]?.hash == victim.hash)
+                tier.putBack(victim)
             default:
                 guard let pick else { continue }
                 tier.touched(live[pick])

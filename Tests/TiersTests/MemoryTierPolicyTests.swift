@@ -121,6 +121,47 @@ private func hash(_ number: Int) -> UInt64 {
         }
     }
 
+    @Test("A victim that is put back keeps its id, its hits and its place among what is kept")
+    func putBack() {
+        var tier = MemoryTier(expectedEntries: 16)
+        let spared = tier.admit(hash: hash(0), cost: 100)
+        _ = tier.admit(hash: hash(1), cost: 100)
+        for turn in 0..<20 {
+            if turn == 3 { tier.touched(spared) }
+            var victim = tier.nextVictim()
+            if victim?.id != spared {
+                // Put back as well, so that the spared one's turn comes.
+                if let other = victim { tier.putBack(other) }
+                victim = tier.nextVictim()
+            }
+            guard let victim else { break }
+            tier.putBack(victim)
+        }
+        let frequency = tier.frequency(of: spared)
+        let sums = (tier.count, tier.bytes)
+        let found = tier.first(hash(0))?.id
+        #expect(frequency == 1)
+        #expect(sums == (2, 200))
+        #expect(found == spared)
+    }
+
+    @Test("Putting a victim back makes no ghost and counts as no eviction")
+    func putBackIsNoEviction() {
+        var tier = MemoryTier(expectedEntries: 64)
+        for key in 0..<11 { _ = tier.admit(hash: hash(key), cost: 100) }
+        let first = tier.evict()
+        #expect(first?.hash == hash(0))
+        for _ in 0..<50 {
+            guard let victim = tier.nextVictim() else { break }
+            tier.putBack(victim)
+        }
+        // Neither forgotten, because 5,000 bytes were spared, nor joined by those.
+        let twin = tier.admit(hash: hash(1), cost: 100)
+        let returned = tier.admit(hash: hash(0), cost: 100)
+        let frequencies = (tier.frequency(of: twin), tier.frequency(of: returned))
+        #expect(frequencies == (0, 2))
+    }
+
     @Test("No more ghosts are remembered than the bound, which evictions do not raise")
     func ghostBound() {
         var tier = MemoryTier(expectedEntries: 100)
