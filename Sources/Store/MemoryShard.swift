@@ -39,17 +39,21 @@ struct MemoryShard: ~Copyable {
 
     /// Puts an entry in the place of those that it makes unreachable, which are appended to
     /// `replaced`.
-    mutating func insert(_ resident: Resident, replaced: inout [Resident]) {
+    ///
+    /// If not `adds`, only in the place of others: false, with nothing changed, if there are none.
+    mutating func insert(_ resident: Resident, adds: Bool, replaced: inout [Resident]) -> Bool {
         removeAll(hash: resident.hash, into: &replaced) { other in
             other.hasKey(of: resident)
                 && (other.facts.answers(resident.facts.negotiation)
                     || resident.facts.answers(other.facts.negotiation))
         }
+        guard adds || !replaced.isEmpty else { return false }
         let cost = UInt32(clamping: resident.overheadBytes + resident.body.capacityBytes)
         let id = tier.admit(hash: resident.hash, cost: cost)
         while residents.count <= Int(id.index) { residents.append(nil) }
         precondition(residents[Int(id.index)] == nil, "place \(id) given twice")
         residents[Int(id.index)] = resident
+        return true
     }
 
     /// Removes this very entry if it is still there.

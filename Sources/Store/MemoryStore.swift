@@ -60,7 +60,7 @@ package final class MemoryStore: Sendable {
         }
     }
 
-    /// Entries that a look-up can find.
+    /// Entries that a look-up can find, and those that have their place but are not in it yet.
     package var count: Int { entryCount.load(ordering: .relaxed) }
     /// Entries removed to make room since the start.
     package var evictions: UInt64 { evictionCount.load(ordering: .relaxed) }
@@ -80,18 +80,15 @@ package final class MemoryStore: Sendable {
         shard(hash).state.withLock { $0.find(bytes, range, hash: hash, wanted: wanted) }
     }
 
-    /// Makes an entry findable, in the place of those that it replaces.
+    /// Makes an entry findable, in the place of those that it replaces; false if the limit on
+    /// entries leaves no place for it.
     ///
     /// Its bytes are reserved already; only the limit on entries is kept here.
-    package func insert(_ resident: Resident) {
-        while entriesMax > 0, count >= entriesMax, evictOne(sparesReaders: false) == .evicted {}
-        var replaced: [Resident] = []
-        let bytes = resident.overheadBytes + resident.body.capacityBytes
-        account.countIndexed(bytes)
-        shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
-        entryCount.add(1, ordering: .relaxed)
-        shard(resident.hash).state.withLock { $0.insert(resident, replaced: &replaced) }
-        uncount(replaced)
+    @discardableResult
+    package func insert(_ resident: Resident) -> Bool {
+        // What replaces another needs no place, so nothing is evicted for it.
+        if entriesMax > 0, put(resident, hasPlace: false) { return true }
+        return takePlace() && put(resident, hasPlace: true)
     }
 
     /// Removes this very entry; false if it was no longer there.
@@ -123,6 +120,39 @@ package final class MemoryStore: Sendable {
     /// Evicts until the limit is kept again, after it was lowered.
     package func shrinkToLimit() {
         while account.usedBytes > account.limitBytes, evictOne(sparesReaders: false) == .evicted {}
+    }
+
+    /// Counts an entry that is to come, evicting for it; false, with nothing counted, if there can
+    /// be no place.
+    private func takePlace() -> Bool {
+        var current = count
+        while true {
+            guard entriesMax == 0 || current < entriesMax else {
+                guard evictOne(sparesReaders: false) == .evicted else { return false }
+                current = count
+                continue
+            }
+            let (exchanged, original) = entryCount.weakCompareExchange(
+                expected: current, desired: current + 1, ordering: .relaxed)
+            if exchanged { return true }
+            current = original
+        }
+    }
+
+    /// Makes an entry findable that has a place, or that takes one over from what it replaces;
+    /// false, with nothing changed, if it has neither.
+    private func put(_ resident: Resident, hasPlace: Bool) -> Bool {
+        var replaced: [Resident] = []
+        let shard = shard(resident.hash)
+        count(bytesOf: resident, sign: 1)
+        let isIn = shard.state.withLock {
+            $0.insert(resident, adds: hasPlace, replaced: &replaced)
+        }
+        for gone in replaced { count(bytesOf: gone, sign: -1) }
+        if !isIn { count(bytesOf: resident, sign: -1) }
+        let placesLeft = replaced.count - (isIn && !hasPlace ? 1 : 0)
+        entryCount.subtract(placesLeft, ordering: .relaxed)
+        return isIn
     }
 
     private enum Outcome { case evicted, spared, empty }
@@ -168,12 +198,15 @@ package final class MemoryStore: Sendable {
     }
 
     private func uncount(_ gone: [Resident]) {
-        for resident in gone {
-            let bytes = resident.overheadBytes + resident.body.capacityBytes
-            account.countIndexed(-bytes)
-            shard(resident.hash).bytes.subtract(bytes, ordering: .relaxed)
-            entryCount.subtract(1, ordering: .relaxed)
-        }
+        for resident in gone { count(bytesOf: resident, sign: -1) }
+        entryCount.subtract(gone.count, ordering: .relaxed)
+    }
+
+    /// The entry's bytes now belong to the index (`sign` 1), or no longer do (-1).
+    private func count(bytesOf resident: Resident, sign: Int) {
+        let bytes = sign * (resident.overheadBytes + resident.body.capacityBytes)
+        account.countIndexed(bytes)
+        shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
     }
 
     @inline(__always)

@@ -2,6 +2,7 @@ import Ground
 import NIOCore
 import Store
 import Testing
+import Tiers
 
 @Suite("The memory tier of a node")
 struct MemoryStoreTests {
@@ -94,6 +95,38 @@ struct MemoryStoreTests {
         #expect(entries.store.count == 10)
     }
 
+    @Test("at the limit on entries, what takes another's place costs no third its own")
+    func replacingAtEntriesMax() {
+        let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
+        for number in 0..<10 { entries.put("\(number)", bytes: 10) }
+        for number in 0..<10 { entries.put("\(number)", bytes: 10, marker: 7) }
+        #expect((0..<10).allSatisfy { entries.find("\($0)") != nil })
+        #expect(entries.store.evictions == 0)
+        #expect(entries.store.count == 10)
+    }
+
+    @Test("the limit on entries holds at every instant, however many store at once")
+    func entriesMaxIsStrict() async {
+        let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
+        let most = await withTaskGroup(of: Int.self) { group in
+            for writer in UInt64(0)..<4 {
+                group.addTask {
+                    var dice = Dice(seed: writer)
+                    var most = 0
+                    for _ in 0..<20_000 {
+                        entries.put("\(Int.random(in: 0..<40, using: &dice))", bytes: 10)
+                        most = max(most, entries.store.count)
+                    }
+                    return most
+                }
+            }
+            return await group.reduce(0, max)
+        }
+        #expect(most == 10)
+        let found = (0..<40).count { entries.find("\($0)") != nil }
+        #expect(found == entries.store.count)
+    }
+
     @Test("variants of one URL stand side by side, and each request finds its own")
     func variants() {
         let entries = Entries(limitBytes: 1 << 20)
@@ -109,6 +142,18 @@ struct MemoryStoreTests {
         #expect(marker(.webp) == 3)
         #expect(marker([]) == 3)
         #expect(entries.store.count == 1)
+    }
+
+    @Test("an entry whose body no memory can hold has an overhead too, and finds no room")
+    func overheadOfAnyLength() {
+        let entries = Entries(limitBytes: 1 << 20)
+        for bodyBytes: UInt64 in [.max, 1 << 63, (1 << 63) - 1] {
+            let overhead = Resident.overhead(
+                keyBytes: 2_000, headBytes: 20_000, bodyBytes: bodyBytes)
+            #expect(overhead > 1 << 20)
+            #expect(!entries.store.reserve(overhead + BodyLayout.capacity(bodyBytes)))
+        }
+        #expect(entries.store.account.usedBytes == 0)
     }
 
     @Test("a lower limit is kept as soon as it is set")
