@@ -20,62 +20,31 @@ package enum ImageTargetRefusal: Hashable, Sendable {
     case urlDoubled(offset: Int)
     /// A parameter whose name is not `url`, most often the tail of a URL with an unescaped `&`.
     case parameterUnknown(name: Extent)
-    /// A `#`, which no request target may hold (RFC 9112 §3.2), most often of an unescaped URL.
-    case fragment(offset: Int)
 }
 
 /// The request targets of the image API.
 package enum ImageTarget {
-    /// Reads the request target in `range` of `bytes` in one pass, without copying.
+    /// Reads the path and query of a request target in `range` of `bytes` in one pass, without
+    /// copying.
     ///
-    /// Origin form and absolute form are understood (RFC 9112 §3.2.1, §3.2.2); of the latter the
-    /// path after the authority counts. Extents and offsets are those of `bytes`.
+    /// Scheme and authority of the absolute form (RFC 9112 §3.2.2) are not in it, nor is a `#`,
+    /// which no request target may hold. Extents and offsets are those of `bytes`.
     package static func parse(_ bytes: Span<UInt8>, at range: Range<Int>) -> ImageTargetParse {
         // A loop that runs to the span's own end needs no check of each byte's index.
         let target = bytes.extracting(range)
         let base = range.lowerBound
-        let start = pathStart(target)
-        let query = start + path.count
+        let query = path.count
         guard query <= target.count else { return .notImage }
-        for index in 0..<path.count where target[start + index] != path[index] {
+        for index in 0..<path.count where target[index] != path[index] {
             return .notImage
         }
         if query == target.count { return .refused(.urlMissing) }
-        guard target[query] == UInt8(ascii: "?") else {
-            return target[query] == UInt8(ascii: "#")
-                ? .refused(.fragment(offset: base + query)) : .notImage
-        }
+        guard target[query] == UInt8(ascii: "?") else { return .notImage }
         return parameters(target, from: query + 1, base: base)
     }
 
     private static var path: InlineArray<9, UInt8> {
         [0x2F, 0x76, 0x31, 0x2F, 0x69, 0x6D, 0x61, 0x67, 0x65]
-    }
-
-    /// Where the path begins: at once, or after scheme and authority of the absolute form.
-    @inline(__always)
-    private static func pathStart(_ target: Span<UInt8>) -> Int {
-        guard !target.isEmpty, target[0] != UInt8(ascii: "/") else { return 0 }
-        return absoluteFormPathStart(target)
-    }
-
-    private static func absoluteFormPathStart(_ target: Span<UInt8>) -> Int {
-        var index: Int
-        if target.holdsIgnoringCase("http://", at: 0..<min(7, target.count)) {
-            index = 7
-        } else if target.holdsIgnoringCase("https://", at: 0..<min(8, target.count)) {
-            index = 8
-        } else {
-            return target.count
-        }
-        while index < target.count {
-            switch target[index] {
-            case UInt8(ascii: "/"): return index
-            case UInt8(ascii: "?"), UInt8(ascii: "#"): return target.count
-            default: index += 1
-            }
-        }
-        return index
     }
 
     @inline(__always)
@@ -86,9 +55,6 @@ package enum ImageTarget {
         var start = first
         while start < target.count {
             let end = delimiter(target, from: start)
-            if end < target.count, target[end] == UInt8(ascii: "#") {
-                return .refused(.fragment(offset: base + end))
-            }
             guard start + 4 <= end, target[start] == UInt8(ascii: "u"),
                 target[start + 1] == UInt8(ascii: "r"), target[start + 2] == UInt8(ascii: "l"),
                 target[start + 3] == UInt8(ascii: "=")
@@ -107,15 +73,11 @@ package enum ImageTarget {
         return .image(url: url)
     }
 
-    /// The next `&` or `#`, or the target's end.
+    /// The next `&`, or the target's end.
     @inline(__always)
     private static func delimiter(_ target: Span<UInt8>, from start: Int) -> Int {
         var index = start
-        while index < target.count {
-            let byte = target[index]
-            if byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#") { break }
-            index &+= 1
-        }
+        while index < target.count, target[index] != UInt8(ascii: "&") { index &+= 1 }
         return index
     }
 

@@ -20,11 +20,6 @@ extension ProblemDocument {
                 name: "parameter-unknown",
                 detail: "The parameter \"\(text)\" is not known; only url is. If it is part of the "
                     + "image's URL, percent-encode the URL: & is written %26.")
-        case .fragment:
-            self.init(
-                name: "fragment-unescaped",
-                detail: "A request target holds no #. If it is part of the image's URL, "
-                    + "percent-encode the URL: # is written %23.")
         }
     }
 

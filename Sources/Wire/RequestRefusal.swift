@@ -59,6 +59,8 @@ package enum RequestRefusal: Hashable, Sendable {
             "The request line is not a method, a target and a version with one space between them."
         case .blankLines: "More than one empty line precedes the request line."
         case .line(let fault, at: _): fault.sentence
+        case .targetByte(UInt8(ascii: "#"), at: _):
+            "The request target holds a #, which has to be percent-encoded: # is written %23."
         case .targetByte(let byte, at: _):
             "The request target holds the byte \(byte), which has to be percent-encoded."
         case .targetForm:

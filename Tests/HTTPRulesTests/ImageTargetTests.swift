@@ -9,14 +9,11 @@ import Testing
     }
 
     @Test(
-        "RFC 9112 §3.2: the url of origin form and absolute form is found in place",
+        "The url is found in place",
         arguments: [
             ("/v1/image?url=http://a/b", "http://a/b"),
             ("/v1/image?url=http%3A%2F%2Fa%2Fb%3Fc%3Dd", "http%3A%2F%2Fa%2Fb%3Fc%3Dd"),
             ("/v1/image?url=http://a/b?c=d", "http://a/b?c=d"),
-            ("http://cache.example/v1/image?url=x", "x"),
-            ("HTTP://cache.example:8080/v1/image?url=x", "x"),
-            ("https://cache.example/v1/image?url=x", "x"),
             ("/v1/image?url=url=", "url="),
         ])
     func found(target: String, url: String) throws {
@@ -32,9 +29,8 @@ import Testing
         arguments: [
             "/", "*", "", "/healthz", "/v1", "/v1/imag", "/v1/image/", "/v1/images?url=x",
             "/V1/image?url=x", "/v1/imag%65?url=x", "//v1/image?url=x", "example.org:443",
-            "http://cache.example", "http://cache.example?/v1/image?url=x", "http:/v1/image?url=x",
-            "ftp://cache.example/v1/image?url=x", "/v1/image;url=x", "/x/v1/image?url=x", "http",
-            "http://h#/v1/image?url=x",
+            "?/v1/image?url=x", "http://cache.example/v1/image?url=x", "/v1/image;url=x",
+            "/x/v1/image?url=x",
         ])
     func notImage(target: String) {
         #expect(parse(target) == .notImage)
@@ -59,8 +55,6 @@ import Testing
             ("/v1/image?url=a&", .parameterUnknown(name: Extent(start: 20, count: 0))),
             ("/v1/image?&url=a", .parameterUnknown(name: Extent(start: 14, count: 0))),
             ("/v1/image?urls=a", .parameterUnknown(name: Extent(start: 14, count: 4))),
-            ("/v1/image?url=http://a/#top", .fragment(offset: 27)),
-            ("/v1/image#top", .fragment(offset: 13)),
         ])
     func refused(target: String, reason: ImageTargetRefusal) {
         #expect(parse(target) == .refused(reason))
@@ -70,11 +64,11 @@ import Testing
     func anyBytes() {
         var dice = Dice(seed: 1)
         for _ in 0..<5000 {
-            let target = dice.text(of: "/v1image?url=&#:http%2F", upTo: 40)
+            let target = dice.text(of: "/v1image?url=&:http%2F", upTo: 40)
             let prefixed = Bool.random(using: &dice) ? "/v1/image?" + target : target
             if case .image(let url) = parse(prefixed) {
                 let text = ("GET " + prefixed).bytes.text(url)
-                #expect(!text.isEmpty && !text.contains("&") && !text.contains("#"))
+                #expect(!text.isEmpty && !text.contains("&"))
             }
         }
     }

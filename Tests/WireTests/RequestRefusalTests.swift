@@ -12,6 +12,15 @@ import Wire
         #expect(sample.refusal.sentence.hasSuffix("."))
     }
 
+    @Test("a target with a fragment, most often of an unescaped URL, is told how to write it")
+    func fragment() {
+        let text = "GET /v1/image?url=http://a/#top HTTP/1.1\r\nHost: a\r\n\r\n"
+        let refusal = RequestRefusal.targetByte(UInt8(ascii: "#"), at: 27)
+        #expect(Reading.requests(text).ending == .requestRefused(refusal))
+        #expect(refusal.sentence.contains("%23"))
+        #expect(!RequestRefusal.targetByte(7, at: 27).sentence.contains("%23"))
+    }
+
     @Test("what follows a refused request is not read", arguments: RequestCases.all)
     func stops(_ sample: RequestCase) {
         let next = latin1("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
