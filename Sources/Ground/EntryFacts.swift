@@ -54,13 +54,9 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
 
     /// `no-cache`: never used without asking the origin (RFC 9111 §5.2.2.4).
     package static let noCache = EntryFlags(rawValue: 1 << 0)
-    /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never used stale (RFC 9111 §5.2.2.2).
-    package static let mustRevalidate = EntryFlags(rawValue: 1 << 1)
-    /// The entity tag is weak (RFC 9110 §8.8.3).
-    package static let weakTag = EntryFlags(rawValue: 1 << 2)
     /// Last-Modified may be used as a strong validator: at least 1 s older than Date (RFC 9110
     /// §8.8.2.2).
-    package static let strongDate = EntryFlags(rawValue: 1 << 3)
+    package static let strongDate = EntryFlags(rawValue: 1 << 1)
 }
 
 /// What is left of a client's Accept and Accept-Encoding when it is passed to the origin.

@@ -27,10 +27,6 @@ package struct Examination: Hashable, Sendable {
     package var isShareable: Bool
     /// The type is an image or one of the operator's.
     package var isTypeAccepted: Bool
-    /// The Content-Length; nil if there is none, or a transfer coding that makes it void (RFC 9112
-    /// §6.3).
-    package var contentLength: UInt64?
-    package var control: CacheControl
     package var freshness: Freshness
     package var flags: EntryFlags
     package var varies: Negotiation
@@ -87,40 +83,21 @@ package enum AnswerRules {
             notStored: notStored,
             isShareable: !noStore && !isPrivate && !vary.isEverything,
             isTypeAccepted: isTypeAccepted,
-            contentLength: contentLength(head),
-            control: control,
             freshness: Freshness(
                 head, control: control, receipt: receipt, defaultTTL: defaultTTL),
-            flags: flags(head, control, date: date, lastModified: lastModified),
+            flags: flags(control, date: date, lastModified: lastModified),
             varies: vary.varies, negotiation: negotiation, lastModified: lastModified,
             date: date ?? receipt.receivedWall)
     }
 
     private static func flags(
-        _ head: AnswerHead, _ control: CacheControl, date: WallTime?, lastModified: WallTime?
+        _ control: CacheControl, date: WallTime?, lastModified: WallTime?
     ) -> EntryFlags {
         var flags: EntryFlags = []
         if control.flags.contains(.noCache) { flags.insert(.noCache) }
-        if control.sMaxAge != nil
-            || !control.flags.isDisjoint(with: [.mustRevalidate, .proxyRevalidate])
-        {
-            flags.insert(.mustRevalidate)
-        }
-        if let tag = head.first(.etag),
-            EntityTag(head.bytes.span, at: tag.range)?.isWeak == true
-        {
-            flags.insert(.weakTag)
-        }
         if let date, let lastModified, date.seconds - lastModified.seconds >= 1 {
             flags.insert(.strongDate)
         }
         return flags
-    }
-
-    private static func contentLength(_ head: AnswerHead) -> UInt64? {
-        guard head.first(.transferEncoding) == nil, let length = head.first(.contentLength) else {
-            return nil
-        }
-        return head.bytes.span.decimal(at: length.range)
     }
 }

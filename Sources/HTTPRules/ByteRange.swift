@@ -24,10 +24,4 @@ package struct ByteRange: Hashable, Sendable {
         bytes.append(UInt8(ascii: "/"))
         ASCII.append(size, to: &bytes)
     }
-
-    /// Appends the value of Content-Range of a 416, `bytes */1234` (RFC 9110 §15.5.17).
-    package static func appendUnsatisfied(size: UInt64, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: "bytes */".utf8)
-        ASCII.append(size, to: &bytes)
-    }
 }

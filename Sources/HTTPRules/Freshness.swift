@@ -6,17 +6,6 @@ package struct Freshness: Hashable, Sendable {
     package var bornAt: Instant
     /// The freshness lifetime; never negative.
     package var lifetime: Interval
-    package var basis: Basis
-
-    /// What the lifetime was taken from (RFC 9111 §4.2.1).
-    package enum Basis: Hashable, Sendable {
-        case sMaxAge
-        case maxAge
-        /// Expires less Date; an Expires that is no date is in the past (RFC 9111 §5.3).
-        case expires
-        /// The origin said nothing; the setting `default-ttl` counts.
-        case defaultTTL
-    }
 
     /// The first instant at which the answer is no longer fresh.
     package var freshUntil: Instant { bornAt + lifetime }
@@ -41,7 +30,7 @@ package struct Freshness: Hashable, Sendable {
     /// freshness.
     ///
     /// Of Age and Expires the first line counts, of a list in Age its first member (RFC 9111 §5.1,
-    /// §4.2.1).
+    /// §4.2.1). An Expires that is no date is in the past (RFC 9111 §5.3).
     package init(
         _ head: AnswerHead, control: CacheControl, receipt: Receipt, defaultTTL: Interval
     ) {
@@ -49,18 +38,14 @@ package struct Freshness: Hashable, Sendable {
         bornAt = Self.bornAt(age: Self.age(head), date: date, receipt: receipt)
         if let sMaxAge = control.sMaxAge {
             lifetime = sMaxAge
-            basis = .sMaxAge
         } else if let maxAge = control.maxAge {
             lifetime = maxAge
-            basis = .maxAge
         } else if head.first(.expires) != nil {
             let expires = Self.time(head, .expires, receipt)
             let from = (date ?? receipt.receivedWall).seconds
             lifetime = expires.map { Self.interval($0.seconds - from) } ?? .zero
-            basis = .expires
         } else {
             lifetime = max(.zero, defaultTTL)
-            basis = .defaultTTL
         }
     }
 

@@ -42,8 +42,6 @@ package enum BodyRefusal: Hashable, Sendable {
     case trailersTooLong(bytesMax: Int)
     /// A trailer field that would change framing or routing (RFC 9110 §6.5.1).
     case forbiddenTrailer
-    /// The connection ended before the body did.
-    case truncated
 
     /// The status code of the answer, if the body is that of a request.
     package var status: UInt16 { 400 }
@@ -61,7 +59,6 @@ package enum BodyRefusal: Hashable, Sendable {
         case .trailersTooLong(let bytesMax):
             "The trailer section is too long; \(bytesMax) bytes are allowed."
         case .forbiddenTrailer: "A trailer field must not say how the message is framed or routed."
-        case .truncated: "The connection ended before the body did."
         }
     }
 }
@@ -131,15 +128,6 @@ package struct BodyDecoder: Sendable {
 
     /// True once `.end` has been, or would be, returned.
     package var isAtEnd: Bool { state == .done }
-
-    /// What the end of the connection means: nil if the body is whole, else why it is not.
-    package var refusalAtClose: BodyRefusal? {
-        switch state {
-        case .done, .untilClose: nil
-        case .failed(let refusal): refusal
-        default: .truncated
-        }
-    }
 
     /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its
     /// end.

@@ -75,13 +75,6 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
         bits & Self.bit(name) != 0
     }
 
-    /// How many lines have this name.
-    package func count(of name: FieldName) -> Int {
-        var lines = 0
-        for index in 0..<count where unsafe marks[index].id == name { lines += 1 }
-        return lines
-    }
-
     /// A copy of the lines, for those who keep them.
     package func copy() -> [FieldLine] {
         (0..<count).map { index in self[index] }

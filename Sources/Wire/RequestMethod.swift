@@ -31,14 +31,6 @@ package enum RequestMethod: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// True if the method changes nothing at the origin (RFC 9110 §9.2.1).
-    package var isSafe: Bool {
-        switch self {
-        case .get, .head, .options, .trace: true
-        case .other, .post, .put, .delete, .patch, .connect, .purge: false
-        }
-    }
-
     /// The method whose name, of at most eight bytes, is this word, first byte lowest.
     @inline(never)
     static func named(_ word: UInt64) -> RequestMethod {

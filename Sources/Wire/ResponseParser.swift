@@ -20,13 +20,11 @@ package struct ResponseHead: Hashable, Sendable {
     package var framing: BodyFraming
     /// False if the connection cannot be used again (RFC 9112 §9.3).
     package var isPersistent: Bool
-    package var isHTTP10: Bool
 
-    package init(answer: AnswerHead, framing: BodyFraming, isPersistent: Bool, isHTTP10: Bool) {
+    package init(answer: AnswerHead, framing: BodyFraming, isPersistent: Bool) {
         self.answer = answer
         self.framing = framing
         self.isPersistent = isPersistent
-        self.isHTTP10 = isHTTP10
     }
 }
 
@@ -199,8 +197,7 @@ extension ResponseParser {
                 status: status, bytes: bytes.copy(range), lines: lines(movedTo: range.lowerBound)),
             framing: framing,
             isPersistent: framing != .untilClose && !interimSaidClose
-                && notes.isPersistent(isHTTP10: isHTTP10),
-            isHTTP10: isHTTP10)
+                && notes.isPersistent(isHTTP10: isHTTP10))
         interimSaidClose = false
         return .head(head, end: range.upperBound)
     }

@@ -121,11 +121,7 @@ private func examine(
 
     private static let flagTable: [([String], EntryFlags)] = [
         ([], []), (["Cache-Control: no-cache"], .noCache),
-        (["Cache-Control: must-revalidate"], .mustRevalidate),
-        (["Cache-Control: proxy-revalidate"], .mustRevalidate),
-        (["Cache-Control: s-maxage=5"], .mustRevalidate),
         (["Cache-Control: max-age=5"], []),
-        (["ETag: W/\"a\""], .weakTag), (["ETag: \"a\""], []), (["ETag: W/a"], []),
         (
             [
                 "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT",
@@ -147,7 +143,7 @@ private func examine(
         (["Last-Modified: Sun, 06 Nov 1990 08:49:36 GMT"], []),
     ]
 
-    @Test("RFC 9111 §5.2.2, RFC 9110 §8.8: flags of the stored answer", arguments: flagTable)
+    @Test("RFC 9111 §5.2.2.4, RFC 9110 §8.8.2.2: flags of the stored answer", arguments: flagTable)
     func flags(fields: [String], expected: EntryFlags) {
         #expect(examine(["Content-Type: image/png"] + fields).flags == expected)
     }
@@ -158,14 +154,6 @@ private func examine(
         #expect(examine(["Date: x"]).date == receipt.receivedWall)
         let dated = examine(["Date: Thu, 01 Jan 1970 00:00:05 GMT"])
         #expect(dated.date == WallTime(seconds: 5))
-    }
-
-    @Test("RFC 9112 §6.3: the length is known unless a transfer coding hides it")
-    func contentLength() {
-        #expect(examine(["Content-Length: 17"]).contentLength == 17)
-        #expect(examine(["Content-Length: x"]).contentLength == nil)
-        #expect(examine(["Content-Length: 17", "Transfer-Encoding: chunked"]).contentLength == nil)
-        #expect(examine([]).contentLength == nil)
     }
 
     @Test("The facts hold what the examination found")

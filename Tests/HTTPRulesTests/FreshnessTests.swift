@@ -58,41 +58,40 @@ let receipt = Freshness.Receipt(
         #expect(age("Age: 50", "Age: 5") == 52)
     }
 
-    private static let lifetimeTable: [([String], Int64, Freshness.Basis)] = [
-        (["Cache-Control: s-maxage=1, max-age=2", "Expires: 0"], 1, Freshness.Basis.sMaxAge),
-        (["Cache-Control: max-age=2, s-maxage=1"], 1, .sMaxAge),
-        (["Cache-Control: max-age=2", "Expires: Sun, 06 Nov 1994 09:49:37 GMT"], 2, .maxAge),
-        (["Cache-Control: max-age=0"], 0, .maxAge),
-        (["Cache-Control: max-age=x"], 0, .maxAge),
-        (["Cache-Control: s-maxage=x, max-age=9"], 0, .sMaxAge),
-        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT"], 60, .expires),
+    private static let lifetimeTable: [([String], Int64)] = [
+        (["Cache-Control: s-maxage=1, max-age=2", "Expires: 0"], 1),
+        (["Cache-Control: max-age=2, s-maxage=1"], 1),
+        (["Cache-Control: max-age=2", "Expires: Sun, 06 Nov 1994 09:49:37 GMT"], 2),
+        (["Cache-Control: max-age=0"], 0),
+        (["Cache-Control: max-age=x"], 0),
+        (["Cache-Control: s-maxage=x, max-age=9"], 0),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT"], 60),
         (
             ["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Date: Sun, 06 Nov 1994 08:50:07 GMT"],
-            30, .expires
+            30
         ),
-        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Date: x"], 60, .expires),
-        (["Expires: Sun, 06 Nov 1994 08:49:36 GMT"], 0, .expires),
-        (["Expires: Sun, 06 Nov 1993 08:49:36 GMT"], 0, .expires),
-        (["Expires: 0"], 0, .expires), (["Expires: -1"], 0, .expires),
-        (["Expires: "], 0, .expires),
-        (["Expires: Sun, 06 Nov 1994 09:49:37 UTC"], 0, .expires),
-        (["Expires: Sunday, 06-Nov-94 08:50:37 GMT"], 60, .expires),
-        (["Expires: Sun Nov  6 08:50:37 1994"], 60, .expires),
-        (["Expires: Fri, 31 Dec 9999 23:59:59 GMT"], 2_147_483_648, .expires),
-        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Expires: 0"], 60, .expires),
-        (["Expires: 0", "Expires: Sun, 06 Nov 1994 08:50:37 GMT"], 0, .expires),
-        (["Cache-Control: no-cache"], 3600, .defaultTTL),
-        (["Cache-Control: public"], 3600, .defaultTTL),
-        ([], 3600, .defaultTTL),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Date: x"], 60),
+        (["Expires: Sun, 06 Nov 1994 08:49:36 GMT"], 0),
+        (["Expires: Sun, 06 Nov 1993 08:49:36 GMT"], 0),
+        (["Expires: 0"], 0), (["Expires: -1"], 0),
+        (["Expires: "], 0),
+        (["Expires: Sun, 06 Nov 1994 09:49:37 UTC"], 0),
+        (["Expires: Sunday, 06-Nov-94 08:50:37 GMT"], 60),
+        (["Expires: Sun Nov  6 08:50:37 1994"], 60),
+        (["Expires: Fri, 31 Dec 9999 23:59:59 GMT"], 2_147_483_648),
+        (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "Expires: 0"], 60),
+        (["Expires: 0", "Expires: Sun, 06 Nov 1994 08:50:37 GMT"], 0),
+        (["Cache-Control: no-cache"], 3600),
+        (["Cache-Control: public"], 3600),
+        ([], 3600),
     ]
 
     @Test(
         "RFC 9111 §4.2.1: s-maxage before max-age before Expires before the default",
         arguments: lifetimeTable)
-    func lifetime(fields: [String], seconds: Int64, basis: Freshness.Basis) {
+    func lifetime(fields: [String], seconds: Int64) {
         let found = freshness(AnswerHead(status: 200, fields: fields))
         #expect(found.lifetime == .seconds(seconds))
-        #expect(found.basis == basis)
         #expect(found.freshUntil == found.bornAt + .seconds(seconds))
     }
 

@@ -44,7 +44,6 @@ import Wire
             let occurs = other == name || other == .host
             #expect(parser.fields.present.contains(other) == occurs)
             #expect(parser.fields.contains(other) == occurs)
-            #expect(parser.fields.count(of: other) == (occurs ? 1 : 0))
             #expect((parser.fields.first(other) != nil) == occurs)
         }
     }

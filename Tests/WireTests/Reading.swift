@@ -120,8 +120,10 @@ extension Reading {
                 break
             }
         }
-        if let body, body.refusalAtClose == nil {
-            reading.messages[reading.messages.count - 1].isWhole = true
+        if let body, let last = reading.messages.indices.last,
+            body.isAtEnd || reading.messages[last].framing == .untilClose
+        {
+            reading.messages[last].isWhole = true
         }
         return reading
     }
@@ -132,7 +134,8 @@ extension Reading {
             ReadField(name: span.copy($0.name.range), value: span.copy($0.value.range))
         }
         return ReadMessage(
-            start: Array("\(head.answer.status)".utf8), isHTTP10: head.isHTTP10, fields: fields,
+            start: Array("\(head.answer.status)".utf8), isHTTP10: span[7] == UInt8(ascii: "0"),
+            fields: fields,
             framing: head.framing, isPersistent: head.isPersistent)
     }
 

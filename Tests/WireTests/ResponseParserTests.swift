@@ -34,7 +34,6 @@ import Wire
         #expect(head.answer.bytes.span.copy(head.answer.lines[1].value.range) == latin1("\u{E9}"))
         #expect(head.framing == .length(2))
         #expect(head.isPersistent)
-        #expect(!head.isHTTP10)
     }
 
     @Test(
