@@ -145,8 +145,8 @@ extension Setting {
         Setting(
             .urlLimit, in: .clients, .bytes(256...64 << 10), default: "8KiB",
             note: "8KiB, or request-head-limit where that is less",
-            meaning: "Longest request target",
-            advice: "Clients above it get 414; at most request-head-limit."),
+            meaning: "Longest URL of an image, in bytes; a longer one gets 414",
+            advice: "At most request-head-limit; raise both where origins have longer ones."),
         Setting(
             .rangesLimit, in: .clients, .count(1...1000), default: "16",
             meaning: "Ranges that one request may ask for",
