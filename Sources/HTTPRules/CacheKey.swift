@@ -12,10 +12,10 @@ package enum CacheKeyResult: Hashable, Sendable {
 /// §6.2.3).
 ///
 /// Scheme and host are lower case, the host without a trailing dot (it names the same host), an IP
-/// address in its one strict form; the default port, user info and fragment are gone; the path is
-/// at least `/` and without dot segments; unreserved characters are not escaped, everything illegal
-/// is, in upper-case hexadecimal. The query keeps order and case, also when it is empty. Control
-/// bytes are refused.
+/// address in its one strict form; the default port and the fragment are gone; the path is at least
+/// `/` and without dot segments; unreserved characters are not escaped, everything illegal is, in
+/// upper-case hexadecimal. The query keeps order and case, also when it is empty. Control bytes and
+/// user info are refused.
 package enum CacheKey {
     /// Bytes of a key at most, where no setting says otherwise.
     package static let bytesMaxDefault = 8192
