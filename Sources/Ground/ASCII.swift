@@ -19,6 +19,12 @@ package enum ASCII {
         return letter < 6 ? letter &+ 10 : nil
     }
 
+    /// The lower-case hexadecimal digit of `value`, which is below 16.
+    @inline(__always)
+    package static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? 0x30 + value : 0x57 + value
+    }
+
     /// Appends `number` in decimal.
     package static func append(_ number: UInt64, to bytes: inout [UInt8]) {
         if number >= 10 { append(number / 10, to: &bytes) }

@@ -157,7 +157,7 @@ extension IPAddress {
             let digit = UInt8(truncatingIfNeeded: group >> shift) & 15
             if digit == 0, !begun, shift > 0 { continue }
             begun = true
-            bytes.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+            bytes.append(ASCII.hexDigit(digit))
         }
     }
 }

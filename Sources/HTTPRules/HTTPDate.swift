@@ -62,6 +62,12 @@ package enum HTTPDate {
         return text
     }
 
+    /// The names of the months as dates spell them, January's first.
+    package static let monthNames = (0..<12).map { month in
+        let name = CalendarNames.months[month]
+        return String(decoding: [name[0], name[1], name[2]], as: UTF8.self)
+    }
+
     private static func put(
         _ name: InlineArray<3, UInt8>, into text: inout InlineArray<29, UInt8>, at index: Int
     ) {

@@ -20,7 +20,7 @@ package struct MultipartRanges: Hashable, Sendable {
         var text = Array("nuthatch-".utf8)
         for shift in stride(from: UInt64(60), through: 0, by: -4) {
             let digit = UInt8(truncatingIfNeeded: boundary >> shift) & 15
-            text.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+            text.append(ASCII.hexDigit(digit))
         }
         self.boundary = text
     }

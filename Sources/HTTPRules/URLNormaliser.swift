@@ -221,6 +221,7 @@ struct URLNormaliser {
         bytes.append(hexDigit(byte & 15))
     }
 
+    /// In upper case, as escapes are written (RFC 3986 §2.1).
     private static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? 0x30 + value : 0x37 + value
     }

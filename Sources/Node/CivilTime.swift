@@ -19,16 +19,12 @@ struct CivilTime {
         clock = part(17..<25)
     }
 
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
     /// As in `21/Nov/2026:01:02:03 +0000`.
     var logText: String { "\(day)/\(month)/\(year):\(clock) +0000" }
 
     /// As in `2026-11-21T01:02:03Z`.
     var isoText: String {
-        let number = (Self.months.firstIndex(of: month) ?? 0) + 1
+        let number = (HTTPDate.monthNames.firstIndex(of: month) ?? 0) + 1
         return "\(year)-\(number < 10 ? "0" : "")\(number)-\(day)T\(clock)Z"
     }
 }

@@ -1,4 +1,7 @@
 /// Sets of ASCII bytes as two words of bits, one for each half of ASCII.
+///
+/// This room's own, though HTTPRules has such sets too: functions of another room are called, not
+/// inlined, and these stand in loops over a head's bytes.
 struct ByteClass {
     let low: UInt64
     let high: UInt64

@@ -80,6 +80,8 @@ enum FieldLineScan {
         return .line(mark, next: stop &+ 2)
     }
 
+    /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3); this room's own for the same reason as
+    /// ``ByteClass``.
     @inline(__always)
     static func isSpace(_ byte: UInt8) -> Bool {
         byte == Byte.space || byte == Byte.tab

@@ -17,6 +17,11 @@ import Testing
         #expect(ASCII.hexValue(byte).map(Int.init) == lower ?? upper)
     }
 
+    @Test("The digit of a value is the one that is read as that value, in lower case")
+    func hexDigits() {
+        #expect((0..<16).map(ASCII.hexDigit) == Array("0123456789abcdef".utf8))
+    }
+
     @Test(
         "A number is appended as Swift prints it", arguments: [0, 7, 10, 99, 1_234_567, UInt64.max])
     func append(number: UInt64) {
