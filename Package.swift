@@ -125,8 +125,11 @@ let package = Package(
 
 if fuzzing {
     package.targets += [
-        fuzzer("fuzz-request-head", uses: ["Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-response-head", uses: ["Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-url", uses: ["HTTPRules", "Ground"]),
+        .target(
+            name: "FuzzSupport", dependencies: ["Wire", "Ground"],
+            path: "Tests/Fuzzers/FuzzSupport", swiftSettings: house + coverage),
+        fuzzer("fuzz-request-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
     ]
 }

@@ -1,3 +1,4 @@
+import FuzzSupport
 import Ground
 import HTTPRules
 import Wire
@@ -22,14 +23,18 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
+/// The program's start.
+@c(fuzz_request_head_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
 /// What was read, in an order that does not depend on the pieces.
 struct Transcript: Equatable {
     private var heads: [[UInt8]] = []
     private var framings: [BodyFraming] = []
-    private var bodies: [[UInt8]] = []
+    private var bodies = BodyTranscript()
     private var refusal: RequestRefusal?
-    private var bodyRefusal: BodyRefusal?
-    private var ended = 0
 
     init(_ input: [UInt8], stops: [Int], limits: HeadLimits) {
         var parser = RequestParser(limits: limits)
@@ -38,11 +43,11 @@ struct Transcript: Equatable {
         for stop in stops {
             let span = input.span.extracting(0..<stop)
             var steps = 0
-            while refusal == nil && bodyRefusal == nil {
+            while refusal == nil && bodies.refusal == nil {
                 steps += 1
                 precondition(steps <= 2 * input.count + 2, "loops")
-                if let step = body?.next(span, from: position) {
-                    guard take(step, span, &position, &body) else { break }
+                if body != nil {
+                    guard bodies.take(&body, span, &position) else { break }
                     continue
                 }
                 let result = parser.parse(span, from: position)
@@ -53,8 +58,7 @@ struct Transcript: Equatable {
                     check(parser, span, position..<end)
                     heads.append(span.copy(position..<end))
                     framings.append(parser.framing)
-                    bodies.append([])
-                    body = BodyDecoder(parser.framing)
+                    body = bodies.begin(parser.framing)
                     position = end
                 case .refused(let reason):
                     precondition((400...505).contains(reason.status))
@@ -64,27 +68,6 @@ struct Transcript: Equatable {
                 }
             }
         }
-    }
-
-    private mutating func take(
-        _ step: BodyStep, _ span: Span<UInt8>, _ position: inout Int, _ body: inout BodyDecoder?
-    ) -> Bool {
-        switch step {
-        case .data(let extent, let next):
-            precondition(!extent.isEmpty && next == extent.end && Int(extent.start) >= position)
-            bodies[bodies.count - 1] += span.copy(extent.range)
-            position = next
-        case .needsMore:
-            position = span.count
-            return false
-        case .end(let next):
-            precondition(next >= position && next <= span.count)
-            position = next
-            ended += 1
-            body = nil
-        case .refused(let reason): bodyRefusal = reason
-        }
-        return true
     }
 
     private func check(

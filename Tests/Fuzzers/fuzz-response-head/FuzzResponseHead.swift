@@ -1,3 +1,4 @@
+import FuzzSupport
 import Ground
 import HTTPRules
 import Wire
@@ -22,14 +23,18 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
+/// The program's start.
+@c(fuzz_response_head_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
 /// What was read, in an order that does not depend on the pieces.
 struct Transcript: Equatable {
     private var interims: [UInt16] = []
     private var heads: [ResponseHead] = []
-    private var bodies: [[UInt8]] = []
+    private var bodies = BodyTranscript()
     private var refusal: ResponseRefusal?
-    private var bodyRefusal: BodyRefusal?
-    private var refusalAtClose: BodyRefusal?
 
     init(_ input: [UInt8], stops: [Int], isHead: Bool) {
         let limits = HeadLimits(headBytesMax: 600, fieldsMax: 12)
@@ -39,11 +44,11 @@ struct Transcript: Equatable {
         for stop in stops {
             let span = input.span.extracting(0..<stop)
             var steps = 0
-            while refusal == nil && bodyRefusal == nil {
+            while refusal == nil && bodies.refusal == nil {
                 steps += 1
                 precondition(steps <= 2 * input.count + 2, "loops")
-                if let step = body?.next(span, from: position) {
-                    guard take(step, span, &position, &body) else { break }
+                if body != nil {
+                    guard bodies.take(&body, span, &position) else { break }
                     continue
                 }
                 let result = parser.parse(span, from: position, requestIsHead: isHead)
@@ -56,8 +61,7 @@ struct Transcript: Equatable {
                 case .head(let head, let end):
                     check(head, input[position..<end])
                     heads.append(head)
-                    bodies.append([])
-                    body = BodyDecoder(head.framing)
+                    body = bodies.begin(head.framing)
                     position = end
                 case .refused(let reason):
                     precondition(!reason.sentence.isEmpty)
@@ -66,27 +70,6 @@ struct Transcript: Equatable {
                 }
             }
         }
-        refusalAtClose = body?.refusalAtClose
-    }
-
-    private mutating func take(
-        _ step: BodyStep, _ span: Span<UInt8>, _ position: inout Int, _ body: inout BodyDecoder?
-    ) -> Bool {
-        switch step {
-        case .data(let extent, let next):
-            precondition(!extent.isEmpty && next == extent.end && Int(extent.start) >= position)
-            bodies[bodies.count - 1] += span.copy(extent.range)
-            position = next
-        case .needsMore:
-            position = span.count
-            return false
-        case .end(let next):
-            precondition(next >= position && next <= span.count)
-            position = next
-            body = nil
-        case .refused(let reason): bodyRefusal = reason
-        }
-        return true
     }
 
     private func check(_ head: ResponseHead, _ bytes: ArraySlice<UInt8>) {

@@ -1,5 +1,9 @@
+import FuzzSupport
 import Ground
 import HTTPRules
+
+/// Small, so that an input of the fuzzer's length passes it.
+private let bytesMax = 200
 
 /// URLs as clients and redirects bring them, and request targets that carry them.
 ///
@@ -13,11 +17,16 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let all = 0..<input.count
     var key: [UInt8] = []
 
-    if CacheKey.normalise(url: input.span, at: all, into: &key) == .made { check(key) }
+    if CacheKey.normalise(url: input.span, at: all, into: &key, bytesMax: bytesMax) == .made {
+        check(key)
+    }
 
-    let made = CacheKey.normalise(percentEncoded: input.span, at: all, into: &key) == .made
+    let made =
+        CacheKey.normalise(percentEncoded: input.span, at: all, into: &key, bytesMax: bytesMax)
+        == .made
     if made { check(key) }
-    precondition(CacheKey.isCanonical(input.span, at: all) == (made && key == input))
+    let isCanonical = CacheKey.isCanonical(input.span, at: all, bytesMax: bytesMax)
+    precondition(isCanonical == (made && key == input))
 
     if case .image(let url) = ImageTarget.parse(input.span, at: all) {
         precondition(!url.isEmpty && url.end <= input.count)
@@ -25,12 +34,19 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
+/// The program's start.
+@c(fuzz_url_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
 private func check(_ key: [UInt8]) {
-    precondition(!key.isEmpty && key.count <= CacheKey.bytesMaxDefault)
+    precondition(!key.isEmpty && key.count <= bytesMax)
     for byte in key { precondition((0x21...0x7E).contains(byte) && byte != UInt8(ascii: "#")) }
     var again: [UInt8] = []
     precondition(
-        CacheKey.normalise(url: key.span, at: 0..<key.count, into: &again) == .made)
+        CacheKey.normalise(url: key.span, at: 0..<key.count, into: &again, bytesMax: bytesMax)
+            == .made)
     precondition(again == key)
     guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {
         preconditionFailure("a canonical key that cannot be taken apart")
