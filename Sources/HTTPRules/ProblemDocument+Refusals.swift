@@ -25,12 +25,12 @@ extension ProblemDocument {
 
     /// The answer to a URL that names nothing which can be fetched.
     package init(_ refusal: URLRefusal) {
-        self.init(name: refusal.name, detail: refusal.sentence)
+        self.init(status: refusal.status, name: refusal.name, detail: refusal.sentence)
     }
 
-    private init(name: String, detail: String) {
+    private init(status: UInt16 = 400, name: String, detail: String) {
         self.init(
-            status: 400, name: name, title: "The request does not name an image", detail: detail)
+            status: status, name: name, title: "The request does not name an image", detail: detail)
     }
 
     /// At most 40 bytes for a person to recognise; what is not printable ASCII is shown as `?`.
@@ -46,6 +46,11 @@ extension ProblemDocument {
 }
 
 extension URLRefusal {
+    /// 414 for length (RFC 9110 §15.5.15), 400 for everything else.
+    package var status: UInt16 {
+        if case .tooLong = self { 414 } else { 400 }
+    }
+
     /// The stable name of the problem.
     package var name: String {
         switch self {

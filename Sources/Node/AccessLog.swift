@@ -1,8 +1,6 @@
 import Ground
 import HTTPRules
 import NIOCore
-import NIOPosix
-import Synchronization
 import Telemetry
 import Wire
 
@@ -10,9 +8,7 @@ import Glibc
 
 /// Writes a line per answer to standard output, from a thread of its own.
 ///
-/// Each loop fills a buffer and hands it over four times a second or when it is full. If standard
-/// output does not keep up, whole buffers are dropped and their lines counted: a slow log must not
-/// slow down the node.
+/// Each loop fills a buffer and hands it over four times a second or when it is full.
 final class AccessLog: Sendable {
     /// How a line looks.
     enum Format: Sendable {
@@ -24,54 +20,24 @@ final class AccessLog: Sendable {
 
     let format: Format
     private let counters: NodeCounters
-    private let writer = NIOThreadPool(numberOfThreads: 1)
-    private let queued = Atomic<Int>(0)
+    private let writer = LineWriter(to: STDOUT_FILENO)
 
     /// A buffer is handed over when it holds so much.
     static let bufferBytes = 64 << 10
-    /// Buffers that wait for standard output.
-    private static let queuedMax = 64
 
     init(_ format: Format, counters: NodeCounters) {
         self.format = format
         self.counters = counters
-        writer.start()
     }
 
-    /// Writes `lines` complete lines, or drops them.
+    /// Writes `lines` complete lines, or drops and counts them.
     func hand(over buffer: ByteBuffer, lines: Int) {
-        guard queued.add(1, ordering: .relaxed).newValue <= Self.queuedMax else {
-            queued.subtract(1, ordering: .relaxed)
-            counters.add(.accessLinesDropped, lines)
-            return
-        }
-        writer.submit { [self] state in
-            defer { queued.subtract(1, ordering: .relaxed) }
-            guard case .active = state, Self.write(buffer) else {
-                counters.add(.accessLinesDropped, lines)
-                return
-            }
-        }
+        writer.write(buffer) { [counters] in counters.add(.accessLinesDropped, lines) }
     }
 
-    /// Returns when everything handed over has been written.
-    func finish() async {
-        try? await writer.runIfActive {}
-        try? await writer.shutdownGracefully()
-    }
-
-    private static func write(_ buffer: ByteBuffer) -> Bool {
-        unsafe buffer.withUnsafeReadableBytes { bytes in
-            var written = 0
-            while written < bytes.count, let base = bytes.baseAddress {
-                let count = unsafe Glibc.write(
-                    STDOUT_FILENO, base + written, bytes.count - written)
-                if count < 0 && errno == EINTR { continue }
-                guard count > 0 else { return false }
-                written += count
-            }
-            return true
-        }
+    /// Returns when everything handed over has been written, or nobody takes it.
+    func finish(on loop: any EventLoop) async {
+        await writer.finish(on: loop)
     }
 }
 

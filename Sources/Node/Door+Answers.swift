@@ -27,7 +27,7 @@ extension Door {
             lent.append(resident)
             sendNotModified(head, resident.facts, note, now: now)
         case .preconditionFailed: answerProblem(.preconditionFailed)
-        case .unsatisfiable: sendUnsatisfiable(head, resident.facts, note, now: now)
+        case .unsatisfiable: answerUnsatisfiable(size: resident.facts.size)
         case .parts(let ranges) where ranges.count == 1:
             sendPartHead(ranges[0], head, resident.facts, note, now: now)
             let range = ranges[0]
@@ -51,19 +51,9 @@ extension Door {
     }
 
     /// 416 with the length that the ranges missed (RFC 9110 §15.5.17).
-    func sendUnsatisfiable(
-        _ head: RenderedHead, _ facts: EntryFacts, _ note: CacheNote, now: Instant
-    ) {
-        sendHead(
-            "HTTP/1.1 416 Range Not Satisfiable\r\n", status: 416, head,
-            from: head.layout.partialStart
-        ) {
-            $0.append("content-length: 0\r\ncontent-range: bytes */")
-            $0.append(facts.size)
-            $0.append("\r\n")
-            $0.appendTail(facts, note: note, date: hall.dateLine, connectionNote, now: now)
-        }
-        finishAnswer()
+    func answerUnsatisfiable(size: UInt64) {
+        answerProblem(
+            .rangeNotSatisfiable(size: size), fields: "Content-Range: bytes */\(size)\r\n")
     }
 
     /// The head of a 206 with one range.

@@ -13,15 +13,15 @@ extension Door {
         isHeadRequest = parser.method == .head
         if hall.hasAccessLog {
             logged = LoggedRequest(parser, bytes, now)
-            outcome = "-"
         }
+        part = .none
         guard side == .data else { return answerAdmin(bytes) }
         guard parser.method == .get || parser.method == .head else {
             return answerOther(bytes)
         }
         switch ImageTarget.parse(bytes, at: parser.path.range) {
         case .image(let url):
-            if CacheKey.isCanonical(bytes, at: url.range) {
+            if CacheKey.isCanonical(bytes, at: url.range, bytesMax: settings.urlBytesMax) {
                 answerImage(bytes, key: bytes, url.range, now: now)
             } else {
                 answerImage(bytes, normalising: url, now: now)
@@ -60,12 +60,10 @@ extension Door {
         }
         switch judge(resident.facts, for: facts, now: now) {
         case .serve:
-            hall.counters.add(.requestsHit)
-            outcome = "hit"
+            part = .hit
             sendWhole(resident, note: .hit, isHead: isHeadRequest, now: now)
         case .select:
-            hall.counters.add(.requestsHit)
-            outcome = "hit"
+            part = .hit
             let selection = select(
                 PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
                 RenderedHead(resident))
@@ -127,16 +125,51 @@ extension Door {
     func beginAnswer(status: UInt16) {
         answeredStatus = status
         answeredBytes = 0
+        // What operators ask for would blur what they look at.
+        guard side == .data else { return }
         hall.counters.add(.answers(status: status))
+        hall.counters.add(part.metric)
     }
 
     /// The answer is written; the connection goes on or ends.
     @inline(__always)
     func finishAnswer() {
-        hall.counters.add(.sentBytes, Int(answeredBytes))
         if logged != nil { log(isComplete: true) }
-        if closesAfterAnswer { return beginLingering() }
+        if closesAfterAnswer { return beginEnding() }
         phase = .idle
+    }
+}
+
+/// How the cache takes part in an answer: what is counted and logged of it.
+enum CachePart {
+    /// Not at all: no image was asked for, or there is a limit against it.
+    case none
+    case hit
+    case miss
+    /// It asked the origin whether what is stored is still good.
+    case stale
+    /// It waited for a fetch that another request had caused.
+    case collapsed
+
+    var metric: Metric {
+        switch self {
+        case .none: .requestsOther
+        case .hit: .requestsHit
+        case .miss: .requestsMissed
+        case .stale: .requestsRevalidated
+        case .collapsed: .requestsCollapsed
+        }
+    }
+
+    /// As the access log has it.
+    var text: StaticString {
+        switch self {
+        case .none: "-"
+        case .hit: "hit"
+        case .miss: "miss"
+        case .stale: "stale"
+        case .collapsed: "collapsed"
+        }
     }
 }
 

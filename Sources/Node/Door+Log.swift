@@ -9,9 +9,9 @@ extension Door {
         hall.log(
             request,
             LoggedAnswer(
-                remote: context?.channel.remoteAddress?.ipAddress ?? "-",
+                remote: remote,
                 wallTime: SystemClock.wallTime(), status: answeredStatus, bodyBytes: answeredBytes,
-                outcome: outcome, isComplete: isComplete,
+                outcome: part.text, isComplete: isComplete,
                 took: SystemClock.now() - request.startedAt))
     }
 }

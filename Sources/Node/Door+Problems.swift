@@ -7,11 +7,11 @@ import Wire
 extension Door {
     /// Answers the request with a problem document; the connection goes on unless its framing can
     /// no longer be trusted.
-    func answerProblem(_ problem: Problem) {
+    func answerProblem(_ problem: Problem, fields more: String = "") {
         if problem.closes { closesAfterAnswer = true }
         var body: [UInt8] = []
         problem.document.append(to: &body)
-        var fields = "Cache-Control: no-store\r\n"
+        var fields = "Cache-Control: no-store\r\n" + more
         if let seconds = problem.retryAfterSeconds { fields += "Retry-After: \(seconds)\r\n" }
         if let methods = problem.allowedMethods { fields += "Allow: \(methods)\r\n" }
         sendText(
@@ -22,10 +22,8 @@ extension Door {
     /// Refuses what was no request, or not one in time, and ends the connection.
     func refuse(_ problem: Problem) {
         if hall.node.accessLog != nil { logged = LoggedRequest(unreadableAt: SystemClock.now()) }
-        outcome = "-"
-        hall.counters.add(.requestsMalformed, problem.status == 408 ? 0 : 1)
+        part = .none
         pending = nil
-        isHeadRequest = false
         answerProblem(problem)
     }
 
@@ -53,7 +51,7 @@ extension Door {
         head.writeString("\r\n")
         if !isHeadRequest {
             head.writeBytes(body)
-            answeredBytes += UInt64(body.count)
+            answeredBytes = UInt64(body.count)
         }
         write(head)
         finishAnswer()
@@ -77,6 +75,7 @@ enum ReasonPhrase {
         case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
+        case 416: "Range Not Satisfiable"
         case 417: "Expectation Failed"
         case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"

@@ -9,12 +9,13 @@ import Wire
 extension Door {
     /// Looks at what is in `input` until an answer has to wait or nothing whole is left.
     func consumeInput() {
+        defer { if hasInputEnded { endInput() } }
         guard input.readableBytes > 0 else { return }
         // Taken out, because answering may put new bytes into `input`.
         var taken = input
         input = ByteBuffer()
         let used = consume(taken.readableBytesUInt8Span)
-        guard phase != .closed, phase != .lingering else { return }
+        guard !isLast else { return }
         taken.moveReaderIndex(forwardBy: used)
         if taken.readableBytes == 0 { taken.clear() } else { taken.discardReadBytes() }
         input = taken
@@ -36,6 +37,8 @@ extension Door {
                     phase = .head
                     return position
                 case .refused(let refusal):
+                    isHeadRequest = false
+                    hall.counters.add(.requestsMalformed)
                     refuse(.malformed(refusal))
                     return bytes.count
                 case .head(let end):
@@ -54,7 +57,7 @@ extension Door {
                     return bytes.count
                 }
                 position = next
-            case .answering, .lingering, .closed:
+            case .answering, .ending, .lingering, .closed:
                 return position
             }
         }
@@ -67,6 +70,7 @@ extension Door {
     /// it.
     private func beginBody(_ bytes: Span<UInt8>, now: Instant) {
         if case .length(let length) = parser.framing, length > settings.requestBodyBytesMax {
+            isHeadRequest = parser.method == .head
             return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
         }
         pending = PendingRequest(copying: parser, bytes, headRange)
@@ -81,7 +85,6 @@ extension Door {
     /// Gives the offset behind the bytes that were used, or nil if the connection ends.
     private func dropBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
         var position = start
-        deadline = now + settings.bodyTimeout
         while true {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
@@ -95,11 +98,13 @@ extension Door {
                 return bytes.count
             case .end(let next):
                 phase = .idle
+                deadline = now + settings.idleTimeout
                 guard let request = pending else { preconditionFailure("a body of no request") }
                 pending = nil
                 answerAgain(request, now: now)
                 return next
             case .refused(let refusal):
+                hall.counters.add(.requestsMalformed)
                 refuse(.malformedBody(refusal))
                 return nil
             }

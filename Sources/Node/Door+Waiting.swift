@@ -52,18 +52,15 @@ extension Door {
         }
         switch admission {
         case .stored(let resident):
-            hall.counters.add(.requestsHit)
-            outcome = "hit"
+            part = .hit
             serve(waiting, from: resident, note: .hit)
         case .joined(let run, let reader):
-            hall.counters.add(.requestsCollapsed)
-            outcome = "collapsed"
+            part = .collapsed
             waiting.isCollapsed = true
             attach(waiting, to: run, as: reader)
             proceed()
         case .begun(let run, let reader):
-            hall.counters.add(stale == nil ? .requestsMissed : .requestsRevalidated)
-            outcome = stale == nil ? "miss" : "stale"
+            part = stale == nil ? .miss : .stale
             waiting.reason = stale == nil ? waiting.reason : .stale
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
@@ -105,7 +102,8 @@ extension Door {
         switch step {
         case .startOver(let alone):
             dropRun(waiting)
-            if !alone { waiting.reason = .varyMiss }
+            // After a failure it is not the variant that was wrong.
+            if !alone, run.phase != .failed { waiting.reason = .varyMiss }
             enter(waiting, alone: alone)
             return false
         case .fail, .breakOff:
@@ -148,7 +146,8 @@ extension Door {
             return false
         case .whole, .parts, .unsatisfiable: break
         }
-        let isKept = run.phase == .storing || run.phase == .ended
+        // Not one that has ended: it made no entry, or the outcome would be that.
+        let isKept = run.phase == .storing
         let plan = DeliveryPlan.decide(
             waiting.facts, sizeBytes: answer.sizeBytes, isKept: isKept,
             isHTTP10: waiting.request.isHTTP10)
@@ -158,7 +157,7 @@ extension Door {
         case (.parts, .parts) where isSeveral(selection) && isKept:
             return waitForEnd(run)
         case (.parts, .unsatisfiable):
-            end(waiting) { sendUnsatisfiable(answer.head, answer.facts, note, now: now) }
+            end(waiting) { answerUnsatisfiable(size: answer.facts.size) }
             return false
         case (.parts, .parts(let ranges)) where ranges.count == 1:
             sendPartHead(ranges[0], answer.head, answer.facts, note, now: now)
@@ -230,7 +229,7 @@ extension Door {
             transfer.lentBytes = 0
             waiting.stage = .transfer(transfer)
         }
-        if transfer.position == transfer.end {
+        if let end = transfer.end, transfer.position >= end {
             endTransfer(waiting, transfer)
             return false
         }
@@ -259,7 +258,6 @@ extension Door {
         let first = max(transfer.from, transfer.position)
         let last = min(transfer.end ?? .max, transfer.position + UInt64(count))
         guard first < last else { return slices.removeAll(keepingCapacity: true) }
-        deadline = SystemClock.now() + settings.sendTimeout
         answeredBytes += last - first
         if transfer.isChunked { writeText(String(last - first, radix: 16) + "\r\n") }
         var offset = transfer.position
@@ -293,7 +291,7 @@ extension Door {
     /// Gives `segments`, the bodies among them from `resident`, as fast as the client takes them.
     func stream(_ resident: Resident, _ segments: [Segment]) {
         phase = .answering
-        let waiting = self.waiting ?? Waiting(streaming: resident)
+        let waiting = self.waiting ?? Waiting()
         waiting.stage = .segments(resident, segments)
         self.waiting = waiting
     }
@@ -304,7 +302,6 @@ extension Door {
             endWaiting(waiting)
             return false
         }
-        deadline = SystemClock.now() + settings.sendTimeout
         lent.append(resident)
         switch first {
         case .text(let text):

@@ -1,4 +1,3 @@
-import Glibc
 import Ground
 import HTTPRules
 import NIOCore
@@ -35,8 +34,10 @@ final class Door: ChannelDuplexHandler {
         case body
         /// An answer waits for something, or its body for the client.
         case answering
-        /// The last answer is given; what the client still sends is dropped until it closes (RFC
-        /// 9112 §9.6).
+        /// The last answer is given, and not all of it is with the socket.
+        case ending
+        /// The last answer is with the socket; what the client still sends is dropped until it
+        /// closes (RFC 9112 §9.6).
         case lingering
         case closed
     }
@@ -46,8 +47,14 @@ final class Door: ChannelDuplexHandler {
     /// Where the hall keeps this door.
     var place = 0
     var phase = Phase.idle
-    /// The connection is broken off at this instant, unless something happens before.
+    /// The client must have sent what ``phase`` waits for by this instant.
     var deadline: Instant
+    /// While the socket does not take everything: the client must have taken something by this
+    /// instant.
+    var sendDeadline = Instant.distantFuture
+    /// Bytes that waited for the socket when ``sendDeadline`` was set; nil if the socket has taken
+    /// everything.
+    var congestedBytes: Int?
     var context: ChannelHandlerContext?
     var parser: RequestParser
     var bodyDecoder = BodyDecoder(.none)
@@ -62,7 +69,10 @@ final class Door: ChannelDuplexHandler {
     /// Bytes written since the socket last had everything.
     var queuedBytes = 0
     var hasUnflushed = false
+    /// The node is stopping.
     var isDraining = false
+    /// The client sends nothing more.
+    var hasInputEnded = false
     /// The client asked for, or we decided on, this being the last answer.
     var closesAfterAnswer = false
     /// A read that the channel asked for and that is held back.
@@ -75,13 +85,15 @@ final class Door: ChannelDuplexHandler {
     /// Room that is kept from one use to the next.
     var slices: [ByteBuffer] = []
     var scratch: [UInt8] = []
-    private var lingeredBytes = 0
+    var lingeredBytes = 0
 
+    /// How the cache takes part in the answer.
+    var part = CachePart.none
     // What the access log will say; `logged` is nil when there is no log or no request in progress.
     var logged: LoggedRequest?
     var answeredStatus: UInt16 = 0
     var answeredBytes: UInt64 = 0
-    var outcome: StaticString = "-"
+    private(set) var remote = "-"
 
     var settings: NodeSettings { hall.settings }
 
@@ -102,31 +114,34 @@ final class Door: ChannelDuplexHandler {
         deadline = SystemClock.now() + settings.idleTimeout
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
+    func channelActive(context: ChannelHandlerContext) {
+        // Not known any more when the last line is written.
+        if hall.hasAccessLog { remote = context.channel.remoteAddress?.ipAddress ?? "-" }
+        context.fireChannelActive()
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    /// Comes last, also for a channel that was closed before it was ever active.
+    func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         dropWaiting()
         lent.removeAll()
         if logged != nil { log(isComplete: false) }
         hall.closed(self)
-        hall.node.connectionClosed()
-        context.fireChannelInactive()
+        hall.node.connectionClosed(side)
+        self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = unwrapInboundIn(data)
         if !hasUnflushed { hall.heads.begin() }
-        if phase == .lingering { return drop(buffer.readableBytes) }
+        if phase == .lingering || phase == .ending { return drop(buffer.readableBytes) }
         guard input.readableBytes == 0, phase != .answering else {
             input.writeBuffer(&buffer)
             if phase != .answering { consumeInput() }
             return
         }
         let used = consume(buffer.readableBytesUInt8Span)
-        guard used < buffer.readableBytes, phase != .closed, phase != .lingering else { return }
+        guard used < buffer.readableBytes, !isLast else { return }
         buffer.moveReaderIndex(forwardBy: used)
         input.clear()
         input.writeBuffer(&buffer)
@@ -153,15 +168,6 @@ final class Door: ChannelDuplexHandler {
         socketTookEverything()
     }
 
-    private func socketTookEverything() {
-        lent.removeAll(keepingCapacity: true)
-        queuedBytes = 0
-        if isDraining, phase == .idle, input.readableBytes == 0 { return endSoon() }
-        guard phase == .answering || holdsRead || input.readableBytes > 0 else { return }
-        // Not here: the flush that led to this call is still under way.
-        hall.loop.assumeIsolated().execute { [self] in outputTaken() }
-    }
-
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case ChannelEvent.inputClosed = event else {
             return context.fireUserInboundEventTriggered(event)
@@ -182,10 +188,19 @@ final class Door: ChannelDuplexHandler {
         flush()
     }
 
-    /// Looks at the deadline; called every ``Hall/tick``.
+    /// Looks at the deadlines; called every ``Hall/tick``.
     func ticked(_ now: Instant) {
+        if congestedBytes != nil {
+            guard takesSomething(now) else {
+                hall.counters.add(.timeoutsSend)
+                return breakOff()
+            }
+        }
         guard now >= deadline else { return }
         switch phase {
+        // It is not idle before it has its answer, and sends nothing while nobody reads.
+        case .idle where congestedBytes != nil: return
+        case .head where holdsRead, .body where holdsRead: return
         case .idle:
             hall.counters.add(.timeoutsIdle)
             close()
@@ -195,14 +210,9 @@ final class Door: ChannelDuplexHandler {
         case .body:
             hall.counters.add(.timeoutsBody)
             refuse(.slow("body", seconds: settings.bodyTimeout.seconds))
-        case .answering:
-            // Without output under way it is the fetch that is slow, and the fetch has limits of
-            // its own.
-            guard queuedBytes > 0 else { return }
-            hall.counters.add(.timeoutsSend)
-            breakOff()
         case .lingering: close()
-        case .closed: break
+        // A slow fetch has limits of its own.
+        case .answering, .ending, .closed: break
         }
         flush()
     }
@@ -211,100 +221,27 @@ final class Door: ChannelDuplexHandler {
     func drain() {
         isDraining = true
         closesAfterAnswer = true
-        if phase == .idle { close() }
+        if phase == .idle, queuedBytes == 0, input.readableBytes == 0 { close() }
     }
 
     /// The client sends nothing more; what it has asked for in full it still gets.
     private func inputClosed() {
-        closesAfterAnswer = true
-        isDraining = true
+        hasInputEnded = true
         switch phase {
-        case .idle where queuedBytes > 0 || input.readableBytes > 0: break
-        case .idle, .head, .body, .lingering: close()
-        case .answering, .closed: break
+        case .idle, .head, .body: endInput()
+        case .lingering: close()
+        case .answering, .ending, .closed: break
         }
     }
 
-    // MARK: Output
-
-    /// Hands everything written to the socket.
-    func flush() {
-        guard hasUnflushed, let context else { return }
-        hasUnflushed = false
-        context.flush()
-        // One byte alone does not pass the mark, which cannot be lower.
-        if queuedBytes == 1 { socketTookEverything() }
-    }
-
-    @inline(__always)
-    func write(_ buffer: ByteBuffer) {
-        guard let context else { return }
-        queuedBytes += buffer.readableBytes
-        hasUnflushed = true
-        context.write(wrapOutboundOut(buffer), promise: nil)
-    }
-
-    func close() {
-        guard phase != .closed, let context else { return }
-        flush()
-        phase = .closed
-        dropWaiting()
-        context.close(promise: nil)
-    }
-
-    /// Ends the connection with a reset, so that no client can take what it has for a whole answer.
-    func breakOff() {
-        guard phase != .closed, let context else { return }
-        phase = .closed
-        dropWaiting()
-        if let socket = context.channel as? any SocketOptionProvider {
-            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-        }
-        context.close(promise: nil)
-    }
-
-    /// Says that nothing more will come, and drops what still arrives until the client has closed.
-    func beginLingering() {
-        guard let context else { return }
-        flush()
-        phase = .lingering
+    /// What is left of the input will never be a request.
+    func endInput() {
+        guard input.readableBytes == 0 || phase != .idle else { return }
+        guard phase == .idle || phase == .head || phase == .body else { return }
         input.clear()
-        deadline = SystemClock.now() + settings.lingerTimeout
-        context.close(mode: .output, promise: nil)
-        resumeReading()
-    }
-
-    private func drop(_ bytes: Int) {
-        lingeredBytes += bytes
-        if lingeredBytes > settings.lingerBytesMax { close() }
-    }
-
-    func resumeReading() {
-        guard holdsRead, let context else { return }
-        holdsRead = false
-        context.read()
-    }
-
-    /// The last answer is with the socket; not at once, because its flush may be under way.
-    private func endSoon() {
-        hall.loop.assumeIsolated().execute { [self] in
-            if phase == .idle { close() }
-        }
-    }
-
-    private func outputTaken() {
-        switch phase {
-        case .answering: proceed()
-        case .idle, .head, .body: consumeInput()
-        case .lingering, .closed: return
-        }
+        pending = nil
+        phase = .idle
         flush()
-        if queuedBytes < settings.queuedBytesMax { resumeReading() }
-    }
-
-    func dropWaiting() {
-        guard let waiting else { return }
-        self.waiting = nil
-        dropRun(waiting)
+        if queuedBytes == 0 { close() }
     }
 }

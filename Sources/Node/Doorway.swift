@@ -45,16 +45,18 @@ struct Doorway: CustomStringConvertible {
     private static func admit(
         _ channel: any Channel, _ side: Door.Side, to node: NodeCore
     ) throws {
-        guard let hall = node.hall(of: channel.eventLoop) else {
-            preconditionFailure("a connection on a loop of another node")
-        }
-        guard node.openConnection() else {
+        guard let hall = node.hall(of: channel.eventLoop) else { throw NodeIsStopping() }
+        guard node.openConnection(side) else {
             hall.counters.add(.connectionsRefused)
             return try channel.pipeline.syncOperations.addHandler(FullHouse())
         }
         hall.counters.add(.connectionsAccepted)
-        let door = Door(on: hall, side: side)
-        try channel.pipeline.syncOperations.addHandler(door)
+        do {
+            try channel.pipeline.syncOperations.addHandler(Door(on: hall, side: side))
+        } catch {
+            node.connectionClosed(side)
+            throw error
+        }
     }
 
     /// The address with the port that was really opened.
@@ -69,6 +71,9 @@ struct Doorway: CustomStringConvertible {
         try? await channel.close().get()
     }
 }
+
+/// A connection came in while its loop was being stopped.
+private struct NodeIsStopping: Error {}
 
 /// A port could not be opened; nothing was changed, and trying again helps only if the reason goes
 /// away.

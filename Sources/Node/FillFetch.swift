@@ -61,13 +61,6 @@ final class FillFetch: OriginFetchDelegate {
         hall.ended(self)
     }
 
-    /// The node stops.
-    func breakOff() {
-        refuse(.origin(.shutDown))
-        fetch?.cancel()
-        hall.ended(self)
-    }
-
     // MARK: What the origin says
 
     func originAnswered(
@@ -143,12 +136,12 @@ final class FillFetch: OriginFetchDelegate {
 
     /// True if the body may be kept as far as its length is known; reserves the memory for it.
     private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
+        if let length, length > hall.node.settings.objectBytesMax { return false }
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
         guard let length else {
             return run.reserve(overhead + FillAnswer.reservedBytes(growingTo: 0))
         }
-        guard length <= hall.node.settings.objectBytesMax else { return false }
         return run.reserve(overhead + BodyLayout.capacity(length))
     }
 
@@ -161,15 +154,14 @@ final class FillFetch: OriginFetchDelegate {
             with: head, facts: stale.facts, receipt: receipt, defaultTTL: settings.defaultTTL,
             types: settings.types)
         guard let fresh else {
-            // It confirms an answer that is not the one stored: the next request asks without
-            // condition.
             hall.node.store.remove(stale)
-            return drop(.originStatus(304), 0)
+            run.misunderstood()
+            return settle()
         }
         let rendered = RenderedHead(fresh.head)
         guard let resident = run.makeFreshened(stale, fresh.facts, rendered) else {
             hall.node.store.remove(stale)
-            run.settled(stale)
+            run.confirmed(stale, isShared: fresh.examination.isShareable)
             return settle()
         }
         if fresh.examination.notStored == nil {
@@ -177,7 +169,7 @@ final class FillFetch: OriginFetchDelegate {
         } else {
             hall.node.store.remove(stale)
         }
-        run.settled(resident)
+        run.confirmed(resident, isShared: fresh.examination.isShareable)
         settle()
     }
 

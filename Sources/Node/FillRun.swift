@@ -136,12 +136,11 @@ final class FillRun: Sendable {
 
     func received(_ piece: ByteBuffer) {
         change { state, effects in
-            guard state.machine.phase == .storing || state.machine.phase == .passing else { return }
+            guard !state.isOver else { return }
             state.body.append(piece)
-            if state.machine.phase == .storing, !state.hasRoom(for: state.body.endOffset) {
-                state.machine.roomEnded(effects: &effects)
-            }
-            state.machine.received(piece.readableBytes, effects: &effects)
+            let hasRoom =
+                state.machine.phase != .storing || state.hasRoom(for: state.body.endOffset)
+            state.machine.received(piece.readableBytes, hasRoom: hasRoom, effects: &effects)
         }
     }
 
@@ -160,17 +159,23 @@ final class FillRun: Sendable {
         return resident
     }
 
-    /// The stored answer is still good, or has been made anew in another way.
-    func settled(_ resident: Resident) {
+    /// The stored answer is still good, and is now `resident`.
+    func confirmed(_ resident: Resident, isShared: Bool) {
         change { state, effects in
             state.outcome = .stored(resident)
-            state.machine.ended(effects: &effects)
+            state.machine.confirmed(
+                isShared: isShared, varies: resident.facts.varies, effects: &effects)
         }
+    }
+
+    /// The origin spoke of another answer than the one it was asked about.
+    func misunderstood() {
+        change { $0.machine.misunderstood(effects: &$1) }
     }
 
     func failed(_ problem: Problem) {
         change { state, effects in
-            guard state.machine.phase != .failed, state.machine.phase != .ended else { return }
+            guard !state.isOver else { return }
             state.outcome = .refused(problem)
             state.machine.failed(effects: &effects)
         }
@@ -247,6 +252,9 @@ final class FillRun: Sendable {
 }
 
 extension FillRun.State {
+    /// What the origin still says is not for this fetch.
+    fileprivate var isOver: Bool { machine.phase == .ended || machine.phase == .failed }
+
     /// Does what the effects ask of the state itself; gives the loops to be woken.
     fileprivate mutating func settle(_ effects: [FillEffect]) -> UInt64 {
         var wakes = false

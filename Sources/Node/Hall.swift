@@ -68,7 +68,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// broken off.
     func stop() {
         ticker?.cancel()
-        for door in doors { door.breakOff() }
+        for door in doors {
+            if door.side == .admin { door.close() } else { door.breakOff() }
+        }
         origin.shutDown()
         handOverLog()
     }
@@ -87,9 +89,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         last.place = door.place
     }
 
-    /// No further request is read; every door closes after the answer it is giving.
+    /// No further request of a client is read; every door closes after the answer it is giving.
+    ///
+    /// Operators go on looking.
     func drain() {
-        for door in doors { door.drain() }
+        for door in doors where door.side == .data { door.drain() }
     }
 
     // MARK: Fetches

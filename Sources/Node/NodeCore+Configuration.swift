@@ -8,22 +8,24 @@ import Telemetry
 import Wire
 
 extension NodeCore {
-    /// A node as it is configured, in a process that may open so many `descriptors`.
+    /// A node as it is configured, with this many `loops`, in a process that may open so many
+    /// `descriptors`.
     ///
     /// Host names are looked up on the threads of `lookups`.
     convenience init(
-        _ configuration: Configuration, descriptors: Int, lookups: NIOThreadPool, logger: Logger
+        _ configuration: Configuration, loops: Int, descriptors: Int, lookups: NIOThreadPool,
+        logger: Logger
     ) {
         var random = SystemRandomNumberGenerator()
         self.init(
-            settings: NodeSettings(configuration, descriptors: descriptors),
+            settings: NodeSettings(configuration, descriptors: descriptors, loops: loops),
             store: MemoryStore(
                 .init(
                     limitBytes: configuration.memoryBytesMax,
                     entriesMax: configuration.memoryEntriesMax ?? 0),
                 hashing: KeyedHash(key0: random.next(), key1: random.next())),
             origins: Origins(
-                settings: OriginSettings(configuration),
+                settings: OriginSettings(configuration, descriptors: descriptors, loops: loops),
                 resolver: SystemResolver(threads: lookups),
                 addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
                 patterns: configuration.allowOrigins),
@@ -42,7 +44,7 @@ extension AccessLog.Format {
 }
 
 extension NodeSettings {
-    init(_ configuration: Configuration, descriptors: Int) {
+    init(_ configuration: Configuration, descriptors: Int, loops: Int) {
         headLimits = HeadLimits(
             headBytesMax: configuration.requestHeadBytesMax,
             // Percent-encoding makes three bytes of one, and the path and parameter names come on
@@ -62,15 +64,24 @@ extension NodeSettings {
         waitersMax = configuration.waitersMax
         connectionsMax =
             configuration.connectionsMax
-            ?? DescriptorLimit.connections(of: descriptors, fills: fillsMax)
+            ?? DescriptorLimit.connections(
+                of: descriptors, fills: fillsMax,
+                idle: loops
+                    * DescriptorLimit.idleConnections(
+                        of: descriptors, loops: loops,
+                        perOrigin: configuration.originIdleConnectionsMax))
         objectBytesMax = UInt64(configuration.objectBytesMax)
         defaultTTL = configuration.defaultTTL
     }
 }
 
 extension OriginSettings {
-    fileprivate init(_ configuration: Configuration) {
+    fileprivate init(_ configuration: Configuration, descriptors: Int, loops: Int) {
         self.init()
+        // A fetch has one connection, and any loop may have all fetches.
+        idleConnectionsMax = DescriptorLimit.idleConnections(
+            of: descriptors, loops: loops, perOrigin: configuration.originIdleConnectionsMax)
+        connectionsMax = configuration.fillsMax + idleConnectionsMax
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout
         idleLimit = configuration.originIdleTimeout

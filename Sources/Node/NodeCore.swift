@@ -21,6 +21,7 @@ final class NodeCore: Sendable {
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
+    private let adminConnections = Atomic<Int>(0)
     private let waiters = Atomic<Int>(0)
 
     /// What every loop's origin client is made of.
@@ -74,21 +75,34 @@ final class NodeCore: Sendable {
     // MARK: Limits
 
     /// False if no further connection may be opened; otherwise it counts until
-    /// ``connectionClosed()``.
-    func openConnection() -> Bool {
-        guard connections.add(1, ordering: .relaxed).newValue <= settings.connectionsMax else {
-            connections.subtract(1, ordering: .relaxed)
+    /// ``connectionClosed(_:)``.
+    ///
+    /// Operators have a limit of their own: they look in when the clients' one is reached.
+    func openConnection(_ side: Door.Side) -> Bool {
+        switch side {
+        case .data: Self.count(connections, max: settings.connectionsMax)
+        case .admin: Self.count(adminConnections, max: settings.adminConnectionsMax)
+        }
+    }
+
+    private static func count(_ open: borrowing Atomic<Int>, max: Int) -> Bool {
+        guard open.add(1, ordering: .relaxed).newValue <= max else {
+            open.subtract(1, ordering: .relaxed)
             return false
         }
         return true
     }
 
-    func connectionClosed() {
+    func connectionClosed(_ side: Door.Side) {
+        guard side == .data else {
+            adminConnections.subtract(1, ordering: .relaxed)
+            return
+        }
         let left = connections.subtract(1, ordering: .relaxed).newValue
         if left == 0, readiness.value == .draining { emptied() }
     }
 
-    /// Returns when no connection is open, or after `interval`.
+    /// Returns when no client's connection is open, or after `interval`.
     func waitUntilEmpty(within interval: Interval) async {
         guard let loop = halls.first?.loop else { return }
         let promise = loop.makePromise(of: Void.self)
@@ -103,6 +117,7 @@ final class NodeCore: Sendable {
         emptyPromise.withLock { $0.take() }?.succeed()
     }
 
+    /// Connections of clients.
     var openConnections: Int { connections.load(ordering: .relaxed) }
     var waiterCount: Int { waiters.load(ordering: .relaxed) }
 

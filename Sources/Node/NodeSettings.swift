@@ -17,10 +17,11 @@ struct NodeSettings: Sendable {
     var idleTimeout = Interval.seconds(60)
     var headTimeout = Interval.seconds(10)
     var bodyTimeout = Interval.seconds(30)
-    /// How long a client may take for what was written to it at once (``transferBytesMax``).
+    /// How long a client may take not one byte of what waits for it.
     var sendTimeout = Interval.seconds(60)
 
     var connectionsMax = 10_000
+    var adminConnectionsMax = 64
     var fillsMax = 1024
     var waitersMax = 100_000
     /// The largest body that is kept.
@@ -44,7 +45,10 @@ struct NodeSettings: Sendable {
     /// Of that, bytes of a body that is not yet in its chunks.
     var liveBytesMax = 16 << 10
     /// No further request is answered while so much waits for the client.
-    var queuedBytesMax = 512 << 10
+    ///
+    /// What is copied waits in memory that is counted nowhere: a thousand clients that ask and do
+    /// not read hold this much each.
+    var queuedBytesMax = 64 << 10
     /// How far a body that is not kept may run ahead of its slowest reader: with room in memory,
     /// and without.
     var windowBytes = 256 << 10

@@ -83,6 +83,12 @@ struct Problem: Hashable, Sendable {
         412, "precondition-failed", "A precondition of the request does not hold",
         "The image is not the one that If-Match or If-Unmodified-Since asks for.")
 
+    static func rangeNotSatisfiable(size: UInt64) -> Problem {
+        Problem(
+            416, "range-not-satisfiable", "The image has no such range",
+            "None of the ranges asked for begins within the \(size) bytes of the image.")
+    }
+
     // MARK: What we do
 
     enum Shortage {

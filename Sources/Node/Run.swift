@@ -10,9 +10,10 @@ import UnixSignals
 ///
 /// - Throws: what kept a port from being opened.
 package func run(_ configuration: Configuration) async throws {
-    var logger = Logger(label: "nuthatch", factory: { StreamLogHandler.standardError(label: $0) })
+    let log = NodeLog()
+    var logger = Logger(label: "nuthatch", factory: { _ in log })
     logger.logLevel = configuration.logLevel
-    let node = NodeService(configuration, logger: logger)
+    let node = NodeService(configuration, log: log, logger: logger)
     let group = ServiceGroup(
         configuration: .init(
             services: [.init(service: node)],
@@ -24,10 +25,12 @@ package func run(_ configuration: Configuration) async throws {
 /// A node as a service: opens its ports, waits to be told to stop, drains, and ends.
 struct NodeService: Service {
     private let configuration: Configuration
+    private let log: NodeLog
     private let logger: Logger
 
-    init(_ configuration: Configuration, logger: Logger) {
+    init(_ configuration: Configuration, log: NodeLog, logger: Logger) {
         self.configuration = configuration
+        self.log = log
         self.logger = logger
     }
 
@@ -38,11 +41,12 @@ struct NodeService: Service {
         let lookups = NIOThreadPool(numberOfThreads: 4)
         lookups.start()
         let node = NodeCore(
-            configuration, descriptors: descriptors, lookups: lookups, logger: logger)
+            configuration, loops: loops, descriptors: descriptors, lookups: lookups,
+            logger: logger)
         var doorways: [Doorway] = []
         do {
             try await node.open(on: group)
-            doorways = try await openPorts(of: node, on: group)
+            try await openPorts(of: node, on: group, into: &doorways)
             node.readiness.set(.ready)
             try await gracefulShutdown()
         } catch is CancellationError {
@@ -54,12 +58,12 @@ struct NodeService: Service {
         await close(node, doorways, group, lookups)
     }
 
+    /// Those opened before one fails are in `doorways` all the same.
     private func openPorts(
-        of node: NodeCore, on group: MultiThreadedEventLoopGroup
-    ) async throws -> [Doorway] {
+        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
+    ) async throws {
         var random = SystemRandomNumberGenerator()
         let process = ProcessID(using: &random)
-        var doorways: [Doorway] = []
         for address in configuration.listen {
             doorways.append(try await Doorway.open(address, .data, to: node, on: group))
         }
@@ -74,14 +78,13 @@ struct NodeService: Service {
                 "admin": "\(doorways.first { $0.side == .admin }?.description ?? "off")",
                 "connections_max": "\(node.settings.connectionsMax)",
             ])
-        return doorways
     }
 
     /// Accepts nothing more, and waits for the answers in progress as long as it is allowed to.
     private func drain(_ node: NodeCore, _ doorways: [Doorway]) async {
         node.readiness.set(.draining)
         logger.info("draining", metadata: ["connections": "\(node.openConnections)"])
-        for doorway in doorways { await doorway.close() }
+        for doorway in doorways where doorway.side == .data { await doorway.close() }
         for hall in node.halls { hall.loop.execute { hall.drain() } }
         await node.waitUntilEmpty(within: configuration.drainTimeout)
         if node.openConnections > 0 {
@@ -100,9 +103,10 @@ struct NodeService: Service {
             try? await hall.loop.submit { hall.stop() }.get()
         }
         node.close()
-        await node.accessLog?.finish()
+        logger.info("stopped")
+        await node.accessLog?.finish(on: group.next())
+        await log.finish(on: group.next())
         try? await group.shutdownGracefully()
         try? await lookups.shutdownGracefully()
-        logger.info("stopped")
     }
 }

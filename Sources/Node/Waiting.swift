@@ -62,7 +62,7 @@ final class Waiting {
     }
 
     /// The rest of an answer from an entry.
-    init(streaming resident: Resident) {
+    init() {
         request = PendingRequest()
         key = []
         hash = 0

@@ -13,6 +13,9 @@ package import Ground
 /// fill never waits for a reader, and a passing fill holds back its origin as soon as the slowest
 /// reader is a window behind. A slow reader may hold up the others for ``patience`` in all; then it
 /// is cut (it sees a broken answer, never one that looks whole).
+///
+/// A fill that has failed or ended takes no notice of what the origin still says: what was on its
+/// way when a fetch was broken off arrives all the same.
 package struct Fill: Sendable {
     /// Where the fetch stands.
     package enum Phase: Hashable, Sendable {
@@ -26,7 +29,7 @@ package struct Fill: Sendable {
         case passing
         /// All of the answer was received. Last.
         case ended
-        /// The answer will never be whole. Last.
+        /// There will be no whole answer. Last.
         case failed
     }
 
@@ -102,7 +105,8 @@ package struct Fill: Sendable {
         enum State: Sendable {
             /// Waits for the head, or reads the body.
             case following
-            /// May not be served from this fetch: it differs by Vary, or may not be shared.
+            /// May not be served from this fetch: it differs by Vary, may not be shared, or was no
+            /// answer to what was asked.
             case sentAway
             /// Fell a window behind the others.
             case cut
@@ -165,19 +169,21 @@ extension Fill {
     }
 
     /// `bytes` more of the body were received.
-    package mutating func received(_ bytes: Int, effects: inout [FillEffect]) {
-        precondition(phase == .storing || phase == .passing, "received in \(self)")
+    ///
+    /// `hasRoom`: there is room to keep them, if the body is kept.
+    package mutating func received(
+        _ bytes: Int, hasRoom: Bool = true, effects: inout [FillEffect]
+    ) {
+        guard phase == .storing || phase == .passing else { return }
         receivedBytes += UInt64(bytes)
-        if phase == .storing && receivedBytes > keptBytesMax {
-            return roomEnded(effects: &effects)
+        if phase == .storing && (!hasRoom || receivedBytes > keptBytesMax) {
+            return roomEnded(&effects)
         }
         effects.append(.wakeReaders)
         holdBackIfAhead(&effects)
     }
 
-    /// There is no room to keep the rest of the body.
-    package mutating func roomEnded(effects: inout [FillEffect]) {
-        precondition(phase == .storing, "roomEnded in \(self)")
+    private mutating func roomEnded(_ effects: inout [FillEffect]) {
         phase = .passing
         countFloor()
         effects.append(.stopKeeping)
@@ -187,16 +193,38 @@ extension Fill {
         holdBackIfAhead(&effects)
     }
 
-    /// The answer was received to its end, or needed no body.
+    /// The answer was received to its end.
     package mutating func ended(effects: inout [FillEffect]) {
-        precondition(phase != .ended && phase != .failed, "ended in \(self)")
+        precondition(phase != .asking, "ended in \(self)")
+        guard phase != .ended && phase != .failed else { return }
         phase = .ended
+        effects.append(.wakeReaders)
+    }
+
+    /// The stored answer that the origin was asked about is still good (RFC 9111 §4.3.4).
+    ///
+    /// `isShared` and `varies` are those of the stored answer with the fields of the 304.
+    package mutating func confirmed(
+        isShared: Bool, varies: Negotiation, effects: inout [FillEffect]
+    ) {
+        answered(Answer(isKept: true, isShared: isShared, varies: varies), effects: &effects)
+        ended(effects: &effects)
+    }
+
+    /// The origin confirmed an answer that is not the one it was asked about: every reader has to
+    /// begin anew, and the next request to be made without condition (RFC 9111 §4.3.3).
+    package mutating func misunderstood(effects: inout [FillEffect]) {
+        precondition(phase == .asking, "misunderstood in \(self)")
+        phase = .failed
+        for index in readers.indices where readers[index].state == .following {
+            readers[index].state = .sentAway
+        }
         effects.append(.wakeReaders)
     }
 
     /// The answer will not be whole.
     package mutating func failed(effects: inout [FillEffect]) {
-        precondition(phase != .ended && phase != .failed, "failed in \(self)")
+        guard phase != .ended && phase != .failed else { return }
         phase = .failed
         effects.append(.wakeReaders)
     }
@@ -320,6 +348,7 @@ extension Fill {
         }
         phase = .failed
         effects.append(.cancelOrigin)
+        effects.append(.wakeReaders)
     }
 
     private mutating func countFloor() {

@@ -14,6 +14,10 @@ package struct FillSimulation {
         package var cancelled = 0
         package var pauses = 0
         package var kept = 0
+        package var confirmed = 0
+        package var misunderstood = 0
+        /// Events of the origin after the fill was over.
+        package var late = 0
 
         package init() {}
 
@@ -26,6 +30,9 @@ package struct FillSimulation {
             total.cancelled += one.cancelled
             total.pauses += one.pauses
             total.kept += one.kept
+            total.confirmed += one.confirmed
+            total.misunderstood += one.misunderstood
+            total.late += one.late
         }
     }
 
@@ -61,6 +68,7 @@ package struct FillSimulation {
     private var answer: Fill.Answer?
     private var isPaused = false
     private var isCancelled = false
+    private var isMisunderstood = false
     private var history: [String] = []
     private var report = Report()
 
@@ -79,6 +87,7 @@ package struct FillSimulation {
         try join(isFirst: true)
         for _ in 0..<600 where !isOver { try turn() }
         if !isOver { try end(well: Bool.random(using: &dice)) }
+        try speakLate()
         try drain()
         if case .ended = fill.phase, answer?.isKept == true { report.kept += 1 }
         return report
@@ -112,6 +121,11 @@ package struct FillSimulation {
 
     private mutating func originSpeaks() throws {
         if answer == nil {
+            switch Int.random(in: 0..<12, using: &dice) {
+            case 0: return try confirm()
+            case 1: return try misunderstand()
+            default: break
+            }
             let answer = Fill.Answer(
                 isKept: Bool.random(using: &dice),
                 isShared: Int.random(in: 0..<4, using: &dice) > 0,
@@ -124,13 +138,11 @@ package struct FillSimulation {
         switch Int.random(in: 0..<40, using: &dice) {
         case 0: try end(well: true)
         case 1: try end(well: false)
-        case 2 where fill.phase == .storing:
-            history.append("room ended")
-            try apply { $0.roomEnded(effects: &$1) }
         default:
             let count = Int.random(in: 1...Self.pieceBytesMax, using: &dice)
-            history.append("received \(count)")
-            try apply { $0.received(count, effects: &$1) }
+            let hasRoom = Int.random(in: 0..<40, using: &dice) > 0
+            history.append("received \(count)\(hasRoom ? "" : ", no room")")
+            try apply { $0.received(count, hasRoom: hasRoom, effects: &$1) }
             let held = fill.receivedBytes - fill.heldFrom
             let isBounded = held < Self.windowBytes + UInt64(Self.pieceBytesMax)
             try require(
@@ -143,6 +155,42 @@ package struct FillSimulation {
         if answer == nil && well { return }
         history.append(well ? "ended" : "failed")
         try apply { well ? $0.ended(effects: &$1) : $0.failed(effects: &$1) }
+    }
+
+    /// 304 for what was asked about.
+    private mutating func confirm() throws {
+        let answer = Fill.Answer(
+            isKept: true, isShared: Int.random(in: 0..<4, using: &dice) > 0,
+            varies: Bool.random(using: &dice) ? .types : [])
+        self.answer = answer
+        report.confirmed += 1
+        history.append("confirmed \(answer)")
+        try apply {
+            $0.confirmed(isShared: answer.isShared, varies: answer.varies, effects: &$1)
+        }
+    }
+
+    /// 304 for something else.
+    private mutating func misunderstand() throws {
+        isMisunderstood = true
+        report.misunderstood += 1
+        history.append("misunderstood")
+        try apply { $0.misunderstood(effects: &$1) }
+    }
+
+    /// What was on its way when the fill was over arrives, and changes nothing.
+    private mutating func speakLate() throws {
+        guard Bool.random(using: &dice), answer != nil else { return }
+        let (phase, received) = (fill.phase, fill.receivedBytes)
+        report.late += 1
+        history.append("late")
+        try apply {
+            $0.received(7, effects: &$1)
+            $0.ended(effects: &$1)
+            $0.failed(effects: &$1)
+        }
+        try require(fill.phase == phase, "what comes late changes \(phase) to \(fill.phase)")
+        try require(fill.receivedBytes == received, "what comes late is counted")
     }
 
     private mutating func tick() throws {
@@ -190,7 +238,9 @@ package struct FillSimulation {
             report.finished += 1
         case .startOver(let alone):
             try require(alone == (answer?.isShared == false), "sent away for the wrong reason")
-            try require(!reader.isFirst, "the request that caused the fetch is sent away")
+            try require(
+                !reader.isFirst || isMisunderstood,
+                "the request that caused the fetch is sent away")
             report.sentAway += 1
         case .breakOff: report.cut += 1
         case .fail:

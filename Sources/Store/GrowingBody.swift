@@ -15,12 +15,15 @@ package struct GrowingBody {
     /// Offset in the body of the first piece.
     private var piecesFrom: UInt64 = 0
     private var pieceBytes = 0
+    /// The pieces from here on are small, and together less than a chunk.
+    private var smallFrom = 0
+    private var smallBytes = 0
     /// True while every byte is kept.
     private var isKept: Bool
     private let allocator = ByteBufferAllocator()
 
-    /// More pieces than this are joined, so that an origin that drips bytes costs no more than one
-    /// that does not.
+    /// More small pieces than this are joined, so that an origin that drips bytes costs no more
+    /// than one that does not.
     private static let piecesMax = 32
 
     /// - Parameter isKept: all bytes are kept and may become a ``Body``.
@@ -30,6 +33,8 @@ package struct GrowingBody {
 
     /// Bytes received.
     package var endOffset: UInt64 { piecesFrom + UInt64(pieceBytes) }
+    /// Bytes that are held.
+    package var heldBytes: Int { chunkBytes + pieceBytes }
     /// Bytes that lie in full chunks; what comes after them is still as the network gave it.
     package var chunkBytes: Int { chunks.count * BodyLayout.chunkBytes }
 
@@ -38,10 +43,17 @@ package struct GrowingBody {
         guard piece.readableBytes > 0 else { return }
         pieces.append(piece)
         pieceBytes += piece.readableBytes
+        smallBytes += piece.readableBytes
         while isKept && pieceBytes >= BodyLayout.chunkBytes {
             chunks.append(joinPieces(BodyLayout.chunkBytes))
+            smallBytes = pieceBytes
         }
-        if pieces.count > Self.piecesMax { pieces = [copyOfPieces()] }
+        if smallBytes >= BodyLayout.chunkBytes {
+            smallFrom = pieces.count
+            smallBytes = 0
+        } else if pieces.count - smallFrom > Self.piecesMax {
+            joinSmallPieces()
+        }
     }
 
     /// From now on only what ``drop(below:)`` leaves is held.
@@ -51,6 +63,7 @@ package struct GrowingBody {
         let all = chunks + pieces
         pieceBytes += chunkBytes
         piecesFrom -= UInt64(chunkBytes)
+        smallFrom += chunks.count
         chunks = []
         pieces = all
     }
@@ -67,6 +80,10 @@ package struct GrowingBody {
             gone += 1
         }
         pieces.removeFirst(gone)
+        smallFrom -= gone
+        guard smallFrom < 0 else { return }
+        smallFrom = 0
+        smallBytes = pieceBytes
     }
 
     /// Appends slices that hold the bytes from `offset`, `count` in all; copies nothing.
@@ -134,9 +151,9 @@ package struct GrowingBody {
         return joined
     }
 
-    private func copyOfPieces() -> ByteBuffer {
-        var copy = allocator.buffer(capacity: pieceBytes)
-        for piece in pieces { copy.writeImmutableBuffer(piece) }
-        return copy
+    private mutating func joinSmallPieces() {
+        var joined = allocator.buffer(capacity: smallBytes)
+        for piece in pieces[smallFrom...] { joined.writeImmutableBuffer(piece) }
+        pieces.replaceSubrange(smallFrom..., with: CollectionOfOne(joined))
     }
 }

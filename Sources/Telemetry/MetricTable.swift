@@ -72,7 +72,7 @@ extension MetricFamily {
             advice: "5xx: see origin fetches, timeouts, and the limits of fills and waiters."),
         MetricFamily(
             "nuthatch_sent_bytes_total", .counter, "bytes", .sentBytes,
-            meaning: "Bytes written to clients, heads included",
+            meaning: "Bytes written for clients, heads included",
             advice: "Compare with the received bytes of origins for what the cache saves."),
         MetricFamily(
             "nuthatch_malformed_requests_total", .counter, "requests", .requestsMalformed,
@@ -121,7 +121,7 @@ extension MetricFamily {
             advice: "The log names origin and reason of each failure."),
         MetricFamily(
             "nuthatch_origin_received_bytes_total", .counter, "bytes", .originReceivedBytes,
-            meaning: "Bytes read from origins, heads included",
+            meaning: "Bytes of bodies received from origins",
             advice: "Compare with sent bytes for what the cache saves."),
         MetricFamily(
             "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,

@@ -13,6 +13,15 @@ extension NodeProcess {
         return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
     }
 
+    /// The value of a metric without labels, or of the series with these, as `/metrics` gives it.
+    package func figure(_ series: String) -> Double? {
+        guard let page = try? HTTPConnection(port: adminPort).get("/metrics").text else {
+            return nil
+        }
+        let line = page.split(separator: "\n").first { $0.hasPrefix(series + " ") }
+        return line.flatMap { Double($0.dropFirst(series.count + 1)) }
+    }
+
     /// A line of `/proc/…/status` that is given in kB, in bytes; 0 if there is none.
     private func status(_ name: String) -> Int {
         let path = "/proc/\(identifier)/status"

@@ -13,6 +13,8 @@ package final class NodeProcess: Sendable {
 
     /// The port of its data door.
     package let port: Int
+    /// The port of its admin door.
+    package let adminPort: Int
     private let program: Program
 
     private static let attemptsMax = 5
@@ -20,7 +22,7 @@ package final class NodeProcess: Sendable {
     /// Starts a node with an open loopback and waits until it answers `/readyz`.
     ///
     /// - Parameters:
-    ///   - flags: Flags beside `--listen`, `--admin-listen off`, and `--allow-private-origin`.
+    ///   - flags: Flags beside `--listen`, `--admin-listen`, and `--allow-private-origin`.
     ///   - environment: Further variables of its environment.
     ///   - allowsLoopback: Whether origins on 127.0.0.0/8 may be fetched.
     /// - Throws: `NotReady` with what it said if it does not come up.
@@ -31,12 +33,15 @@ package final class NodeProcess: Sendable {
         var said = ""
         for _ in 0..<Self.attemptsMax {
             let port = try Self.freePort()
+            let adminPort = try Self.freePort()
+            let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
             let program = try Program(
                 try Self.binary(),
-                ["serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off"] + own + flags,
+                ["serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", admin] + own + flags,
                 environment: environment)
             if Self.waitUntilReady(program, port) {
                 self.port = port
+                self.adminPort = adminPort
                 self.program = program
                 return
             }

@@ -18,5 +18,8 @@ struct FillSimulationTests {
         #expect(total.cancelled > 0)
         #expect(total.pauses > 0)
         #expect(total.kept > 0)
+        #expect(total.confirmed > 0)
+        #expect(total.misunderstood > 0)
+        #expect(total.late > 0)
     }
 }

@@ -51,6 +51,22 @@ struct GrowingBodyTests {
         #expect(body.finish() == nil)
     }
 
+    @Test("a body that is no longer kept lets go of its chunks one by one, whatever follows")
+    func chunksGoOneByOne() {
+        var body = GrowingBody(isKept: true)
+        body.append(bytes(0..<1 << 20))
+        body.stopKeeping()
+        for start in 0..<100 { body.append(bytes((1 << 20) + start..<(1 << 20) + start + 1)) }
+        body.drop(below: 1 << 19)
+        #expect(body.heldBytes <= (1 << 19) + 100)
+        #expect(body.heldBytes >= 1 << 19)
+        body.drop(below: (1 << 20) + 50)
+        #expect(body.heldBytes <= 100)
+        var slices: [ByteBuffer] = []
+        body.appendSlices(from: (1 << 20) + 50, count: 50, to: &slices)
+        #expect(joined(slices) == Array(bytes((1 << 20) + 50..<(1 << 20) + 100).readableBytesView))
+    }
+
     @Test("a body that is no longer kept goes on where it was")
     func stopKeeping() {
         var body = GrowingBody(isKept: true)

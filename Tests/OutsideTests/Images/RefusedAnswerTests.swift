@@ -73,6 +73,44 @@ extension Outside {
         }
 
         @Test(
+            "A body that is not what it claims ends for clients that wait for the whole of it",
+            arguments: ["chunked ranged", "chunked 1.0", "length ranges", "close ranged"])
+        func wrongMagicWaitedFor(_ kind: String) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let page = TestImage(
+                name: "page", contentType: kind.hasPrefix("close") ? "image/svg+xml" : "image/png",
+                bytes: Array("<html>hello</html>".utf8))
+            let framing: OriginAnswer.Framing =
+                kind.hasPrefix("chunked")
+                ? .chunked(bytesMax: 5) : kind.hasPrefix("close") ? .close : .length
+            let gate = Gate()
+            stage.origin.on(
+                "/it",
+                OriginAnswer(page, framing: framing, fields: [lasting]).stalling(at: 5, .gate(gate))
+            )
+            let client = try stage.node.connect()
+            switch kind {
+            case "chunked 1.0":
+                try client.socket.send("GET \(stage.target("/it")) HTTP/1.0\r\n\r\n")
+            case "length ranges":
+                try client.socket.send(
+                    HTTPConnection.request(
+                        stage.target("/it"), fields: ["Range: bytes=0-1,9-10"]))
+            default:
+                try client.socket.send(
+                    HTTPConnection.request(stage.target("/it"), fields: ["Range: bytes=0-9"]))
+            }
+            #expect(gate.waitForArrivals())
+            gate.open()
+            let response = client.readResponse(seconds: 10)
+            #expect(response.looksWhole && response.brings(page), "\(response)")
+            #expect(try stage.node.get("/healthz", seconds: 5).status == 200)
+            stage.node.terminate()
+            #expect(stage.node.waitForExit(seconds: 20) == 0)
+        }
+
+        @Test(
             "What the origin keeps for itself is delivered and not stored",
             arguments: ["no-store", "private", "max-age=60, private", "no-store, max-age=60"])
         func notShared(_ control: String) throws {

@@ -29,6 +29,33 @@ extension Outside {
             #expect(isOpenAgain)
         }
 
+        @Test("Operators get in while clients fill the node, and see that they do")
+        func adminBesideFull() throws {
+            let node = try NodeProcess(["--connections-limit", "5"])
+            var held: [HTTPConnection] = []
+            let isFull = Deadline.seconds(20).reached {
+                if let connection = try? node.connect() { held.append(connection) }
+                return node.figure("nuthatch_connections_open") == 5
+                    && (node.figure("nuthatch_connections_refused_total") ?? 0) > 0
+            }
+            #expect(isFull)
+        }
+
+        @Test("A URL above the limit is refused however it is written")
+        func url() throws {
+            let stage = try Stage("--url-limit", "256B")
+            defer { withExtendedLifetime(stage) {} }
+            let path = "/" + String(repeating: "a", count: 300)
+            stage.origin.on(path, OriginAnswer(image))
+            let plain = "/v1/image?url=" + stage.origin.url(path)
+            for target in [plain, stage.target(path)] {
+                expectProblem(try stage.node.get(target), 414, target)
+            }
+            let short = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(short).brings(image))
+            #expect(stage.fetches(path) == 0)
+        }
+
         @Test("Fetches above the limit get 503 with Retry-After while hits go on")
         func fills() throws {
             let stage = try Stage("--fills-limit", "2")

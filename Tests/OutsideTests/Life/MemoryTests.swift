@@ -50,6 +50,23 @@ extension Outside {
             expectWithin(stage.node)
         }
 
+        @Test("A thousand clients that ask for many small images and read none")
+        func stalledPipelines() throws {
+            let stage = try Stage("--memory-limit", "\(Self.limitMiB)MiB")
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.png, byteCount: 15_000, seed: 139)
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            var plan = SwarmClientPlan(
+                stage.target(path), expecting: image, behaviour: .neverRead)
+            plan.request = Array(repeatElement(plan.request, count: 400).joined())
+            let stalled = ClientSwarm(port: stage.node.port, count: 1_000, plan)
+            #expect(stalled.waitForConnections())
+            #expect(try stage.settledDescriptors() >= 1_000)
+            #expect(try stage.get(path).isHit)
+            expectWithin(stage.node)
+        }
+
         @Test("Ten times the limit of mixed sizes")
         func passingThrough() throws {
             let stage = try Stage("--memory-limit", "\(Self.limitMiB)MiB")

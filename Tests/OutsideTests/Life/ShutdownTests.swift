@@ -1,3 +1,4 @@
+import Foundation
 import Harness
 import Testing
 
@@ -26,6 +27,56 @@ extension Outside {
             #expect(response.brings(image), "\(response)")
             #expect(running.waitForEnd() == .cutShort)
             #expect(stage.node.waitForExit() == 0)
+        }
+
+        @Test("While it drains, the admin port answers and says so")
+        func readiness() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
+            let admin = try HTTPConnection(port: stage.node.adminPort)
+            #expect(try admin.get("/readyz").status == 200)
+            let running = try stage.node.connect()
+            try running.socket.send(HTTPConnection.request(stage.target("/it")))
+            #expect(gate.waitForArrivals())
+            stage.node.terminate()
+            #expect(Deadline.seconds(20).reached { (try? stage.node.connect()) == nil })
+            #expect(try admin.get("/readyz").status == 503)
+            let another = try HTTPConnection(port: stage.node.adminPort)
+            #expect(try another.get("/healthz").status == 200)
+            #expect(stage.node.figure("nuthatch_connections_open") == 1)
+            gate.open()
+            #expect(running.readResponse(expecting: image).brings(image))
+            #expect(stage.node.waitForExit(seconds: 20) == 0)
+        }
+
+        @Test(
+            "A log that nobody reads holds up neither requests nor the end", arguments: [1, 2])
+        func stuckLog(descriptor: Int) throws {
+            let port = try NodeProcess.freePort()
+            let fifo = FileManager.default.temporaryDirectory
+                .appendingPathComponent("nuthatch-\(UUID().uuidString)").path
+            defer { try? FileManager.default.removeItem(atPath: fifo) }
+            // The node itself holds the end for reading, and does not read.
+            let script =
+                "mkfifo \(fifo) && exec \"$0\" serve --listen 127.0.0.1:\(port) "
+                + "--admin-listen off --access-log json 3<>\(fifo) \(descriptor)>\(fifo)"
+            let node = try Program("/bin/sh", ["-c", script, try NodeProcess.binary()])
+            let isUp = Deadline.seconds(20).reached {
+                (try? HTTPConnection(port: port).get("/readyz").status) == 200
+            }
+            #expect(isUp)
+            let client = try HTTPConnection(port: port)
+            let long = String(repeating: "a", count: 900)
+            for _ in 0..<500 {
+                // Refused before any connection is made, which is a line in either log.
+                let answer = try client.get("/v1/image?url=http://10.0.0.1/\(long)", seconds: 10)
+                #expect(answer.status == 403)
+                guard answer.looksWhole else { break }
+            }
+            node.terminate()
+            #expect(node.wait(seconds: 20) == 0)
         }
 
         @Test("Idle connections do not hold the node up")

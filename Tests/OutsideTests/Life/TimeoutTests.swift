@@ -55,6 +55,20 @@ extension Outside {
             }
         }
 
+        @Test("A body that comes drop by drop is given up all the same")
+        func drippingBody() throws {
+            let node = try NodeProcess(["--body-timeout", "1s", "--idle-timeout", "1s"])
+            let connection = try node.connect()
+            try connection.socket.send(
+                "GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\n")
+            let isEnded = Deadline.seconds(20).reached {
+                let isOver = (try? connection.socket.send("X")) == nil
+                return isOver || connection.socket.waitForInput(seconds: 0.1)
+            }
+            #expect(isEnded)
+            expectEnd(connection, status: 408)
+        }
+
         @Test("A connection without a request is closed, new or used")
         func idle() throws {
             let stage = try Stage("--idle-timeout", "1s")

@@ -66,6 +66,9 @@ extension Outside {
             let response = try stage.get(path, fields: ["Range: bytes=\(range)"])
             #expect(response.status == 416 && response.looksWhole, "\(response)")
             #expect(response["Content-Range"] == "bytes */200000")
+            expectProblem(response, 416)
+            #expect(response["Cache-Control"] == "no-store")
+            #expect(response["ETag"] == nil)
         }
 
         @Test("Several ranges come as parts, each with its place and bytes")
@@ -155,10 +158,13 @@ extension Outside {
             defer { gate.open() }
             stage.origin.on(
                 "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 150_000, .gate(gate)))
-            let response = try stage.get("/it", fields: ["Range: bytes=1000-1999"])
+            let client = try stage.node.connect()
+            let response = try client.get(
+                stage.target("/it"), fields: ["Range: bytes=1000-1999"])
             #expect(response.status == 206 && response.looksWhole, "\(response)")
             let isSame = response.body == image.bytes(1_000..<2_000)
             #expect(isSame)
+            #expect(try client.get("/healthz", seconds: 5).status == 200, "it is free again")
         }
 
         @Test("A range of a cold image of unknown length is answered right")

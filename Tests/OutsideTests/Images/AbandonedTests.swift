@@ -1,0 +1,69 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Fetches that nobody waits for, or that bring what cannot be")
+    struct AbandonedTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 2_000, seed: 300)
+
+        /// Asks for a path and leaves as soon as the origin was asked and is held at `gate`.
+        private func leave(_ stage: Stage, _ path: String, at gate: Gate) throws {
+            let client = try stage.node.connect()
+            try client.socket.send(HTTPConnection.request(stage.target(path)))
+            #expect(gate.waitForArrivals())
+            let descriptors = stage.node.descriptorCount
+            client.socket.reset()
+            #expect(Deadline.seconds(30).reached { stage.node.descriptorCount < descriptors })
+        }
+
+        @Test(
+            "An answer that is not kept may come whole after its only client has left",
+            arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 500), .close])
+        func notKept(_ framing: OriginAnswer.Framing) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, framing: framing, fields: ["Cache-Control: no-store"])
+                    .holdingHead(.gate(gate)))
+            try leave(stage, "/it", at: gate)
+            gate.open()
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            #expect(try stage.node.get("/healthz").status == 200)
+        }
+
+        @Test("A body of unknown length that nobody reads may outgrow the memory")
+        func outgrows() throws {
+            let stage = try Stage("--memory-limit", "16MiB", "--object-limit", "16MiB")
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.bmp, byteCount: 20_000_000, seed: 301)
+            let gate = Gate()
+            stage.origin.on(
+                "/it",
+                OriginAnswer(large, framing: .chunked(bytesMax: 60_000), fields: [lasting])
+                    .stalling(at: 1_000_000, .gate(gate)))
+            try leave(stage, "/it", at: gate)
+            gate.open()
+            #expect(stage.origin.waitForConnections(atMost: 0))
+            #expect(try stage.node.get("/healthz").status == 200)
+            #expect(try stage.get("/it", expecting: large).brings(large))
+        }
+
+        @Test(
+            "A length that no memory has room for hurts nobody",
+            arguments: ["9223372036854775808", "18446744073709551615", "9223372036854775807"])
+        func absurdLength(_ length: String) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: \(length)\r\n"
+            stage.origin.on(
+                "/it", .raw(Array("\(head)\(lasting)\r\n\r\nbytes".utf8)).closingAfter())
+            let response = try stage.get("/it")
+            #expect(!response.looksWhole || response.status == 502, "\(response)")
+            #expect(try stage.node.get("/healthz").status == 200)
+        }
+    }
+}

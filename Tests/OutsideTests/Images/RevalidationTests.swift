@@ -1,0 +1,92 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A 304 goes to those whom it concerns")
+    struct RevalidationTests {
+        private let avif = TestImage.generated(.avif, byteCount: 9_000, seed: 310)
+        private let jpeg = TestImage.generated(.jpeg, byteCount: 8_000, seed: 311)
+
+        @Test("A client that waits for another's revalidation gets its own variant")
+        func variants() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let (avif, jpeg, gate) = (avif, jpeg, Gate())
+            stage.origin.on("/it") { request in
+                if request.isConditional {
+                    return .notModified(["ETag: \"a\"", "Vary: Accept"]).holdingHead(.gate(gate))
+                }
+                let takesAVIF = request.fields["Accept"]?.contains("avif") == true
+                return OriginAnswer(
+                    takesAVIF ? avif : jpeg,
+                    fields: [
+                        "Cache-Control: max-age=0", "Vary: Accept",
+                        "ETag: \"\(takesAVIF ? "a" : "j")\"",
+                    ])
+            }
+            #expect(try stage.get("/it", fields: ["Accept: image/avif"]).brings(avif))
+            let first = try stage.node.connect()
+            try first.socket.send(
+                HTTPConnection.request(stage.target("/it"), fields: ["Accept: image/avif"]))
+            #expect(gate.waitForArrivals())
+            let second = try stage.node.connect()
+            try second.socket.send(
+                HTTPConnection.request(stage.target("/it"), fields: ["Accept: image/png"]))
+            #expect(Self.waiters(2, of: stage))
+            gate.open()
+            #expect(first.readResponse().brings(avif))
+            let other = second.readResponse()
+            #expect(other.brings(jpeg), "\(other)")
+        }
+
+        @Test("What a 304 says is private goes to nobody but who asked")
+        func nowPrivate() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let (jpeg, gate) = (jpeg, Gate())
+            stage.origin.on("/it") { request in
+                guard request.isConditional else {
+                    return OriginAnswer(
+                        jpeg, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
+                }
+                return OriginAnswer.notModified(["Cache-Control: private", "ETag: \"v\""])
+                    .holdingHead(.gate(gate))
+            }
+            #expect(try stage.get("/it").brings(jpeg))
+            let clients = ClientSwarm(
+                port: stage.node.port, count: 3, .init(stage.target("/it"), expecting: jpeg))
+            #expect(Self.waiters(3, of: stage))
+            gate.open()
+            #expect(clients.responses().allSatisfy { $0.brings(jpeg) })
+            #expect(stage.origin.requests("/it").count { !$0.isConditional } == 3)
+        }
+
+        @Test("A 304 for another answer than the stored one leads to an unconditional request")
+        func mismatched() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let (jpeg, gate) = (jpeg, Gate())
+            stage.origin.on("/it") { request in
+                guard request.isConditional else {
+                    return OriginAnswer(
+                        jpeg, fields: ["Cache-Control: max-age=0", "ETag: W/\"v\""])
+                }
+                return OriginAnswer.notModified([lasting, "ETag: \"v\""]).holdingHead(.gate(gate))
+            }
+            #expect(try stage.get("/it").brings(jpeg))
+            let clients = ClientSwarm(
+                port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: jpeg))
+            #expect(Self.waiters(5, of: stage))
+            gate.open()
+            let responses = clients.responses()
+            #expect(responses.allSatisfy { $0.brings(jpeg) }, "\(responses)")
+            #expect(stage.fetches("/it") == 3)
+        }
+
+        /// Waits until so many requests wait for a fetch.
+        private static func waiters(_ count: Double, of stage: Stage) -> Bool {
+            Deadline.seconds(20).reached { stage.node.figure("nuthatch_waiters") == count }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("The figures are those of what happened")
+    struct FiguresTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 190)
+
+        @Test("Each request is counted once, by the part that the cache had in it")
+        func requests() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let (image, gate) = (image, Gate())
+            stage.origin.on("/it") { request in
+                guard !request.isConditional else {
+                    return .notModified(["ETag: \"v\"", "Cache-Control: max-age=3600"])
+                }
+                return OriginAnswer(image, fields: ["ETag: \"v\"", "Cache-Control: max-age=0"])
+                    .holdingHead(.gate(gate))
+            }
+            let before = Self.requests(stage)
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: 10, .init(stage.target("/it"), expecting: image))
+            #expect(
+                Deadline.seconds(20).reached { stage.node.figure("nuthatch_waiters") == 10 })
+            gate.open()
+            #expect(swarm.responses().allSatisfy { $0.brings(image) })
+            for _ in 0..<3 { #expect(try stage.get("/it").brings(image)) }
+            #expect(try stage.node.get("/missing").status == 404)
+            let after = Self.requests(stage)
+            let counted = zip(after, before).map { $0 - $1 }
+            #expect(counted == [2, 1, 1, 9, 1], "\(counted)")
+        }
+
+        @Test("Requests that are sent away from another's fetch are counted for their own")
+        func sentAway() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, fields: ["Cache-Control: private"]).holdingHead(.gate(gate)))
+            let before = Self.requests(stage)
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: image))
+            #expect(Deadline.seconds(20).reached { stage.node.figure("nuthatch_waiters") == 5 })
+            gate.open()
+            #expect(swarm.responses().allSatisfy { $0.brings(image) })
+            let counted = zip(Self.requests(stage), before).map { $0 - $1 }
+            #expect(counted == [0, 0, 5, 0, 0], "\(counted)")
+        }
+
+        @Test("Bytes sent are counted with heads, bytes received from origins without")
+        func bytes() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            let sent = stage.node.figure("nuthatch_sent_bytes_total") ?? 0
+            #expect(try stage.get(path).brings(image))
+            let more = (stage.node.figure("nuthatch_sent_bytes_total") ?? 0) - sent
+            #expect(more > 10_100 && more < 11_000, "\(more)")
+            #expect(stage.node.figure("nuthatch_origin_received_bytes_total") == 10_000)
+        }
+
+        /// Requests so far: hit, revalidated, miss, collapsed, none.
+        private static func requests(_ stage: Stage) -> [Double] {
+            ["hit", "revalidated", "miss", "collapsed", "none"].map {
+                stage.node.figure("nuthatch_requests_total{cache=\"\($0)\"}") ?? -1
+            }
+        }
+    }
+}

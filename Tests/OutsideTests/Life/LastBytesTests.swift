@@ -1,0 +1,122 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What a slow client was promised it gets to the last byte")
+    struct LastBytesTests {
+        private static let copies = 60
+        private let image = TestImage.generated(.bmp, byteCount: 250_000, seed: 320)
+        private let small = TestImage.generated(.png, byteCount: 12_000, seed: 321)
+
+        /// A node with the image in memory, and a connection on which more is asked for than the
+        /// kernel's buffers can take.
+        private func congested(
+            _ flags: String..., of image: TestImage, last: [String] = []
+        ) throws -> (Stage, HTTPConnection) {
+            let stage = try Stage(list: flags)
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+            let request = HTTPConnection.request(stage.target(path))
+            for _ in 1..<Self.copies { try connection.socket.send(request) }
+            try connection.socket.send(HTTPConnection.request(stage.target(path), fields: last))
+            #expect(connection.socket.waitForInput(seconds: 20))
+            return (stage, connection)
+        }
+
+        /// Reads to the connection's end; gives the number of whole answers, none may be cut.
+        private func wholeAnswers(
+            _ connection: HTTPConnection, _ image: TestImage, pause: Double = 0,
+            at location: SourceLocation = #_sourceLocation
+        ) -> Int {
+            for count in 0..<Self.copies {
+                let response = connection.readResponse(expecting: image, seconds: 20)
+                if response.status == 0, !response.looksWhole { return count }
+                #expect(
+                    response.brings(image), "answer \(count): \(response)",
+                    sourceLocation: location)
+                if !response.looksWhole { return count }
+            }
+            return Self.copies
+        }
+
+        @Test("SIGTERM ends the connection between two answers")
+        func drain() throws {
+            let (stage, connection) = try congested(of: image)
+            defer { withExtendedLifetime(stage) {} }
+            stage.node.terminate()
+            #expect(Deadline.seconds(20).reached { (try? stage.node.connect()) == nil })
+            #expect(wholeAnswers(connection, image) >= 1)
+            #expect(connection.waitForEnd() == .cutShort)
+            #expect(stage.node.waitForExit(seconds: 30) == 0)
+        }
+
+        @Test(
+            "The idle limit does not run while bytes are on their way",
+            arguments: [12_000, 250_000])
+        func idle(byteCount: Int) throws {
+            let image = byteCount == 12_000 ? small : image
+            let stage = try Stage("--idle-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            var plan = SwarmClientPlan(
+                stage.target(path), expecting: image,
+                behaviour: .readSlowly(bytesMax: 20_000, milliseconds: 20))
+            plan.request += plan.request
+            let copies = 5_000_000 / image.byteCount
+            let request = HTTPConnection.request(stage.target(path))
+            let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+            for _ in 0..<copies { try connection.socket.send(request) }
+            let started = Deadline.seconds(3)
+            #expect(Deadline.seconds(10).reached { started.hasPassed })
+            for index in 0..<copies {
+                let response = connection.readResponse(expecting: image, seconds: 20)
+                #expect(response.brings(image), "\(index): \(response)")
+                guard response.looksWhole else { return }
+            }
+        }
+
+        @Test("The last answer is not cut by the end of patience with what the client sends")
+        func close() throws {
+            let (stage, connection) = try congested(of: image, last: ["Connection: close"])
+            defer { withExtendedLifetime(stage) {} }
+            let pause = Deadline.seconds(7)
+            #expect(Deadline.seconds(10).reached { pause.hasPassed })
+            #expect(wholeAnswers(connection, image) == Self.copies)
+            #expect(connection.waitForEnd() == .cutShort)
+        }
+
+        @Test("A client that has said all gets every answer", arguments: [12_000, 250_000])
+        func halfClosed(byteCount: Int) throws {
+            let image = byteCount == 12_000 ? small : image
+            let (stage, connection) = try congested(of: image)
+            defer { withExtendedLifetime(stage) {} }
+            connection.socket.finishSending()
+            #expect(wholeAnswers(connection, image) == Self.copies)
+            #expect(connection.waitForEnd() == .cutShort)
+        }
+
+        @Test("A client that has said all gets the answers that had to be fetched")
+        func halfClosedCold() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let images = (0..<3).map {
+                TestImage.generated(.gif, byteCount: 5_000, seed: 330 + UInt64($0))
+            }
+            let gate = Gate()
+            let connection = try stage.node.connect()
+            var requests: [UInt8] = []
+            for (index, image) in images.enumerated() {
+                stage.origin.on("/\(index)", OriginAnswer(image).holdingHead(.gate(gate)))
+                requests += HTTPConnection.request(stage.target("/\(index)"))
+            }
+            try connection.socket.send(requests + Array("GET /part".utf8))
+            connection.socket.finishSending()
+            #expect(gate.waitForArrivals())
+            gate.open()
+            for image in images { #expect(connection.readResponse().brings(image)) }
+            #expect(connection.waitForEnd() == .cutShort)
+        }
+    }
+}
