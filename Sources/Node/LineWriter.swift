@@ -33,8 +33,9 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// Returns when everything handed over has been written, or has waited too long for a reader;
-    /// nothing may be handed over afterwards. The wait is timed on `loop`.
+    /// Returns when everything handed over has been written, or has waited too long for a reader.
+    ///
+    /// Nothing may be handed over afterwards. The wait is timed on `loop`.
     func finish(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
         let limit = loop.scheduleTask(in: Self.patience) { promise.succeed() }

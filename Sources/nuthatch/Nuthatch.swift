@@ -6,7 +6,7 @@ struct Nuthatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch",
         abstract: "A cache node for images.",
-        version: "nuthatch \(Configuration.version)",
+        version: Configuration.versionText,
         subcommands: [Serve.self, Version.self])
 }
 

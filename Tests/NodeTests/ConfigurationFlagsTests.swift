@@ -123,6 +123,6 @@ struct ConfigurationFlagsTests {
         #expect(outcome.status == 0)
         #expect(
             String(decoding: outcome.output, as: UTF8.self)
-                == "nuthatch \(Configuration.version)\n")
+                == Configuration.versionText + "\n")
     }
 }
