@@ -20,7 +20,6 @@ struct Doorway: CustomStringConvertible {
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: receiveBytes)

@@ -51,8 +51,11 @@ final class FillFetch: OriginFetchDelegate {
 
     // MARK: What the run asks for
 
-    func pause() { fetch?.pause() }
-    func resume() { fetch?.resume() }
+    /// Reads from the origin, or does not, as the run says now: what two loops have said a moment
+    /// ago may come in either order.
+    func pace() {
+        if run.isPaused { fetch?.pause() } else { fetch?.resume() }
+    }
 
     /// Nobody wants the rest of the answer.
     func cancel() {

@@ -113,6 +113,7 @@ final class FillRun: Sendable {
 
     /// What is known of the answer, and whether the body is held whole.
     var outcome: Outcome { state.withLock { $0.outcome } }
+    var isPaused: Bool { state.withLock { $0.machine.isPaused } }
     var phase: Fill.Phase { state.withLock { $0.machine.phase } }
 
     // MARK: The fetch
@@ -232,8 +233,7 @@ final class FillRun: Sendable {
         if hungryLoops != 0 { wake(hungryLoops) }
         for effect in effects {
             switch effect {
-            case .pauseOrigin: hall.tell(self) { $0.pause() }
-            case .resumeOrigin: hall.tell(self) { $0.resume() }
+            case .paceOrigin: hall.tell(self) { $0.pace() }
             case .cancelOrigin: hall.tell(self) { $0.cancel() }
             case .wakeReaders, .dropHead, .stopKeeping: continue
             }
@@ -268,7 +268,7 @@ extension FillRun.State {
                 if reservation.heldBytes > needed {
                     reservation.giveBack(reservation.heldBytes - needed)
                 }
-            case .pauseOrigin, .resumeOrigin, .cancelOrigin: continue
+            case .paceOrigin, .cancelOrigin: continue
             }
         }
         guard wakes else { return 0 }

@@ -12,7 +12,8 @@ package import Ground
 /// speed, whatever its readers do; a body that is not kept must not pile up in memory. So a storing
 /// fill never waits for a reader, and a passing fill holds back its origin as soon as the slowest
 /// reader is a window behind. A slow reader may hold up the others for ``patience`` in all; then it
-/// is cut (it sees a broken answer, never one that looks whole).
+/// is cut (it sees a broken answer, never one that looks whole). Readers that stand still are
+/// blamed together, so that a thousand of them hold nobody up for longer than one.
 ///
 /// A fill that has failed or ended takes no notice of what the origin still says: what was on its
 /// way when a fetch was broken off arrives all the same.
@@ -67,7 +68,7 @@ package struct Fill: Sendable {
     package var windowBytes: UInt64
     /// A body that grows past this is not kept.
     package let keptBytesMax: UInt64
-    /// How long, added up, the slowest reader of a passing fill may keep another reader waiting.
+    /// How long, added up, a slow reader of a passing fill may keep another reader waiting.
     package let patience: Interval
 
     private var answer: Answer?
@@ -76,8 +77,6 @@ package struct Fill: Sendable {
     /// How many followers stand at ``heldFrom``; kept up only while passing, so that 1,000 readers
     /// that move in step cost one search for the new floor, not 1,000.
     private var atFloor = 0
-    /// How long the slowest reader has kept another waiting.
-    private var heldUp = Interval.zero
 
     /// A fetch that is about to be made.
     ///
@@ -85,7 +84,7 @@ package struct Fill: Sendable {
     ///   - negotiation: what the origin is asked for.
     ///   - windowBytes: how far a body that is not kept may run ahead of its slowest reader.
     ///   - keptBytesMax: the largest body that is kept.
-    ///   - patience: how long in all the slowest reader of a body that is not kept may hold up the
+    ///   - patience: how long in all a slow reader of a body that is not kept may hold up the
     ///     others.
     package init(
         negotiation: Negotiation, windowBytes: UInt64, keptBytesMax: UInt64, patience: Interval
@@ -116,6 +115,10 @@ package struct Fill: Sendable {
         var state = State.following
         var negotiation: Negotiation
         var position: UInt64 = 0
+        /// Where it stood at the last tick.
+        var lastPosition: UInt64 = 0
+        /// How long it has kept others waiting.
+        var heldUp = Interval.zero
         /// The one whose request caused the fetch.
         var isFirst: Bool
     }
@@ -125,8 +128,9 @@ package struct Fill: Sendable {
 package enum FillEffect: Hashable, Sendable {
     /// Readers that were told to wait are to ask again.
     case wakeReaders
-    case pauseOrigin
-    case resumeOrigin
+    /// The origin is to be read from or not, as ``Fill/isPaused`` says by the time this is done:
+    /// two of them may be done in either order.
+    case paceOrigin
     /// Break the fetch off: nobody wants what it brings.
     case cancelOrigin
     /// The bytes below ``Fill/heldFrom`` are needed no more.
@@ -311,17 +315,28 @@ extension Fill {
     /// `elapsed` has gone by since the last tick.
     package mutating func ticked(_ elapsed: Interval, effects: inout [FillEffect]) {
         guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
-        heldUp = heldUp + elapsed
-        guard heldUp >= patience else { return }
-        heldUp = .zero
-        for index in readers.indices
-        where readers[index].state == .following && readers[index].position == heldFrom {
-            readers[index].state = .cut
+        var cuts = false
+        for index in readers.indices where readers[index].state == .following {
+            blame(index, elapsed)
+            if readers[index].heldUp >= patience {
+                readers[index].state = .cut
+                cuts = true
+            }
         }
-        atFloor = 0
+        guard cuts else { return }
         effects.append(.wakeReaders)
+        atFloor = 0
         raiseFloor(&effects)
         holdBackIfAhead(&effects)
+    }
+
+    /// The slowest holds the others up, and whoever has not moved will be the slowest soon.
+    private mutating func blame(_ index: Int, _ elapsed: Interval) {
+        let position = readers[index].position
+        let isSlow = position == heldFrom || position == readers[index].lastPosition
+        readers[index].lastPosition = position
+        guard isSlow, position < receivedBytes else { return }
+        readers[index].heldUp = readers[index].heldUp + elapsed
     }
 
     private var someoneHasTakenEverything: Bool {
@@ -375,10 +390,10 @@ extension Fill {
         let isAhead = receivedBytes - heldFrom >= windowBytes
         if isAhead && !isPaused {
             isPaused = true
-            effects.append(.pauseOrigin)
+            effects.append(.paceOrigin)
         } else if !isAhead && isPaused {
             isPaused = false
-            effects.append(.resumeOrigin)
+            effects.append(.paceOrigin)
         }
     }
 }

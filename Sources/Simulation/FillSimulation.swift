@@ -281,12 +281,12 @@ package struct FillSimulation {
         event(&fill, &effects)
         for effect in effects {
             switch effect {
-            case .pauseOrigin:
+            case .paceOrigin where fill.isPaused:
                 try require(!isPaused, "paused twice")
                 try require(fill.phase == .passing, "a body that is kept is held back")
                 isPaused = true
                 report.pauses += 1
-            case .resumeOrigin:
+            case .paceOrigin:
                 try require(isPaused, "resumed without a pause")
                 isPaused = false
             case .cancelOrigin:

@@ -25,19 +25,27 @@ package final class NodeProcess: Sendable {
     ///   - flags: Flags beside `--listen`, `--admin-listen`, and `--allow-private-origin`.
     ///   - environment: Further variables of its environment.
     ///   - allowsLoopback: Whether origins on 127.0.0.0/8 may be fetched.
+    ///   - isPrivileged: False to take every capability from it, as containers and services do.
     /// - Throws: `NotReady` with what it said if it does not come up.
     package init(
-        _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true
+        _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true,
+        isPrivileged: Bool = true
     ) throws {
+        let binary = try Self.binary()
+        let before =
+            isPrivileged ? [] : ["/usr/bin/setpriv", "--inh-caps=-all", "--bounding-set=-all"]
         let own = allowsLoopback ? ["--allow-private-origin", "127.0.0.0/8"] : []
         var said = ""
         for _ in 0..<Self.attemptsMax {
             let port = try Self.freePort()
             let adminPort = try Self.freePort()
             let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
+            let command = before + [binary]
             let program = try Program(
-                try Self.binary(),
-                ["serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", admin] + own + flags,
+                command[0],
+                command.dropFirst() + [
+                    "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", admin,
+                ] + own + flags,
                 environment: environment)
             if Self.waitUntilReady(program, port) {
                 self.port = port

@@ -123,9 +123,9 @@ struct FillTests {
         story.received(60)
         #expect(story.deeds() == [])
         story.received(60)
-        #expect(story.deeds() == [.pauseOrigin])
+        #expect(story.deeds() == [.paceOrigin] && story.fill.isPaused)
         #expect(story.takes(reader) == 120)
-        #expect(story.deeds() == [.dropHead, .resumeOrigin])
+        #expect(story.deeds() == [.dropHead, .paceOrigin] && !story.fill.isPaused)
         #expect(story.fill.heldFrom == 120)
     }
 
@@ -138,14 +138,48 @@ struct FillTests {
         story.answered(kept: false)
         story.received(120)
         #expect(story.takes(fast) == 120)
-        #expect(story.deeds() == [.pauseOrigin])
+        #expect(story.deeds() == [.paceOrigin] && story.fill.isPaused)
         story.ticked(.milliseconds(600))
         #expect(story.deeds() == [])
         story.ticked(.milliseconds(600))
-        #expect(story.deeds() == [.dropHead, .resumeOrigin])
+        #expect(story.deeds() == [.dropHead, .paceOrigin] && !story.fill.isPaused)
         #expect(story.fill.next(for: slow, limit: 10) == .breakOff)
         story.received(10)
         #expect(story.takes(fast) == 10)
+    }
+
+    @Test("readers that stand still are cut together, wherever they stand")
+    func stalledAreCutTogether() {
+        var story = Story(windowBytes: 100)
+        let fast = story.fill.joined([])
+        let stalled = (0..<10).map { _ in story.fill.joined([]) }
+        story.answered(kept: false)
+        story.received(120)
+        for (index, reader) in stalled.enumerated() {
+            story.fill.advanced(reader, by: 5 * index, effects: &story.effects)
+        }
+        #expect(story.takes(fast) == 120)
+        for _ in 0..<5 { story.ticked(.milliseconds(300)) }
+        for reader in stalled { #expect(story.fill.next(for: reader, limit: 1) == .breakOff) }
+        #expect(!story.fill.isPaused)
+        #expect(story.fill.next(for: fast, limit: 1) == .wait)
+    }
+
+    @Test("a slow reader that is not the slowest is not blamed while it moves")
+    func movingIsNotBlamed() {
+        var story = Story(windowBytes: 100)
+        let fast = story.fill.joined([])
+        let stalled = story.fill.joined([])
+        let moving = story.fill.joined([])
+        story.answered(kept: false)
+        story.received(120)
+        #expect(story.takes(fast) == 120)
+        for _ in 0..<4 {
+            story.fill.advanced(moving, by: 10, effects: &story.effects)
+            story.ticked(.milliseconds(300))
+        }
+        #expect(story.fill.next(for: stalled, limit: 1) == .breakOff)
+        #expect(story.fill.next(for: moving, limit: 1) == .take(from: 40, bytes: 1))
     }
 
     @Test("a reader that is alone is never cut: it holds up nobody")
@@ -168,10 +202,10 @@ struct FillTests {
         #expect(story.takes(reader) == 400)
         #expect(story.deeds() == [])
         story.received(200)
-        #expect(story.deeds() == [.stopKeeping, .dropHead, .pauseOrigin])
+        #expect(story.deeds() == [.stopKeeping, .dropHead, .paceOrigin] && story.fill.isPaused)
         #expect(!story.fill.accepts([]))
         #expect(story.takes(reader) == 200)
-        #expect(story.deeds() == [.dropHead, .resumeOrigin])
+        #expect(story.deeds() == [.dropHead, .paceOrigin] && !story.fill.isPaused)
     }
 
     @Test(

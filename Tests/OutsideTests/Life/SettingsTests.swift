@@ -5,6 +5,19 @@ import Testing
 extension Outside {
     @Suite("Bad settings stop the start and say why")
     struct SettingsTests {
+        @Test("A node that was given no privilege at all serves")
+        func unprivileged() throws {
+            let origin = try ScriptedOrigin()
+            let node = try NodeProcess(isPrivileged: false)
+            let image = TestImage.generated(.jpeg, byteCount: 30_000, seed: 160)
+            let path = origin.serve(image, fields: [lasting])
+            for isHit in [false, true] {
+                let response = try node.get(ImageTarget.of(origin.url(path)))
+                #expect(response.brings(image) && response.isHit == isHit, "\(response)")
+            }
+            withExtendedLifetime(origin) {}
+        }
+
         /// A bad value of a setting, and what the message must say is allowed.
         static let bad: [(name: String, value: String, allowed: String)] = [
             ("memory-limit", "banana", "16MiB"),
