@@ -1,0 +1,161 @@
+import Ground
+import Testing
+import Tiers
+
+/// What an index of many entries costs, in bytes and in work, counted.
+@Suite struct DiskIndexGrowthTests {
+    private static let bytesPerEntryMax = 48
+    /// From so many entries on the bytes are held to that.
+    private static let countMin = 1_000
+
+    private static func digest(_ number: Int) -> EntryDigest {
+        var dice = Dice(seed: UInt64(number))
+        return EntryDigest(first: dice.next(), second: dice.next())
+    }
+
+    private static func entry(_ number: Int) -> DiskEntry {
+        DiskEntry(
+            location: DiskLocation(
+                segment: UInt16(truncatingIfNeeded: number >> 16),
+                offsetUnits: UInt32(number & 0xFFFF)),
+            lengthUnits: 1, lastAccess: UInt32(number))
+    }
+
+    @Test("A million entries come and go at 48 bytes each at most, with bounded work for each")
+    func millionEntries() {
+        let entries = 1_000_000
+        var index = DiskIndex(key0: 0x1234_5678_9ABC_DEF0, key1: 0x0FED_CBA9_8765_4321)
+        var work = Work()
+        for number in 0..<entries {
+            let old = index.insert(Self.digest(number), Self.entry(number))
+            work.note(index)
+            if old != nil { Issue.record("entry \(number) was there before it came") }
+        }
+        #expect(work.bytesPerEntry <= Double(Self.bytesPerEntryMax))
+        #expect(work.stepsMost <= 24 && work.movesMost == 0)
+        #expect(work.steps <= 3 * UInt64(entries))
+
+        for number in stride(from: 0, to: entries, by: 97) {
+            let found = index.find(Self.digest(number))
+            let absent = index.find(Self.digest(entries + number))
+            #expect(found == Self.entry(number) && absent == nil)
+        }
+
+        work = Work(index)
+        for step in 0..<entries {
+            // An odd factor: every number once, far from the order in which they came.
+            let number = step * 700_001 % entries
+            let location = Self.entry(number).location
+            let removed = index.remove(Self.digest(number), ifAt: location)
+            work.note(index)
+            if !removed { Issue.record("entry \(number) could not be removed") }
+        }
+        #expect(work.bytesPerEntry <= Double(Self.bytesPerEntryMax))
+        #expect(work.stepsMost <= 48 && work.movesMost <= 1)
+        #expect(work.steps <= 6 * UInt64(entries))
+        let left = (index.count, index.residentBytes)
+        #expect(left.0 == 0 && left.1 <= 4_096)
+    }
+
+    /// The most that a call cost so far.
+    private struct Work {
+        var stepsMost: UInt64 = 0
+        var movesMost: UInt64 = 0
+        /// The most at any count from ``countMin`` on.
+        var bytesPerEntry = 0.0
+        var steps: UInt64 = 0
+        private var stepsBefore: UInt64 = 0
+        private var movesBefore: UInt64 = 0
+
+        init() {}
+
+        init(_ index: borrowing DiskIndex) {
+            stepsBefore = index.steps
+            movesBefore = index.moves
+        }
+
+        mutating func note(_ index: borrowing DiskIndex) {
+            steps += index.steps - stepsBefore
+            stepsMost = max(stepsMost, index.steps - stepsBefore)
+            movesMost = max(movesMost, index.moves - movesBefore)
+            (stepsBefore, movesBefore) = (index.steps, index.moves)
+            guard index.count >= countMin else { return }
+            bytesPerEntry = max(bytesPerEntry, Double(index.residentBytes) / Double(index.count))
+        }
+    }
+
+    @Test("Going up and down about any count holds the bytes as well, and allocates no chunk")
+    func swaying() {
+        var index = DiskIndex(key0: 3, key1: 5)
+        for number in 0..<20_000 {
+            index.insert(Self.digest(number), Self.entry(number))
+            guard number > Self.countMin else { continue }
+            let full = index.residentBytes
+            let removed = index.remove(Self.digest(number), ifAt: Self.entry(number).location)
+            let less = index.residentBytes
+            index.insert(Self.digest(number), Self.entry(number))
+            let again = index.residentBytes
+            #expect(removed && full == less && less == again)
+            #expect(again <= Self.bytesPerEntryMax * (number + 1))
+        }
+    }
+
+    @Test("Who chooses digests that end alike gains nothing against keys that he does not know")
+    func chosenDigests() {
+        var index = DiskIndex(key0: 0x9E37_79B9_7F4A_7C15, key1: 0xC2B2_AE3D_27D4_EB4F)
+        for number in 0..<50_000 {
+            // 40 equal low bits in both halves.
+            let digest = EntryDigest(first: UInt64(number) << 40, second: UInt64(number) << 40)
+            let before = index.steps
+            index.insert(digest, Self.entry(number))
+            let steps = index.steps - before
+            #expect(steps <= 48)
+        }
+        let steps = index.steps
+        #expect(steps <= 3 * 50_000)
+    }
+
+    @Test("The order of a walk follows from the calls, not from the keys")
+    func order() {
+        let orders = [(1, 2), (3, 4)].map { (keys: (UInt64, UInt64)) in
+            var index = DiskIndex(key0: keys.0, key1: keys.1)
+            for number in 0..<3_000 { index.insert(Self.digest(number), Self.entry(number)) }
+            for number in stride(from: 0, to: 3_000, by: 3) {
+                _ = index.remove(Self.digest(number), ifAt: Self.entry(number).location)
+            }
+            var order: [EntryDigest] = []
+            index.forEach { digest, _ in order.append(digest) }
+            return order
+        }
+        #expect(orders[0].count == 2_000)
+        #expect(orders[0] == orders[1])
+    }
+
+    @Test(
+        "A walk in parts meets all that stay, whatever comes and goes meanwhile",
+        arguments: 0..<20)
+    func walkInParts(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        var index = DiskIndex(key0: dice.next(), key1: dice.next())
+        for number in 0..<2_000 { index.insert(Self.digest(number), Self.entry(number)) }
+        var met: Set<EntryDigest> = []
+        var newcomers = 2_000
+        var position = index.count
+        while position > 0 {
+            position = index.forEach(below: position, atMost: 1 + Int(dice.next() % 60)) {
+                digest, _ in met.insert(digest)
+            }
+            for _ in 0..<dice.next() % 50 {
+                // Numbers divisible by three go; the others stay.
+                let number = Int(dice.next() % 667) * 3
+                _ = index.remove(Self.digest(number), ifAt: Self.entry(number).location)
+            }
+            for _ in 0..<dice.next() % 20 {
+                index.insert(Self.digest(newcomers), Self.entry(newcomers))
+                newcomers += 1
+            }
+        }
+        let stayed = (0..<2_000).filter { $0 % 3 != 0 }
+        #expect(stayed.allSatisfy { met.contains(Self.digest($0)) })
+    }
+}
