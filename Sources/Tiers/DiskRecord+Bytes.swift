@@ -1,0 +1,155 @@
+import Ground
+
+/// How a record is laid out; known from its fixed part alone.
+package struct DiskRecordExtent: Hashable, Sendable {
+    /// From the record's beginning to its body.
+    package var metaBytes: Int
+    /// Size of the body.
+    package var bodyBytes: UInt64
+
+    /// Of the whole record, with the zeros up to a unit.
+    package var recordBytes: Int { DiskFormat.rounded(metaBytes + Int(bodyBytes)) }
+}
+
+extension DiskRecord {
+    /// Size of the fixed part that this program writes.
+    package static let fixedBytes = 192
+
+    private static let magic: UInt32 = 0x4345_524E
+
+    /// What the record takes in a segment.
+    package var extent: DiskRecordExtent {
+        let tagBytes = tags.reduce(0) { $0 + 2 + $1.count }
+        return DiskRecordExtent(
+            metaBytes: Self.fixedBytes + key.count + head.count + tagBytes + 8 * chunkSums.count,
+            bodyBytes: bodyBytes)
+    }
+
+    /// Everything before the body, for a record at `offset` of a segment with `salt`.
+    package func metaBytes(salt: UInt64, offset: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(extent.metaBytes)
+        bytes.appendLittle(Self.magic)
+        bytes.appendLittle(UInt16(Self.fixedBytes))
+        bytes.appendLittle(UInt16(0))
+        bytes.appendLittle(UInt64(0))
+        bytes.appendLittle(UInt32(key.count))
+        bytes.appendLittle(UInt32(head.count))
+        bytes.appendLittle(UInt32(tags.reduce(0) { $0 + 2 + $1.count }))
+        bytes.appendLittle(UInt32(chunkSums.count))
+        bytes.appendLittle(bodyBytes)
+        name.append(to: &bytes)
+        bytes.append(stamp)
+        for time in [
+            times.received, times.born, times.freshUntil, times.lastModified, times.date,
+        ] {
+            bytes.appendLittle(UInt64(bitPattern: time))
+        }
+        bytes.appendLittle(lastAccess)
+        bytes.appendLittle(accessCount)
+        bytes += [flags.rawValue, varies.rawValue, negotiation.rawValue]
+        bytes.pad(to: 144)
+        for number in [
+            layout.partialStart, layout.multipartStart, layout.notModifiedStart,
+            layout.contentType.start, layout.contentType.count, layout.entityTag.start,
+            layout.entityTag.count,
+        ] {
+            bytes.appendLittle(number)
+        }
+        bytes.pad(to: Self.fixedBytes)
+        bytes += key
+        bytes += head
+        for tag in tags {
+            bytes.appendLittle(UInt16(tag.count))
+            bytes += tag
+        }
+        for sum in chunkSums { bytes.appendLittle(sum) }
+        bytes.seal(at: 8, from: 16, seed: DiskFormat.recordSeed(salt: salt, offset: offset))
+        return bytes
+    }
+
+    /// The layout that a fixed part names, not yet checked; nil if no record begins so, or none
+    /// that fits into `space` bytes.
+    package static func extent(_ fixed: Span<UInt8>, space: Int) -> DiskRecordExtent? {
+        guard fixed.count >= fixedBytes, fixed.little32(at: 0) == magic else { return nil }
+        let fixedSize = UInt64(fixed.little16(at: 4))
+        let bodyBytes = fixed.little64(at: 32)
+        let variable = [16, 20, 24].reduce(UInt64(0)) { $0 + UInt64(fixed.little32(at: $1)) }
+        let metaBytes = fixedSize + variable + 8 * UInt64(fixed.little32(at: 28))
+        guard fixedSize >= UInt64(fixedBytes), bodyBytes <= UInt64(space),
+            metaBytes <= UInt64(space),
+            DiskFormat.rounded(Int(metaBytes + bodyBytes)) <= space,
+            Int(fixed.little32(at: 28)) == chunkCount(bodyBytes)
+        else { return nil }
+        return DiskRecordExtent(metaBytes: Int(metaBytes), bodyBytes: bodyBytes)
+    }
+
+    /// The record whose bytes before the body are these.
+    ///
+    /// - Throws: what is wrong with it.
+    package init(
+        meta bytes: Span<UInt8>, salt: UInt64, offset: UInt64
+    ) throws(DiskDamage) {
+        guard bytes.count >= Self.fixedBytes else { throw .truncated }
+        guard bytes.little32(at: 0) == Self.magic else { throw .foreign }
+        let seed = DiskFormat.recordSeed(salt: salt, offset: offset)
+        guard bytes.little64(at: 8) == bytes.checksum(16..<bytes.count, seed: seed) else {
+            throw .checksum
+        }
+        guard let extent = Self.extent(bytes, space: .max / 2), extent.metaBytes == bytes.count
+        else { throw .truncated }
+        let keyStart = Int(bytes.little16(at: 4))
+        let headStart = keyStart + Int(bytes.little32(at: 16))
+        let tagsStart = headStart + Int(bytes.little32(at: 20))
+        let sumsStart = tagsStart + Int(bytes.little32(at: 24))
+        let time = { (offset: Int, bytes: Span<UInt8>) in
+            Int64(bitPattern: bytes.little64(at: offset))
+        }
+        self.init(
+            name: EntryName(bytes, at: 40), stamp: bytes.stamp(at: 72),
+            times: DiskTimes(
+                received: time(88, bytes), born: time(96, bytes), freshUntil: time(104, bytes),
+                lastModified: time(112, bytes), date: time(120, bytes)),
+            lastAccess: bytes.little32(at: 128), accessCount: bytes.little16(at: 132),
+            flags: EntryFlags(rawValue: bytes[134]), varies: Negotiation(rawValue: bytes[135]),
+            negotiation: Negotiation(rawValue: bytes[136]),
+            layout: try DiskHeadLayout(bytes, headBytes: tagsStart - headStart),
+            key: bytes.copy(keyStart..<headStart), head: bytes.copy(headStart..<tagsStart),
+            tags: try Self.tags(bytes, at: tagsStart..<sumsStart),
+            bodyBytes: extent.bodyBytes,
+            chunkSums: stride(from: sumsStart, to: bytes.count, by: 8).map {
+                bytes.little64(at: $0)
+            })
+    }
+
+    private static func tags(
+        _ bytes: Span<UInt8>, at range: Range<Int>
+    ) throws(DiskDamage) -> [[UInt8]] {
+        var tags: [[UInt8]] = []
+        var position = range.lowerBound
+        while position < range.upperBound {
+            guard position + 2 <= range.upperBound else { throw .truncated }
+            let end = position + 2 + Int(bytes.little16(at: position))
+            guard end <= range.upperBound else { throw .truncated }
+            tags.append(bytes.copy(position + 2..<end))
+            position = end
+        }
+        return tags
+    }
+}
+
+extension DiskHeadLayout {
+    fileprivate init(_ bytes: Span<UInt8>, headBytes: Int) throws(DiskDamage) {
+        self.init(
+            partialStart: bytes.little32(at: 144), multipartStart: bytes.little32(at: 148),
+            notModifiedStart: bytes.little32(at: 152),
+            contentType: Extent(
+                start: Int(bytes.little32(at: 156)), count: Int(bytes.little32(at: 160))),
+            entityTag: Extent(
+                start: Int(bytes.little32(at: 164)), count: Int(bytes.little32(at: 168))))
+        let starts = [partialStart, multipartStart, notModifiedStart]
+        guard starts.allSatisfy({ Int($0) <= headBytes }),
+            contentType.range.upperBound <= headBytes, entityTag.range.upperBound <= headBytes
+        else { throw .truncated }
+    }
+}

@@ -1,0 +1,22 @@
+/// When, in the order of a node's invalidations, something was asked for or invalidated: the boot
+/// epoch and how many invalidations had been applied in it (DESIGN.md §7).
+package struct DiskStamp: Hashable, Comparable, Sendable {
+    /// 1 at the node's first start, one more at each further one.
+    package var epoch: UInt64
+    /// Invalidations applied since the start.
+    package var count: UInt64
+
+    package init(epoch: UInt64, count: UInt64) {
+        self.epoch = epoch
+        self.count = count
+    }
+
+    /// Before everything.
+    package static let zero = DiskStamp(epoch: 0, count: 0)
+    /// After everything.
+    package static let last = DiskStamp(epoch: .max, count: .max)
+
+    package static func < (left: DiskStamp, right: DiskStamp) -> Bool {
+        left.epoch == right.epoch ? left.count < right.count : left.epoch < right.epoch
+    }
+}

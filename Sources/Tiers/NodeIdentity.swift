@@ -1,0 +1,114 @@
+import Ground
+
+/// Who writes below a node's directory; see "Identity" in <doc:DiskFormat>.
+package struct NodeIdentity: Hashable, Sendable {
+    /// Drawn once, for the life of the directory.
+    package var nodeID: DiskNodeID
+    /// The start that this is; entries and marks are stamped with it.
+    package var bootEpoch: UInt64
+    /// Size of every segment in bytes.
+    package var segmentBytes: UInt64
+    /// The newest wall time that the node has seen, in milliseconds since 1970.
+    package var newestWall: Int64
+
+    package init(
+        nodeID: DiskNodeID, bootEpoch: UInt64, segmentBytes: UInt64, newestWall: Int64
+    ) {
+        self.nodeID = nodeID
+        self.bootEpoch = bootEpoch
+        self.segmentBytes = segmentBytes
+        self.newestWall = newestWall
+    }
+
+    /// Size of the file.
+    package static let bytesCount = 128
+
+    /// The file's bytes.
+    package var bytes: [UInt8] {
+        var bytes = Array("NUTHNODE".utf8)
+        bytes.appendVersion()
+        bytes.appendLittle(UInt64(0))
+        bytes.append(nodeID)
+        bytes.appendLittle(bootEpoch)
+        bytes.appendLittle(segmentBytes)
+        bytes.appendLittle(UInt64(bitPattern: newestWall))
+        bytes.pad(to: Self.bytesCount)
+        bytes.seal(at: 16, from: 24, seed: 0)
+        return bytes
+    }
+
+    /// What a file of these bytes says.
+    ///
+    /// - Throws: what is wrong with it.
+    package init(_ bytes: Span<UInt8>) throws(DiskDamage) {
+        try bytes.checkStart("NUTHNODE", count: Self.bytesCount)
+        guard bytes.little64(at: 16) == bytes.checksum(24..<Self.bytesCount, seed: 0) else {
+            throw .checksum
+        }
+        nodeID = DiskNodeID(bytes, at: 24)
+        bootEpoch = bytes.little64(at: 40)
+        segmentBytes = bytes.little64(at: 48)
+        newestWall = Int64(bitPattern: bytes.little64(at: 56))
+    }
+}
+
+/// A node's persistent name on disk: 128 bits from the dice.
+package struct DiskNodeID: Hashable, Sendable {
+    package var low: UInt64
+    package var high: UInt64
+
+    package init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    init(_ bytes: Span<UInt8>, at offset: Int) {
+        low = bytes.little64(at: offset)
+        high = bytes.little64(at: offset + 8)
+    }
+}
+
+extension [UInt8] {
+    /// Major and minor version, and the four bytes behind them, for files whose checksum stands at
+    /// 16.
+    mutating func appendVersion(_ behind: UInt32 = 0) {
+        appendLittle(DiskFormat.major)
+        appendLittle(DiskFormat.minor)
+        appendLittle(behind)
+    }
+
+    mutating func append(_ id: DiskNodeID) {
+        appendLittle(id.low)
+        appendLittle(id.high)
+    }
+
+    mutating func append(_ stamp: DiskStamp) {
+        appendLittle(stamp.epoch)
+        appendLittle(stamp.count)
+    }
+
+    /// Puts the checksum of everything from `start` on at `offset`.
+    mutating func seal(at offset: Int, from start: Int, seed: UInt64) {
+        let sum = span.checksum(start..<count, seed: seed)
+        setLittle(sum, at: offset)
+    }
+}
+
+extension Span<UInt8> {
+    func checksum(_ range: Range<Int>, seed: UInt64) -> UInt64 {
+        XXH64.hash(extracting(range), seed: seed)
+    }
+
+    func stamp(at offset: Int) -> DiskStamp {
+        DiskStamp(epoch: little64(at: offset), count: little64(at: offset + 8))
+    }
+
+    /// Throws unless there are `count` bytes that begin with `magic` and this program's major
+    /// version.
+    func checkStart(_ magic: String, count wanted: Int) throws(DiskDamage) {
+        guard count >= wanted else { throw .truncated }
+        guard holds(magic, at: 0..<8) else { throw .foreign }
+        let major = little16(at: 8)
+        guard major == DiskFormat.major else { throw .version(major: major) }
+    }
+}

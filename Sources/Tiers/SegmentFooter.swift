@@ -1,0 +1,146 @@
+import Ground
+
+/// What a closed segment's end says of its records; see "Footer" in <doc:DiskFormat>.
+package struct SegmentFooter: Hashable, Sendable {
+    /// One record.
+    package struct Entry: Hashable, Sendable {
+        /// The first two words of the entry's name.
+        package var nameFirst: UInt64
+        package var nameSecond: UInt64
+        /// Where the record begins and what it takes, in ``DiskFormat/unitBytes``.
+        package var offsetUnits: UInt32
+        package var units: UInt32
+        package var stamp: DiskStamp
+        /// In seconds since 1970.
+        package var lastAccess: UInt32
+        package var accessCount: UInt16
+
+        package init(
+            nameFirst: UInt64, nameSecond: UInt64, offsetUnits: UInt32, units: UInt32,
+            stamp: DiskStamp, lastAccess: UInt32, accessCount: UInt16
+        ) {
+            self.nameFirst = nameFirst
+            self.nameSecond = nameSecond
+            self.offsetUnits = offsetUnits
+            self.units = units
+            self.stamp = stamp
+            self.lastAccess = lastAccess
+            self.accessCount = accessCount
+        }
+
+        /// Size in bytes.
+        package static let bytesCount = 48
+    }
+
+    package var entries: [Entry]
+    /// Where the records end.
+    package var recordsEnd: UInt64
+    /// That of the segment's header.
+    package var sequence: UInt64
+
+    package init(entries: [Entry], recordsEnd: UInt64, sequence: UInt64) {
+        self.entries = entries
+        self.recordsEnd = recordsEnd
+        self.sequence = sequence
+    }
+
+    /// The least stamp of the entries; ``DiskStamp/last`` if there are none.
+    package var leastStamp: DiskStamp { entries.map(\.stamp).min() ?? .last }
+
+    /// Size of the trailer.
+    package static let trailerBytes = 64
+
+    private static let magic = "NUTHFOOT"
+
+    /// What a footer of `count` entries takes at the end of a segment.
+    package static func bytesCount(of count: Int) -> Int {
+        count * Entry.bytesCount + trailerBytes
+    }
+
+    /// The bytes that end a segment with this `salt` of `segmentBytes`.
+    package func bytes(salt: UInt64, segmentBytes: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let size = Self.bytesCount(of: entries.count)
+        bytes.reserveCapacity(size)
+        for entry in entries {
+            bytes.appendLittle(entry.nameFirst)
+            bytes.appendLittle(entry.nameSecond)
+            bytes.appendLittle(entry.offsetUnits)
+            bytes.appendLittle(entry.units)
+            bytes.append(entry.stamp)
+            bytes.appendLittle(entry.lastAccess)
+            bytes.appendLittle(entry.accessCount)
+            bytes.appendLittle(UInt16(0))
+        }
+        let trailer = bytes.count
+        bytes += Array(Self.magic.utf8)
+        bytes.appendLittle(UInt64(0))
+        bytes.appendLittle(UInt32(entries.count))
+        bytes.appendLittle(UInt32(Entry.bytesCount))
+        bytes.appendLittle(segmentBytes - UInt64(size))
+        bytes.append(leastStamp)
+        bytes.appendLittle(recordsEnd)
+        bytes.appendLittle(sequence)
+        let sum = Self.checksum(bytes.span, trailer: trailer, salt: salt)
+        bytes.setLittle(sum, at: trailer + 8)
+        return bytes
+    }
+
+    /// How many bytes at the end of the segment the footer takes whose trailer these bytes are; not
+    /// yet checked.
+    ///
+    /// - Throws: that no trailer is like this.
+    package static func bytesCount(
+        trailer: Span<UInt8>, segmentBytes: UInt64
+    ) throws(DiskDamage) -> Int {
+        guard trailer.count >= trailerBytes else { throw .truncated }
+        guard trailer.holds(magic, at: 0..<8) else { throw .foreign }
+        let count = UInt64(trailer.little32(at: 16))
+        let size = count * UInt64(Entry.bytesCount) + UInt64(trailerBytes)
+        guard Int(trailer.little32(at: 20)) == Entry.bytesCount,
+            size + UInt64(DiskFormat.headerBytes) <= segmentBytes,
+            trailer.little64(at: 24) == segmentBytes - size
+        else { throw .truncated }
+        return Int(size)
+    }
+
+    /// The footer of these bytes, ``bytesCount(trailer:segmentBytes:)`` of them, in the segment
+    /// that `header` begins.
+    ///
+    /// - Throws: what is wrong with it.
+    package init(_ bytes: Span<UInt8>, header: SegmentHeader) throws(DiskDamage) {
+        guard bytes.count >= Self.trailerBytes else { throw .truncated }
+        let trailer = bytes.count - Self.trailerBytes
+        guard
+            bytes.little64(at: trailer + 8)
+                == Self.checksum(bytes, trailer: trailer, salt: header.salt)
+        else { throw .checksum }
+        let size = try Self.bytesCount(
+            trailer: bytes.extracting(trailer..<bytes.count), segmentBytes: header.segmentBytes)
+        sequence = bytes.little64(at: trailer + 56)
+        guard size == bytes.count, sequence == header.sequence else { throw .foreign }
+        recordsEnd = bytes.little64(at: trailer + 48)
+        entries = []
+        entries.reserveCapacity(trailer / Entry.bytesCount)
+        for start in stride(from: 0, to: trailer, by: Entry.bytesCount) {
+            entries.append(Entry(bytes, at: start))
+        }
+    }
+
+    private static func checksum(_ bytes: Span<UInt8>, trailer: Int, salt: UInt64) -> UInt64 {
+        var sum = XXH64(seed: salt)
+        sum.update(bytes.extracting(0..<trailer))
+        sum.update(bytes.extracting(trailer + 16..<trailer + trailerBytes))
+        return sum.finish()
+    }
+}
+
+extension SegmentFooter.Entry {
+    fileprivate init(_ bytes: Span<UInt8>, at offset: Int) {
+        self.init(
+            nameFirst: bytes.little64(at: offset), nameSecond: bytes.little64(at: offset + 8),
+            offsetUnits: bytes.little32(at: offset + 16), units: bytes.little32(at: offset + 20),
+            stamp: bytes.stamp(at: offset + 24), lastAccess: bytes.little32(at: offset + 40),
+            accessCount: bytes.little16(at: offset + 44))
+    }
+}

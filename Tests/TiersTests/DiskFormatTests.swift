@@ -1,0 +1,173 @@
+import Foundation
+import Ground
+import Testing
+import Tiers
+
+@Suite("The disk format")
+struct DiskFormatTests {
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("Vectors")
+
+    /// Holds bytes against a vector; where it is missing it is written, and the test fails.
+    private func hold(_ bytes: [UInt8], to name: String) throws {
+        let file = Self.folder.appendingPathComponent(name)
+        guard let vector = try? Data(contentsOf: file) else {
+            try Data(bytes).write(to: file)
+            Issue.record("\(name) was missing and has been written")
+            return
+        }
+        let isSame = Array(vector) == bytes
+        #expect(isSame, "\(name)")
+    }
+
+    private func vector(_ name: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
+    }
+
+    @Test("an identity is written and read as the vector has it")
+    func identity() throws {
+        let identity = NodeIdentity(
+            nodeID: .sample, bootEpoch: 7, segmentBytes: 1 << 20, newestWall: 1_795_000_000_123)
+        try hold(identity.bytes, to: "identity")
+        let vector = try vector("identity")
+        let read = try NodeIdentity(vector.span)
+        #expect(read == identity)
+    }
+
+    @Test("a segment is written and read as the vector has it")
+    func segment() throws {
+        let sample = SampleSegment()
+        try hold(sample.bytes, to: "segment")
+        let bytes = try vector("segment")
+        let header = try SegmentHeader(
+            bytes.span, nodeID: .sample, segmentBytes: SampleSegment.bytesCount)
+        #expect(header == sample.header)
+        let trailer = bytes.count - SegmentFooter.trailerBytes
+        let size = try SegmentFooter.bytesCount(
+            trailer: bytes.span.extracting(trailer..<bytes.count),
+            segmentBytes: header.segmentBytes)
+        let footer = try SegmentFooter(
+            bytes.span.extracting(bytes.count - size..<bytes.count), header: header)
+        #expect(footer == sample.footer)
+        #expect(footer.leastStamp == DiskStamp(epoch: 6, count: 90))
+        for (entry, record) in zip(footer.entries, sample.records) {
+            let start = Int(entry.offsetUnits) * DiskFormat.unitBytes
+            let meta = bytes.span.extracting(start..<start + record.extent.metaBytes)
+            let read = try DiskRecord(meta: meta, salt: header.salt, offset: UInt64(start))
+            #expect(read == record)
+        }
+    }
+
+    @Test("marks are written and read as the vector has them")
+    func marks() throws {
+        let header = MarksHeader(nodeID: .sample, generation: 3, salt: 99)
+        var bytes = header.bytes
+        var writer = MarkWriter(salt: header.salt)
+        for mark in Self.marks { writer.append(mark, to: &bytes) }
+        bytes.pad(to: 512)
+        try hold(bytes, to: "marks")
+        let vector = try vector("marks")
+        let read = try MarksHeader(vector.span, nodeID: .sample)
+        #expect(read == header)
+        let reading = MarkReading(vector.span.extracting(64..<vector.count), salt: header.salt)
+        #expect(reading.marks == Self.marks)
+        #expect(reading.damagedFrom == nil)
+    }
+
+    @Test("marks go on where an earlier reading ended")
+    func appended() {
+        var bytes: [UInt8] = []
+        var writer = MarkWriter(salt: 5)
+        for mark in Self.marks.prefix(3) { writer.append(mark, to: &bytes) }
+        var later = MarkWriter(after: MarkReading(bytes.span, salt: 5))
+        for mark in Self.marks.dropFirst(3) { later.append(mark, to: &bytes) }
+        let whole = MarkReading(bytes.span, salt: 5)
+        #expect(whole.marks == Self.marks && whole.damagedFrom == nil)
+    }
+
+    @Test("a mark of a kind that is not known covers everything, softly")
+    func newerMark() {
+        var bytes: [UInt8] = []
+        var writer = MarkWriter(salt: 5)
+        writer.append(Self.marks[1], to: &bytes)
+        bytes[16] = 77
+        let size = Int(bytes.span.little32(at: 4))
+        bytes.setLittle(XXH64.hash(bytes.span.extracting(16..<size), seed: 5), at: 8)
+        let reading = MarkReading(bytes.span, salt: 5)
+        #expect(
+            reading.marks == [DiskMark(.everything, isSoft: true, stamp: Self.marks[1].stamp)])
+    }
+
+    @Test("no flipped bit in marks goes unseen, and none changes what is read before it")
+    func flippedMarks() {
+        var bytes: [UInt8] = []
+        var writer = MarkWriter(salt: 5)
+        var ends: [Int] = []
+        for mark in Self.marks {
+            writer.append(mark, to: &bytes)
+            ends.append(bytes.count)
+        }
+        bytes.pad(to: bytes.count + 64)
+        for position in bytes.indices {
+            for bit in 0..<8 {
+                var flipped = bytes
+                flipped[position] ^= 1 << UInt8(bit)
+                let reading = MarkReading(flipped.span, salt: 5)
+                let whole = ends.prefix { $0 <= position }.count
+                let isPadding = reading.marks == Self.marks && reading.damagedFrom == nil
+                guard !isPadding else {
+                    // Only the zeros that fill a mark up to its eight bytes may change unseen.
+                    let start = whole == 0 ? 0 : ends[whole - 1]
+                    let size = whole < ends.count ? Int(bytes.span.little32(at: start + 4)) : 0
+                    #expect(whole < ends.count && position >= start + size, "\(position)")
+                    continue
+                }
+                #expect(reading.damagedFrom != nil, "bit \(bit) of byte \(position)")
+                #expect(Array(reading.marks.prefix(whole)) == Array(Self.marks.prefix(whole)))
+                #expect(reading.marks.count <= Self.marks.count)
+            }
+        }
+    }
+
+    @Test("files of others, of other versions and cut ones are told apart")
+    func refusals() throws {
+        let sample = SampleSegment()
+        let size = SampleSegment.bytesCount
+        let other = DiskNodeID(low: 1, high: 1)
+        func refusal(
+            _ bytes: [UInt8], _ id: DiskNodeID = .sample, _ size: UInt64 = size
+        ) -> DiskDamage? {
+            do throws(DiskDamage) {
+                _ = try SegmentHeader(bytes.span, nodeID: id, segmentBytes: size)
+                return nil
+            } catch { return error }
+        }
+        #expect(refusal(sample.bytes) == nil)
+        #expect(refusal(sample.bytes, other) == .otherNode)
+        #expect(refusal(sample.bytes, .sample, 1) == .otherSize(size))
+        #expect(refusal(Array(sample.bytes.prefix(100))) == .truncated)
+        #expect(refusal([UInt8](repeating: 0, count: 4096)) == .foreign)
+        var newer = sample.bytes
+        newer[8] = 2
+        #expect(refusal(newer) == .version(major: 2))
+        var flipped = sample.bytes
+        flipped[3000] ^= 1
+        #expect(refusal(flipped) == .checksum)
+    }
+
+    private static let marks: [DiskMark] = [
+        DiskMark(.everything, isSoft: true, stamp: DiskStamp(epoch: 1, count: 2)),
+        DiskMark(
+            .url(Array("http://a.example/1.png".utf8)), isSoft: false,
+            stamp: DiskStamp(epoch: 1, count: 3)),
+        DiskMark(
+            .entry(EntryName([UInt8](repeating: 0xAB, count: 32).span)), isSoft: false,
+            stamp: DiskStamp(epoch: 2, count: 0)),
+        DiskMark(
+            .prefix(Array("http://a.example/x/".utf8)), isSoft: true,
+            stamp: DiskStamp(epoch: 2, count: 1)),
+        DiskMark(
+            .host(Array("b.example".utf8)), isSoft: false, stamp: DiskStamp(epoch: 2, count: 2)),
+        DiskMark(.tag(Array("news".utf8)), isSoft: true, stamp: DiskStamp(epoch: 2, count: 3)),
+    ]
+}
