@@ -1,0 +1,131 @@
+import Glibc
+package import Tiers
+
+/// The directory below `--cache-dir` that this node alone writes to.
+///
+/// Of `node-0`, `node-1`, … a node takes the first on which it gets the lock. So nodes that share a
+/// volume have one each, and find them again after a restart.
+package final class NodeDirectory: Sendable {
+    /// Its path.
+    package let path: String
+    /// Who writes here, with the epoch of this start, which is on the disk.
+    package let identity: NodeIdentity
+    /// What was found in place of an identity that could be read; nil if there was one, or the
+    /// directory is new.
+    package let identityDamage: DiskDamage?
+    private let lock: DiskFile
+
+    /// Nodes that may share one volume.
+    package static let nodesMax = 1024
+
+    /// Why no directory can be used.
+    package enum Refusal: Error, Hashable, CustomStringConvertible {
+        case failure(DiskFile.Failure)
+        /// ``nodesMax`` nodes hold theirs.
+        case allTaken(String)
+
+        package var description: String {
+            switch self {
+            case .failure(let failure): "\(failure)"
+            case .allTaken(let path): "\(NodeDirectory.nodesMax) nodes use \(path) already"
+            }
+        }
+    }
+
+    /// Takes a directory below `root`, which is made if it is missing, and begins a boot epoch.
+    ///
+    /// `newID` is for a directory that has no identity yet. `wall` is the wall time in milliseconds
+    /// since 1970.
+    package init(
+        below root: String, segmentBytes: UInt64, newID: DiskNodeID, wall: Int64
+    ) throws(Refusal) {
+        let claimed: (path: String, lock: DiskFile)?
+        do throws(DiskFile.Failure) {
+            try Self.make(root)
+            claimed = try Self.claim(below: root)
+        } catch { throw .failure(error) }
+        guard let claimed else { throw .allTaken(root) }
+        path = claimed.path
+        lock = claimed.lock
+        do throws(DiskFile.Failure) {
+            let (last, damage) = try Self.lastIdentity(in: claimed.path)
+            identityDamage = damage
+            let identity = NodeIdentity(
+                nodeID: last?.nodeID ?? newID, bootEpoch: (last?.bootEpoch ?? 0) + 1,
+                segmentBytes: segmentBytes, newestWall: max(last?.newestWall ?? wall, wall))
+            try Self.replace(identity, in: claimed.path)
+            self.identity = identity
+        } catch { throw .failure(error) }
+    }
+
+    private static func make(_ path: String) throws(DiskFile.Failure) {
+        guard unsafe mkdir(path, 0o700) != 0, errno != EEXIST else { return }
+        throw DiskFile.Failure("make directory", path)
+    }
+
+    private static func claim(
+        below root: String
+    ) throws(DiskFile.Failure) -> (String, DiskFile)? {
+        for number in 0..<nodesMax {
+            let path = "\(root)/node-\(number)"
+            try make(path)
+            let file = try DiskFile("\(path)/lock", creates: true)
+            if try file.lock() { return (path, file) }
+        }
+        return nil
+    }
+
+    private static func lastIdentity(
+        in path: String
+    ) throws(DiskFile.Failure) -> (NodeIdentity?, DiskDamage?) {
+        guard unsafe access("\(path)/identity", F_OK) == 0 else { return (nil, nil) }
+        let bytes = try DiskFile("\(path)/identity", creates: false)
+            .read(NodeIdentity.bytesCount, at: 0)
+        do throws(DiskDamage) {
+            return (try NodeIdentity(bytes.span), nil)
+        } catch {
+            return (nil, error)
+        }
+    }
+
+    /// Puts an identity in place of the last one; after a power failure there is one or the other.
+    private static func replace(
+        _ identity: NodeIdentity, in path: String
+    ) throws(DiskFile.Failure) {
+        let new = "\(path)/identity.new"
+        let file = try DiskFile(new, creates: true)
+        try file.write(identity.bytes.span, at: 0)
+        try file.sync()
+        guard unsafe rename(new, "\(path)/identity") == 0 else {
+            throw DiskFile.Failure("rename", new)
+        }
+        try syncDirectory(path)
+    }
+
+    /// Returns when the directory's names are on the disk.
+    package static func syncDirectory(_ path: String) throws(DiskFile.Failure) {
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw DiskFile.Failure("open", path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw DiskFile.Failure("sync", path) }
+    }
+
+    /// Bytes of the blocks that the files of the directory have, and the directory itself.
+    package func allocatedBytes() -> UInt64 {
+        var total: UInt64 = 0
+        guard let folder = unsafe opendir(path) else { return 0 }
+        defer { unsafe closedir(folder) }
+        while let entry = unsafe readdir(folder) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+                    unsafe String(cString: $0)
+                }
+            }
+            guard name != ".." else { continue }
+            var status = stat()
+            guard unsafe stat("\(path)/\(name)", &status) == 0 else { continue }
+            total += UInt64(status.st_blocks) * 512
+        }
+        return total
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Store
+import Testing
+import Tiers
+
+/// A directory for one test, gone with it.
+final class TemporaryDirectory {
+    let path = FileManager.default.temporaryDirectory
+        .appendingPathComponent("nuthatch-\(UUID().uuidString)").path
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}
+
+@Suite("A node's directory")
+struct NodeDirectoryTests {
+    private let root = TemporaryDirectory()
+    private let first = DiskNodeID(low: 1, high: 2)
+    private let second = DiskNodeID(low: 3, high: 4)
+
+    private func open(_ id: DiskNodeID, wall: Int64 = 1_000) throws -> NodeDirectory {
+        try NodeDirectory(below: root.path, segmentBytes: 1 << 20, newID: id, wall: wall)
+    }
+
+    @Test("nodes on one volume have one each, and find it again after a restart")
+    func oneEach() throws {
+        var one: NodeDirectory? = try open(first)
+        let other = try open(second)
+        #expect(one?.path == root.path + "/node-0" && one?.identity.nodeID == first)
+        #expect(other.path == root.path + "/node-1" && other.identity.nodeID == second)
+        one = nil
+        let again = try open(DiskNodeID(low: 9, high: 9))
+        #expect(again.path == root.path + "/node-0" && again.identity.nodeID == first)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test("each start has a boot epoch of its own, and knows the newest wall time")
+    func epochs() throws {
+        for (epoch, wall) in [(1, 5_000), (2, 7_000), (3, 6_000)] as [(UInt64, Int64)] {
+            let directory = try open(first, wall: wall)
+            #expect(directory.identity.bootEpoch == epoch)
+            #expect(directory.identity.newestWall == min(wall, 7_000) + (epoch == 3 ? 1_000 : 0))
+            #expect(directory.identityDamage == nil)
+        }
+    }
+
+    @Test("an identity that cannot be read is replaced by a new one, and said to be damaged")
+    func damaged() throws {
+        var directory: NodeDirectory? = try open(first)
+        let file = try DiskFile(root.path + "/node-0/identity", creates: false)
+        directory = nil
+        try file.write([0xFF].span, at: 30)
+        directory = try open(second)
+        #expect(directory?.identityDamage == .checksum)
+        #expect(directory?.identity.nodeID == second && directory?.identity.bootEpoch == 1)
+        directory = nil
+        try DiskFile(root.path + "/node-0/identity", creates: false).truncate(to: 50)
+        directory = try open(first)
+        #expect(directory?.identityDamage == .truncated && directory?.identity.nodeID == first)
+    }
+
+    @Test("a root that cannot be made is refused with its path")
+    func noRoot() {
+        let path = "/proc/nuthatch"
+        let error = #expect(throws: NodeDirectory.Refusal.self) {
+            try NodeDirectory(below: path, segmentBytes: 1, newID: first, wall: 0)
+        }
+        #expect(error.map { "\($0)" }?.contains(path) == true)
+    }
+
+    @Test("a file is read as it was written, its blocks are there before")
+    func files() throws {
+        let directory = try open(first)
+        let file = try DiskFile(directory.path + "/segment-00000", creates: true)
+        let before = directory.allocatedBytes()
+        try file.allocate(1 << 20)
+        #expect(directory.allocatedBytes() >= before + 1 << 20)
+        #expect(try file.size() == 1 << 20)
+        let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        try file.write(bytes.span, at: 4_097)
+        try file.sync()
+        let written = directory.allocatedBytes()
+        #expect(written == before + 1 << 20)
+        #expect(try file.read(10_000, at: 4_097) == bytes)
+        #expect(try file.read(100, at: 1 << 20 - 10).count == 10)
+        #expect(try file.read(100, at: 1 << 21).isEmpty)
+        let atOnce = try file.readAtOnce(10_000, at: 4_097)
+        #expect(atOnce == nil || atOnce == bytes)
+    }
+
+    @Test("what the system refuses says what was tried, where, and why")
+    func failures() throws {
+        let error = #expect(throws: DiskFile.Failure.self) {
+            try DiskFile("/nowhere/at/all", creates: true)
+        }
+        #expect(error.map { "\($0)" }?.contains("/nowhere/at/all") == true)
+        #expect(error?.code == ENOENT)
+        let full = try DiskFile("/dev/full", creates: false)
+        #expect(throws: DiskFile.Failure.self) { try full.write([1, 2, 3].span, at: 0) }
+    }
+}
