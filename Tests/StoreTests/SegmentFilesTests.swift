@@ -1,0 +1,107 @@
+import Ground
+import Store
+import Testing
+import Tiers
+
+@Suite("Segment files at a start")
+struct SegmentFilesTests {
+    private let root = TemporaryDirectory()
+    private static let segmentBytes: UInt64 = 128 << 10
+
+    private func open() throws -> NodeDirectory {
+        try NodeDirectory(
+            below: root.path, segmentBytes: Self.segmentBytes,
+            newID: DiskNodeID(low: 5, high: 6), wall: 1_000)
+    }
+
+    /// Writes a segment of `count` records whose bodies are chunks of `seed`; closed if `closes`.
+    private func write(
+        _ number: Int, in directory: NodeDirectory, count: Int, closes: Bool
+    ) throws -> [SegmentFooter.Entry] {
+        let file = try DiskFile(
+            "\(directory.path)/\(SegmentFiles.name(number))", creates: true)
+        try file.allocate(Self.segmentBytes)
+        let header = SegmentHeader(
+            nodeID: directory.identity.nodeID, segmentBytes: Self.segmentBytes,
+            sequence: UInt64(number) + 1, salt: UInt64(number) &* 0x9E37_79B9_7F4A_7C15 | 1,
+            openedAt: .zero, openedWall: 0, queue: 0)
+        try file.write(header.bytes.span, at: 0)
+        var offset = UInt64(DiskFormat.headerBytes)
+        var entries: [SegmentFooter.Entry] = []
+        for index in 0..<count {
+            let body = [UInt8](repeating: UInt8(index), count: 5_000 + index)
+            let record = record(body, name: UInt8(number * 16 + index), header.salt, offset)
+            try file.write(
+                record.metaBytes(salt: header.salt, offset: offset).span, at: offset)
+            try file.write(body.span, at: offset + UInt64(record.extent.metaBytes))
+            entries.append(SegmentFooter.Entry(record, at: offset))
+            offset += UInt64(record.extent.recordBytes)
+        }
+        guard closes else { return entries }
+        let footer = SegmentFooter(
+            entries: entries, recordsEnd: offset, sequence: header.sequence)
+        let bytes = footer.bytes(salt: header.salt, segmentBytes: Self.segmentBytes)
+        try file.write(bytes.span, at: Self.segmentBytes - UInt64(bytes.count))
+        return entries
+    }
+
+    private func record(
+        _ body: [UInt8], name: UInt8, _ salt: UInt64, _ offset: UInt64
+    ) -> DiskRecord {
+        DiskRecord(
+            name: EntryName([UInt8](repeating: name, count: 32).span), stamp: .zero,
+            times: DiskTimes(
+                received: 0, born: 0, freshUntil: 0, lastModified: DiskFormat.noTime, date: 0),
+            lastAccess: 0, accessCount: 0, flags: [], varies: [], negotiation: [],
+            layout: DiskHeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
+                entityTag: .empty),
+            key: Array("http://a/\(name)".utf8), head: [], tags: [],
+            bodyBytes: UInt64(body.count),
+            chunkSums: [
+                XXH64.hash(
+                    body.span, seed: DiskFormat.chunkSeed(salt: salt, offset: offset, number: 0))
+            ])
+    }
+
+    @Test("closed and unclosed segments, foreign and cut files: each is what it is")
+    func mixed() throws {
+        let (closed, unclosed, cut) = try writeMixed()
+        let again = try open()
+        let found = SegmentFiles.recover(in: again, count: 6)
+        #expect(found.map(\.number) == [0, 1, 2, 4])
+        let entries = found.map { found -> [SegmentFooter.Entry] in
+            guard case .recovered(let segment) = found.outcome else { return [] }
+            return segment.entries
+        }
+        #expect(entries[0] == closed)
+        #expect(entries[1] == unclosed)
+        #expect(found[2].outcome == .discarded(.foreign))
+        #expect(entries[3] == Array(cut.prefix(1)))
+    }
+
+    /// The entries written by a node that is gone when this returns.
+    private func writeMixed() throws -> (
+        closed: [SegmentFooter.Entry], unclosed: [SegmentFooter.Entry],
+        cut: [SegmentFooter.Entry]
+    ) {
+        let node = try open()
+        let closed = try write(0, in: node, count: 7, closes: true)
+        let unclosed = try write(1, in: node, count: 5, closes: false)
+        let foreign = try DiskFile("\(node.path)/\(SegmentFiles.name(2))", creates: true)
+        try foreign.write([UInt8](repeating: 0x41, count: 9_000).span, at: 0)
+        let cut = try write(4, in: node, count: 3, closes: true)
+        try DiskFile("\(node.path)/\(SegmentFiles.name(4))", creates: false).truncate(to: 12_000)
+        return (closed, unclosed, cut)
+    }
+
+    @Test("another node's segments are not read")
+    func otherNode() throws {
+        let node = try open()
+        _ = try write(0, in: node, count: 2, closes: true)
+        var other = node.identity
+        other.nodeID.low ^= 1
+        let file = try DiskFile("\(node.path)/\(SegmentFiles.name(0))", creates: false)
+        #expect(SegmentFiles.recover(file, other) == .discarded(.otherNode))
+    }
+}
