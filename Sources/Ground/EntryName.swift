@@ -1,21 +1,16 @@
 /// SHA-256 of an entry's key and variant: what names it on disk and on the ring.
 package struct EntryName: Hashable, Sendable {
-    /// The bytes in their order, eight to a word, the first in the lowest bits.
-    package var words: InlineWords
-
-    /// Four words of 64 bits.
-    package struct InlineWords: Hashable, Sendable {
-        package var first: UInt64
-        package var second: UInt64
-        package var third: UInt64
-        package var fourth: UInt64
-    }
+    /// The first 16 bytes, by which it is found.
+    package let digest: EntryDigest
+    private let third: UInt64
+    private let fourth: UInt64
 
     /// The 32 bytes from `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int = 0) {
-        words = InlineWords(
-            first: bytes.little64(at: offset), second: bytes.little64(at: offset + 8),
-            third: bytes.little64(at: offset + 16), fourth: bytes.little64(at: offset + 24))
+        digest = EntryDigest(
+            first: bytes.little64(at: offset), second: bytes.little64(at: offset + 8))
+        third = bytes.little64(at: offset + 16)
+        fourth = bytes.little64(at: offset + 24)
     }
 
     /// Number of bytes.
@@ -23,8 +18,6 @@ package struct EntryName: Hashable, Sendable {
 
     /// Appends the bytes.
     package func append(to bytes: inout [UInt8]) {
-        for word in [words.first, words.second, words.third, words.fourth] {
-            bytes.appendLittle(word)
-        }
+        for word in [digest.first, digest.second, third, fourth] { bytes.appendLittle(word) }
     }
 }

@@ -11,7 +11,7 @@ extension Span<UInt8> {
 
     /// The eight bytes from `offset`, the first in the lowest bits.
     package func little64(at offset: Int) -> UInt64 {
-        UInt64(little32(at: offset)) | UInt64(little32(at: offset + 4)) << 32
+        littleEndianWord(self, at: offset)
     }
 }
 

@@ -30,7 +30,7 @@ package struct DiskEntry: Hashable, Sendable {
     }
 
     /// The unit of offsets and lengths: records begin and end at multiples of it.
-    package static let unitBytes = 64
+    package static let unitBytes = DiskFormat.unitBytes
     /// The largest offset and the longest record, in units: one unit less than 1 GiB.
     package static let unitsMax: UInt32 = (1 << 24) - 1
     /// What ``accessCount`` stops at.

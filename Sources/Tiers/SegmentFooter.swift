@@ -1,12 +1,10 @@
-import Ground
+package import Ground
 
 /// What a closed segment's end says of its records; see "Footer" in <doc:DiskFormat>.
 package struct SegmentFooter: Hashable, Sendable {
     /// One record.
     package struct Entry: Hashable, Sendable {
-        /// The first two words of the entry's name.
-        package var nameFirst: UInt64
-        package var nameSecond: UInt64
+        package var digest: EntryDigest
         /// Where the record begins and what it takes, in ``DiskFormat/unitBytes``.
         package var offsetUnits: UInt32
         package var units: UInt32
@@ -16,11 +14,10 @@ package struct SegmentFooter: Hashable, Sendable {
         package var accessCount: UInt16
 
         package init(
-            nameFirst: UInt64, nameSecond: UInt64, offsetUnits: UInt32, units: UInt32,
-            stamp: DiskStamp, lastAccess: UInt32, accessCount: UInt16
+            digest: EntryDigest, offsetUnits: UInt32, units: UInt32, stamp: DiskStamp,
+            lastAccess: UInt32, accessCount: UInt16
         ) {
-            self.nameFirst = nameFirst
-            self.nameSecond = nameSecond
+            self.digest = digest
             self.offsetUnits = offsetUnits
             self.units = units
             self.stamp = stamp
@@ -63,8 +60,8 @@ package struct SegmentFooter: Hashable, Sendable {
         let size = Self.bytesCount(of: entries.count)
         bytes.reserveCapacity(size)
         for entry in entries {
-            bytes.appendLittle(entry.nameFirst)
-            bytes.appendLittle(entry.nameSecond)
+            bytes.appendLittle(entry.digest.first)
+            bytes.appendLittle(entry.digest.second)
             bytes.appendLittle(entry.offsetUnits)
             bytes.appendLittle(entry.units)
             bytes.append(entry.stamp)
@@ -138,7 +135,8 @@ package struct SegmentFooter: Hashable, Sendable {
 extension SegmentFooter.Entry {
     fileprivate init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(
-            nameFirst: bytes.little64(at: offset), nameSecond: bytes.little64(at: offset + 8),
+            digest: EntryDigest(
+                first: bytes.little64(at: offset), second: bytes.little64(at: offset + 8)),
             offsetUnits: bytes.little32(at: offset + 16), units: bytes.little32(at: offset + 20),
             stamp: bytes.stamp(at: offset + 24), lastAccess: bytes.little32(at: offset + 40),
             accessCount: bytes.little16(at: offset + 44))

@@ -155,7 +155,7 @@ extension SegmentFooter.Entry {
     /// What the footer says of a record at `offset`.
     package init(_ record: DiskRecord, at offset: UInt64) {
         self.init(
-            nameFirst: record.name.words.first, nameSecond: record.name.words.second,
+            digest: record.name.digest,
             offsetUnits: UInt32(offset / UInt64(DiskFormat.unitBytes)),
             units: UInt32(record.extent.recordBytes / DiskFormat.unitBytes),
             stamp: record.stamp, lastAccess: record.lastAccess, accessCount: record.accessCount)

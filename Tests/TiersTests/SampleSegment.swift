@@ -61,13 +61,7 @@ struct SampleSegment {
         records.append(record)
         offsets.append(offset)
         bodies.append(body)
-        footer.entries.append(
-            SegmentFooter.Entry(
-                nameFirst: name.words.first, nameSecond: name.words.second,
-                offsetUnits: UInt32(offset / 64),
-                units: UInt32(record.extent.recordBytes / DiskFormat.unitBytes),
-                stamp: record.stamp, lastAccess: record.lastAccess,
-                accessCount: record.accessCount))
+        footer.entries.append(SegmentFooter.Entry(record, at: offset))
     }
 
     /// The offsets of the records that a scan of `bytes` takes, and of what it calls damaged.
