@@ -1,0 +1,146 @@
+import FuzzSupport
+import Ground
+import Tiers
+
+private let segmentBytes: UInt64 = 8192
+private let salt: UInt64 = 0x5EED
+private let header = SegmentHeader(
+    nodeID: DiskNodeID(low: 1, high: 2), segmentBytes: segmentBytes, sequence: 3, salt: salt,
+    openedAt: .zero, openedWall: 0, queue: 0)
+
+/// Segments, footers, marks and identities as a disk may hold them.
+///
+/// A checksum hides everything behind it from a fuzzer, so after each input was read as it is, it
+/// is read again with the checksums made right.
+///
+/// Held: whatever the bytes, the reading ends; records lie within the segment and do not overlap; a
+/// record that was read is the same after it was written and read again; marks that were read are,
+/// too.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    readSegment(input)
+    readSegment(sealed(input))
+    readFooter(input)
+    readMarks(input)
+    readMarks(chained(input))
+    _ = try? NodeIdentity(input.span)
+    _ = try? MarksHeader(input.span, nodeID: header.nodeID)
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_disk_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+/// The input as the records of a segment that was not closed.
+private func readSegment(_ records: [UInt8]) {
+    var file = header.bytes + records
+    file.pad(to: Int(segmentBytes))
+    var recovery = SegmentRecovery(nodeID: header.nodeID, segmentBytes: segmentBytes)
+    var steps = 0
+    while let part = recovery.wanted {
+        steps += 1
+        precondition(steps < 10_000, "the reading does not end")
+        let end = Int(part.offset) + part.bytes
+        precondition(end <= file.count, "reads past the segment's end")
+        recovery.read(file.span.extracting(Int(part.offset)..<end))
+    }
+    guard case .recovered(let segment) = recovery.outcome else {
+        preconditionFailure("a whole header was discarded")
+    }
+    var last = UInt64(DiskFormat.headerBytes)
+    for entry in segment.entries {
+        let offset = UInt64(entry.offsetUnits) * UInt64(DiskFormat.unitBytes)
+        precondition(offset >= last, "records overlap")
+        last = offset + UInt64(entry.units) * UInt64(DiskFormat.unitBytes)
+        precondition(last <= segment.recordsEnd && last <= segmentBytes)
+        check(file, at: Int(offset))
+    }
+}
+
+private func check(_ file: [UInt8], at offset: Int) {
+    let rest = file.span.extracting(offset..<file.count)
+    guard let extent = DiskRecord.extent(rest, space: rest.count),
+        let record = try? DiskRecord(
+            meta: rest.extracting(0..<extent.metaBytes), salt: salt, offset: UInt64(offset))
+    else { preconditionFailure("a record that was found cannot be read") }
+    let again = record.metaBytes(salt: salt, offset: UInt64(offset))
+    let read = try? DiskRecord(meta: again.span, salt: salt, offset: UInt64(offset))
+    precondition(read == record, "a record is another after it was written again")
+}
+
+/// The input with the checksum of whatever looks like a record made right.
+private func sealed(_ input: [UInt8]) -> [UInt8] {
+    var bytes = input
+    let base = DiskFormat.headerBytes
+    for start in stride(from: 0, to: bytes.count, by: DiskFormat.unitBytes) {
+        let space = bytes.count - start
+        guard
+            let extent = DiskRecord.extent(
+                bytes.span.extracting(start..<bytes.count), space: space),
+            extent.metaBytes + Int(extent.bodyBytes) <= space
+        else { continue }
+        let offset = UInt64(base + start)
+        for number in 0..<DiskRecord.chunkCount(extent.bodyBytes) {
+            let sums = start + extent.metaBytes - 8 * DiskRecord.chunkCount(extent.bodyBytes)
+            let body = start + extent.metaBytes + number * DiskFormat.chunkBytes
+            let end = min(
+                body + DiskFormat.chunkBytes, start + extent.metaBytes + Int(extent.bodyBytes))
+            let seed = DiskFormat.chunkSeed(salt: salt, offset: offset, number: number)
+            bytes.setLittle(
+                XXH64.hash(bytes.span.extracting(body..<end), seed: seed), at: sums + 8 * number)
+        }
+        let seed = DiskFormat.recordSeed(salt: salt, offset: offset)
+        let sum = XXH64.hash(
+            bytes.span.extracting(start + 16..<start + extent.metaBytes), seed: seed)
+        bytes.setLittle(sum, at: start + 8)
+    }
+    return bytes
+}
+
+/// The input as a footer, as it is and with its checksum made right.
+private func readFooter(_ input: [UInt8]) {
+    guard input.count >= SegmentFooter.trailerBytes else { return }
+    var bytes = input
+    let trailer = bytes.count - SegmentFooter.trailerBytes
+    _ = try? SegmentFooter.bytesCount(
+        trailer: bytes.span.extracting(trailer..<bytes.count), segmentBytes: segmentBytes)
+    _ = try? SegmentFooter(bytes.span, header: header)
+    var sum = XXH64(seed: salt)
+    sum.update(bytes.span.extracting(0..<trailer))
+    sum.update(bytes.span.extracting(trailer + 16..<bytes.count))
+    bytes.setLittle(sum.finish(), at: trailer + 8)
+    guard let footer = try? SegmentFooter(bytes.span, header: header) else { return }
+    let again = footer.bytes(salt: salt, segmentBytes: segmentBytes)
+    let read = try? SegmentFooter(again.span, header: header)
+    precondition(read == footer, "a footer is another after it was written again")
+}
+
+private func readMarks(_ bytes: [UInt8]) {
+    let reading = MarkReading(bytes.span, salt: salt)
+    precondition(reading.end <= (bytes.count + 7) / 8 * 8)
+    var again: [UInt8] = []
+    var writer = MarkWriter(salt: salt)
+    for mark in reading.marks { writer.append(mark, to: &again) }
+    let read = MarkReading(again.span, salt: salt)
+    precondition(read.marks == reading.marks && read.damagedFrom == nil)
+}
+
+/// The input with the checksums of whatever looks like marks made right.
+private func chained(_ input: [UInt8]) -> [UInt8] {
+    var bytes = input
+    var last = salt
+    var start = 0
+    while start + 40 <= bytes.count {
+        let size = Int(bytes.span.little32(at: start + 4))
+        guard size >= 40, start + size <= bytes.count else { break }
+        last = XXH64.hash(bytes.span.extracting(start + 16..<start + size), seed: last)
+        bytes.setLittle(last, at: start + 8)
+        start += (size + 7) / 8 * 8
+    }
+    return bytes
+}
