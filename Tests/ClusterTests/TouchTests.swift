@@ -1,0 +1,110 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Touches")
+struct TouchTests {
+    private func digest(_ number: UInt64) -> EntryDigest {
+        EntryDigest(first: number, second: number &* 0x9E37_79B9_7F4A_7C15)
+    }
+
+    private func touch(_ table: inout TouchTable, _ digest: EntryDigest, _ second: UInt32) -> Bool {
+        table.touch(digest, at: second)
+    }
+
+    @Test("uses of one entry are one touch, with their number and the last of them")
+    func merged() {
+        var table = TouchTable(keysMax: 4)
+        for second in [5, 9, 7] as [UInt32] { #expect(touch(&table, digest(1), second)) }
+        #expect(touch(&table, digest(2), 6))
+        #expect(
+            table.take() == [
+                Touch(digest: digest(1), count: 3, lastAccess: 9),
+                Touch(digest: digest(2), count: 1, lastAccess: 6),
+            ])
+        #expect(table.take().isEmpty)
+        #expect(table.count == 0)
+    }
+
+    @Test("a full table takes touches of what it knows, and says that it knows no more")
+    func full() {
+        var table = TouchTable(keysMax: 3)
+        for number in 1...3 as ClosedRange<UInt64> {
+            #expect(!table.isFull)
+            #expect(touch(&table, digest(number), 1))
+        }
+        #expect(table.isFull)
+        let takesUnknown = table.touch(digest(4), at: 1)
+        #expect(!takesUnknown)
+        #expect(touch(&table, digest(2), 8))
+        #expect(table.take().map(\.count) == [1, 2, 1])
+        #expect(touch(&table, digest(4), 1))
+    }
+
+    @Test("entries whose digests fall together are told apart")
+    func colliding() {
+        var table = TouchTable(keysMax: 64)
+        let digests = (0..<64).map { EntryDigest(first: $0, second: 3) }
+        for digest in digests + digests { #expect(touch(&table, digest, 1)) }
+        #expect(table.take().map(\.digest) == digests)
+    }
+
+    @Test("no use is lost between the loops and the batches, whatever the order")
+    func conserved() {
+        var dice = Dice(seed: 7)
+        var loops = (0..<4).map { _ in TouchTable(keysMax: 50) }
+        var queue = TouchQueue(keysMax: 100_000)
+        var uses: [EntryDigest: UInt32] = [:]
+        var handedOn: [EntryDigest: UInt32] = [:]
+        let handOn = { (batch: [Touch]) in
+            for touch in batch { handedOn[touch.digest, default: 0] += touch.count }
+        }
+        for _ in 0..<100_000 {
+            let loop = Int.random(in: 0..<4, using: &dice)
+            let digest = digest(UInt64.random(in: 0..<5_000, using: &dice))
+            uses[digest, default: 0] += 1
+            if !loops[loop].touch(digest, at: 1) {
+                queue.add(loops[loop].take())
+                #expect(touch(&loops[loop], digest, 1))
+            }
+            if queue.hasBatch { handOn(queue.takeBatch()) }
+        }
+        for index in loops.indices { queue.add(loops[index].take()) }
+        while queue.count > 0 { handOn(queue.takeBatch()) }
+        #expect(handedOn == uses)
+        #expect(queue.dropped == 0 && queue.merged > 0)
+    }
+
+    @Test("under pressure the oldest touches are dropped and counted")
+    func bounded() {
+        var queue = TouchQueue(keysMax: 100)
+        let touches = (0..<250).map { Touch(digest: digest($0), count: 1, lastAccess: 1) }
+        queue.add(touches)
+        #expect(queue.count == 100 && queue.dropped == 150)
+        #expect(queue.takeBatch() == Array(touches.suffix(100)))
+        #expect(queue.takeBatch().isEmpty)
+        queue.add(Array(touches.prefix(1)))
+        #expect(queue.takeBatch() == Array(touches.prefix(1)))
+    }
+
+    @Test("a batch is of the oldest, at most a thousand and twenty-four")
+    func batches() {
+        var queue = TouchQueue(keysMax: 10_000)
+        let touches = (0..<2_500).map { Touch(digest: digest($0), count: 2, lastAccess: 1) }
+        queue.add(touches)
+        #expect(queue.hasBatch)
+        #expect(queue.takeBatch() == Array(touches.prefix(1_024)))
+        queue.add([touches[1_500]])
+        #expect(queue.takeBatch().first == touches[1_024])
+        let last = queue.takeBatch()
+        #expect(last.count == 452 && !queue.hasBatch && queue.merged == 1)
+        #expect(queue.count == 0)
+    }
+
+    @Test("a count stops at the top")
+    func saturates() {
+        var touch = Touch(digest: digest(1), count: .max - 1, lastAccess: 3)
+        touch.merge(Touch(digest: digest(1), count: 5, lastAccess: 2))
+        #expect(touch.count == .max && touch.lastAccess == 3)
+    }
+}
