@@ -1,7 +1,7 @@
 /// A cache that only keeps the books: it is told of each request and says whether it was a hit.
 ///
 /// A miss is admitted at once; an object larger than the whole cache never is.
-package protocol EvictionPolicy {
+package protocol EvictionPolicy: ~Copyable {
     /// True for a hit. `size` in bytes is the same in every call for one `key`.
     mutating func request(_ key: UInt32, size: Int) -> Bool
 }
@@ -13,6 +13,13 @@ package enum EvictionKind: String, CaseIterable, Sendable {
     case s3fifo
     /// ``MemoryTier``, in as many shards as asked for.
     case nuthatch
+    /// ``SegmentLedger`` and ``ReclaimRule``, in as many segments as asked for.
+    case nuthatchDisk = "nuthatch-disk"
+    /// The disk with a memory of a tenth of its capacity, on top of it, in front.
+    case nuthatchBoth = "nuthatch-both"
+
+    /// True if it keeps a log of segments.
+    package var isSegmented: Bool { self == .nuthatchDisk || self == .nuthatchBoth }
 }
 
 /// Misses of one policy on one trace; the first request of a key counts.
@@ -21,22 +28,34 @@ package struct EvictionFigures: Hashable, Sendable {
     package var misses = 0
     package var requestedBytes = 0
     package var missedBytes = 0
+    /// Bytes of what a log took in; 0 without one.
+    package var admittedBytes = 0
+    /// Bytes that a log wrote, re-inserted ones too.
+    package var writtenBytes = 0
 
     /// Misses per request, 0…1.
     package var objectMissRatio: Double { Double(misses) / Double(max(requests, 1)) }
     /// Bytes missed per byte requested, 0…1.
     package var byteMissRatio: Double { Double(missedBytes) / Double(max(requestedBytes, 1)) }
+    /// Bytes written per byte admitted, 1 or more.
+    package var writeAmplification: Double {
+        Double(writtenBytes) / Double(max(admittedBytes, 1))
+    }
 }
 
 extension EvictionTrace {
     /// Replays the trace through a cache of `capacityBytes`.
     ///
-    /// `shards` and `victims` are heeded by `.nuthatch` only.
+    /// `shards` and `victims` are heeded by `.nuthatch` and `.nuthatchBoth` only, `segments` by
+    /// those with a log.
     package func replay(
         _ kind: EvictionKind, capacityBytes: Int, shards: Int = 1,
-        victims: EvictionShards.VictimShard = .leastInflated
+        victims: EvictionShards.VictimShard = .leastInflated, segments: Int = 64
     ) -> EvictionFigures {
         let keys = sizes.count
+        func memory(_ bytes: Int) -> EvictionShards {
+            EvictionShards(capacityBytes: bytes, shards: shards, victims: victims)
+        }
         switch kind {
         case .fifo:
             var policy = EvictionQueue(capacityBytes: capacityBytes, keys: keys, promotes: false)
@@ -48,13 +67,30 @@ extension EvictionTrace {
             var policy = EvictionS3FIFO(capacityBytes: capacityBytes, keys: keys)
             return replay(through: &policy)
         case .nuthatch:
-            var policy = EvictionShards(
-                capacityBytes: capacityBytes, shards: shards, victims: victims)
+            var policy = memory(capacityBytes)
             return replay(through: &policy)
+        case .nuthatchDisk:
+            var policy = EvictionSegments(
+                capacityBytes: capacityBytes, keys: keys, segments: segments)
+            var figures = replay(through: &policy)
+            figures.admittedBytes = policy.admittedBytes
+            figures.writtenBytes = policy.writtenBytes
+            return figures
+        case .nuthatchBoth:
+            var policy = EvictionTiers(
+                memory: memory(capacityBytes / 10),
+                disk: EvictionSegments(
+                    capacityBytes: capacityBytes, keys: keys, segments: segments))
+            var figures = replay(through: &policy)
+            figures.admittedBytes = policy.disk.admittedBytes
+            figures.writtenBytes = policy.disk.writtenBytes
+            return figures
         }
     }
 
-    private func replay(through policy: inout some EvictionPolicy) -> EvictionFigures {
+    private func replay(
+        through policy: inout some EvictionPolicy & ~Copyable
+    ) -> EvictionFigures {
         var figures = EvictionFigures()
         for key in requests {
             let size = sizes[Int(key)]

@@ -19,8 +19,17 @@ struct EvictionCommand: ParsableCommand {
     @Option(help: "Which shard gives way: rotating, admitting or leastInflated.")
     var victims: String = "leastInflated"
 
+    @Option(help: "Least numbers of segments that a disk is cut into, separated by commas.")
+    var segments: String = "64"
+
     @Flag(help: "One JSON object a line instead of tables.")
     var json = false
+
+    /// One row of the table; `segments` is nil where there is no log.
+    private struct Row {
+        let kind: EvictionKind
+        let segments: Int?
+    }
 
     func validate() throws {
         guard 1...4096 ~= shards else {
@@ -30,21 +39,37 @@ struct EvictionCommand: ParsableCommand {
             throw ValidationError("--victims must be rotating, admitting or leastInflated")
         }
         _ = try percents()
+        _ = try segmentCounts()
     }
 
     func run() throws {
+        let rows = try EvictionKind.allCases.flatMap { kind in
+            kind.isSegmented
+                ? try segmentCounts().map { Row(kind: kind, segments: $0) }
+                : [Row(kind: kind, segments: nil)]
+        }
         for path in traces {
             let trace = try TraceReader.read(path)
             let percents = try percents()
             if !json { print(header(trace, percents)) }
-            for kind in EvictionKind.allCases {
-                let row = percents.map { percent in
+            for row in rows {
+                let figures = percents.map { percent in
                     trace.replay(
-                        kind, capacityBytes: trace.capacityBytes(percent: percent),
-                        shards: shards, victims: .init(rawValue: victims) ?? .leastInflated)
+                        row.kind, capacityBytes: trace.capacityBytes(percent: percent),
+                        shards: shards, victims: .init(rawValue: victims) ?? .leastInflated,
+                        segments: row.segments ?? 0)
                 }
-                print(json ? lines(trace, kind, percents, row) : tableRow(kind, row))
+                print(json ? lines(trace, row, percents, figures) : tableRow(row, figures))
             }
+        }
+    }
+
+    private func segmentCounts() throws -> [Int] {
+        try segments.split(separator: ",").map { text in
+            guard let value = Int(text), 4...65_536 ~= value else {
+                throw ValidationError("--segments must hold numbers from 4 to 65536, not \(text)")
+            }
+            return value
         }
     }
 
@@ -61,29 +86,35 @@ struct EvictionCommand: ParsableCommand {
         let requests = trace.requests.count
         return """
             \(trace.name): \(requests) requests, \(trace.sizes.count) keys, \
-            \(trace.footprintBytes) bytes (object / byte miss ratio)
-            \(padded("policy", to: 10))\
-            \(percents.map { padded("\(short($0)) %", to: 18) }.joined())
+            \(trace.footprintBytes) bytes \
+            (object / byte miss ratio; for a disk × bytes written per byte admitted)
+            \(padded("policy", to: 18))\
+            \(percents.map { padded("\(short($0)) %", to: 26) }.joined())
             """
     }
 
-    private func tableRow(_ kind: EvictionKind, _ row: [EvictionFigures]) -> String {
-        let cells = row.map { figures in
-            padded("\(ratio(figures.objectMissRatio)) / \(ratio(figures.byteMissRatio))", to: 18)
+    private func tableRow(_ row: Row, _ figures: [EvictionFigures]) -> String {
+        let cells = figures.map { figures in
+            let written = row.segments == nil ? "" : " × \(ratio(figures.writeAmplification))"
+            return padded(
+                "\(ratio(figures.objectMissRatio)) / \(ratio(figures.byteMissRatio))\(written)",
+                to: 26)
         }
-        return padded(kind.rawValue, to: 10) + cells.joined()
+        let name = row.kind.rawValue + (row.segments.map { "/\($0)" } ?? "")
+        return padded(name, to: 18) + cells.joined()
     }
 
     private func lines(
-        _ trace: EvictionTrace, _ kind: EvictionKind, _ percents: [Double],
-        _ row: [EvictionFigures]
+        _ trace: EvictionTrace, _ row: Row, _ percents: [Double], _ figures: [EvictionFigures]
     ) -> String {
-        zip(percents, row).map { percent, figures in
+        zip(percents, figures).map { percent, figures in
             """
-            {"trace":"\(trace.name)","policy":"\(kind.rawValue)","percent":\(short(percent)),\
-            "shards":\(kind == .nuthatch ? shards : 1),"requests":\(figures.requests),\
+            {"trace":"\(trace.name)","policy":"\(row.kind.rawValue)","percent":\(short(percent)),\
+            "shards":\(row.kind == .nuthatch || row.kind == .nuthatchBoth ? shards : 1),\
+            "segments":\(row.segments ?? 0),"requests":\(figures.requests),\
             "misses":\(figures.misses),"requested_bytes":\(figures.requestedBytes),\
             "missed_bytes":\(figures.missedBytes),\
+            "admitted_bytes":\(figures.admittedBytes),"written_bytes":\(figures.writtenBytes),\
             "object_miss_ratio":\(ratio(figures.objectMissRatio)),\
             "byte_miss_ratio":\(ratio(figures.byteMissRatio))}
             """

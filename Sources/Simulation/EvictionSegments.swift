@@ -1,0 +1,130 @@
+internal import Ground
+package import Tiers
+
+/// The disk tier's own policy: ``SegmentLedger`` and ``ReclaimRule``, on a disk that only keeps the
+/// books.
+///
+/// Keys are 0..<`keys`. A record is as long as its object; headers and footers take nothing.
+package struct EvictionSegments: EvictionPolicy, ~Copyable {
+    package private(set) var ledger: SegmentLedger
+    private var rule: ReclaimRule
+    /// The keys whose records lie in each segment.
+    private var records: [[UInt32]]
+    private var entries: [Entry]
+    private var entryCount = 0
+    private let none = RecordStamp(major: 0, minor: 0)
+    /// Bytes of newcomers' records.
+    package private(set) var admittedBytes = 0
+    /// Bytes of all records, re-inserted ones too.
+    package private(set) var writtenBytes = 0
+
+    private struct Entry {
+        var bytes: Int32 = 0
+        var count: UInt8 = 0
+        var isKept = false
+    }
+
+    /// `segments` is the least number; small capacities are cut into some more, so that the cap is
+    /// made use of.
+    package init(capacityBytes: Int, keys: Int, segments: Int) {
+        let segmentBytes = max(1, capacityBytes / segments)
+        let settings = SegmentLedger.Settings(
+            segments: max(SegmentLedger.Settings.segmentsMin, capacityBytes / segmentBytes),
+            segmentBytes: segmentBytes)
+        ledger = SegmentLedger(settings: settings)
+        rule = ReclaimRule(
+            capacityBytes: UInt64(segmentBytes * (settings.segments - 1)), expectedEntries: 64,
+            ageLimit: .seconds(.max))
+        records = Array(repeating: [], count: settings.segments)
+        entries = Array(repeating: Entry(), count: keys)
+    }
+
+    package mutating func request(_ key: UInt32, size: Int) -> Bool {
+        if touch(key) { return true }
+        guard size <= ledger.settings.recordBytesMax else { return false }
+        entries[Int(key)] = Entry(bytes: Int32(size), count: 0, isKept: true)
+        entryCount += 1
+        rule.entriesGrew(to: entryCount)
+        let queue = rule.queue(forNewcomer: Self.hash(key))
+        while !write(key, ledger.place(recordBytes: size, in: queue, stamp: none)) {}
+        admittedBytes += size
+        return false
+    }
+
+    /// Notes a hit, in whichever tier; false if the disk does not have the object.
+    package mutating func touch(_ key: UInt32) -> Bool {
+        guard entries[Int(key)].isKept else { return false }
+        entries[Int(key)].count = ReclaimRule.touched(entries[Int(key)].count)
+        return true
+    }
+
+    /// True once the record is written.
+    private mutating func write(_ key: UInt32, _ place: SegmentLedger.Place) -> Bool {
+        switch place {
+        case .at(let segment, _):
+            records[Int(segment.index)].append(key)
+            writtenBytes += Int(entries[Int(key)].bytes)
+            return true
+        case .open: return false
+        case .reclaim(let segment):
+            reclaim(segment)
+            return false
+        case .wait, .tooLarge: preconditionFailure("\(place) for one record at a time")
+        }
+    }
+
+    private mutating func reclaim(_ segment: SegmentID) {
+        let queue = ledger.segments[Int(segment.index)].queue
+        let keys = records[Int(segment.index)]
+        records[Int(segment.index)] = []
+        for key in keys {
+            let entry = entries[Int(key)]
+            switch rule.verdict(count: entry.count, idle: .zero, in: queue) {
+            case .keep(let count) where writeAgain(key): entries[Int(key)].count = count
+            case .keep, .drop, .expire: drop(key)
+            }
+        }
+        ledger.reclaimed(segment)
+    }
+
+    /// False if the ledger has no place for it.
+    private mutating func writeAgain(_ key: UInt32) -> Bool {
+        while true {
+            let place = ledger.placeAgain(
+                recordBytes: Int(entries[Int(key)].bytes), stamp: none)
+            if place == .tooLarge { return false }
+            if write(key, place) { return true }
+        }
+    }
+
+    private mutating func drop(_ key: UInt32) {
+        rule.dropped(Self.hash(key), bytes: Int(entries[Int(key)].bytes))
+        entries[Int(key)].isKept = false
+        entryCount -= 1
+    }
+
+    private static func hash(_ key: UInt32) -> UInt64 {
+        var dice = Dice(seed: UInt64(key))
+        return dice.next()
+    }
+}
+
+/// A node that owns every key: memory in front of the disk.
+///
+/// What is fetched is stored in both; a hit in memory is a touch of the disk's entry, and a hit on
+/// disk is promoted.
+package struct EvictionTiers: EvictionPolicy, ~Copyable {
+    private var memory: EvictionShards
+    package private(set) var disk: EvictionSegments
+
+    package init(memory: EvictionShards, disk: consuming EvictionSegments) {
+        self.memory = memory
+        self.disk = disk
+    }
+
+    package mutating func request(_ key: UInt32, size: Int) -> Bool {
+        guard memory.request(key, size: size) else { return disk.request(key, size: size) }
+        _ = disk.touch(key)
+        return true
+    }
+}

@@ -1,0 +1,52 @@
+/// What ``SegmentLedger`` knows of one segment.
+package struct Segment: Hashable, Sendable {
+    package enum State: UInt8, Sendable {
+        /// Holds nothing, and its file may be cut to nothing. Next: open.
+        case free
+        /// Takes records. Next: closed.
+        case open
+        /// Holds records, takes no more. Next: reclaiming.
+        case closed
+        /// Its records are being re-inserted or dropped. Next: free.
+        case reclaiming
+    }
+
+    package internal(set) var state = State.free
+    /// Which queue it belongs to; without meaning while free.
+    package internal(set) var queue = SegmentQueue.small
+    /// Greater than that of any segment opened before; 0 while free.
+    package internal(set) var sequence: UInt64 = 0
+    /// Bytes taken by records and their footer entries; at most ``SegmentLedger/Settings/room``.
+    package internal(set) var usedBytes = 0
+    /// Records appended, alive or not.
+    package internal(set) var recordCount = 0
+    /// Those of ``usedBytes`` whose entries are not known to be gone.
+    package internal(set) var liveBytes = 0
+    /// The least stamp of its records; nil if it has none.
+    package internal(set) var leastStamp: RecordStamp?
+
+    package init() {}
+
+    /// A closed segment as recovery finds it.
+    ///
+    /// `usedBytes` and `liveBytes` count records with their footer entries.
+    package init(
+        closedIn queue: SegmentQueue, sequence: UInt64, usedBytes: Int, recordCount: Int,
+        liveBytes: Int, leastStamp: RecordStamp?
+    ) {
+        state = .closed
+        self.queue = queue
+        self.sequence = sequence
+        self.usedBytes = usedBytes
+        self.recordCount = recordCount
+        self.liveBytes = liveBytes
+        self.leastStamp = leastStamp
+    }
+
+    mutating func append(_ bytes: Int, _ stamp: RecordStamp) {
+        usedBytes += bytes
+        liveBytes += bytes
+        recordCount += 1
+        leastStamp = leastStamp.map { min($0, stamp) } ?? stamp
+    }
+}
