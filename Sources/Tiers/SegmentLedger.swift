@@ -232,8 +232,10 @@ extension SegmentLedger {
         package var room: Int { segmentBytes - headerBytes - footerBytes }
         /// A longer record is not kept.
         package var recordBytesMax: Int { room - footerBytesPerRecord }
-        /// The small queue's share, a tenth of what holds records; beyond, it is reclaimed first.
-        package var smallSegments: Int { max(1, (segments - 1 + 5) / 10) }
+        /// The small queue's share, its open segment included; beyond, it is reclaimed first.
+        ///
+        /// An eighth of what holds records, rounded to whole segments.
+        package var smallSegments: Int { max(1, (segments - 1 + 4) / 8) }
         /// The most that re-insertion may save up.
         var creditMax: Int { reinsertedPerAdmitted * room }
     }

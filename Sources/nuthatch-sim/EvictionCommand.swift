@@ -20,7 +20,7 @@ struct EvictionCommand: ParsableCommand {
     var victims: String = "leastInflated"
 
     @Option(help: "Least numbers of segments that a disk is cut into, separated by commas.")
-    var segments: String = "64"
+    var segments: String = "16,64"
 
     @Flag(help: "One JSON object a line instead of tables.")
     var json = false

@@ -31,6 +31,10 @@ import Testing
             (.s3fifo, 10, 11_064), (.s3fifo, 50, 10_295),
             (.nuthatch, 1, 11_935), (.nuthatch, 5, 10_764),
             (.nuthatch, 10, 10_418), (.nuthatch, 50, 10_106),
+            (.nuthatchDisk, 1, 12_870), (.nuthatchDisk, 5, 11_337),
+            (.nuthatchDisk, 10, 11_005), (.nuthatchDisk, 50, 10_293),
+            (.nuthatchBoth, 1, 12_609), (.nuthatchBoth, 5, 11_280),
+            (.nuthatchBoth, 10, 10_948), (.nuthatchBoth, 50, 10_254),
         ])
     func goldenMisses(kind: EvictionKind, percent: Double, misses: Int) throws {
         let trace = try Self.excerpt()
@@ -48,6 +52,23 @@ import Testing
         let one = trace.replay(.nuthatch, capacityBytes: capacityBytes)
         let many = trace.replay(.nuthatch, capacityBytes: capacityBytes, shards: shards)
         #expect(many.objectMissRatio <= one.objectMissRatio + 0.005)
+    }
+
+    @Test("A log of four segments, the fewest there may be, is a cache still")
+    func fewestSegments() throws {
+        let trace = try Self.excerpt()
+        let figures = trace.replay(
+            .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: 50), segments: 4)
+        #expect(figures.misses == 10_553)
+    }
+
+    @Test("What the log writes is what it takes in and a little more")
+    func writtenBytes() throws {
+        let trace = try Self.excerpt()
+        let figures = trace.replay(
+            .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: 5), segments: 16)
+        #expect(figures.admittedBytes == 66_359_065)
+        #expect(figures.writtenBytes == 70_452_301)
     }
 
     @Test("With room for everything only first requests miss", arguments: EvictionKind.allCases)
@@ -106,5 +127,57 @@ struct EvictionWholeTraceTests {
         #expect(ours.objectMissRatio <= golden.best + 0.01)
         let paper = trace.replay(.s3fifo, capacityBytes: capacityBytes)
         #expect(abs(paper.objectMissRatio - golden.s3fifo) <= 0.000_051)
+    }
+
+    /// A size and, at it, the best known byte figure (libCacheSim), and the bytes we miss.
+    struct DiskGolden: Sendable {
+        let trace: String
+        let percent: Double
+        let segments: Int
+        let best: Double
+        let missedBytes: Int
+    }
+
+    static let diskGoldens = [
+        DiskGolden(
+            trace: "adaptsize_web", percent: 1, segments: 16, best: 0.6920, missedBytes: 353_828_357
+        ),
+        DiskGolden(
+            trace: "adaptsize_web", percent: 5, segments: 16, best: 0.6237, missedBytes: 314_753_661
+        ),
+        DiskGolden(
+            trace: "adaptsize_web", percent: 10, segments: 16, best: 0.6054,
+            missedBytes: 304_718_274),
+        DiskGolden(
+            trace: "cloudphysics_io", percent: 1, segments: 64, best: 0.9651,
+            missedBytes: 4_408_171_520),
+        DiskGolden(
+            trace: "cloudphysics_io", percent: 5, segments: 64, best: 0.9349,
+            missedBytes: 4_158_788_096),
+        DiskGolden(
+            trace: "cloudphysics_io", percent: 10, segments: 64, best: 0.8541,
+            missedBytes: 3_874_412_544),
+        DiskGolden(
+            trace: "cache2k_web12_unit", percent: 1, segments: 64, best: 0.5665, missedBytes: 55_078
+        ),
+        DiskGolden(
+            trace: "cache2k_web12_unit", percent: 5, segments: 64, best: 0.3515, missedBytes: 33_412
+        ),
+        DiskGolden(
+            trace: "cache2k_web12_unit", percent: 10, segments: 64, best: 0.2775,
+            missedBytes: 26_525),
+    ]
+
+    @Test(
+        "The disk misses exactly these bytes, within a point of the best", arguments: diskGoldens)
+    func wholeTraceOnDisk(golden: DiskGolden) throws {
+        let folder = try #require(sharedTraces)
+        let path = folder.appendingPathComponent("\(golden.trace).csv.gz").path
+        let trace = try TraceReader.read(path)
+        let ours = trace.replay(
+            .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: golden.percent),
+            segments: golden.segments)
+        #expect(ours.missedBytes == golden.missedBytes)
+        #expect(ours.byteMissRatio <= golden.best + 0.01)
     }
 }

@@ -1,0 +1,162 @@
+import Testing
+import Tiers
+
+private let stamp = RecordStamp(major: 1, minor: 1)
+
+private func id(_ index: UInt32) -> SegmentID { SegmentID(index: index) }
+
+/// Segments of 1,000 bytes that hold records and nothing else.
+private func emptyLog(_ segments: Int = 4) -> SegmentLedger {
+    SegmentLedger(settings: .init(segments: segments, segmentBytes: 1000))
+}
+
+extension SegmentLedger {
+    fileprivate mutating func place(_ bytes: Int, in queue: SegmentQueue = .small) -> Place {
+        place(recordBytes: bytes, in: queue, stamp: stamp)
+    }
+
+    /// Fills small segments with one record each until none but the last is free.
+    fileprivate mutating func fill() {
+        while freeCount > 1 {
+            _ = place(1000)
+            _ = place(1000)
+        }
+    }
+}
+
+/// The life of the log, told as stories.
+@Suite struct SegmentLedgerTests {
+    @Test("The first record opens a segment and lies behind its header")
+    func firstRecord() {
+        var ledger = SegmentLedger(
+            settings: .init(
+                segments: 4, segmentBytes: 1000, headerBytes: 100, footerBytes: 50,
+                footerBytesPerRecord: 10))
+        #expect(ledger.place(200) == .open(id(0), sequence: 1, closing: nil))
+        #expect(ledger.place(200) == .at(id(0), offset: 100))
+        #expect(ledger.place(300) == .at(id(0), offset: 300))
+        // 100 + 200 + 300 + 50 + 3 × 10 leave 320.
+        #expect(ledger.place(321) == .open(id(1), sequence: 2, closing: id(0)))
+        #expect(ledger.place(321) == .at(id(1), offset: 100))
+    }
+
+    @Test("A record that no segment can hold is not kept, and one that just fits is")
+    func tooLarge() {
+        var ledger = emptyLog()
+        #expect(ledger.place(1001) == .tooLarge)
+        #expect(ledger.place(1000) == .open(id(0), sequence: 1, closing: nil))
+        #expect(ledger.place(1000) == .at(id(0), offset: 0))
+    }
+
+    @Test("The two queues have a segment each")
+    func twoQueues() {
+        var ledger = emptyLog()
+        #expect(ledger.place(10) == .open(id(0), sequence: 1, closing: nil))
+        #expect(ledger.place(10, in: .main) == .open(id(1), sequence: 2, closing: nil))
+        #expect(ledger.place(10) == .at(id(0), offset: 0))
+        #expect(ledger.place(20, in: .main) == .at(id(1), offset: 0))
+        #expect(ledger.openSegment(of: .main) == id(1))
+    }
+
+    @Test("With one segment free the oldest is reclaimed, and what is kept may use the free one")
+    func reclaim() {
+        var ledger = emptyLog()
+        ledger.fill()
+        #expect(ledger.place(5) == .reclaim(id(0)))
+        #expect(
+            ledger.placeAgain(recordBytes: 1000, stamp: stamp)
+                == .open(id(3), sequence: 4, closing: nil))
+        #expect(ledger.freeCount == 0)
+        #expect(ledger.placeAgain(recordBytes: 1000, stamp: stamp) == .at(id(3), offset: 0))
+        // No more than came out of the segment.
+        #expect(ledger.placeAgain(recordBytes: 1, stamp: stamp) == .tooLarge)
+        ledger.reclaimed(id(0))
+        #expect(ledger.freeCount == 1)
+        #expect(ledger.place(5) == .reclaim(id(1)))
+        ledger.reclaimed(id(1))
+        #expect(ledger.place(5) == .open(id(0), sequence: 5, closing: id(2)))
+    }
+
+    @Test("While a segment is reclaimed newcomers may fill the small queue's, and wait otherwise")
+    func newcomersDuringReclaim() {
+        var ledger = emptyLog()
+        #expect(ledger.place(500, in: .main) == .open(id(0), sequence: 1, closing: nil))
+        #expect(ledger.place(500, in: .main) == .at(id(0), offset: 0))
+        while ledger.freeCount > 1 {
+            _ = ledger.place(600)
+            _ = ledger.place(600)
+        }
+        #expect(ledger.place(600) == .reclaim(id(1)))
+        #expect(ledger.place(300) == .at(id(2), offset: 600))
+        #expect(ledger.place(300) == .wait(until: id(1)))
+        #expect(ledger.place(1, in: .main) == .wait(until: id(1)))
+        ledger.reclaimed(id(1))
+        #expect(ledger.place(1, in: .main) == .at(id(0), offset: 500))
+    }
+
+    @Test("A closed segment whose entries are all gone is reclaimed before older ones")
+    func deadFirst() {
+        var ledger = emptyLog(5)
+        ledger.fill()
+        ledger.entryGone(id(2), recordBytes: 1000)
+        #expect(ledger.place(5) == .reclaim(id(2)))
+    }
+
+    @Test("The small queue is reclaimed while it has more than its share, then the main queue")
+    func shares() {
+        var ledger = emptyLog(17)
+        #expect(ledger.settings.smallSegments == 2)
+        while ledger.segmentsInUse(by: .small) < 3 { _ = ledger.place(1000) }
+        while ledger.freeCount > 1 { _ = ledger.place(1000, in: .main) }
+        _ = ledger.place(1000, in: .main)
+        #expect(ledger.place(1000, in: .main) == .reclaim(id(0)))
+        ledger.reclaimed(id(0))
+        #expect(ledger.segmentsInUse(by: .small) == 2)
+        _ = ledger.place(1000, in: .main)
+        _ = ledger.place(1000, in: .main)
+        #expect(ledger.place(1000, in: .main) == .reclaim(id(3)))
+    }
+
+    @Test("After a crash in the midst of a reclaim no segment is free: the first is dropped whole")
+    func noneFree() {
+        let full = (0..<4 as Range<UInt32>).map { index in
+            (
+                id: id(index),
+                segment: Segment(
+                    closedIn: .small, sequence: 40 - UInt64(index), usedBytes: 900, recordCount: 9,
+                    liveBytes: 900, leastStamp: RecordStamp(major: 2, minor: UInt64(index)))
+            )
+        }
+        var ledger = SegmentLedger(
+            settings: .init(segments: 4, segmentBytes: 1000), recovered: full)
+        #expect(ledger.leastStamp == RecordStamp(major: 2, minor: 0))
+        #expect(ledger.place(100) == .reclaim(id(3)))
+        #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .tooLarge)
+        ledger.reclaimed(id(3))
+        #expect(ledger.place(100) == .reclaim(id(2)))
+        ledger.reclaimed(id(2))
+        #expect(ledger.place(100) == .open(id(2), sequence: 41, closing: nil))
+    }
+
+    @Test("A segment closed early takes no more; the next record opens another")
+    func closedEarly() {
+        var ledger = emptyLog()
+        _ = ledger.place(10)
+        _ = ledger.place(10)
+        ledger.closed(id(0))
+        #expect(ledger.place(10) == .open(id(1), sequence: 2, closing: nil))
+        #expect(ledger.segments[0].state == .closed)
+    }
+
+    @Test("Stamps are ordered by their major part first")
+    func stamps() {
+        #expect(RecordStamp(major: 1, minor: 9) < RecordStamp(major: 2, minor: 0))
+        #expect(RecordStamp(major: 1, minor: 8) < RecordStamp(major: 1, minor: 9))
+        var ledger = emptyLog()
+        for minor in [5, 3, 4] as [UInt64] {
+            let stamp = RecordStamp(major: 7, minor: minor)
+            while case .open = ledger.place(recordBytes: 10, in: .small, stamp: stamp) {}
+        }
+        #expect(ledger.segments[0].leastStamp == RecordStamp(major: 7, minor: 3))
+    }
+}

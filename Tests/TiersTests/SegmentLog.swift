@@ -1,0 +1,199 @@
+import Ground
+import Tiers
+
+/// A log that is all model: it does what a ``SegmentLedger`` answers and writes down what is wrong.
+struct SegmentLog {
+    /// What a reclaim keeps.
+    enum Keeping: CaseIterable, Sendable {
+        case nothing, half, everything
+    }
+
+    struct Record {
+        let entry: Int
+        let bytes: Int
+        let stamp: RecordStamp
+        let end: Int
+    }
+
+    private(set) var ledger: SegmentLedger
+    private let settings: SegmentLedger.Settings
+    private let keeping: Keeping
+    private var dice: Dice
+    private var records: [[Record]]
+    /// Where each entry's record lies.
+    private(set) var home: [Int: SegmentID] = [:]
+    private var isOpen: [Bool]
+    private var lastSequence: UInt64 = 0
+    private var nextEntry = 0
+    private(set) var admittedBytes = 0
+    private(set) var writtenBytes = 0
+    private(set) var reclaims = 0
+    private(set) var reclaimsPerPlaceMax = 0
+    private(set) var wrongs: [String] = []
+
+    init(_ settings: SegmentLedger.Settings, keeping: Keeping, seed: UInt64) {
+        self.settings = settings
+        self.keeping = keeping
+        ledger = SegmentLedger(settings: settings)
+        dice = Dice(seed: seed)
+        records = Array(repeating: [], count: settings.segments)
+        isOpen = Array(repeating: false, count: settings.segments)
+    }
+
+    /// Appends a newcomer of `bytes`.
+    mutating func admit(_ bytes: Int, in queue: SegmentQueue) {
+        let entry = nextEntry
+        nextEntry += 1
+        let before = reclaims
+        asking: while true {
+            let stamp = RecordStamp(major: dice.next() % 3, minor: dice.next() % 1000)
+            switch ledger.place(recordBytes: bytes, in: queue, stamp: stamp) {
+            case .at(let segment, let offset):
+                write(entry, bytes, stamp, segment, offset)
+                admittedBytes += bytes + settings.footerBytesPerRecord
+                break asking
+            case .open(let segment, let sequence, let closing):
+                open(segment, sequence, closing)
+                expect(ledger.freeCount >= 1, "a newcomer took the last free segment")
+            case .reclaim(let segment): reclaim(segment, asking: queue)
+            case .wait(let segment):
+                wrongs.append("waits for \(segment.index) that nobody reclaims")
+                return
+            case .tooLarge:
+                expect(bytes > settings.recordBytesMax, "\(bytes) bytes do not fit")
+                break asking
+            }
+            guard reclaims - before < 10_000 else {
+                wrongs.append("no place for \(bytes) bytes")
+                return
+            }
+        }
+        reclaimsPerPlaceMax = max(reclaimsPerPlaceMax, reclaims - before)
+    }
+
+    /// One of the entries is removed or replaced.
+    mutating func forgetOne() {
+        guard let entry = home.keys.min(by: { $0 ^ 0x55 < $1 ^ 0x55 }), let segment = home[entry],
+            let record = records[Int(segment.index)].last(where: { $0.entry == entry })
+        else { return }
+        home[entry] = nil
+        ledger.entryGone(segment, recordBytes: record.bytes)
+    }
+
+    /// The open segment of a queue takes no more.
+    mutating func close(_ queue: SegmentQueue) {
+        guard let segment = ledger.openSegment(of: queue) else { return }
+        ledger.closed(segment)
+        isOpen[Int(segment.index)] = false
+    }
+
+    /// A new start, from what lies on disk.
+    mutating func restart() {
+        var recovered: [(id: SegmentID, segment: Segment)] = []
+        for (index, old) in ledger.segments.enumerated() where old.state != .free {
+            let id = SegmentID(index: UInt32(index))
+            let live = records[index].filter { home[$0.entry] == id }
+            recovered.append(
+                (
+                    id,
+                    Segment(
+                        closedIn: old.queue, sequence: old.sequence, usedBytes: old.usedBytes,
+                        recordCount: old.recordCount,
+                        liveBytes: live.reduce(0) { $0 + $1.bytes + settings.footerBytesPerRecord },
+                        leastStamp: old.leastStamp)
+                ))
+            isOpen[index] = false
+        }
+        ledger = SegmentLedger(settings: settings, recovered: recovered)
+    }
+
+    /// Compares the ledger's sums with the records.
+    mutating func audit() {
+        let free = ledger.segments.count { $0.state == .free }
+        expect(free == ledger.freeCount, "\(free) segments are free, not \(ledger.freeCount)")
+        let inUse = SegmentQueue.allCases.reduce(0) { $0 + ledger.segmentsInUse(by: $1) }
+        expect(inUse + free == settings.segments, "\(inUse) in use and \(free) free")
+        for (index, segment) in ledger.segments.enumerated() {
+            let id = SegmentID(index: UInt32(index))
+            let live = records[index].filter { home[$0.entry] == id }
+                .reduce(0) { $0 + $1.bytes + settings.footerBytesPerRecord }
+            expect(segment.liveBytes == live, "segment \(index) has \(live) live bytes")
+            expect(
+                segment.leastStamp == records[index].map(\.stamp).min(),
+                "segment \(index) has another least stamp")
+            expect(segment.recordCount == records[index].count, "segment \(index) miscounts")
+            expect((segment.state == .open) == isOpen[index], "segment \(index): \(segment.state)")
+        }
+        let least = records.joined().map(\.stamp).min()
+        expect(ledger.leastStamp == least, "the log's least stamp is wrong")
+    }
+
+    private mutating func write(
+        _ entry: Int, _ bytes: Int, _ stamp: RecordStamp, _ segment: SegmentID, _ offset: Int
+    ) {
+        let index = Int(segment.index)
+        let start = records[index].last?.end ?? settings.headerBytes
+        let footer =
+            settings.footerBytes
+            + (records[index].count + 1) * settings.footerBytesPerRecord
+        expect(isOpen[index], "segment \(index) is not open")
+        expect(
+            offset == start, "offset \(offset) in segment \(index), which is written to \(start)")
+        expect(offset + bytes + footer <= settings.segmentBytes, "segment \(index) overflows")
+        records[index].append(
+            Record(entry: entry, bytes: bytes, stamp: stamp, end: offset + bytes))
+        home[entry] = segment
+        writtenBytes += bytes + settings.footerBytesPerRecord
+    }
+
+    private mutating func open(_ segment: SegmentID, _ sequence: UInt64, _ closing: SegmentID?) {
+        if let closing { isOpen[Int(closing.index)] = false }
+        let index = Int(segment.index)
+        expect(!isOpen[index] && records[index].isEmpty, "segment \(index) is not free")
+        expect(sequence > lastSequence, "sequence \(sequence) after \(lastSequence)")
+        lastSequence = sequence
+        isOpen[index] = true
+        expect(isOpen.count { $0 } <= 2, "more than two segments are open")
+        expect(
+            ledger.segments.count { $0.state != .free } <= settings.segments, "over the cap")
+    }
+
+    private mutating func reclaim(_ segment: SegmentID, asking queue: SegmentQueue) {
+        reclaims += 1
+        let index = Int(segment.index)
+        expect(ledger.segments[index].state == .reclaiming, "segment \(index) is not reclaimed")
+        for record in records[index] where home[record.entry] == segment {
+            let keeps = keeping == .everything || keeping == .half && dice.next() % 2 == 0
+            guard keeps, writeAgain(record) else {
+                home[record.entry] = nil
+                continue
+            }
+        }
+        expect(
+            ledger.place(
+                recordBytes: settings.recordBytesMax, in: .main,
+                stamp: RecordStamp(major: 0, minor: 0))
+                == .wait(until: segment), "a newcomer came before the re-inserted")
+        records[index] = []
+        ledger.reclaimed(segment)
+    }
+
+    private mutating func writeAgain(_ record: Record) -> Bool {
+        while true {
+            switch ledger.placeAgain(recordBytes: record.bytes, stamp: record.stamp) {
+            case .at(let segment, let offset):
+                write(record.entry, record.bytes, record.stamp, segment, offset)
+                return true
+            case .open(let segment, let sequence, let closing): open(segment, sequence, closing)
+            case .tooLarge: return false
+            case .reclaim, .wait:
+                wrongs.append("a re-inserted record waits")
+                return false
+            }
+        }
+    }
+
+    private mutating func expect(_ holds: Bool, _ otherwise: String) {
+        if !holds { wrongs.append(otherwise) }
+    }
+}
