@@ -90,13 +90,13 @@ package struct SegmentLedger: Sendable {
 
     /// A place in the main queue for a record of the segment being reclaimed.
     ///
-    /// Answers `.at`, `.open`, or `.tooLarge` once the reclaim has re-inserted all it may: then
-    /// this record is dropped.
+    /// Answers `.at`, `.open`, or `.tooLarge` once the reclaim has re-inserted all it may, or if
+    /// the free segment it opened was ``closed(_:)`` early: then this record is dropped.
     package mutating func placeAgain(recordBytes: Int, stamp: RecordStamp) -> Place {
         precondition(reclaiming != nil, "nothing is being reclaimed")
         let bytes = recordBytes + settings.footerBytesPerRecord
         guard bytes <= reinsertableBytes else { return .tooLarge }
-        guard fits(bytes, .main) else { return open(.main) }
+        guard fits(bytes, .main) else { return freeCount > 0 ? open(.main) : .tooLarge }
         reinsertableBytes -= bytes
         creditBytes -= bytes
         return append(bytes, .main, stamp)

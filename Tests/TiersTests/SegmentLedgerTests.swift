@@ -148,6 +148,19 @@ extension SegmentLedger {
         #expect(ledger.segments[0].state == .closed)
     }
 
+    @Test("When writing fails in the last free segment, the rest of the reclaim is dropped")
+    func closedDuringReclaim() {
+        var ledger = emptyLog()
+        ledger.fill()
+        #expect(ledger.place(1) == .reclaim(id(0)))
+        _ = ledger.placeAgain(recordBytes: 100, stamp: stamp)
+        #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .at(id(3), offset: 0))
+        ledger.closed(id(3))
+        #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .tooLarge)
+        ledger.reclaimed(id(0))
+        #expect(ledger.place(1) == .reclaim(id(1)))
+    }
+
     @Test("Stamps are ordered by their major part first")
     func stamps() {
         #expect(RecordStamp(major: 1, minor: 9) < RecordStamp(major: 2, minor: 0))
