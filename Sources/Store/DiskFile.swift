@@ -77,9 +77,9 @@ package final class DiskFile: Sendable {
     package func read(_ count: Int, at offset: UInt64) throws(Failure) -> [UInt8] {
         var failure: Failure?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { raw, done in
-            while done < count {
+            while done < count, let base = raw.baseAddress {
                 let got = unsafe pread(
-                    descriptor, raw.baseAddress! + done, count - done,
+                    descriptor, base + done, count - done,
                     off_t(offset) + off_t(done))
                 if got < 0 && errno == EINTR { continue }
                 if got < 0 { failure = Failure("read", path) }

@@ -23,7 +23,7 @@ package struct Segment: Hashable, Sendable {
     /// Those of ``usedBytes`` whose entries are not known to be gone.
     package internal(set) var liveBytes = 0
     /// The least stamp of its records; nil if it has none.
-    package internal(set) var leastStamp: RecordStamp?
+    package internal(set) var leastStamp: DiskStamp?
 
     package init() {}
 
@@ -32,7 +32,7 @@ package struct Segment: Hashable, Sendable {
     /// `usedBytes` and `liveBytes` count records with their footer entries.
     package init(
         closedIn queue: SegmentQueue, sequence: UInt64, usedBytes: Int, recordCount: Int,
-        liveBytes: Int, leastStamp: RecordStamp?
+        liveBytes: Int, leastStamp: DiskStamp?
     ) {
         state = .closed
         self.queue = queue
@@ -43,7 +43,7 @@ package struct Segment: Hashable, Sendable {
         self.leastStamp = leastStamp
     }
 
-    mutating func append(_ bytes: Int, _ stamp: RecordStamp) {
+    mutating func append(_ bytes: Int, _ stamp: DiskStamp) {
         usedBytes += bytes
         liveBytes += bytes
         recordCount += 1

@@ -17,20 +17,3 @@ package enum SegmentQueue: UInt8, CaseIterable, Sendable {
     /// re-inserted.
     case main = 1
 }
-
-/// Orders records, in whatever way their writer counts; compared, never computed with.
-///
-/// An earlier `major` comes first, then an earlier `minor`.
-package struct RecordStamp: Hashable, Comparable, Sendable {
-    package var major: UInt64
-    package var minor: UInt64
-
-    package init(major: UInt64, minor: UInt64) {
-        self.major = major
-        self.minor = minor
-    }
-
-    package static func < (left: RecordStamp, right: RecordStamp) -> Bool {
-        (left.major, left.minor) < (right.major, right.minor)
-    }
-}

@@ -1,7 +1,7 @@
 import Testing
 import Tiers
 
-private let stamp = RecordStamp(major: 1, minor: 1)
+private let stamp = DiskStamp(epoch: 1, count: 1)
 
 private func id(_ index: UInt32) -> SegmentID { SegmentID(index: index) }
 
@@ -124,12 +124,12 @@ extension SegmentLedger {
                 id: id(index),
                 segment: Segment(
                     closedIn: .small, sequence: 40 - UInt64(index), usedBytes: 900, recordCount: 9,
-                    liveBytes: 900, leastStamp: RecordStamp(major: 2, minor: UInt64(index)))
+                    liveBytes: 900, leastStamp: DiskStamp(epoch: 2, count: UInt64(index)))
             )
         }
         var ledger = SegmentLedger(
             settings: .init(segments: 4, segmentBytes: 1000), recovered: full)
-        #expect(ledger.leastStamp == RecordStamp(major: 2, minor: 0))
+        #expect(ledger.leastStamp == DiskStamp(epoch: 2, count: 0))
         #expect(ledger.place(100) == .reclaim(id(3)))
         #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .tooLarge)
         ledger.reclaimed(id(3))
@@ -161,15 +161,15 @@ extension SegmentLedger {
         #expect(ledger.place(1) == .reclaim(id(1)))
     }
 
-    @Test("Stamps are ordered by their major part first")
+    @Test("Stamps are ordered by their epoch first")
     func stamps() {
-        #expect(RecordStamp(major: 1, minor: 9) < RecordStamp(major: 2, minor: 0))
-        #expect(RecordStamp(major: 1, minor: 8) < RecordStamp(major: 1, minor: 9))
+        #expect(DiskStamp(epoch: 1, count: 9) < DiskStamp(epoch: 2, count: 0))
+        #expect(DiskStamp(epoch: 1, count: 8) < DiskStamp(epoch: 1, count: 9))
         var ledger = emptyLog()
         for minor in [5, 3, 4] as [UInt64] {
-            let stamp = RecordStamp(major: 7, minor: minor)
+            let stamp = DiskStamp(epoch: 7, count: minor)
             while case .open = ledger.place(recordBytes: 10, in: .small, stamp: stamp) {}
         }
-        #expect(ledger.segments[0].leastStamp == RecordStamp(major: 7, minor: 3))
+        #expect(ledger.segments[0].leastStamp == DiskStamp(epoch: 7, count: 3))
     }
 }
