@@ -78,9 +78,9 @@ extension NodeSettings {
 extension OriginSettings {
     fileprivate init(_ configuration: Configuration, descriptors: Int, loops: Int) {
         self.init()
-        // A fetch has one connection, and any loop may have all fetches.
         idleConnectionsMax = DescriptorLimit.idleConnections(
             of: descriptors, loops: loops, perOrigin: configuration.originIdleConnectionsMax)
+        // A fetch has one connection, and any loop may have all fetches.
         connectionsMax = configuration.fillsMax + idleConnectionsMax
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout

@@ -10,22 +10,13 @@ import Synchronization
 struct NodeLog: LogHandler {
     /// What all copies of a handler share.
     private final class Output: Sendable {
-        let writer: LineWriter
+        let writer = LineWriter(to: STDERR_FILENO)
         let dropped = Atomic<Int>(0)
-
-        init(to descriptor: CInt) {
-            writer = LineWriter(to: descriptor)
-        }
     }
 
     var logLevel = Logger.Level.info
     var metadata = Logger.Metadata()
-    private let output: Output
-
-    /// A log on `descriptor`, standard error unless a test says otherwise.
-    init(to descriptor: CInt = STDERR_FILENO) {
-        output = Output(to: descriptor)
-    }
+    private let output = Output()
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }

@@ -8,10 +8,6 @@ struct Stage {
     let node: NodeProcess
 
     init(_ flags: String..., origin: ScriptedOrigin? = nil) throws {
-        try self.init(list: flags, origin: origin)
-    }
-
-    init(list flags: [String], origin: ScriptedOrigin? = nil) throws {
         self.origin = try origin ?? ScriptedOrigin()
         node = try NodeProcess(flags)
     }

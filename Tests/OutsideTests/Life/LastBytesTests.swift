@@ -11,22 +11,21 @@ extension Outside {
         /// A node with the image in memory, and a connection on which more is asked for than the
         /// kernel's buffers can take.
         private func congested(
-            _ flags: String..., of image: TestImage, last: [String] = []
+            of image: TestImage
         ) throws -> (Stage, HTTPConnection) {
-            let stage = try Stage(list: flags)
+            let stage = try Stage()
             let path = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(path).brings(image))
             let connection = try stage.node.connect(receiveBufferBytes: 4_096)
             let request = HTTPConnection.request(stage.target(path))
-            for _ in 1..<Self.copies { try connection.socket.send(request) }
-            try connection.socket.send(HTTPConnection.request(stage.target(path), fields: last))
+            for _ in 0..<Self.copies { try connection.socket.send(request) }
             #expect(connection.socket.waitForInput(seconds: 20))
             return (stage, connection)
         }
 
         /// Reads to the connection's end; gives the number of whole answers, none may be cut.
         private func wholeAnswers(
-            _ connection: HTTPConnection, _ image: TestImage, pause: Double = 0,
+            _ connection: HTTPConnection, _ image: TestImage,
             at location: SourceLocation = #_sourceLocation
         ) -> Int {
             for count in 0..<Self.copies {
@@ -60,10 +59,6 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(path).brings(image))
-            var plan = SwarmClientPlan(
-                stage.target(path), expecting: image,
-                behaviour: .readSlowly(bytesMax: 20_000, milliseconds: 20))
-            plan.request += plan.request
             let copies = 5_000_000 / image.byteCount
             let request = HTTPConnection.request(stage.target(path))
             let connection = try stage.node.connect(receiveBufferBytes: 4_096)
@@ -79,12 +74,26 @@ extension Outside {
 
         @Test("The last answer is not cut by the end of patience with what the client sends")
         func close() throws {
-            let (stage, connection) = try congested(of: image, last: ["Connection: close"])
+            let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            let request = HTTPConnection.request(stage.target(path))
+            let last = HTTPConnection.request(
+                stage.target(path), fields: ["Connection: close"])
+            // How much the kernel takes is not known: for some counts the last answer is under way.
+            let connections = try (6...24).map { count in
+                let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+                for _ in 1..<count { try connection.socket.send(request) }
+                try connection.socket.send(last)
+                return (connection, count)
+            }
             let pause = Deadline.seconds(7)
             #expect(Deadline.seconds(10).reached { pause.hasPassed })
-            #expect(wholeAnswers(connection, image) == Self.copies)
-            #expect(connection.waitForEnd() == .cutShort)
+            for (connection, count) in connections {
+                #expect(wholeAnswers(connection, image) == count)
+                #expect(connection.waitForEnd() == .cutShort)
+            }
         }
 
         @Test("A client that has said all gets every answer", arguments: [12_000, 250_000])
