@@ -20,7 +20,7 @@ struct NodeDirectoryTests {
     private let second = DiskNodeID(low: 3, high: 4)
 
     private func open(_ id: DiskNodeID, wall: Int64 = 1_000) throws -> NodeDirectory {
-        try NodeDirectory(below: root.path, segmentBytes: 1 << 20, newID: id, wall: wall)
+        try NodeDirectory(below: root.path, newID: id, wall: wall) { _ in 1 << 20 }
     }
 
     @Test("nodes on one volume have one each, and find it again after a restart")
@@ -64,7 +64,7 @@ struct NodeDirectoryTests {
     func noRoot() {
         let path = "/proc/nuthatch"
         let error = #expect(throws: NodeDirectory.Refusal.self) {
-            try NodeDirectory(below: path, segmentBytes: 1, newID: first, wall: 0)
+            try NodeDirectory(below: path, newID: first, wall: 0) { _ in 1 }
         }
         #expect(error.map { "\($0)" }?.contains(path) == true)
     }
@@ -85,8 +85,11 @@ struct NodeDirectoryTests {
         #expect(try file.read(10_000, at: 4_097) == bytes)
         #expect(try file.read(100, at: 1 << 20 - 10).count == 10)
         #expect(try file.read(100, at: 1 << 21).isEmpty)
-        let atOnce = try file.readAtOnce(10_000, at: 4_097)
-        #expect(atOnce == nil || atOnce == bytes)
+        var room = [UInt8](repeating: 0, count: 10_001)
+        let isThere = try file.readAtOnce(10_000, at: 4_097, into: &room)
+        #expect(!isThere || room == bytes + [0])
+        let isPastEnd = try file.readAtOnce(100, at: 1 << 20 - 10, into: &room)
+        #expect(!isPastEnd)
     }
 
     @Test("what the system refuses says what was tried, where, and why")

@@ -10,8 +10,8 @@ struct SegmentFilesTests {
 
     private func open() throws -> NodeDirectory {
         try NodeDirectory(
-            below: root.path, segmentBytes: Self.segmentBytes,
-            newID: DiskNodeID(low: 5, high: 6), wall: 1_000)
+            below: root.path, newID: DiskNodeID(low: 5, high: 6), wall: 1_000
+        ) { _ in Self.segmentBytes }
     }
 
     /// Writes a segment of `count` records whose bodies are chunks of `seed`; closed if `closes`.
@@ -68,7 +68,7 @@ struct SegmentFilesTests {
     func mixed() throws {
         let (closed, unclosed, cut) = try writeMixed()
         let again = try open()
-        let found = SegmentFiles.recover(in: again, count: 6)
+        let found = try SegmentFiles.recover(in: DirectoryVolume(again), again.identity)
         #expect(found.map(\.number) == [0, 1, 2, 4])
         let entries = found.map { found -> [SegmentFooter.Entry] in
             guard case .recovered(let segment) = found.outcome else { return [] }

@@ -10,6 +10,8 @@ package final class NodeDirectory: Sendable {
     package let path: String
     /// Who writes here, with the epoch of this start, which is on the disk.
     package let identity: NodeIdentity
+    /// The newest wall time known before this start, in milliseconds since 1970.
+    package let formerWall: Int64
     /// What was found in place of an identity that could be read; nil if there was one, or the
     /// directory is new.
     package let identityDamage: DiskDamage?
@@ -34,10 +36,11 @@ package final class NodeDirectory: Sendable {
 
     /// Takes a directory below `root`, which is made if it is missing, and begins a boot epoch.
     ///
-    /// `newID` is for a directory that has no identity yet. `wall` is the wall time in milliseconds
-    /// since 1970.
+    /// `plan` is told the size of segments so far, or nil, and says the one from now on. `newID` is
+    /// for a directory that has no identity yet. `wall` is the wall time in milliseconds since
+    /// 1970.
     package init(
-        below root: String, segmentBytes: UInt64, newID: DiskNodeID, wall: Int64
+        below root: String, newID: DiskNodeID, wall: Int64, plan: (UInt64?) -> UInt64
     ) throws(Refusal) {
         let claimed: (path: String, lock: DiskFile)?
         do throws(DiskFile.Failure) {
@@ -50,9 +53,11 @@ package final class NodeDirectory: Sendable {
         do throws(DiskFile.Failure) {
             let (last, damage) = try Self.lastIdentity(in: claimed.path)
             identityDamage = damage
+            formerWall = last?.newestWall ?? wall
             let identity = NodeIdentity(
                 nodeID: last?.nodeID ?? newID, bootEpoch: (last?.bootEpoch ?? 0) + 1,
-                segmentBytes: segmentBytes, newestWall: max(last?.newestWall ?? wall, wall))
+                segmentBytes: plan(last?.segmentBytes),
+                newestWall: max(last?.newestWall ?? wall, wall))
             try Self.replace(identity, in: claimed.path)
             self.identity = identity
         } catch { throw .failure(error) }
@@ -96,7 +101,7 @@ package final class NodeDirectory: Sendable {
         let file = try DiskFile(new, creates: true)
         try file.write(identity.bytes.span, at: 0)
         try file.sync()
-        guard unsafe rename(new, "\(path)/identity") == 0 else {
+        guard unsafe Glibc.rename(new, "\(path)/identity") == 0 else {
             throw DiskFile.Failure("rename", new)
         }
         try syncDirectory(path)
@@ -112,20 +117,54 @@ package final class NodeDirectory: Sendable {
 
     /// Bytes of the blocks that the files of the directory have, and the directory itself.
     package func allocatedBytes() -> UInt64 {
-        var total: UInt64 = 0
-        guard let folder = unsafe opendir(path) else { return 0 }
+        let files = ((try? names()) ?? []) + ["."]
+        return files.reduce(0) { $0 + (status("\(path)/\($1)")?.allocated ?? 0) }
+    }
+
+    /// The names of all files, without the directory itself and its parent.
+    func names() throws(DiskFile.Failure) -> [String] {
+        guard let folder = unsafe opendir(path) else {
+            throw DiskFile.Failure("read directory", path)
+        }
         defer { unsafe closedir(folder) }
+        var names: [String] = []
         while let entry = unsafe readdir(folder) {
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
                     unsafe String(cString: $0)
                 }
             }
-            guard name != ".." else { continue }
-            var status = stat()
-            guard unsafe stat("\(path)/\(name)", &status) == 0 else { continue }
-            total += UInt64(status.st_blocks) * 512
+            if name != "." && name != ".." { names.append(name) }
         }
-        return total
+        return names
+    }
+
+    func remove(_ name: String) throws(DiskFile.Failure) {
+        guard unsafe unlink("\(path)/\(name)") == 0 else {
+            throw DiskFile.Failure("remove", "\(path)/\(name)")
+        }
+    }
+
+    func rename(_ name: String, to new: String) throws(DiskFile.Failure) {
+        guard unsafe Glibc.rename("\(path)/\(name)", "\(path)/\(new)") == 0 else {
+            throw DiskFile.Failure("rename", "\(path)/\(name)")
+        }
+    }
+
+    /// Fails if the locked file is not the one at its path any more, or the file system takes no
+    /// writes.
+    func check() throws(DiskFile.Failure) {
+        let lockPath = lock.path
+        guard let found = status(lockPath) else { throw DiskFile.Failure("look", lockPath) }
+        guard let held = lock.status, held.number == found.number else {
+            throw DiskFile.Failure("look", lockPath, code: ENOENT)
+        }
+        guard unsafe access(path, W_OK) == 0 else { throw DiskFile.Failure("write", path) }
+    }
+
+    private func status(_ path: String) -> DiskFile.Status? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return DiskFile.Status(status)
     }
 }

@@ -14,10 +14,11 @@ package final class DiskFile: Sendable {
         package let path: String
         package let code: CInt
 
-        init(_ call: String, _ path: String) {
+        /// The system's error is `code`, or what `errno` says.
+        package init(_ call: String, _ path: String, code: CInt = errno) {
             self.call = call
             self.path = path
-            code = errno
+            self.code = code
         }
 
         package var description: String {
@@ -38,27 +39,23 @@ package final class DiskFile: Sendable {
         close(descriptor)
     }
 
-    /// The file's size in bytes.
     package func size() throws(Failure) -> UInt64 {
         let end = lseek(descriptor, 0, SEEK_END)
         guard end >= 0 else { throw Failure("seek", path) }
         return UInt64(end)
     }
 
-    /// Allocates the blocks of the first `bytes`, so that no later write into them meets a full
-    /// disk.
+    /// No later write into the blocks meets a full disk.
     package func allocate(_ bytes: UInt64) throws(Failure) {
         while clinux_allocate(descriptor, off_t(bytes)) != 0 {
             guard errno == EINTR else { throw Failure("allocate", path) }
         }
     }
 
-    /// Cuts the file off behind `bytes`.
     package func truncate(to bytes: UInt64) throws(Failure) {
         guard ftruncate(descriptor, off_t(bytes)) == 0 else { throw Failure("truncate", path) }
     }
 
-    /// Writes all of `bytes` at `offset`.
     package func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(Failure) {
         var done = 0
         while done < bytes.count {
@@ -73,7 +70,6 @@ package final class DiskFile: Sendable {
         }
     }
 
-    /// Reads up to `count` bytes at `offset`; fewer only at the file's end.
     package func read(_ count: Int, at offset: UInt64) throws(Failure) -> [UInt8] {
         var failure: Failure?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { raw, done in
@@ -91,25 +87,21 @@ package final class DiskFile: Sendable {
         return bytes
     }
 
-    /// The same without ever waiting for a disk: nil if not all of it is in the page cache.
-    package func readAtOnce(_ count: Int, at offset: UInt64) throws(Failure) -> [UInt8]? {
-        var code: CInt = 0
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { raw, done in
-            let got = unsafe clinux_pread_nowait(
-                descriptor, raw.baseAddress, count, off_t(offset))
-            if got < 0 { code = errno }
-            done = max(0, got)
+    package func readAtOnce(
+        _ count: Int, at offset: UInt64, into room: inout [UInt8]
+    ) throws(Failure) -> Bool {
+        precondition(room.count >= count, "room for \(room.count) of \(count) bytes")
+        let got = unsafe room.withUnsafeMutableBytes { room in
+            unsafe clinux_pread_nowait(descriptor, room.baseAddress, count, off_t(offset))
         }
-        if bytes.count == count { return bytes }
+        if got == count { return true }
         // Where the file system cannot promise it, a disk thread can read all the same.
-        guard [0, EAGAIN, EINTR, EOPNOTSUPP, ENOSYS].contains(code) else {
-            errno = code
+        guard got >= 0 || [EAGAIN, EINTR, EOPNOTSUPP, ENOSYS].contains(errno) else {
             throw Failure("read", path)
         }
-        return nil
+        return false
     }
 
-    /// Returns when what was written is on the disk.
     package func sync() throws(Failure) {
         while fdatasync(descriptor) != 0 {
             guard errno == EINTR else { throw Failure("sync", path) }
@@ -121,5 +113,23 @@ package final class DiskFile: Sendable {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK else { throw Failure("lock", path) }
         return false
+    }
+
+    /// What the system knows of the open file; nil if it tells nothing.
+    var status: Status? {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        return Status(status)
+    }
+
+    /// A file's number, and what its blocks take.
+    struct Status {
+        let number: UInt64
+        let allocated: UInt64
+
+        init(_ status: stat) {
+            number = UInt64(status.st_ino)
+            allocated = UInt64(status.st_blocks) * 512
+        }
     }
 }

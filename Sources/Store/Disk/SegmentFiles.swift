@@ -7,32 +7,42 @@ package enum SegmentFiles {
     package struct Found: Sendable {
         /// The file's number, from 0.
         package var number: Int
-        package var file: DiskFile
+        package var file: any VolumeFile
         package var outcome: SegmentRecovery.Outcome
     }
+
+    private static let prefix = "segment-"
 
     /// The name of file `number`.
     package static func name(_ number: Int) -> String {
         let digits = String(number)
-        return "segment-" + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
+        return prefix + String(repeating: "0", count: max(0, 5 - digits.count)) + digits
     }
 
-    /// What the files 0 to `count` - 1 hold, those that are there; each is read by its footer, or
+    /// The number that a file's name gives; nil for another file.
+    package static func number(_ name: String) -> Int? {
+        guard name.hasPrefix(prefix), let number = Int(name.dropFirst(prefix.count)),
+            number >= 0, self.name(number) == name
+        else { return nil }
+        return number
+    }
+
+    /// What the segment files hold, in the order of their numbers; each is read by its footer, or
     /// from one end to the other.
     ///
     /// A file that cannot be opened is left out: it says so when it is to be written to.
-    package static func recover(in directory: NodeDirectory, count: Int) -> [Found] {
-        (0..<count).compactMap { number in
-            let path = "\(directory.path)/\(name(number))"
-            guard let file = try? DiskFile(path, creates: false) else { return nil }
-            return Found(
-                number: number, file: file, outcome: recover(file, directory.identity))
+    package static func recover(
+        in volume: any DiskVolume, _ identity: NodeIdentity
+    ) throws(DiskFile.Failure) -> [Found] {
+        try volume.names().compactMap(number).sorted().compactMap { number in
+            guard let file = try? volume.open(name(number), creates: false) else { return nil }
+            return Found(number: number, file: file, outcome: recover(file, identity))
         }
     }
 
     /// What one file holds for the node with this identity.
     package static func recover(
-        _ file: DiskFile, _ identity: NodeIdentity
+        _ file: any VolumeFile, _ identity: NodeIdentity
     ) -> SegmentRecovery.Outcome {
         var recovery = SegmentRecovery(
             nodeID: identity.nodeID, segmentBytes: identity.segmentBytes)

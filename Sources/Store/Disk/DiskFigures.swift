@@ -1,0 +1,48 @@
+import Synchronization
+
+/// What the disk tier counts, from all its threads.
+package final class DiskFigures: Sendable {
+    package enum Figure: Int, CaseIterable, Sendable {
+        /// Records of new answers, and what they take with heads and rounding.
+        case admittedRecords
+        case admittedBytes
+        /// Everything written: records, those written again, headers, footers, marks.
+        case writtenBytes
+        /// Answers that were not kept because the writer was behind or the disk has a fault.
+        case droppedRecords
+        /// Records written again when their segment was reclaimed.
+        case reinsertedRecords
+        /// Entries given up for want of room, and because nobody asked for them in time.
+        case evictedEntries
+        case expiredEntries
+        /// Records that could not be read or did not check.
+        case lostRecords
+        case reclaims
+        /// Records read from the page cache on an event loop, and by a disk thread.
+        case readsAtOnce
+        case readsByThread
+        case readBytes
+        /// Accesses taken over into the index.
+        case touchesApplied
+        /// Calls of the system that failed.
+        case failures
+    }
+
+    private let values: [Counter]
+
+    private final class Counter: Sendable {
+        let value = Atomic<Int>(0)
+    }
+
+    package init() {
+        values = Figure.allCases.map { _ in Counter() }
+    }
+
+    package func add(_ figure: Figure, _ count: Int = 1) {
+        values[figure.rawValue].value.add(count, ordering: .relaxed)
+    }
+
+    package subscript(figure: Figure) -> Int {
+        values[figure.rawValue].value.load(ordering: .relaxed)
+    }
+}

@@ -1,0 +1,239 @@
+import Ground
+package import NIOCore
+package import Tiers
+
+extension DiskLog {
+    /// What has become of an answer that was to be kept.
+    package enum Kept: Hashable, Sendable {
+        case written
+        /// It is larger than a segment.
+        case tooLarge
+        /// It was invalidated after its request began.
+        case dead
+    }
+
+    /// Appends an answer, in the place of what the entry was until now.
+    ///
+    /// The chunk checksums of `record` are made here. `now` is in milliseconds since 1970.
+    package func store(
+        _ record: DiskRecord, body: [ByteBuffer], now: Int64
+    ) throws(DiskFile.Failure) -> Kept {
+        guard !isDead(record) else { return .dead }
+        var record = record
+        record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
+        let digest = record.name.digest
+        // An entry stays in its queue, so that of two records of it the later one is always behind
+        // the other in one order of segments.
+        let queue =
+            view.shards.find(digest).map { $0.flags.contains(.inMain) ? .main : .small }
+            ?? rule.queue(forNewcomer: digest.first)
+        let bytes = record.extent.recordBytes
+        while true {
+            let place = ledger.place(recordBytes: bytes, in: queue, stamp: record.stamp)
+            switch place {
+            case .tooLarge: return .tooLarge
+            case .wait: preconditionFailure("a reclaim is over before the next record comes")
+            case .open(let id, let sequence, let closing):
+                try open(id, queue, sequence: sequence, closing: closing, now: now)
+            case .reclaim(let id): try reclaim(id, now: now)
+            case .at(let id, let offset):
+                let location = try append(
+                    &record, body, in: id, queue, at: offset)
+                index(record, at: location, in: queue)
+                figures.add(.admittedRecords)
+                figures.add(.admittedBytes, bytes)
+                return .written
+            }
+        }
+    }
+
+    /// Writes a record at the place that the ledger gave; if that fails, the segment takes no more.
+    private func append(
+        _ record: inout DiskRecord, _ body: [ByteBuffer], in id: SegmentID,
+        _ queue: SegmentQueue, at offset: Int
+    ) throws(DiskFile.Failure) -> DiskLocation {
+        guard let segment = open[Int(queue.rawValue)], segment.id == id else {
+            preconditionFailure("segment \(id.index) is not open")
+        }
+        let salt = segment.header.salt
+        record.chunkSums = Self.checksums(body, of: record.bodyBytes, salt, UInt64(offset))
+        do {
+            try write(record, body, salt, at: offset, to: segment.file)
+        } catch {
+            abandon(queue, recordBytes: record.extent.recordBytes)
+            throw error
+        }
+        return noted(record, in: queue, at: offset)
+    }
+
+    /// One for each chunk of the body, which is in pieces of whatever size.
+    private static func checksums(
+        _ body: [ByteBuffer], of bytes: UInt64, _ salt: UInt64, _ offset: UInt64
+    ) -> [UInt64] {
+        var sums: [UInt64] = []
+        sums.reserveCapacity(DiskRecord.chunkCount(bytes))
+        let start = { (number: Int) in
+            XXH64(seed: DiskFormat.chunkSeed(salt: salt, offset: offset, number: number))
+        }
+        var sum = start(0)
+        var inChunk = 0
+        for piece in body {
+            let span = piece.readableBytesUInt8Span
+            var position = 0
+            while position < span.count {
+                let count = min(span.count - position, DiskFormat.chunkBytes - inChunk)
+                sum.update(span.extracting(position..<position + count))
+                position += count
+                inChunk += count
+                guard inChunk == DiskFormat.chunkBytes else { continue }
+                sums.append(sum.finish())
+                sum = start(sums.count)
+                inChunk = 0
+            }
+        }
+        if inChunk > 0 { sums.append(sum.finish()) }
+        return sums
+    }
+
+    /// Head and small pieces go out in one write, large ones as they are.
+    private func write(
+        _ record: DiskRecord, _ body: [ByteBuffer], _ salt: UInt64, at offset: Int,
+        to file: any VolumeFile
+    ) throws(DiskFile.Failure) {
+        var bytes = record.metaBytes(salt: salt, offset: UInt64(offset))
+        var position = UInt64(offset)
+        for piece in body {
+            let span = piece.readableBytesUInt8Span
+            guard bytes.count + span.count > DiskFormat.chunkBytes else {
+                bytes += span.copy(0..<span.count)
+                continue
+            }
+            try write(bytes, to: file, at: position)
+            position += UInt64(bytes.count)
+            bytes.removeAll(keepingCapacity: true)
+            try write(span, to: file, at: position)
+            position += UInt64(span.count)
+        }
+        let left = offset + record.extent.recordBytes - Int(position) - bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: left))
+        if !bytes.isEmpty { try write(bytes, to: file, at: position) }
+    }
+
+    /// The footer of the open segment will name a record that was written.
+    func noted(_ record: DiskRecord, in queue: SegmentQueue, at offset: Int) -> DiskLocation {
+        let entry = SegmentFooter.Entry(record, at: UInt64(offset))
+        guard let id = open[Int(queue.rawValue)]?.id else {
+            preconditionFailure("\(queue) is not open")
+        }
+        open[Int(queue.rawValue)]?.entries.append(entry)
+        open[Int(queue.rawValue)]?.recordsEnd = UInt64(offset + record.extent.recordBytes)
+        let least = leastOnDisk[Int(id.index)]
+        leastOnDisk[Int(id.index)] = min(least ?? record.stamp, record.stamp)
+        return DiskLocation(segment: UInt16(id.index), offsetUnits: entry.offsetUnits)
+    }
+
+    private func index(_ record: DiskRecord, at location: DiskLocation, in queue: SegmentQueue) {
+        let entry = DiskEntry(
+            location: location, lengthUnits: record.units, lastAccess: record.lastAccess,
+            accessCount: UInt8(min(record.accessCount, UInt16(UInt8.max))),
+            flags: queue == .main ? .inMain : [])
+        if let old = view.shards.insert(record.name.digest, entry) { gone(old) }
+        rule.entriesGrew(to: view.shards.count)
+    }
+
+    /// The record of an entry is no longer its.
+    func gone(_ entry: DiskEntry) {
+        ledger.entryGone(
+            SegmentID(index: UInt32(entry.location.segment)), recordBytes: entry.bytes)
+    }
+
+    // MARK: Segments
+
+    /// Makes a segment ready for records: its file, allocated whole, and a header that is on the
+    /// disk.
+    func open(
+        _ id: SegmentID, _ queue: SegmentQueue, sequence: UInt64, closing: SegmentID?, now: Int64
+    ) throws(DiskFile.Failure) {
+        if closing != nil, let segment = open[Int(queue.rawValue)] {
+            open[Int(queue.rawValue)] = nil
+            do { try writeFooter(of: segment) } catch {
+                // Its records are found by a scan.
+                ledger.closed(id)
+                throw error
+            }
+        }
+        let header = SegmentHeader(
+            nodeID: identity.nodeID, segmentBytes: segmentBytes, sequence: sequence,
+            salt: dice.next(), openedAt: view.stamp, openedWall: now, queue: queue.rawValue)
+        do {
+            let file = try file(of: id)
+            try write(header.bytes, to: file, at: 0)
+            try file.sync()
+            leastOnDisk[Int(id.index)] = nil
+            view.slots[Int(id.index)].begin(
+                .init(file: file, salt: header.salt, sequence: sequence))
+            open[Int(queue.rawValue)] = OpenSegment(id: id, header: header, file: file)
+        } catch {
+            ledger.closed(id)
+            throw error
+        }
+    }
+
+    private func file(of id: SegmentID) throws(DiskFile.Failure) -> any VolumeFile {
+        let name = SegmentFiles.name(Int(id.index))
+        let file: any VolumeFile
+        if let known = files[Int(id.index)] {
+            file = known
+        } else {
+            file = try volume.open(name, creates: true)
+            if try file.size() > segmentBytes { try file.truncate(to: segmentBytes) }
+            try file.allocate(segmentBytes)
+            try volume.sync()
+            files[Int(id.index)] = file
+        }
+        return file
+    }
+
+    /// What an open segment's end says of it; records that are no longer an entry's are left out.
+    func writeFooter(of segment: OpenSegment) throws(DiskFile.Failure) {
+        try writeFooter(
+            of: segment.id, segment.header, segment.entries, recordsEnd: segment.recordsEnd,
+            to: segment.file)
+    }
+
+    func writeFooter(
+        of id: SegmentID, _ header: SegmentHeader, _ entries: [SegmentFooter.Entry],
+        recordsEnd: UInt64, to file: any VolumeFile
+    ) throws(DiskFile.Failure) {
+        let current = entries.compactMap { entry -> SegmentFooter.Entry? in
+            guard let known = view.shards.find(entry.digest),
+                known.location.segment == UInt16(id.index),
+                known.location.offsetUnits == entry.offsetUnits
+            else { return nil }
+            var entry = entry
+            entry.lastAccess = known.lastAccess
+            entry.accessCount = UInt16(known.accessCount)
+            return entry
+        }
+        let footer = SegmentFooter(
+            entries: current, recordsEnd: recordsEnd, sequence: header.sequence)
+        let bytes = footer.bytes(salt: header.salt, segmentBytes: segmentBytes)
+        touched[Int(id.index)] = false
+        try write(bytes, to: file, at: segmentBytes - UInt64(bytes.count))
+    }
+
+    /// A write into the open segment has failed: the place is lost, and the segment takes no more.
+    func abandon(_ queue: SegmentQueue, recordBytes: Int) {
+        guard let segment = open[Int(queue.rawValue)] else { return }
+        ledger.entryGone(segment.id, recordBytes: recordBytes)
+        ledger.closed(segment.id)
+        open[Int(queue.rawValue)] = nil
+        // Without a footer its records are found by a scan, but this may be only a full disk.
+        try? writeFooter(of: segment)
+    }
+}
+
+extension DiskRecord {
+    /// What the record takes, in units.
+    var units: UInt32 { UInt32(extent.recordBytes / DiskFormat.unitBytes) }
+}

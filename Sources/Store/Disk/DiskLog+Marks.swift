@@ -1,0 +1,91 @@
+package import Ground
+import Tiers
+
+extension DiskLog {
+    /// Deletes entries; when this returns, none of them will ever be served again, whatever
+    /// happens.
+    ///
+    /// - Throws: that it is not on the disk. The entries are gone from this process all the same.
+    package func delete(_ names: [EntryName]) throws(DiskFile.Failure) {
+        guard !names.isEmpty else { return }
+        for name in names {
+            if let entry = view.shards.remove(name.digest) { gone(entry) }
+        }
+        invalidations += UInt64(names.count)
+        let stamp = DiskStamp(epoch: identity.bootEpoch, count: invalidations)
+        for name in names { deleted[name] = stamp }
+        // Also when it cannot be written: then the next start finds that a mark is missing.
+        defer { view.apply(invalidations) }
+        try mark(names.map { DiskMark(.entry($0), isSoft: false, stamp: stamp) })
+    }
+
+    /// Every entry of before this start is to be held against its origin before it is served.
+    func revalidateAll() throws(DiskFile.Failure) {
+        let stamp = DiskStamp(epoch: identity.bootEpoch, count: 0)
+        try mark([DiskMark(.everything, isSoft: true, stamp: stamp)])
+    }
+
+    /// Writes marks and syncs them.
+    func mark(_ more: [DiskMark]) throws(DiskFile.Failure) {
+        let now = DiskStamp(epoch: identity.bootEpoch, count: invalidations)
+        let salt = dice.next()
+        let before = marks.marks.count
+        // Fetches of this epoch may be under way that were begun before any mark of it.
+        let least = min(leastStamp, DiskStamp(epoch: identity.bootEpoch, count: 0))
+        var writes = marks.append(more, leastStamp: least, now: now, salt: salt)
+        if marksAreBehind, writes.count == 1 {
+            writes = marks.rewrite(leastStamp: least, now: now, salt: salt)
+        }
+        if marks.marks.count != before + more.count { takeOverMarks() }
+        view.setBroadMarks(marks.marks.filter(\.isBroad))
+        marksAreBehind = true
+        for next in writes {
+            let file = try marksFile(next.file)
+            try write(next.bytes, to: file, at: UInt64(next.offset))
+            try file.sync()
+        }
+        marksAreBehind = false
+    }
+
+    /// What may be older than any mark: everything in the log and on its disk.
+    private var leastStamp: DiskStamp {
+        let onDisk = leastOnDisk.compactMap { $0 }.min()
+        return min(ledger.leastStamp ?? .last, onDisk ?? .last)
+    }
+
+    /// The marks were rewritten: those that cover nothing any more are gone, or all are one.
+    func takeOverMarks() {
+        deleted = [:]
+        for mark in marks.marks {
+            guard case .entry(let name) = mark.target, !mark.isSoft else { continue }
+            deleted[name] = max(deleted[name] ?? .zero, mark.stamp)
+        }
+    }
+
+    private func marksFile(_ number: Int) throws(DiskFile.Failure) -> any VolumeFile {
+        if marksFiles.isEmpty {
+            let files = [
+                try volume.open("marks-0", creates: true),
+                try volume.open("marks-1", creates: true),
+            ]
+            for file in files { try file.allocate(UInt64(marks.fileBytes)) }
+            try volume.sync()
+            marksFiles = files
+        }
+        return marksFiles[number]
+    }
+
+    /// True if the record was invalidated after its request began.
+    func isDead(_ record: DiskRecord) -> Bool {
+        if let stamp = deleted[record.name], stamp > record.stamp { return true }
+        return view.effect(on: record) == .dead
+    }
+}
+
+extension DiskMark {
+    /// True for all that covers more than one entry.
+    var isBroad: Bool {
+        if case .entry = target { return isSoft }
+        return true
+    }
+}

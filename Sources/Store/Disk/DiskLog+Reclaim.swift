@@ -1,0 +1,153 @@
+import Ground
+import Tiers
+
+extension DiskLog {
+    /// Empties a segment: writes again what is worth it, forgets the rest.
+    func reclaim(_ id: SegmentID, now: Int64) throws(DiskFile.Failure) {
+        figures.add(.reclaims)
+        let slot = view.slots[Int(id.index)]
+        if let use = slot.current { reinsert(from: id, use, now: now) }
+        slot.end()
+        touched[Int(id.index)] = false
+        // From here on the file may be written over; what a start would find in it is old.
+        if let file = files[Int(id.index)] {
+            try? write([UInt8](repeating: 0, count: DiskFormat.headerBytes), to: file, at: 0)
+        }
+        ledger.reclaimed(id)
+    }
+
+    private func reinsert(from id: SegmentID, _ use: SegmentSlot.Use, now: Int64) {
+        let queue = ledger.segments[Int(id.index)].queue
+        for found in entries(of: id, use) {
+            guard let entry = view.shards.find(found.digest),
+                entry.location
+                    == DiskLocation(segment: UInt16(id.index), offsetUnits: found.offsetUnits)
+            else { continue }
+            let idle = Interval.seconds(now / 1000 - Int64(entry.lastAccess))
+            switch rule.verdict(count: entry.accessCount, idle: idle, in: queue) {
+            case .keep(let count):
+                if !isWrittenAgain(entry, found, use, count: count, now: now) {
+                    drop(found.digest, entry, .evictedEntries)
+                }
+            case .drop: drop(found.digest, entry, .evictedEntries)
+            case .expire: drop(found.digest, entry, .expiredEntries)
+            }
+        }
+    }
+
+    /// What the segment's footer names; by a scan if that cannot be read.
+    func entries(of id: SegmentID, _ use: SegmentSlot.Use) -> [SegmentFooter.Entry] {
+        guard case .recovered(let found) = SegmentFiles.recover(use.file, identity),
+            found.header.sequence == use.sequence
+        else { return [] }
+        return found.entries
+    }
+
+    private func drop(_ digest: EntryDigest, _ entry: DiskEntry, _ why: DiskFigures.Figure) {
+        guard view.shards.remove(digest, ifAt: entry.location) else { return }
+        figures.add(why)
+        if why == .evictedEntries { rule.dropped(digest.first, bytes: entry.bytes) }
+    }
+
+    /// False if there is no place for the record, or it cannot be read.
+    private func isWrittenAgain(
+        _ entry: DiskEntry, _ found: SegmentFooter.Entry, _ use: SegmentSlot.Use, count: UInt8,
+        now: Int64
+    ) -> Bool {
+        while true {
+            switch ledger.placeAgain(recordBytes: entry.bytes, stamp: found.stamp) {
+            case .open(let id, let sequence, let closing):
+                do {
+                    try open(id, .main, sequence: sequence, closing: closing, now: now)
+                } catch { return false }
+            case .at(let id, let offset):
+                let moved: DiskEntry
+                do throws(CopyFailure) {
+                    moved = try copy(entry, from: use, to: offset, count: count)
+                } catch {
+                    if error == .unreadable {
+                        // The place stays empty; what comes is written behind it.
+                        ledger.entryGone(id, recordBytes: entry.bytes)
+                        view.lose(found.digest, entry, use, why: "it does not check")
+                        return true
+                    }
+                    abandon(.main, recordBytes: entry.bytes)
+                    return false
+                }
+                precondition(moved.location.segment == UInt16(id.index), "another segment")
+                guard view.shards.move(found.digest, from: entry.location, to: moved) else {
+                    // A reader has found it damaged meanwhile.
+                    gone(moved)
+                    return true
+                }
+                figures.add(.reinsertedRecords)
+                return true
+            case .tooLarge: return false
+            case .reclaim, .wait: preconditionFailure("a reclaim within a reclaim")
+            }
+        }
+    }
+
+    private enum CopyFailure: Error {
+        /// The record that is there.
+        case unreadable
+        /// The place it is to go to.
+        case unwritable
+    }
+
+    /// Copies a record into the open segment of the main queue, chunk by chunk, each checked.
+    private func copy(
+        _ entry: DiskEntry, from use: SegmentSlot.Use, to offset: Int, count: UInt8
+    ) throws(CopyFailure) -> DiskEntry {
+        guard let segment = open[Int(SegmentQueue.main.rawValue)] else { throw .unwritable }
+        guard
+            var block = try? use.file.read(min(entry.bytes, 80 << 10), at: entry.offset),
+            let extent = DiskRecord.extent(block.span, space: entry.bytes)
+        else { throw .unreadable }
+        if extent.metaBytes > block.count {
+            guard let whole = try? use.file.read(extent.metaBytes, at: entry.offset) else {
+                throw .unreadable
+            }
+            block = whole
+        }
+        guard extent.metaBytes <= block.count,
+            var record = try? DiskRecord(
+                meta: block.span.extracting(0..<extent.metaBytes), salt: use.salt,
+                offset: entry.offset)
+        else { throw .unreadable }
+        record.lastAccess = entry.lastAccess
+        record.accessCount = UInt16(count)
+        let meta = record.extent.metaBytes
+        // A newer program's record may be longer than what is written of it here.
+        guard record.extent.recordBytes <= entry.bytes else { throw .unreadable }
+        for number in record.chunkSums.indices {
+            let start = extent.metaBytes + number * DiskFormat.chunkBytes
+            let size = min(
+                DiskFormat.chunkBytes, Int(record.bodyBytes) - number * DiskFormat.chunkBytes)
+            let inBlock =
+                start + size <= block.count ? Array(block[start..<start + size]) : nil
+            let read = inBlock ?? (try? use.file.read(size, at: entry.offset + UInt64(start)))
+            guard let chunk = read, chunk.count == size else { throw .unreadable }
+            let seed = DiskFormat.chunkSeed(salt: use.salt, offset: entry.offset, number: number)
+            guard XXH64.hash(chunk.span, seed: seed) == record.chunkSums[number] else {
+                throw .unreadable
+            }
+            record.chunkSums[number] = XXH64.hash(
+                chunk.span,
+                seed: DiskFormat.chunkSeed(
+                    salt: segment.header.salt, offset: UInt64(offset), number: number))
+            let place = UInt64(offset + meta + number * DiskFormat.chunkBytes)
+            guard (try? write(chunk, to: segment.file, at: place)) != nil else {
+                throw .unwritable
+            }
+        }
+        let head = record.metaBytes(salt: segment.header.salt, offset: UInt64(offset))
+        guard (try? write(head, to: segment.file, at: UInt64(offset))) != nil else {
+            throw .unwritable
+        }
+        let location = noted(record, in: .main, at: offset)
+        return DiskEntry(
+            location: location, lengthUnits: entry.lengthUnits, lastAccess: entry.lastAccess,
+            accessCount: count, flags: .inMain)
+    }
+}

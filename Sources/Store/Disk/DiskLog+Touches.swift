@@ -1,0 +1,58 @@
+package import Ground
+import Tiers
+
+extension DiskLog {
+    /// Takes over that entries were used, as often and as late as it says.
+    package func touch(_ digest: EntryDigest, count: UInt32, at second: UInt32) {
+        guard let location = view.shards.touch(digest, count: count, at: second) else { return }
+        figures.add(.touchesApplied)
+        touched[Int(location.segment)] = true
+    }
+
+    /// Writes the accesses of closed segments behind their records, so that a restart knows them.
+    package func checkpoint() throws(DiskFile.Failure) {
+        for (index, segment) in ledger.segments.enumerated()
+        where touched[index] && segment.state == .closed {
+            let id = SegmentID(index: UInt32(index))
+            guard let use = view.slots[index].current,
+                case .recovered(let found) = SegmentFiles.recover(use.file, identity),
+                found.header.sequence == use.sequence
+            else { continue }
+            try writeFooter(
+                of: id, found.header, found.entries, recordsEnd: found.recordsEnd, to: use.file)
+        }
+    }
+
+    /// Forgets what readers have found damaged; gives a note for each.
+    package func takeLost() -> [DiskNote] {
+        view.takeLost().map { lost in
+            // The segment may have been reclaimed since.
+            if ledger.segments[Int(lost.entry.location.segment)].sequence == lost.sequence {
+                gone(lost.entry)
+            }
+            return .lost(
+                file: SegmentFiles.name(Int(lost.entry.location.segment)),
+                offset: Int(lost.entry.offset), why: lost.why)
+        }
+    }
+
+    /// Gives up what was not asked for within the age limit; looks at up to `entriesMax` entries
+    /// and goes on from there the next time.
+    package func sweep(atMost entriesMax: Int, now: Int64) {
+        let least = leastAccess(now)
+        guard least > 0 else { return }
+        let (found, next) = view.shards.idle(
+            since: least, inShard: sweep.shard, below: sweep.below, atMost: entriesMax)
+        for (digest, entry) in found {
+            guard view.shards.remove(digest, ifAt: entry.location) else { continue }
+            gone(entry)
+            figures.add(.expiredEntries)
+        }
+        sweep = next.map { (sweep.shard, $0) } ?? ((sweep.shard + 1) % view.shards.shardCount, nil)
+    }
+
+    /// What was last asked for before this second is too old.
+    func leastAccess(_ now: Int64) -> UInt32 {
+        UInt32(clamping: now / 1000 - settings.ageLimit.seconds)
+    }
+}

@@ -1,0 +1,129 @@
+package import Ground
+package import Tiers
+
+/// The writer of a node's log: the one place that changes what is on disk.
+///
+/// It does what ``Tiers/SegmentLedger`` and ``Tiers/ReclaimRule`` decide, in one thread, and never
+/// keeps a reader waiting. When a call of the system fails, what was being written is lost, the
+/// segment takes no more, and the error is thrown; the log stays usable.
+///
+/// Not thread-safe.
+package final class DiskLog {
+    /// What the log is told at its start.
+    package struct Settings: Sendable {
+        package var plan: DiskPlan
+        /// What was not asked for within it is given up.
+        package var ageLimit: Interval
+        /// 128 bits that no client knows.
+        package var keys: (UInt64, UInt64)
+        /// For salts.
+        package var dice: Dice
+
+        package init(plan: DiskPlan, ageLimit: Interval, keys: (UInt64, UInt64), dice: Dice) {
+            self.plan = plan
+            self.ageLimit = ageLimit
+            self.keys = keys
+            self.dice = dice
+        }
+    }
+
+    /// A segment that takes records.
+    struct OpenSegment {
+        let id: SegmentID
+        let header: SegmentHeader
+        let file: any VolumeFile
+        /// In the order in which they were written.
+        var entries: [SegmentFooter.Entry] = []
+        var recordsEnd = UInt64(DiskFormat.headerBytes)
+    }
+
+    package let view: DiskView
+    let volume: any DiskVolume
+    let settings: Settings
+    let figures: DiskFigures
+    var dice: Dice
+    var ledger: SegmentLedger
+    var rule: ReclaimRule
+    /// The file of each segment, once it is open.
+    var files: [(any VolumeFile)?]
+    /// By ``Tiers/SegmentQueue``.
+    var open: [OpenSegment?] = [nil, nil]
+    /// The least stamp of what a power failure may still bring back from each file: a segment that
+    /// was given up is on the disk until its next header is.
+    var leastOnDisk: [DiskStamp?]
+    /// Segments whose footers are behind the index.
+    var touched: [Bool]
+    var marks: MarksLog
+    var marksFiles: [any VolumeFile] = []
+    /// What was written of the marks may not be what the log believes.
+    var marksAreBehind = false
+    /// The latest mark of each entry that one of them covers.
+    var deleted: [EntryName: DiskStamp] = [:]
+    var invalidations: UInt64 = 0
+    /// Where the search for idle entries goes on.
+    var sweep: (shard: Int, below: Int?) = (0, nil)
+
+    var identity: NodeIdentity { view.identity }
+    var segmentBytes: UInt64 { UInt64(settings.plan.segmentBytes) }
+
+    /// Takes over what `recovered` has found; ``open(_:_:_:figures:formerWall:now:note:)`` makes
+    /// one.
+    init(
+        _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
+        figures: DiskFigures, marks: MarksLog, shards: DiskShards,
+        recovered: [(id: SegmentID, segment: Segment, file: any VolumeFile)]
+    ) {
+        let plan = settings.plan
+        self.volume = volume
+        self.settings = settings
+        self.figures = figures
+        self.marks = marks
+        dice = settings.dice
+        view = DiskView(
+            identity: identity, segments: plan.segments,
+            shards: shards, figures: figures)
+        ledger = SegmentLedger(
+            settings: .init(
+                segments: plan.segments, segmentBytes: plan.segmentBytes,
+                headerBytes: DiskFormat.headerBytes, footerBytes: SegmentFooter.trailerBytes,
+                footerBytesPerRecord: SegmentFooter.Entry.bytesCount),
+            recovered: recovered.map { ($0.id, $0.segment) })
+        rule = ReclaimRule(
+            capacityBytes: UInt64(plan.segments - 1) * UInt64(plan.segmentBytes),
+            expectedEntries: 1024, ageLimit: settings.ageLimit)
+        files = Array(repeating: nil, count: plan.segments)
+        leastOnDisk = Array(repeating: nil, count: plan.segments)
+        touched = Array(repeating: false, count: plan.segments)
+        for (id, segment, file) in recovered {
+            files[Int(id.index)] = file
+            leastOnDisk[Int(id.index)] = segment.leastStamp
+        }
+    }
+
+    /// Closes the open segments and writes the footers that are behind; at shutdown.
+    package func close() throws(DiskFile.Failure) {
+        try checkpoint()
+        for queue in SegmentQueue.allCases {
+            guard let segment = open[Int(queue.rawValue)] else { continue }
+            open[Int(queue.rawValue)] = nil
+            ledger.closed(segment.id)
+            try writeFooter(of: segment)
+        }
+    }
+
+    /// Segments that hold something.
+    package var segmentsInUse: Int { settings.plan.segments - ledger.freeCount }
+
+    func write(
+        _ bytes: [UInt8], to file: any VolumeFile, at offset: UInt64
+    ) throws(DiskFile.Failure) {
+        try write(bytes.span, to: file, at: offset)
+    }
+
+    func write(
+        _ bytes: Span<UInt8>, to file: any VolumeFile, at offset: UInt64
+    ) throws(DiskFile.Failure) {
+        figures.add(.writtenBytes, bytes.count)
+        try file.write(bytes, at: offset)
+    }
+}

@@ -1,0 +1,106 @@
+package import Ground
+import Synchronization
+package import Tiers
+
+/// The index of the disk's log in shards, each under a lock of its own.
+///
+/// The writer inserts and moves; readers look up, and take out what they have found damaged.
+package final class DiskShards: Sendable {
+    private let shards: [Shard]
+    private let entryCount = Atomic<Int>(0)
+
+    private final class Shard: Sendable {
+        let index: Mutex<DiskIndex>
+
+        init(key0: UInt64, key1: UInt64) {
+            index = Mutex(DiskIndex(key0: key0, key1: key1))
+        }
+    }
+
+    private static let shardCount = 16
+
+    /// An empty index; the keys are 128 bits that no client knows.
+    package init(key0: UInt64, key1: UInt64) {
+        shards = (0..<Self.shardCount).map { _ in Shard(key0: key0, key1: key1) }
+    }
+
+    /// Entries in all shards.
+    package var count: Int { entryCount.load(ordering: .relaxed) }
+
+    /// Everything that is allocated for the index.
+    package var residentBytes: Int {
+        shards.reduce(0) { $0 + $1.index.withLock { $0.residentBytes } }
+    }
+
+    package func find(_ digest: EntryDigest) -> DiskEntry? {
+        shard(digest).index.withLock { $0.find(digest) }
+    }
+
+    /// Keeps `entry`; what was kept until now.
+    @discardableResult
+    package func insert(_ digest: EntryDigest, _ entry: DiskEntry) -> DiskEntry? {
+        let old = shard(digest).index.withLock { $0.insert(digest, entry) }
+        if old == nil { entryCount.add(1, ordering: .relaxed) }
+        return old
+    }
+
+    /// Forgets the entry if its record lies at `location`.
+    @discardableResult
+    package func remove(_ digest: EntryDigest, ifAt location: DiskLocation) -> Bool {
+        let isGone = shard(digest).index.withLock { $0.remove(digest, ifAt: location) }
+        if isGone { entryCount.subtract(1, ordering: .relaxed) }
+        return isGone
+    }
+
+    /// Forgets the entry; what was kept.
+    package func remove(_ digest: EntryDigest) -> DiskEntry? {
+        while let entry = find(digest) {
+            if remove(digest, ifAt: entry.location) { return entry }
+        }
+        return nil
+    }
+
+    /// The record at `from` was written again and is now `entry`'s, but for what was noted of it
+    /// meanwhile; false if the entry's record is another.
+    package func move(_ digest: EntryDigest, from: DiskLocation, to entry: DiskEntry) -> Bool {
+        shard(digest).index.withLock { index in
+            guard let old = index.find(digest), old.location == from else { return false }
+            var entry = entry
+            entry.lastAccess = max(entry.lastAccess, old.lastAccess)
+            index.insert(digest, entry)
+            return true
+        }
+    }
+
+    /// Adds `count` accesses, the last of them at `second`; where the record lies, if there is one.
+    package func touch(
+        _ digest: EntryDigest, count: UInt32, at second: UInt32
+    ) -> DiskLocation? {
+        shard(digest).index.withLock { index in
+            guard index.touch(digest, count: count, at: second) else { return nil }
+            return index.find(digest)?.location
+        }
+    }
+
+    /// The entries that were last asked for before `second`, at most `entriesMax` looked at from
+    /// `position` on downwards in shard `number`; and the position to go on from, nil after the
+    /// last.
+    package func idle(
+        since second: UInt32, inShard number: Int, below position: Int?, atMost entriesMax: Int
+    ) -> (found: [(EntryDigest, DiskEntry)], next: Int?) {
+        var found: [(EntryDigest, DiskEntry)] = []
+        let next = shards[number].index.withLock { index in
+            index.forEach(below: position ?? index.count, atMost: entriesMax) { digest, entry in
+                if entry.lastAccess < second { found.append((digest, entry)) }
+            }
+        }
+        return (found, next == 0 ? nil : next)
+    }
+
+    /// How many shards there are.
+    package var shardCount: Int { shards.count }
+
+    private func shard(_ digest: EntryDigest) -> Shard {
+        shards[Int(truncatingIfNeeded: digest.first) & (Self.shardCount - 1)]
+    }
+}

@@ -1,0 +1,81 @@
+import Ground
+import Synchronization
+package import Tiers
+
+/// A node's log as its readers see it: what can be found, where, and what must not be served.
+package final class DiskView: Sendable {
+    package let identity: NodeIdentity
+    package let shards: DiskShards
+    package let slots: [SegmentSlot]
+    let figures: DiskFigures
+    private let applied = Atomic<UInt64>(0)
+    private let broadMarks = Mutex<[DiskMark]>([])
+    private let broadCount = Atomic<Int>(0)
+    private let lostRecords = Mutex<[Lost]>([])
+
+    /// A record that a reader has taken out of the index.
+    struct Lost: Sendable {
+        let digest: EntryDigest
+        let entry: DiskEntry
+        /// The use that its segment was put to.
+        let sequence: UInt64
+        let why: String
+    }
+
+    init(identity: NodeIdentity, segments: Int, shards: DiskShards, figures: DiskFigures) {
+        self.identity = identity
+        self.shards = shards
+        self.figures = figures
+        slots = (0..<segments).map { _ in SegmentSlot() }
+    }
+
+    /// What a request that begins now is stamped with.
+    package var stamp: DiskStamp {
+        DiskStamp(epoch: identity.bootEpoch, count: applied.load(ordering: .acquiring))
+    }
+
+    /// Invalidations up to `count` are applied.
+    func apply(_ count: UInt64) {
+        applied.store(count, ordering: .releasing)
+    }
+
+    /// Every mark that covers more than one entry, from now on.
+    func setBroadMarks(_ marks: [DiskMark]) {
+        broadMarks.withLock { $0 = marks }
+        broadCount.store(marks.count, ordering: .releasing)
+    }
+
+    /// What the marks make of a record; marks of one entry have taken that out of the index.
+    func effect(on record: DiskRecord) -> DiskMark.Effect? {
+        guard broadCount.load(ordering: .acquiring) > 0 else { return nil }
+        return broadMarks.withLock { marks in
+            var worst: DiskMark.Effect?
+            for mark in marks {
+                let effect = mark.effect(
+                    on: record.name, key: record.key, tags: record.tags, stamp: record.stamp)
+                if effect == .dead { return .dead }
+                worst = effect ?? worst
+            }
+            return worst
+        }
+    }
+
+    /// Takes a record out of the index that cannot be used, if it is still the entry's.
+    func lose(
+        _ digest: EntryDigest, _ entry: DiskEntry, _ use: SegmentSlot.Use, why: String
+    ) {
+        guard shards.remove(digest, ifAt: entry.location) else { return }
+        figures.add(.lostRecords)
+        lostRecords.withLock {
+            $0.append(Lost(digest: digest, entry: entry, sequence: use.sequence, why: why))
+        }
+    }
+
+    /// What readers have taken out since the last time this was asked.
+    func takeLost() -> [Lost] {
+        lostRecords.withLock { lost in
+            defer { lost = [] }
+            return lost
+        }
+    }
+}

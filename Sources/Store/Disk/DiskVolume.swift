@@ -1,0 +1,84 @@
+/// Where the files of a node's log are: a directory, or in tests a disk that loses its power.
+///
+/// Used by one writer; files are read from any thread.
+package protocol DiskVolume: Sendable {
+    /// For log lines.
+    var path: String { get }
+    /// The names of all files.
+    func names() throws(DiskFile.Failure) -> [String]
+    /// Opens a file for reading and writing, and makes it if it is missing and `creates`.
+    func open(_ name: String, creates: Bool) throws(DiskFile.Failure) -> any VolumeFile
+    func remove(_ name: String) throws(DiskFile.Failure)
+    /// Gives a file another name, which no other has.
+    func rename(_ name: String, to new: String) throws(DiskFile.Failure)
+    /// Returns when the names are on the disk.
+    func sync() throws(DiskFile.Failure)
+    /// Fails if the directory is not where it was, or nothing can be written to it.
+    func check() throws(DiskFile.Failure)
+    /// Bytes of all blocks below it.
+    func allocatedBytes() -> UInt64
+}
+
+/// An open file of a volume.
+package protocol VolumeFile: AnyObject, Sendable {
+    /// For log lines.
+    var path: String { get }
+    func size() throws(DiskFile.Failure) -> UInt64
+    /// Allocates the blocks of the first `bytes`.
+    func allocate(_ bytes: UInt64) throws(DiskFile.Failure)
+    func truncate(to bytes: UInt64) throws(DiskFile.Failure)
+    /// Writes all of `bytes` at `offset`.
+    func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskFile.Failure)
+    /// Up to `count` bytes; fewer only at the file's end.
+    func read(_ count: Int, at offset: UInt64) throws(DiskFile.Failure) -> [UInt8]
+    /// Fills the first `count` bytes of `room`, which has as many, without ever waiting for a disk;
+    /// false if not all of it is in the page cache.
+    func readAtOnce(
+        _ count: Int, at offset: UInt64, into room: inout [UInt8]
+    ) throws(DiskFile.Failure) -> Bool
+    /// Returns when what was written is on the disk.
+    func sync() throws(DiskFile.Failure)
+}
+
+extension DiskFile: VolumeFile {}
+
+/// The directory of a node.
+package struct DirectoryVolume: DiskVolume {
+    private let directory: NodeDirectory
+
+    package init(_ directory: NodeDirectory) {
+        self.directory = directory
+    }
+
+    package var path: String { directory.path }
+
+    package func names() throws(DiskFile.Failure) -> [String] {
+        try directory.names()
+    }
+
+    package func open(
+        _ name: String, creates: Bool
+    ) throws(DiskFile.Failure) -> any VolumeFile {
+        try DiskFile("\(path)/\(name)", creates: creates)
+    }
+
+    package func remove(_ name: String) throws(DiskFile.Failure) {
+        try directory.remove(name)
+    }
+
+    package func rename(_ name: String, to new: String) throws(DiskFile.Failure) {
+        try directory.rename(name, to: new)
+    }
+
+    package func sync() throws(DiskFile.Failure) {
+        try NodeDirectory.syncDirectory(path)
+    }
+
+    package func check() throws(DiskFile.Failure) {
+        try directory.check()
+    }
+
+    package func allocatedBytes() -> UInt64 {
+        directory.allocatedBytes()
+    }
+}

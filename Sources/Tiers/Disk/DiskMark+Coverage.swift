@@ -1,0 +1,50 @@
+package import Ground
+
+extension DiskMark {
+    /// What a mark makes of a record.
+    package enum Effect: Hashable, Sendable {
+        /// Never served again.
+        case dead
+        /// Served only after the origin was asked.
+        case stale
+    }
+
+    /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
+    /// if it is not covered, or was asked for after the mark.
+    package func effect(
+        on name: EntryName, key: [UInt8], tags: [[UInt8]], stamp: DiskStamp
+    ) -> Effect? {
+        guard self.stamp > stamp, covers(name, key, tags) else { return nil }
+        return isSoft ? .stale : .dead
+    }
+
+    private func covers(_ name: EntryName, _ key: [UInt8], _ tags: [[UInt8]]) -> Bool {
+        switch target {
+        case .entry(let other): name == other
+        case .url(let url): key == url
+        case .tag(let tag): tags.contains(tag)
+        case .everything: true
+        case .host(let host): Self.withoutScheme(key).begins(with: host, beforeAnyOf: "/:?")
+        case .prefix(let prefix): Self.withoutScheme(key).begins(with: prefix, beforeAnyOf: "/?")
+        }
+    }
+
+    private static func withoutScheme(_ key: [UInt8]) -> ArraySlice<UInt8> {
+        var slashes = 0
+        for (index, byte) in key.enumerated() where byte == UInt8(ascii: "/") {
+            slashes += 1
+            if slashes == 2 { return key[(index + 1)...] }
+        }
+        return key[...]
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// True if `start` begins it and ends where a part of a URL ends.
+    fileprivate func begins(with start: [UInt8], beforeAnyOf ends: StaticString) -> Bool {
+        guard starts(with: start) else { return false }
+        guard count > start.count, start.last != UInt8(ascii: "/") else { return true }
+        let next = self[startIndex + start.count]
+        return "\(ends)".utf8.contains(next)
+    }
+}
