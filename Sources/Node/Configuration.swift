@@ -30,6 +30,18 @@ package struct Configuration: Sendable {
     package var objectBytesMax: Int
     package var defaultTTL: Interval
 
+    // Disk
+    /// Nil for no disk cache.
+    package var cacheDirectory: String?
+    package var diskBytesMax: UInt64
+    /// Nil for no limit.
+    package var ageLimit: Interval?
+    /// Nil for never.
+    package var touchInterval: Interval?
+    /// Never above a quarter of ``memoryBytesMax``.
+    package var diskQueueBytesMax: Int
+    package var diskThreads: Int
+
     // Origins
     /// An origin that none of these matches is refused.
     package var allowOrigins: [OriginPattern]
@@ -79,6 +91,13 @@ extension Configuration {
         objectBytesMax = values.bytes(.objectLimit)
         defaultTTL = values.interval(.defaultTTL)
 
+        cacheDirectory = values.path(.cacheDir)
+        diskBytesMax = UInt64(values.bytes(.diskLimit))
+        ageLimit = values.intervalUnlessZero(.ageLimit)
+        touchInterval = values.intervalUnlessZero(.touchInterval)
+        diskQueueBytesMax = min(values.bytes(.diskQueueLimit), memoryBytesMax / 4)
+        diskThreads = values.count(.diskThreads)
+
         allowOrigins = values.originPatterns(.allowOrigin)
         allowPrivateOrigins = values.networks(.allowPrivateOrigin)
         originConnectTimeout = values.interval(.originConnectTimeout)
@@ -103,6 +122,6 @@ extension Configuration {
         bodyTimeout = values.interval(.bodyTimeout)
         sendTimeout = values.interval(.sendTimeout)
 
-        self.warnings = warnings
+        self.warnings = warnings + values.warnings
     }
 }

@@ -15,6 +15,8 @@ package enum ConfigurationError: Error, Hashable {
     case above(
         SettingName, String, from: SettingSource, limit: SettingName, String,
         limitFrom: SettingSource)
+    /// Four segments of the disk's log do not fit into its limit.
+    case diskTooSmall(String, from: SettingSource, neededBytes: UInt64)
     /// Clients beyond loopback are served, and nobody said which origins may be fetched from.
     case originsNotSaid(listen: ListenAddress, from: SettingSource)
 }
@@ -41,6 +43,11 @@ extension ConfigurationError: CustomStringConvertible {
                 "setting \(name.rawValue) (from \(source.text(for: name))): \(text) is too large; "
                 + "allowed: at most setting \(limit.rawValue), which is \(limitText) "
                 + "(from \(limitSource.text(for: limit)))"
+        case .diskTooSmall(let text, let source, let needed):
+            return
+                "setting disk-limit (from \(source.text(for: .diskLimit))): \(text) is too small "
+                + "for the four segments that a disk cache needs; allowed: at least \(needed)B, "
+                + "e.g. --disk-limit 8MiB, or 0 for no disk cache"
         case .originsNotSaid(let listen, let source):
             let name = SettingName.allowOrigin
             return "setting \(name.rawValue) is needed because setting listen "

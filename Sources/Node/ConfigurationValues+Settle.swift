@@ -1,12 +1,34 @@
 import Ground
 import Telemetry
+import Tiers
 
 extension ConfigurationValues {
     /// Holds settings against each other, and fills in defaults that depend on another setting.
     mutating func settle() throws(ConfigurationError) {
         try settleSize(.objectLimit, atMost: .memoryLimit)
         try settleSize(.urlLimit, atMost: .requestHeadLimit)
+        try settleDisk()
         try settleOrigins()
+    }
+
+    /// What was said of the disk and has no effect.
+    var warnings: [String] {
+        guard path(.cacheDir) == nil, source(.diskLimit) != .builtIn, bytes(.diskLimit) > 0 else {
+            return []
+        }
+        return [
+            "setting disk-limit (from \(source(.diskLimit).text(for: .diskLimit))) has no effect "
+                + "without setting cache-dir"
+        ]
+    }
+
+    /// A disk cache needs room for a few segments.
+    private func settleDisk() throws(ConfigurationError) {
+        let bytes = UInt64(bytes(.diskLimit))
+        guard bytes > 0, bytes < DiskPlan.limitBytesMin else { return }
+        throw .diskTooSmall(
+            SizeText.render(bytes), from: source(.diskLimit),
+            neededBytes: DiskPlan.limitBytesMin)
     }
 
     /// A size that was given must not pass the other one; a default follows it down.

@@ -39,6 +39,19 @@ struct ConfigurationValues {
         return interval
     }
 
+    /// The interval, or nil where none stands for something else.
+    func intervalUnlessZero(_ name: SettingName) -> Interval? {
+        let interval = interval(name)
+        return interval == .zero ? nil : interval
+    }
+
+    /// The path; nil if none was given.
+    func path(_ name: SettingName) -> String? {
+        guard let value = all(name).first else { return nil }
+        guard case .path(let path) = value else { wrongKind(name) }
+        return path
+    }
+
     func choice<Choice: RawRepresentable<String>>(_ name: SettingName) -> Choice {
         guard case .choice(let text) = single(name), let choice = Choice(rawValue: text)
         else { wrongKind(name) }

@@ -61,13 +61,15 @@ extension Door {
         switch judge(resident.facts, for: facts, now: now) {
         case .serve:
             part = .hit
-            sendWhole(resident, note: .hit, isHead: isHeadRequest, now: now)
+            hall.touch(resident, now: now)
+            sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
         case .select:
             part = .hit
+            hall.touch(resident, now: now)
             let selection = select(
                 PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
                 RenderedHead(resident))
-            send(selection, of: resident, note: .hit, isHead: isHeadRequest, now: now)
+            send(selection, of: resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
         case .revalidate:
             wait(
                 bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts,
@@ -145,6 +147,8 @@ enum CachePart {
     /// Not at all: no image was asked for, or there is a limit against it.
     case none
     case hit
+    /// It was on disk.
+    case disk
     case miss
     /// It asked the origin whether what is stored is still good.
     case stale
@@ -155,6 +159,7 @@ enum CachePart {
         switch self {
         case .none: .requestsOther
         case .hit: .requestsHit
+        case .disk: .requestsHitOnDisk
         case .miss: .requestsMissed
         case .stale: .requestsRevalidated
         case .collapsed: .requestsCollapsed
@@ -166,6 +171,7 @@ enum CachePart {
         switch self {
         case .none: "-"
         case .hit: "hit"
+        case .disk: "disk"
         case .miss: "miss"
         case .stale: "stale"
         case .collapsed: "collapsed"
@@ -175,9 +181,14 @@ enum CachePart {
 
 /// What Cache-Status says of an answer (RFC 9211), and how it came about.
 enum CacheNote: Hashable {
-    case hit
+    case hit(Tier)
     /// Forwarded; `isStored` and `isCollapsed` as far as they are known when the head is sent.
     case forwarded(Reason, status: UInt16, isStored: Bool, isCollapsed: Bool)
+
+    enum Tier: Hashable {
+        case memory
+        case disk
+    }
 
     enum Reason: Hashable {
         case uriMiss
@@ -195,11 +206,11 @@ extension HeadWriter {
     ) {
         let age = now - facts.bornAt
         switch note {
-        case .hit:
+        case .hit(let tier):
             appendDateAndAge(date, age: age)
             append("Cache-Status: nuthatch; hit; ttl=")
             append(UInt64(max(0, (facts.freshUntil - now).seconds)))
-            append("; detail=memory\r\n")
+            append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
         case .forwarded(let reason, let status, let isStored, let isCollapsed):
             appendDateAndAge(date, age: age.seconds > 0 ? age : nil)
             append("Cache-Status: nuthatch; fwd=")

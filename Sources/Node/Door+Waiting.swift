@@ -29,7 +29,7 @@ extension Door {
         let begin = { [hall] in
             FillRun(
                 key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-                hall: hall)
+                stamp: node.disk?.stamp, hall: hall)
         }
         let lookUp = { () -> Resident? in
             let key = waiting.key
@@ -43,8 +43,8 @@ extension Door {
         }
         let admission: FillTable.Admission
         if alone {
-            let begun = node.fills.beginAlone(waiting.wanted, begin: begin)
-            admission = begun.map { FillTable.Admission.begun($0.0, $0.1) } ?? .full
+            let (run, reader) = node.fills.beginAlone(waiting.wanted, begin: begin)
+            admission = .begun(run, reader)
         } else {
             admission = node.fills.admit(
                 key: waiting.key, hash: waiting.hash, wanted: waiting.wanted, lookUp: lookUp,
@@ -53,7 +53,7 @@ extension Door {
         switch admission {
         case .stored(let resident):
             part = .hit
-            serve(waiting, from: resident, note: .hit)
+            serve(waiting, from: resident, note: .hit(.memory))
         case .joined(let run, let reader):
             part = .collapsed
             waiting.isCollapsed = true
@@ -64,10 +64,9 @@ extension Door {
             waiting.reason = stale == nil ? waiting.reason : .stale
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
-            hall.start(run)
+            // What may not be shared is not stored either.
+            hall.start(run, asksDisk: !alone && stale == nil)
             proceed()
-        case .full:
-            fail(with: .overloaded(.fills))
         }
     }
 
@@ -122,7 +121,12 @@ extension Door {
         case .refused(let problem):
             fail(with: problem)
             return false
+        case .found(let resident):
+            part = .disk
+            serve(waiting, from: resident, note: .hit(.disk))
+            return false
         case .stored(let resident):
+            noteStale(waiting, run)
             let status: UInt16 = run.stale?.body === resident.body ? 304 : 200
             serve(waiting, from: resident, note: waiting.note(status: status, isStored: true))
             return false
@@ -135,7 +139,14 @@ extension Door {
     /// for its end.
     private func begin(_ waiting: Waiting, _ answer: FillAnswer, of run: FillRun) -> Bool {
         let now = SystemClock.now()
-        let note = waiting.note(status: 200, isStored: answer.isKept)
+        let note: CacheNote
+        if answer.isFromDisk {
+            part = .disk
+            note = .hit(.disk)
+        } else {
+            noteStale(waiting, run)
+            note = waiting.note(status: 200, isStored: answer.isKept)
+        }
         let selection = select(waiting.request, waiting.facts, of: answer.facts, answer.head)
         switch selection {
         case .notModified:
@@ -170,6 +181,13 @@ extension Door {
         }
         if isHeadRequest { endWaiting(waiting) }
         return !isHeadRequest
+    }
+
+    /// The disk had what the origin was then asked about.
+    private func noteStale(_ waiting: Waiting, _ run: FillRun) {
+        guard !waiting.isCollapsed, run.stale != nil else { return }
+        part = .stale
+        waiting.reason = .stale
     }
 
     private func isSeveral(_ selection: Selection) -> Bool {

@@ -12,6 +12,8 @@ struct FillAnswer: Sendable {
     var sizeBytes: UInt64?
     /// When the head was received there was room for the body.
     var isKept: Bool
+    /// It comes from the disk, not from the origin.
+    var isFromDisk = false
 
     /// Bytes to be reserved while a body of unknown length has grown to `bodyBytes`: its chunks,
     /// and one for what is not yet in a chunk.
@@ -39,6 +41,12 @@ struct RenderedHead: Sendable {
         bytes = resident.head
         layout = resident.layout
         entityTag = resident.facts.entityTag
+    }
+
+    init(_ reading: DiskReading) {
+        bytes = reading.record.head
+        layout = reading.layout
+        entityTag = reading.record.layout.entityTag
     }
 
     /// The head as the rules know it.

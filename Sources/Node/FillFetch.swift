@@ -7,13 +7,16 @@ import Serving
 import Store
 import Telemetry
 import Tiers
+import Wire
 
 /// The origin's side of a `FillRun`: asks, reads the answer's meaning, and hands its bytes on.
 ///
 /// Confined to its loop.
-final class FillFetch: OriginFetchDelegate {
+final class FillFetch: FillSource, OriginFetchDelegate {
     let run: FillRun
     private unowned let hall: Hall
+    /// What the answer to the URL is called on disk, variants apart; nil without a disk tier.
+    private let name: EntryName?
     private var fetch: OriginFetch?
     private var answer: Answer?
     /// The run is over; what still arrives is dropped, so that the connection can be used again.
@@ -30,8 +33,9 @@ final class FillFetch: OriginFetchDelegate {
     /// cost more.
     private static let droppedBytesMax = 64 << 10
 
-    init(_ run: FillRun, on hall: Hall) {
+    init(_ run: FillRun, name: EntryName?, on hall: Hall) {
         self.run = run
+        self.name = name
         self.hall = hall
     }
 
@@ -97,12 +101,12 @@ final class FillFetch: OriginFetchDelegate {
         if ending == .cut { return refuse(.incompleteImage) }
         let isWhatItClaims = !ImageSignature.contradicts(
             answer.head, first: run.firstBytes(ImageSignature.bytesCount))
-        let resident = run.ended { size in
+        let resident = run.ended(name: variant(answer.examination.varies)) { size in
             guard ending == .whole, isWhatItClaims else { return nil }
             let stored = StoredHead(answer.head, size: size)
             return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
         }
-        if let resident { hall.node.store.insert(resident) }
+        if let resident { hall.node.keep(resident, stamp: run.stamp) }
         settle()
     }
 
@@ -118,6 +122,10 @@ final class FillFetch: OriginFetchDelegate {
 
     // MARK: Decisions
 
+    private func variant(_ varies: Negotiation) -> EntryName? {
+        name?.variant(varies, of: run.negotiation)
+    }
+
     private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         let settings = hall.node.settings
         let examination = AnswerRules.examine(
@@ -125,7 +133,7 @@ final class FillFetch: OriginFetchDelegate {
             types: settings.types)
         guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
         // The origin has another answer now, whether or not this one will be whole.
-        if let stale = run.stale { hall.node.store.remove(stale) }
+        if let stale = run.stale { hall.node.forget(stale) }
         let stored = StoredHead(head, size: length)
         let rendered = RenderedHead(stored)
         answer = Answer(head: head, examination: examination)
@@ -157,20 +165,21 @@ final class FillFetch: OriginFetchDelegate {
             with: head, facts: stale.facts, receipt: receipt, defaultTTL: settings.defaultTTL,
             types: settings.types)
         guard let fresh else {
-            hall.node.store.remove(stale)
+            hall.node.forget(stale)
             run.misunderstood()
             return settle()
         }
         let rendered = RenderedHead(fresh.head)
-        guard let resident = run.makeFreshened(stale, fresh.facts, rendered) else {
-            hall.node.store.remove(stale)
+        let name = variant(fresh.facts.varies)
+        guard let resident = run.makeFreshened(stale, name, fresh.facts, rendered) else {
+            hall.node.forget(stale)
             run.confirmed(stale, isShared: fresh.examination.isShareable)
             return settle()
         }
         if fresh.examination.notStored == nil {
-            hall.node.store.insert(resident)
+            hall.node.keep(resident, stamp: run.stamp)
         } else {
-            hall.node.store.remove(stale)
+            hall.node.forget(stale)
         }
         run.confirmed(resident, isShared: fresh.examination.isShareable)
         settle()
@@ -193,6 +202,7 @@ final class FillFetch: OriginFetchDelegate {
         guard !isSettled else { return }
         isSettled = true
         hall.node.fills.remove(run)
+        hall.node.fills.originEnded()
     }
 
     private func count(_ failure: OriginFailure) {

@@ -15,8 +15,8 @@ final class FillRun: Sendable {
     let hash: UInt64
     /// What is asked for, and with which negotiation.
     let negotiation: Negotiation
-    /// The stored answer that the origin is asked about; nil if there is none.
-    let stale: Resident?
+    /// The node's stamp when the request began that causes it; nil without a disk tier.
+    let stamp: DiskStamp?
     /// The loop on which the fetch runs.
     let hall: Hall
     private let state: Mutex<State>
@@ -25,6 +25,7 @@ final class FillRun: Sendable {
         var machine: Fill
         var body = GrowingBody(isKept: false)
         var reservation: FillReservation
+        var stale: Resident?
         var outcome = Outcome.open
         /// Bit n: a reader on loop n was told to wait.
         var hungryLoops: UInt64 = 0
@@ -39,17 +40,20 @@ final class FillRun: Sendable {
         case answering(FillAnswer)
         /// The whole of it is an entry, new or freshened.
         case stored(Resident)
+        /// The whole of it was on disk, and is an entry in memory now.
+        case found(Resident)
         /// There is nothing to serve; `state` says why.
         case refused(Problem)
     }
 
     init(
-        key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?, hall: Hall
+        key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
+        stamp: DiskStamp?, hall: Hall
     ) {
         self.key = key
         self.hash = hash
         self.negotiation = negotiation
-        self.stale = stale
+        self.stamp = stamp
         self.hall = hall
         let settings = hall.node.settings
         state = Mutex(
@@ -57,7 +61,7 @@ final class FillRun: Sendable {
                 machine: Fill(
                     negotiation: negotiation, windowBytes: UInt64(settings.windowBytes),
                     keptBytesMax: settings.objectBytesMax, patience: settings.patience),
-                reservation: FillReservation(hall.node.store),
+                reservation: FillReservation(hall.node.store), stale: stale,
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
 
@@ -113,6 +117,8 @@ final class FillRun: Sendable {
 
     /// What is known of the answer, and whether the body is held whole.
     var outcome: Outcome { state.withLock { $0.outcome } }
+    /// The stored answer that the origin is asked about; nil if there is none.
+    var stale: Resident? { state.withLock { $0.stale } }
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }
     var phase: Fill.Phase { state.withLock { $0.machine.phase } }
 
@@ -148,11 +154,15 @@ final class FillRun: Sendable {
     /// All of the body was received; gives the entry if it was kept.
     ///
     /// `render` makes facts and head, now that the size is known; if it gives nil, nothing is kept.
-    func ended(_ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?) -> Resident? {
+    ///
+    /// `name` is what it is called on disk, if there is one.
+    func ended(
+        name: EntryName?, _ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?
+    ) -> Resident? {
         var resident: Resident?
         change { state, effects in
             if state.machine.phase == .storing, let made = render(state.body.endOffset) {
-                resident = state.makeResident(self, made.facts, made.head)
+                resident = state.makeResident(self, name, made.facts, made.head)
             }
             if let resident { state.outcome = .stored(resident) }
             state.machine.ended(effects: &effects)
@@ -167,6 +177,25 @@ final class FillRun: Sendable {
             state.machine.confirmed(
                 isShared: isShared, varies: resident.facts.varies, effects: &effects)
         }
+    }
+
+    /// An entry that is to be held against the origin was found.
+    func ask(about stale: Resident) {
+        state.withLock { $0.stale = stale }
+    }
+
+    /// The answer was on disk, and is now `resident`.
+    func found(_ resident: Resident) {
+        change { state, effects in
+            state.outcome = .found(resident)
+            state.machine.confirmed(
+                isShared: true, varies: resident.facts.varies, effects: &effects)
+        }
+    }
+
+    /// The rest cannot be read from the disk; whoever has nothing of it begins anew.
+    func lost() {
+        change { $0.machine.lost(effects: &$1) }
     }
 
     /// The origin spoke of another answer than the one it was asked about.
@@ -188,7 +217,7 @@ final class FillRun: Sendable {
 
     /// The stored body with new facts and a new head; nil if there is no room for the head.
     func makeFreshened(
-        _ stale: Resident, _ facts: EntryFacts, _ head: RenderedHead
+        _ stale: Resident, _ name: EntryName?, _ facts: EntryFacts, _ head: RenderedHead
     ) -> Resident? {
         let overhead = Resident.overhead(
             keyBytes: key.count, headBytes: head.bytes.count, bodyBytes: stale.body.size)
@@ -196,8 +225,8 @@ final class FillRun: Sendable {
             guard state.reservation.grow(by: overhead) else { return nil }
             state.reservation.handOver(overhead)
             return Resident(
-                key: key, hash: hash, facts: facts, head: head.bytes, layout: head.layout,
-                body: stale.body, account: hall.node.store.account)
+                key: key, hash: hash, name: name, facts: facts, head: head.bytes,
+                layout: head.layout, body: stale.body, account: hall.node.store.account)
         }
     }
 
@@ -255,6 +284,14 @@ extension FillRun.State {
     /// What the origin still says is not for this fetch.
     fileprivate var isOver: Bool { machine.phase == .ended || machine.phase == .failed }
 
+    /// The entry that the whole of the answer is.
+    private var resident: Resident? {
+        switch outcome {
+        case .stored(let resident), .found(let resident): resident
+        case .open, .answering, .refused: nil
+        }
+    }
+
     /// Does what the effects ask of the state itself; gives the loops to be woken.
     fileprivate mutating func settle(_ effects: [FillEffect]) -> UInt64 {
         var wakes = false
@@ -281,7 +318,7 @@ extension FillRun.State {
     /// Of what is as the network gave it only little: a client that then stalls holds on to it
     /// after it has become part of a chunk, and that memory is counted nowhere.
     fileprivate func limit(at position: UInt64) -> Int {
-        if case .stored = outcome { return .max }
+        if resident != nil { return .max }
         let inChunks = UInt64(body.chunkBytes)
         return position < inChunks ? Int(inChunks - position) : liveBytesMax
     }
@@ -306,7 +343,7 @@ extension FillRun.State {
     fileprivate mutating func appendSlices(
         from offset: UInt64, count: Int, to slices: inout [ByteBuffer]
     ) {
-        if case .stored(let resident) = outcome {
+        if let resident {
             resident.body.appendSlices(from: offset, count: count, to: &slices)
         } else {
             body.appendSlices(from: offset, count: count, to: &slices)
@@ -321,7 +358,7 @@ extension FillRun.State {
 
     /// Turns what was received into an entry; nil if there is no room even for its overhead.
     fileprivate mutating func makeResident(
-        _ run: FillRun, _ facts: EntryFacts, _ head: RenderedHead
+        _ run: FillRun, _ name: EntryName?, _ facts: EntryFacts, _ head: RenderedHead
     ) -> Resident? {
         let size = body.endOffset
         let capacity = BodyLayout.capacity(size)
@@ -335,7 +372,8 @@ extension FillRun.State {
         reservation.giveBack(reservation.heldBytes)
         let account = run.hall.node.store.account
         return Resident(
-            key: run.key, hash: run.hash, facts: facts, head: head.bytes, layout: head.layout,
+            key: run.key, hash: run.hash, name: name, facts: facts, head: head.bytes,
+            layout: head.layout,
             body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
             account: account)
     }

@@ -17,26 +17,38 @@ final class FillTable: Sendable {
         case joined(FillRun, Fill.ReaderID)
         /// It causes this fetch, which the caller starts.
         case begun(FillRun, Fill.ReaderID)
-        /// As many fetches are under way as are allowed.
-        case full
     }
 
     private let shards: [Shard]
     private let fillsMax: Int
-    private let runCount = Atomic<Int>(0)
+    private let originCount = Atomic<Int>(0)
 
     private final class Shard: Sendable {
         let runs = Mutex<[[UInt8]: [FillRun]]>([:])
     }
 
-    /// An empty table; `fillsMax` fetches may be under way at once in the whole node.
+    /// An empty table; `fillsMax` fetches may be asking origins at once in the whole node.
     init(fillsMax: Int, shardCount: Int = 64) {
         self.fillsMax = fillsMax
         shards = (0..<shardCount).map { _ in Shard() }
     }
 
-    /// Fetches under way, those that nobody can join included.
-    var count: Int { runCount.load(ordering: .relaxed) }
+    /// Fetches that are asking origins, those that nobody can join included.
+    var count: Int { originCount.load(ordering: .relaxed) }
+
+    /// A fetch is about to ask its origin, and does so until ``originEnded()``; false if as many do
+    /// as are allowed.
+    func originBegins() -> Bool {
+        guard originCount.add(1, ordering: .relaxed).newValue <= fillsMax else {
+            originCount.subtract(1, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    func originEnded() {
+        originCount.subtract(1, ordering: .relaxed)
+    }
 
     /// Joins a fetch for this key or begins one.
     ///
@@ -51,18 +63,14 @@ final class FillTable: Sendable {
                 if let reader = run.join(wanted) { return .joined(run, reader) }
             }
             if let resident = lookUp() { return .stored(resident) }
-            guard let (run, reader) = beginAlone(wanted, begin: begin) else { return .full }
+            let (run, reader) = beginAlone(wanted, begin: begin)
             runs[key, default: []].append(run)
             return .begun(run, reader)
         }
     }
 
-    /// Begins a fetch that nobody else will join; nil if there are too many.
-    func beginAlone(_ wanted: Negotiation, begin: () -> FillRun) -> (FillRun, Fill.ReaderID)? {
-        guard runCount.add(1, ordering: .relaxed).newValue <= fillsMax else {
-            runCount.subtract(1, ordering: .relaxed)
-            return nil
-        }
+    /// Begins a fetch that nobody else will join.
+    func beginAlone(_ wanted: Negotiation, begin: () -> FillRun) -> (FillRun, Fill.ReaderID) {
         let run = begin()
         guard let reader = run.join(wanted) else {
             preconditionFailure("a fetch that has not begun refuses its first reader")
@@ -72,7 +80,6 @@ final class FillTable: Sendable {
 
     /// The fetch is over; its entry, if there is one, is in memory by now.
     func remove(_ run: FillRun) {
-        runCount.subtract(1, ordering: .relaxed)
         shard(run.hash).runs.withLock { runs in
             runs[run.key]?.removeAll { $0 === run }
             if runs[run.key]?.isEmpty == true { runs[run.key] = nil }

@@ -1,3 +1,4 @@
+import Cluster
 import Ground
 import HTTPRules
 import Logging
@@ -6,6 +7,8 @@ import Origin
 import Serving
 import Store
 import Telemetry
+import Tiers
+import Wire
 
 /// What the doors of one event loop share: its clock, its origin client, its fetches and its
 /// counters.
@@ -24,12 +27,16 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Holds this hall until ``NodeCore/close()``.
     let node: NodeCore
     var heads = HeadBuffers()
+    /// What records are read into; empty without a disk tier.
+    var diskRoom: [UInt8] = []
     private(set) var dateLine = DateLine(SystemClock.wallTime())
     let origin: OriginClient
     private var doors: [Door] = []
     /// Doors that were told to wait, by the fetch that will wake them.
     private var waiting: [ObjectIdentifier: [Door]] = [:]
-    private var fetches: [ObjectIdentifier: FillFetch] = [:]
+    private var fetches: [ObjectIdentifier: any FillSource] = [:]
+    private var touches: TouchTable?
+    private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
     private var lastTick: Instant
     private var logBuffer = ByteBuffer()
@@ -49,6 +56,13 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         store = node.store
         hasAccessLog = node.accessLog != nil
         lastTick = SystemClock.now()
+        touchesTakenAt = lastTick
+        if node.disk != nil {
+            diskRoom = Array(repeating: 0, count: settings.diskReadBytesMax)
+            if settings.touchInterval != nil {
+                touches = TouchTable(keysMax: TouchQueue.batchKeys)
+            }
+        }
         origin = node.makeOriginClient(on: loop)
     }
 
@@ -73,6 +87,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         }
         origin.shutDown()
         handOverLog()
+        handOverTouches(flushes: true)
     }
 
     // MARK: Doors
@@ -98,21 +113,38 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     // MARK: Fetches
 
-    /// Starts the fetch of `run`, which was begun by a request on this loop.
-    func start(_ run: FillRun) {
-        let fetch = FillFetch(run, on: self)
-        fetches[ObjectIdentifier(run)] = fetch
-        fetch.start()
+    /// Starts the fetch of `run`, which was begun by a request on this loop: from the disk if it
+    /// has it, otherwise from the origin.
+    func start(_ run: FillRun, asksDisk: Bool) {
+        guard let disk = node.disk, let view = disk.view else {
+            return startOrigin(run, name: nil)
+        }
+        guard asksDisk else { return startOrigin(run, name: EntryName(ofKey: run.key)) }
+        start(DiskFetch(run, on: self, tier: disk, view: view))
     }
 
-    /// A fetch will not speak again.
-    func ended(_ fetch: FillFetch) {
+    /// Asks the origin for what `run` wants, which is called `name` on disk.
+    func startOrigin(_ run: FillRun, name: EntryName?) {
+        guard node.fills.originBegins() else {
+            run.failed(.overloaded(.fills))
+            return node.fills.remove(run)
+        }
+        start(FillFetch(run, name: name, on: self))
+    }
+
+    private func start(_ source: any FillSource) {
+        fetches[ObjectIdentifier(source.run)] = source
+        source.start()
+    }
+
+    /// A source will not speak again.
+    func ended(_ fetch: any FillSource) {
         fetches[ObjectIdentifier(fetch.run)] = nil
     }
 
     /// Does something with the fetch of `run`, which runs on this loop, if it is not over; from any
     /// loop.
-    func tell(_ run: FillRun, _ message: @escaping @Sendable (FillFetch) -> Void) {
+    func tell(_ run: FillRun, _ message: @escaping @Sendable (any FillSource) -> Void) {
         loop.execute { [self] in
             guard let fetch = fetches[ObjectIdentifier(run)] else { return }
             message(fetch)
@@ -140,6 +172,31 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             doors[index].ticked(now)
         }
         handOverLog()
+        if let interval = settings.touchInterval, now - touchesTakenAt >= interval {
+            touchesTakenAt = now
+            handOverTouches(flushes: true)
+        }
+        node.disk?.ticked(now: now)
+    }
+
+    // MARK: Touches
+
+    /// Notes that an entry was used.
+    @inline(__always)
+    func touch(_ resident: Resident, now: Instant) {
+        guard touches != nil, let name = resident.name else { return }
+        note(name.digest, at: node.clock.second(now))
+    }
+
+    private func note(_ digest: EntryDigest, at second: UInt32) {
+        guard touches?.touch(digest, at: second) == false else { return }
+        handOverTouches(flushes: false)
+        _ = touches?.touch(digest, at: second)
+    }
+
+    private func handOverTouches(flushes: Bool) {
+        guard let taken = touches?.take() else { return }
+        node.collect(taken, flushes: flushes)
     }
 
     // MARK: The access log

@@ -5,18 +5,21 @@ import NIOPosix
 import Origin
 import Store
 import Telemetry
+import Tiers
 import Wire
 
 extension NodeCore {
     /// A node as it is configured, with this many `loops`, in a process that may open so many
     /// `descriptors`.
     ///
-    /// Host names are looked up on the threads of `lookups`.
+    /// Host names are looked up on the threads of `lookups`, files read on those of `diskReaders`.
     convenience init(
         _ configuration: Configuration, loops: Int, descriptors: Int, lookups: NIOThreadPool,
-        logger: Logger
+        diskReaders: NIOThreadPool, logger: Logger
     ) {
         var random = SystemRandomNumberGenerator()
+        let clock = DiskClock(
+            instant: SystemClock.now(), wall: SystemClock.wallMilliseconds())
         self.init(
             settings: NodeSettings(configuration, descriptors: descriptors, loops: loops),
             store: MemoryStore(
@@ -24,6 +27,12 @@ extension NodeCore {
                     limitBytes: configuration.memoryBytesMax,
                     entriesMax: configuration.memoryEntriesMax ?? 0),
                 hashing: KeyedHash(key0: random.next(), key1: random.next())),
+            disk: DiskTier.Settings(configuration).map { settings in
+                DiskTier(settings, clock: clock, readers: diskReaders) { note in
+                    logger.log(level: note.isWarning ? .warning : .info, "\(note.text)")
+                }
+            },
+            clock: clock,
             origins: Origins(
                 settings: OriginSettings(configuration, descriptors: descriptors, loops: loops),
                 resolver: SystemResolver(threads: lookups),
@@ -65,13 +74,40 @@ extension NodeSettings {
         connectionsMax =
             configuration.connectionsMax
             ?? DescriptorLimit.connections(
-                of: descriptors, fills: fillsMax,
+                of: descriptors - configuration.segmentsMax, fills: fillsMax,
                 idle: loops
                     * DescriptorLimit.idleConnections(
                         of: descriptors, loops: loops,
                         perOrigin: configuration.originIdleConnectionsMax))
         objectBytesMax = UInt64(configuration.objectBytesMax)
         defaultTTL = configuration.defaultTTL
+        touchInterval = configuration.touchInterval
+    }
+}
+
+extension DiskTier.Settings {
+    /// Nil without a disk cache.
+    fileprivate init?(_ configuration: Configuration) {
+        guard let directory = configuration.cacheDirectory, configuration.diskBytesMax > 0 else {
+            return nil
+        }
+        let ageLimit = configuration.ageLimit ?? Interval.seconds(.max)
+        self.init(
+            root: directory, limitBytes: configuration.diskBytesMax, ageLimit: ageLimit,
+            queueBytesMax: configuration.diskQueueBytesMax,
+            // A kill must not make an image look idle that is not.
+            checkpointInterval: max(
+                .seconds(1), min(.seconds(600), .seconds(ageLimit.seconds / 16))))
+    }
+}
+
+extension Configuration {
+    /// Files that the disk cache may have open.
+    fileprivate var segmentsMax: Int {
+        guard cacheDirectory != nil, diskBytesMax > 0,
+            let plan = try? DiskPlan(limitBytes: diskBytesMax, formerSegmentBytes: nil)
+        else { return 0 }
+        return plan.segments
     }
 }
 

@@ -1,4 +1,5 @@
 import Admin
+import Cluster
 import Ground
 import Logging
 import NIOCore
@@ -7,12 +8,17 @@ import Origin
 import Store
 import Synchronization
 import Telemetry
+import Tiers
 
 /// What all loops of a node share.
 final class NodeCore: Sendable {
     let settings: NodeSettings
     let store: MemoryStore
     let fills: FillTable
+    /// Nil without a disk cache.
+    let disk: DiskTier?
+    /// Boot clock and wall clock, read together at the start.
+    let clock: DiskClock
     let counters = NodeCounters()
     let accessLog: AccessLog?
     let origins: Origins
@@ -23,6 +29,7 @@ final class NodeCore: Sendable {
     private let connections = Atomic<Int>(0)
     private let adminConnections = Atomic<Int>(0)
     private let waiters = Atomic<Int>(0)
+    private let touches = Mutex(TouchQueue(keysMax: 64 * TouchQueue.batchKeys))
 
     /// What every loop's origin client is made of.
     struct Origins: Sendable {
@@ -33,11 +40,13 @@ final class NodeCore: Sendable {
     }
 
     init(
-        settings: NodeSettings, store: MemoryStore, origins: Origins,
-        accessLog: AccessLog.Format?, logger: Logger
+        settings: NodeSettings, store: MemoryStore, disk: DiskTier?, clock: DiskClock,
+        origins: Origins, accessLog: AccessLog.Format?, logger: Logger
     ) {
         self.settings = settings
         self.store = store
+        self.disk = disk
+        self.clock = clock
         self.origins = origins
         self.logger = logger
         fills = FillTable(fillsMax: settings.fillsMax)
@@ -70,6 +79,31 @@ final class NodeCore: Sendable {
         OriginClient(
             loop: loop, resolver: origins.resolver, addressGuard: origins.addressGuard,
             patterns: origins.patterns, settings: origins.settings, now: SystemClock.now)
+    }
+
+    // MARK: Entries
+
+    /// Makes an answer findable in memory, and on disk sooner or later.
+    func keep(_ resident: Resident, stamp: DiskStamp?) {
+        store.insert(resident)
+        disk?.keep(resident, stamp: stamp, now: SystemClock.now())
+    }
+
+    /// An answer is not to be used any more.
+    func forget(_ resident: Resident) {
+        store.remove(resident)
+        if let name = resident.name { disk?.forget(name) }
+    }
+
+    /// Takes over what a loop has noted of uses; whole batches go to the disk tier, and with
+    /// `flushes` everything.
+    func collect(_ taken: [Touch], flushes: Bool) {
+        var batches: [[Touch]] = []
+        touches.withLock { queue in
+            queue.add(taken)
+            while flushes ? queue.count > 0 : queue.hasBatch { batches.append(queue.takeBatch()) }
+        }
+        for batch in batches { disk?.touch(batch.map { ($0.digest, $0.count, $0.lastAccess) }) }
     }
 
     // MARK: Limits
@@ -141,8 +175,34 @@ final class NodeCore: Sendable {
         counters.set(.fillsInFlight, to: fills.count)
         counters.set(.waiters, to: waiterCount)
         counters.set(.connectionsOpen, to: openConnections)
+        if let disk { setFigures(of: disk) }
         return Snapshot(loops: halls.map(\.counters), node: counters)
     }
+}
+
+extension NodeCore {
+    private func setFigures(of disk: DiskTier) {
+        counters.set(.diskUp, to: disk.isUp ? 1 : 0)
+        counters.set(.diskLimitBytes, to: Int(disk.settings.limitBytes))
+        counters.set(.diskUsedBytes, to: Int(disk.allocatedBytes))
+        counters.set(.diskEntries, to: disk.view?.shards.count ?? 0)
+        counters.set(.diskIndexBytes, to: disk.view?.shards.residentBytes ?? 0)
+        counters.set(.diskQueuedBytes, to: disk.queued)
+        for (metric, figure) in Self.diskFigures {
+            counters.set(metric, to: disk.figures[figure])
+        }
+        touches.withLock { counters.set(.touchesDropped, to: Int($0.dropped)) }
+    }
+
+    private static let diskFigures: [(Metric, DiskFigures.Figure)] = [
+        (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
+        (.diskRecordsDropped, .droppedRecords), (.diskRecordsLost, .lostRecords),
+        (.diskAdmittedBytes, .admittedBytes), (.diskWrittenBytes, .writtenBytes),
+        (.diskEvictions, .evictedEntries), (.diskExpirations, .expiredEntries),
+        (.diskReclaims, .reclaims), (.diskReadsAtOnce, .readsAtOnce),
+        (.diskReadsByThread, .readsByThread), (.diskReadBytes, .readBytes),
+        (.diskFailures, .failures), (.touchesApplied, .touchesApplied),
+    ]
 }
 
 /// Whether the node wants to be sent requests, readable from every thread.

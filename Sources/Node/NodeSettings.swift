@@ -29,6 +29,9 @@ struct NodeSettings: Sendable {
     /// Freshness where the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
     var defaultTTL = Interval.seconds(3600)
 
+    /// How often uses in memory are told to the disk tier; nil for never.
+    var touchInterval: Interval?
+
     /// What is taken for an image.
     var types = ContentTypes()
 
@@ -44,6 +47,8 @@ struct NodeSettings: Sendable {
     var transferBytesMax = 128 << 10
     /// Of that, bytes of a body that is not yet in its chunks.
     var liveBytesMax = 16 << 10
+    /// The largest record that an event loop reads from the page cache itself.
+    var diskReadBytesMax = 160 << 10
     /// No further request is answered while so much waits for the client.
     ///
     /// What is copied waits in memory that is counted nowhere: a thousand clients that ask and do

@@ -3,6 +3,7 @@ import Cluster
 import Logging
 import NIOCore
 import NIOPosix
+import Store
 import ServiceLifecycle
 import UnixSignals
 
@@ -40,9 +41,12 @@ struct NodeService: Service {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: loops)
         let lookups = NIOThreadPool(numberOfThreads: 4)
         lookups.start()
+        let diskReaders = NIOThreadPool(numberOfThreads: configuration.diskThreads)
+        diskReaders.start()
         let node = NodeCore(
             configuration, loops: loops, descriptors: descriptors, lookups: lookups,
-            logger: logger)
+            diskReaders: diskReaders, logger: logger)
+        await node.disk?.start(now: SystemClock.now())
         var doorways: [Doorway] = []
         do {
             try await node.open(on: group)
@@ -102,11 +106,13 @@ struct NodeService: Service {
         for hall in node.halls {
             try? await hall.loop.submit { hall.stop() }.get()
         }
+        await node.disk?.close(now: SystemClock.now())
         node.close()
         logger.info("stopped")
         await node.accessLog?.finish(on: group.next())
         await log.finish(on: group.next())
         try? await group.shutdownGracefully()
         try? await lookups.shutdownGracefully()
+        try? await node.disk?.readers.shutdownGracefully()
     }
 }

@@ -11,6 +11,13 @@ enum SystemClock {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
+    /// The wall clock in milliseconds since 1970.
+    static func wallMilliseconds() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
     /// The wall clock, which may be set back.
     static func wallTime() -> WallTime {
         var time = timespec()

@@ -187,6 +187,13 @@ extension Fill {
     /// begin anew, and the next request to be made without condition (RFC 9111 §4.3.3).
     package mutating func misunderstood(effects: inout [FillEffect]) {
         precondition(phase == .asking, "misunderstood in \(self)")
+        lost(effects: &effects)
+    }
+
+    /// The answer cannot be had to its end from where it came from, but from elsewhere: readers
+    /// begin anew. One that was given part of it is broken off by whoever reads for it.
+    package mutating func lost(effects: inout [FillEffect]) {
+        guard phase != .ended && phase != .failed else { return }
         phase = .failed
         for index in readers.indices where readers[index].state == .following {
             readers[index].state = .sentAway

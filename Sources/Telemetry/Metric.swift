@@ -3,6 +3,7 @@
 /// ``MetricFamily/table`` says what each one means.
 package enum Metric: Int, CaseIterable, Sendable {
     case requestsHit
+    case requestsHitOnDisk
     case requestsRevalidated
     case requestsMissed
     case requestsCollapsed
@@ -43,6 +44,28 @@ package enum Metric: Int, CaseIterable, Sendable {
     case memoryPinnedBytes
     case memoryEntries
     case accessLinesDropped
+
+    case diskUp
+    case diskLimitBytes
+    case diskUsedBytes
+    case diskEntries
+    case diskIndexBytes
+    case diskQueuedBytes
+    case diskRecordsAdmitted
+    case diskRecordsReinserted
+    case diskRecordsDropped
+    case diskRecordsLost
+    case diskAdmittedBytes
+    case diskWrittenBytes
+    case diskReadBytes
+    case diskEvictions
+    case diskExpirations
+    case diskReclaims
+    case diskReadsAtOnce
+    case diskReadsByThread
+    case diskFailures
+    case touchesApplied
+    case touchesDropped
 
     /// The answer's counter for a status code of 200 to 599.
     package static func answers(status: UInt16) -> Metric {

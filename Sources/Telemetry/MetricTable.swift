@@ -25,14 +25,14 @@ package struct MetricFamily: Sendable {
     /// What to do about a value that looks wrong.
     package let advice: String
 
-    private init(
+    init(
         _ name: String, _ kind: Kind, _ unit: String, _ metric: Metric, meaning: String,
         advice: String
     ) {
         self.init(name, kind, unit, by: "", [(metric, "")], meaning: meaning, advice: advice)
     }
 
-    private init(
+    init(
         _ name: String, _ kind: Kind, _ unit: String, by label: String,
         _ members: [(Metric, String)], meaning: String, advice: String
     ) {
@@ -49,15 +49,16 @@ package struct MetricFamily: Sendable {
 extension MetricFamily {
     /// Every family once; every ``Metric`` is a member of exactly one.
     package static let table: [MetricFamily] =
-        requestFamilies + connectionFamilies + originFamilies + memoryFamilies
+        requestFamilies + connectionFamilies + originFamilies + memoryFamilies + diskFamilies
 
     private static let requestFamilies = [
         MetricFamily(
             "nuthatch_requests_total", .counter, "requests", by: "cache",
             [
-                (.requestsHit, "hit"), (.requestsRevalidated, "revalidated"),
-                (.requestsMissed, "miss"), (.requestsCollapsed, "collapsed"),
-                (.requestsOther, "none"),
+                (.requestsHit, "hit"), (.requestsHitOnDisk, "disk"),
+                (.requestsRevalidated, "revalidated"),
+                (.requestsMissed, "miss"),
+                (.requestsCollapsed, "collapsed"), (.requestsOther, "none"),
             ],
             meaning: "Requests by how the cache took part in the answer",
             advice: "If misses dominate, compare evictions and the origins' freshness lifetimes."),

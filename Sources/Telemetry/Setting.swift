@@ -6,6 +6,7 @@ package struct Setting: Hashable, Sendable {
     package enum Section: String, CaseIterable, Sendable {
         case node = "Node"
         case memory = "Memory"
+        case disk = "Disk"
         case origins = "Origins"
         case clients = "Clients"
     }
@@ -53,7 +54,7 @@ package struct Setting: Hashable, Sendable {
         switch kind {
         case .network: "10.0.0.0/8"
         case .originPattern: "*.example.com"
-        case .path: "nuthatch.yaml"
+        case .path: name == .config ? "nuthatch.yaml" : "/var/cache/nuthatch"
         default: defaults.first
         }
     }

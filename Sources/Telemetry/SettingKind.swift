@@ -63,7 +63,7 @@ package enum SettingKind: Hashable, Sendable {
         case .count(let range): "\(range.lowerBound)…\(range.upperBound)"
         case .address: "IPV4:PORT, [IPV6]:PORT or localhost:PORT"
         case .loopbackAddress: "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off"
-        case .path: "the path of a file"
+        case .path: "a path"
         case .choice(let choices): choices.joined(separator: ", ")
         case .network: "ADDRESS or ADDRESS/BITS, IPv4 or IPv6"
         case .originPattern: "*, HOST or *.SUFFIX, each perhaps with :PORT"

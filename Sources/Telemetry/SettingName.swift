@@ -13,6 +13,13 @@ package enum SettingName: String, CaseIterable, Sendable {
     case objectLimit = "object-limit"
     case defaultTTL = "default-ttl"
 
+    case cacheDir = "cache-dir"
+    case diskLimit = "disk-limit"
+    case ageLimit = "age-limit"
+    case touchInterval = "touch-interval"
+    case diskQueueLimit = "disk-queue-limit"
+    case diskThreads = "disk-threads"
+
     case allowOrigin = "allow-origin"
     case allowPrivateOrigin = "allow-private-origin"
     case originConnectTimeout = "origin-connect-timeout"

@@ -3,7 +3,8 @@ import Ground
 extension Setting {
     /// Every setting once, in the order of ``SettingName``.
     package static let table: [Setting] =
-        nodeRows + memoryRows + originRows + originConnectionRows + clientRows + requestRows
+        nodeRows + memoryRows + diskRows
+        + originRows + originConnectionRows + clientRows + requestRows
 
     private static let nodeRows: [Setting] = [
         Setting(
@@ -61,6 +62,37 @@ extension Setting {
             .defaultTTL, in: .memory, .duration(.zero ... .seconds(365 * 86_400)), default: "1h",
             meaning: "Time for which an image is fresh whose origin does not say",
             advice: "Shorten it if images change under the same URL and origins send no lifetime."),
+    ]
+
+    private static let diskRows: [Setting] = [
+        Setting(
+            .cacheDir, in: .disk, .path, note: "none, which keeps images in memory only",
+            needsRestart: true,
+            meaning: "Directory of the disk cache; of nodes that share it each has its own below",
+            advice: "Give it a disk that outlives the container."),
+        Setting(
+            .diskLimit, in: .disk, .bytes(0...1 << 50), default: "10GiB", needsRestart: true,
+            meaning: "Disk that the node takes, everything included; 0 turns the disk cache off",
+            advice: "Raise it while entries are evicted and the disk has room."),
+        Setting(
+            .ageLimit, in: .disk, .duration(.zero ... .seconds(10 * 365 * 86_400)),
+            default: "720h", note: "720h; 0s for no limit", needsRestart: true,
+            meaning: "Time after which an image that nobody asked for leaves the disk",
+            advice: "Shorten it to free room for other images sooner than reclaim does."),
+        Setting(
+            .touchInterval, in: .disk, .duration(.zero ... .seconds(3600)), default: "5s",
+            note: "5s; 0s for never", needsRestart: true,
+            meaning: "How often the disk cache is told which images were served from memory",
+            advice: "Without it an image served from memory looks idle, and leaves the disk."),
+        Setting(
+            .diskQueueLimit, in: .disk, .bytes(1 << 20...1 << 34), default: "32MiB",
+            note: "32MiB, or a quarter of memory-limit where that is less", needsRestart: true,
+            meaning: "Images that wait to be written to disk; further ones are not kept there",
+            advice: "If records are dropped with a sound disk, raise it for bursts of misses."),
+        Setting(
+            .diskThreads, in: .disk, .count(1...256), default: "4", needsRestart: true,
+            meaning: "Threads that read what the page cache does not hold",
+            advice: "As many as the disk serves at one time: few for one, many for an array."),
     ]
 
     private static let originRows: [Setting] = [

@@ -16,6 +16,9 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup(title: "Memory")
     var memory: MemoryOptions
 
+    @OptionGroup(title: "Disk")
+    var disk: DiskOptions
+
     @OptionGroup(title: "Origins")
     var origins: OriginOptions
 
@@ -23,7 +26,9 @@ struct Serve: AsyncParsableCommand {
     var clients: ClientOptions
 
     func run() async throws {
-        let given = [node.flags, memory.flags, origins.flags, clients.flags]
+        let given = [
+            node.flags, memory.flags, disk.flags, origins.flags, clients.flags,
+        ]
         let flags = given.joined().reduce(into: [:]) { $0[$1.0] = $1.1 }
         let configuration = try load(flags)
         for warning in configuration.warnings { complain("warning: \(warning)") }

@@ -21,9 +21,10 @@ struct PrometheusTextTests {
     func familyIsHelpTypeAndSeries() throws {
         let start = try #require(lines.firstIndex { $0.hasPrefix("# HELP nuthatch_requests_") })
         #expect(
-            lines[start + 1...start + 6] == [
+            lines[start + 1...start + 7] == [
                 "# TYPE nuthatch_requests_total counter",
                 "nuthatch_requests_total{cache=\"hit\"} 42",
+                "nuthatch_requests_total{cache=\"disk\"} 0",
                 "nuthatch_requests_total{cache=\"revalidated\"} 0",
                 "nuthatch_requests_total{cache=\"miss\"} 0",
                 "nuthatch_requests_total{cache=\"collapsed\"} 0",

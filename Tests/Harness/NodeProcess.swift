@@ -116,6 +116,9 @@ package final class NodeProcess: Sendable {
     /// Asks it to stop (SIGTERM).
     package func terminate() { program.terminate() }
 
+    /// Ends it at once (SIGKILL) and waits for that.
+    package func kill() { program.kill() }
+
     /// Waits for its end and gives the exit status; nil if it still runs when the time is up.
     package func waitForExit(seconds: Double = 60) -> Int? { program.wait(seconds: seconds) }
 

@@ -3,6 +3,7 @@ import Logging
 import Node
 import Telemetry
 import Testing
+import Tiers
 
 @Suite("Settings from flags, environment, file and defaults")
 struct ConfigurationResolveTests {
@@ -112,6 +113,11 @@ struct ConfigurationResolveTests {
         (.memoryEntries, "6", "memoryEntriesMax", 6),
         (.objectLimit, "7KiB", "objectBytesMax", 7 << 10),
         (.defaultTTL, "8s", "defaultTTL", 8_000_000_000),
+        (.diskLimit, "28MiB", "diskBytesMax", 28 << 20),
+        (.ageLimit, "29s", "ageLimit", 29_000_000_000),
+        (.touchInterval, "30s", "touchInterval", 30_000_000_000),
+        (.diskQueueLimit, "3MiB", "diskQueueBytesMax", 3 << 20),
+        (.diskThreads, "31", "diskThreads", 31),
         (.originConnectTimeout, "9s", "originConnectTimeout", 9_000_000_000),
         (.originFirstByteTimeout, "10s", "originFirstByteTimeout", 10_000_000_000),
         (.originIdleTimeout, "11s", "originIdleTimeout", 11_000_000_000),
@@ -142,6 +148,7 @@ struct ConfigurationResolveTests {
         let child = Mirror(reflecting: configuration).children.first { $0.label == property }
         switch child?.value {
         case let value as Int: #expect(Int64(value) == number)
+        case let value as UInt64: #expect(value == UInt64(number))
         case let value as Interval: #expect(value.nanoseconds == number)
         default: Issue.record("\(property) is \(String(describing: child?.value))")
         }
@@ -156,6 +163,34 @@ struct ConfigurationResolveTests {
             default: continue
             }
         }
+    }
+
+    @Test("a disk limit without room for four segments is refused with the number that has")
+    func diskLimits() throws {
+        let error = #expect(throws: ConfigurationError.self) {
+            try resolve(flags: ["disk-limit": ["6MiB"]])
+        }
+        let least = DiskPlan.limitBytesMin
+        #expect(error.map { "\($0)" }?.contains("at least \(least)B") == true)
+        #expect(try resolve(flags: ["disk-limit": ["\(least)B"]]).diskBytesMax == least)
+        #expect(try resolve(flags: ["disk-limit": ["0"]]).diskBytesMax == 0)
+    }
+
+    @Test("a disk limit without a directory is said to have no effect")
+    func diskWithoutDirectory() throws {
+        let alone = try resolve(flags: ["disk-limit": ["8MiB"]])
+        #expect(alone.warnings.count == 1 && alone.warnings[0].contains("cache-dir"))
+        let both = try resolve(flags: ["disk-limit": ["8MiB"], "cache-dir": ["/tmp/a"]])
+        #expect(both.warnings.isEmpty && both.cacheDirectory == "/tmp/a")
+        #expect(try resolve(flags: ["disk-limit": ["0"]]).warnings.isEmpty)
+    }
+
+    @Test("the disk's queue holds a quarter of memory at most; 0 turns limit and touches off")
+    func diskDefaults() throws {
+        #expect(try resolve().diskQueueBytesMax == 32 << 20)
+        #expect(try resolve(flags: ["memory-limit": ["16MiB"]]).diskQueueBytesMax == 4 << 20)
+        let off = try resolve(flags: ["age-limit": ["0s"], "touch-interval": ["0s"]])
+        #expect(off.ageLimit == nil && off.touchInterval == nil)
     }
 
     @Test("sizes that default follow the limit above them down")

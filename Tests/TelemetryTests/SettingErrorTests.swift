@@ -71,7 +71,7 @@ struct SettingErrorTests {
             says: "\"http://a.example\" is not an origin pattern", allowed: patterns),
         Refusal(
             name: .config, text: "", says: "\"\" is not a path",
-            allowed: "the path of a file, e.g. nuthatch.yaml"),
+            allowed: "a path, e.g. nuthatch.yaml"),
     ]
 
     @Test(

@@ -21,6 +21,9 @@ package final class DiskFile: Sendable {
             self.code = code
         }
 
+        /// True if what was looked for is not there.
+        package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
+
         package var description: String {
             "\(call) of \(path) failed: \(unsafe String(cString: strerror(code)))"
         }

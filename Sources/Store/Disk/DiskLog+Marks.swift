@@ -19,6 +19,12 @@ extension DiskLog {
         try mark(names.map { DiskMark(.entry($0), isSoft: false, stamp: stamp) })
     }
 
+    /// Takes an entry out of the index; its record may be found again by a start that finds the
+    /// segment not closed.
+    package func forget(_ name: EntryName) {
+        if let entry = view.shards.remove(name.digest) { gone(entry) }
+    }
+
     /// Every entry of before this start is to be held against its origin before it is served.
     func revalidateAll() throws(DiskFile.Failure) {
         let stamp = DiskStamp(epoch: identity.bootEpoch, count: 0)

@@ -40,15 +40,22 @@ extension DiskLog {
     /// and goes on from there the next time.
     package func sweep(atMost entriesMax: Int, now: Int64) {
         let least = leastAccess(now)
+        view.setLeastAccess(least)
         guard least > 0 else { return }
-        let (found, next) = view.shards.idle(
-            since: least, inShard: sweep.shard, below: sweep.below, atMost: entriesMax)
-        for (digest, entry) in found {
-            guard view.shards.remove(digest, ifAt: entry.location) else { continue }
-            gone(entry)
-            figures.add(.expiredEntries)
+        var left = entriesMax
+        for _ in 0..<view.shards.shardCount where left > 0 {
+            let part = view.shards.idle(
+                since: least, inShard: sweep.shard, below: sweep.below, atMost: left)
+            for (digest, entry) in part.found {
+                guard view.shards.remove(digest, ifAt: entry.location) else { continue }
+                gone(entry)
+                figures.add(.expiredEntries)
+            }
+            left -= part.looked
+            sweep =
+                part.next.map { (sweep.shard, $0) }
+                ?? ((sweep.shard + 1) % view.shards.shardCount, nil)
         }
-        sweep = next.map { (sweep.shard, $0) } ?? ((sweep.shard + 1) % view.shards.shardCount, nil)
     }
 
     /// What was last asked for before this second is too old.

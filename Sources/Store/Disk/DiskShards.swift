@@ -83,18 +83,20 @@ package final class DiskShards: Sendable {
     }
 
     /// The entries that were last asked for before `second`, at most `entriesMax` looked at from
-    /// `position` on downwards in shard `number`; and the position to go on from, nil after the
-    /// last.
+    /// `position` on downwards in shard `number`; how many were looked at; and the position to go
+    /// on from, nil after the last.
     package func idle(
         since second: UInt32, inShard number: Int, below position: Int?, atMost entriesMax: Int
-    ) -> (found: [(EntryDigest, DiskEntry)], next: Int?) {
+    ) -> (found: [(EntryDigest, DiskEntry)], looked: Int, next: Int?) {
         var found: [(EntryDigest, DiskEntry)] = []
+        var looked = 0
         let next = shards[number].index.withLock { index in
             index.forEach(below: position ?? index.count, atMost: entriesMax) { digest, entry in
+                looked += 1
                 if entry.lastAccess < second { found.append((digest, entry)) }
             }
         }
-        return (found, next == 0 ? nil : next)
+        return (found, looked, next == 0 ? nil : next)
     }
 
     /// How many shards there are.

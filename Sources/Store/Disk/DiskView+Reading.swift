@@ -151,6 +151,7 @@ extension DiskView {
     private func find(_ digest: EntryDigest) -> (DiskEntry, SegmentSlot.Use)? {
         // Where a segment's use has ended, its entries are elsewhere or gone.
         while let entry = shards.find(digest) {
+            guard entry.lastAccess >= leastAccess else { return nil }
             if let use = slots[Int(entry.location.segment)].current { return (entry, use) }
             guard shards.find(digest)?.location != entry.location else { return nil }
         }

@@ -9,6 +9,7 @@ package final class DiskView: Sendable {
     package let slots: [SegmentSlot]
     let figures: DiskFigures
     private let applied = Atomic<UInt64>(0)
+    private let accessMin = Atomic<UInt32>(0)
     private let broadMarks = Mutex<[DiskMark]>([])
     private let broadCount = Atomic<Int>(0)
     private let lostRecords = Mutex<[Lost]>([])
@@ -37,6 +38,13 @@ package final class DiskView: Sendable {
     /// Invalidations up to `count` are applied.
     func apply(_ count: UInt64) {
         applied.store(count, ordering: .releasing)
+    }
+
+    /// What was last asked for before this second is not served any more.
+    var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
+
+    func setLeastAccess(_ second: UInt32) {
+        accessMin.store(second, ordering: .relaxed)
     }
 
     /// Every mark that covers more than one entry, from now on.

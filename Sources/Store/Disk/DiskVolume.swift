@@ -19,6 +19,17 @@ package protocol DiskVolume: Sendable {
     func allocatedBytes() -> UInt64
 }
 
+extension DiskVolume {
+    /// Fails if nothing can be written and synced.
+    func probe() throws(DiskFile.Failure) {
+        let name = "probe"
+        let file = try open(name, creates: true)
+        try file.write([UInt8](repeating: 0, count: 512).span, at: 0)
+        try file.sync()
+        try remove(name)
+    }
+}
+
 /// An open file of a volume.
 package protocol VolumeFile: AnyObject, Sendable {
     /// For log lines.

@@ -16,6 +16,8 @@ package final class Resident: Sendable {
     package let chunks: [ByteBuffer]
     /// The keyed hash of the key.
     package let hash: UInt64
+    /// What names it on disk; nil without a disk tier.
+    package let name: EntryName?
     package let layout: HeadLayout
     package let body: Body
     /// Bytes reserved for everything but the body.
@@ -25,12 +27,14 @@ package final class Resident: Sendable {
     /// Takes over a reservation of ``overhead(keyBytes:headBytes:chunks:)`` bytes, which the caller
     /// has made.
     package init(
-        key: [UInt8], hash: UInt64, facts: EntryFacts, head: [UInt8], layout: HeadLayout,
+        key: [UInt8], hash: UInt64, name: EntryName? = nil, facts: EntryFacts, head: [UInt8],
+        layout: HeadLayout,
         body: Body, account: MemoryAccount
     ) {
         text = key + head
         headStart = key.count
         self.hash = hash
+        self.name = name
         self.facts = facts
         self.layout = layout
         self.body = body
@@ -63,7 +67,7 @@ package final class Resident: Sendable {
 
     /// Objects of an entry (`Resident`, `Body`, arrays, buffers) with the allocator's headers, and
     /// its place in index, policy and ghost list; `nuthatch-bench memory` shows what it is.
-    private static let fixedOverheadBytes = 768
+    private static let fixedOverheadBytes = 816
     /// A `ByteBuffer`'s storage object and its place in the list of chunks.
     private static let chunkOverheadBytes = 112
 }

@@ -21,6 +21,8 @@ package struct DiskPlan: Hashable, Sendable {
         + UInt64(SegmentLedger.Settings.segmentsMin * (segmentBytesMin + fileOverheadBytes))
 
     static let segmentBytesMin = 1 << 20
+    /// Most images are smaller.
+    private static let segmentBytesCommon = 8 << 20
     /// What a kill costs at the next start is a scan of two open segments.
     static let segmentBytesUsual = 128 << 20
     /// Offsets are 24 bits of units.
@@ -44,9 +46,11 @@ package struct DiskPlan: Hashable, Sendable {
     }
 
     /// Between a 64th and a 128th of the limit: with fewer, larger segments the free one and the
-    /// two that are open would be too much of it.
+    /// two that are open would be too much of it. Below 512 MiB up to a 16th, because what is
+    /// larger than a segment is not kept, and images of some megabytes are common.
     private static func chosen(_ limitBytes: UInt64) -> Int {
         var bytes = segmentBytesMin
+        while bytes < segmentBytesCommon, UInt64(bytes) * 32 <= limitBytes { bytes *= 2 }
         while bytes < segmentBytesUsual, UInt64(bytes) * 128 <= limitBytes { bytes *= 2 }
         while bytes < segmentBytesMax, UInt64(bytes) * UInt64(segmentsMax) < limitBytes {
             bytes *= 2

@@ -1,0 +1,210 @@
+import Ground
+import HTTPRules
+import NIOCore
+import NIOPosix
+import Serving
+import Store
+import Tiers
+import Wire
+
+/// The disk's side of a `FillRun`: looks whether the answer is there, and hands it on; if it is
+/// not, or the origin has to be asked about it, the run goes on to the origin.
+///
+/// What the page cache holds is read at once, on the loop; the rest by a disk thread. A large body
+/// goes to the readers part by part. Confined to its loop.
+final class DiskFetch: FillSource {
+    let run: FillRun
+    private unowned let hall: Hall
+    private let tier: DiskTier
+    private let view: DiskView
+    private let name: EntryName
+    private let candidates: [EntryName]
+    private var isSettled = false
+    /// Held back until the readers have caught up.
+    private var waits = false
+    /// The body that is being read, and the number of its next chunk.
+    private var reading: DiskReading?
+    private var nextChunk = 0
+
+    /// A larger body is given part by part while it is read.
+    private static let wholeBytesMax: UInt64 = 1 << 20
+    /// Chunks that a disk thread reads at once.
+    private static let chunksAtOnce = 4
+
+    init(_ run: FillRun, on hall: Hall, tier: DiskTier, view: DiskView) {
+        self.run = run
+        self.hall = hall
+        self.tier = tier
+        self.view = view
+        name = EntryName(ofKey: run.key)
+        candidates = name.candidates(for: run.negotiation)
+    }
+
+    func start() {
+        look(from: 0)
+    }
+
+    // MARK: What the run asks for
+
+    func pace() {
+        guard waits, !run.isPaused else { return }
+        waits = false
+        readMore()
+    }
+
+    func cancel() {
+        settle()
+    }
+
+    // MARK: Looking
+
+    /// Looks for the candidates from number `first` on.
+    private func look(from first: Int) {
+        for number in first..<candidates.count {
+            guard view.shards.find(candidates[number].digest) != nil else { continue }
+            let found = view.readAtOnce(candidates[number], key: run.key, room: &hall.diskRoom)
+            switch found {
+            case .absent: continue
+            case .later: return readLater(number)
+            case .whole(let reading, let chunks):
+                guard reading.facts(tier.clock).answers(run.negotiation) else { continue }
+                return use(reading, chunks)
+            }
+        }
+        askOrigin()
+    }
+
+    /// What a disk thread has found.
+    private enum Found: Sendable {
+        case absent
+        /// All of it, or its first chunks.
+        case some(DiskReading, [ByteBuffer])
+    }
+
+    private func readLater(_ number: Int) {
+        let (view, clock, run) = (view, tier.clock, run)
+        let candidate = candidates[number]
+        let found = tier.readers.runIfActive(eventLoop: hall.loop) { () -> Found in
+            guard var reading = view.read(candidate, key: run.key) else { return .absent }
+            let facts = reading.facts(clock)
+            guard facts.answers(run.negotiation) else { return .absent }
+            // What the origin has to be asked about is served from memory afterwards.
+            let isWhole =
+                facts.size <= Self.wholeBytesMax
+                || judge(facts, for: [], now: SystemClock.now()) == .revalidate
+            let chunks =
+                isWhole
+                ? view.readBody(&reading)
+                : view.readChunks(&reading, from: 0, count: Self.chunksAtOnce)
+            return chunks.map { .some(reading, $0) } ?? .absent
+        }
+        found.assumeIsolated().whenComplete { [self] result in
+            switch result {
+            case .success(.some(let reading, let chunks)): use(reading, chunks)
+            case .success(.absent), .failure: look(from: number + 1)
+            }
+        }
+    }
+
+    /// Serves what was found if it is fresh, and asks the origin about it if not.
+    private func use(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
+        guard !isSettled else { return }
+        let now = SystemClock.now()
+        let facts = reading.facts(tier.clock)
+        let isFresh = judge(facts, for: [], now: now) != .revalidate
+        let isWhole = chunks.reduce(0) { $0 + UInt64($1.readableBytes) } == facts.size
+        guard isWhole else { return deliver(reading, chunks) }
+        let store = hall.node.store
+        guard let resident = store.promote(reading, chunks, hash: run.hash, clock: tier.clock)
+        else {
+            return isFresh ? deliver(reading, chunks) : askOrigin()
+        }
+        guard isFresh else {
+            run.ask(about: resident)
+            return askOrigin()
+        }
+        store.insert(resident)
+        hall.touch(resident, now: now)
+        run.found(resident)
+        settle()
+    }
+
+    private func askOrigin() {
+        guard !isSettled else { return }
+        isSettled = true
+        hall.ended(self)
+        hall.startOrigin(run, name: name)
+    }
+
+    // MARK: A body, part by part
+
+    private func deliver(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
+        let facts = reading.facts(tier.clock)
+        let head = RenderedHead(reading)
+        let overhead = Resident.overhead(
+            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
+        let isKept =
+            facts.size <= hall.settings.objectBytesMax
+            && run.reserve(overhead + BodyLayout.capacity(facts.size))
+        run.answered(
+            FillAnswer(
+                facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true),
+            isShared: true, varies: facts.varies)
+        self.reading = reading
+        take(chunks)
+    }
+
+    private func take(_ chunks: [ByteBuffer]) {
+        guard let reading else { return }
+        for chunk in chunks { run.received(chunk) }
+        nextChunk += chunks.count
+        guard !isSettled else { return }
+        guard nextChunk * DiskFormat.chunkBytes < Int(reading.record.bodyBytes) else {
+            return end(reading)
+        }
+        readMore()
+    }
+
+    private func readMore() {
+        guard !isSettled, let before = reading else { return }
+        guard !run.isPaused else {
+            waits = true
+            return
+        }
+        let (view, first) = (view, nextChunk)
+        let more = tier.readers.runIfActive(eventLoop: hall.loop) {
+            () -> (DiskReading, [ByteBuffer]?) in
+            var reading = before
+            let chunks = view.readChunks(&reading, from: first, count: Self.chunksAtOnce)
+            return (reading, chunks)
+        }
+        more.assumeIsolated().whenComplete { [self] result in
+            guard !isSettled else { return }
+            guard case .success((let reading, let chunks?)) = result else {
+                run.lost()
+                return settle()
+            }
+            self.reading = reading
+            take(chunks)
+        }
+    }
+
+    private func end(_ reading: DiskReading) {
+        let resident = run.ended(name: reading.record.name) { _ in
+            (reading.facts(tier.clock), RenderedHead(reading))
+        }
+        if let resident {
+            hall.node.store.insert(resident)
+            hall.touch(resident, now: SystemClock.now())
+        }
+        settle()
+    }
+
+    /// The run is over; nobody joins it any more.
+    private func settle() {
+        guard !isSettled else { return }
+        isSettled = true
+        hall.node.fills.remove(run)
+        hall.ended(self)
+    }
+}

@@ -1,0 +1,173 @@
+package import Ground
+package import NIOPosix
+import Synchronization
+package import Tiers
+
+/// The disk tier of a node: keeps answers, finds them again after a restart, and goes on whatever
+/// becomes of the disk.
+///
+/// Everything that changes the disk is done by one thread, which nobody waits for: what is to be
+/// kept stands in a bounded queue, and is not kept when that is full. Readers look into the page
+/// cache from their event loops and leave the rest to the disk threads.
+///
+/// When the disk fails, what is being written is lost, the operator is told once, and nothing is
+/// written until a later attempt succeeds. When the directory is gone, the log is begun anew once
+/// there can be one.
+package final class DiskTier: Sendable {
+    package struct Settings: Sendable {
+        /// The directory that nodes share; each has one of its own below it.
+        package var root: String
+        package var limitBytes: UInt64
+        package var ageLimit: Interval
+        /// Bytes that may wait to be written.
+        package var queueBytesMax: Int
+        /// How often accesses are written beside their records.
+        package var checkpointInterval: Interval
+
+        package init(
+            root: String, limitBytes: UInt64, ageLimit: Interval, queueBytesMax: Int,
+            checkpointInterval: Interval
+        ) {
+            self.root = root
+            self.limitBytes = limitBytes
+            self.ageLimit = ageLimit
+            self.queueBytesMax = queueBytesMax
+            self.checkpointInterval = checkpointInterval
+        }
+    }
+
+    package let settings: Settings
+    package let figures = DiskFigures()
+    package let clock: DiskClock
+    /// Threads that wait for the disk in place of event loops.
+    package let readers: NIOThreadPool
+    private let writer = NIOThreadPool(numberOfThreads: 1)
+    private let work: Mutex<DiskWork>
+    private let current = Mutex<DiskView?>(nil)
+    private let queuedBytes = Atomic<Int>(0)
+    private let lastTick = Atomic<Int64>(0)
+    private let isWritable = Atomic<Bool>(false)
+    private let allocated = Atomic<UInt64>(0)
+
+    /// How often the writer looks after faults, idle entries and checkpoints.
+    private static let tick = Interval.seconds(1)
+
+    /// A tier that is off until ``start(now:)``.
+    ///
+    /// `note` is told what an operator should know, from any thread.
+    package init(
+        _ settings: Settings, clock: DiskClock, readers: NIOThreadPool,
+        note: @escaping @Sendable (DiskNote) -> Void
+    ) {
+        self.settings = settings
+        self.clock = clock
+        self.readers = readers
+        work = Mutex(DiskWork(settings, figures: figures, note: note))
+        writer.start()
+    }
+
+    /// Takes over what the directory holds, or says why it cannot; returns when that is done.
+    package func start(now: Instant) async {
+        let wall = clock.wall(now)
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            submit { work in
+                work.open(now: wall)
+                done.resume()
+            }
+        }
+    }
+
+    /// Writes what waits, closes the log, and ends the threads.
+    package func close(now: Instant) async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            submit { work in
+                work.close()
+                done.resume()
+            }
+        }
+        try? await writer.shutdownGracefully()
+    }
+
+    // MARK: Readers
+
+    /// The log as readers see it; nil while there is none.
+    package var view: DiskView? { current.withLock { $0 } }
+
+    /// What a request that begins now is stamped with; nil while nothing is kept.
+    package var stamp: DiskStamp? { view?.stamp }
+
+    // MARK: Writers
+
+    /// Keeps an answer whose request began at `stamp`, sooner or later, if there is room in the
+    /// queue.
+    package func keep(_ resident: Resident, stamp: DiskStamp?, now: Instant) {
+        guard let stamp, let name = resident.name, view != nil else { return }
+        let bytes = resident.overheadBytes + resident.body.capacityBytes
+        guard queuedBytes.add(bytes, ordering: .relaxed).newValue <= settings.queueBytesMax else {
+            queuedBytes.subtract(bytes, ordering: .relaxed)
+            return figures.add(.droppedRecords)
+        }
+        let wall = clock.wall(now)
+        let record = resident.record(name, stamp: stamp, clock: clock, now: wall)
+        submit { [self] work in
+            work.store(record, resident.body.chunks, now: wall)
+            queuedBytes.subtract(bytes, ordering: .relaxed)
+        }
+    }
+
+    /// Forgets an entry that must not be used any more, though it is no secret: after a power
+    /// failure it may be there again.
+    package func forget(_ name: EntryName) {
+        guard view?.shards.find(name.digest) != nil else { return }
+        submit { $0.forget(name) }
+    }
+
+    /// Deletes entries, also from what is being written or fetched; `done` is told, on the writer's
+    /// thread, when no failure can bring them back, or that they are gone from this process alone.
+    package func delete(
+        _ names: [EntryName], done: @escaping @Sendable (DiskFile.Failure?) -> Void
+    ) {
+        submit { done($0.delete(names)) }
+    }
+
+    /// Takes over accesses: how many, and when last, in seconds since 1970.
+    package func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
+        guard view != nil, !touches.isEmpty else { return }
+        submit { $0.touch(touches) }
+    }
+
+    /// To be called several times a second.
+    package func ticked(now: Instant) {
+        let last = lastTick.load(ordering: .relaxed)
+        guard now.nanoseconds - last >= Self.tick.nanoseconds,
+            lastTick.compareExchange(
+                expected: last, desired: now.nanoseconds, ordering: .relaxed
+            ).exchanged
+        else { return }
+        let wall = clock.wall(now)
+        submit { $0.tick(now: now, wall: wall) }
+    }
+
+    // MARK: Numbers
+
+    /// Bytes that wait to be written.
+    package var queued: Int { queuedBytes.load(ordering: .relaxed) }
+
+    /// False while there is a fault, or no log.
+    package var isUp: Bool { isWritable.load(ordering: .relaxed) }
+
+    /// Bytes of all blocks below the node's directory, a second ago.
+    package var allocatedBytes: UInt64 { allocated.load(ordering: .relaxed) }
+
+    private func submit(_ job: @escaping @Sendable (inout DiskWork) -> Void) {
+        writer.submit { [self] _ in
+            let view = work.withLock { work in
+                job(&work)
+                isWritable.store(work.isUp, ordering: .relaxed)
+                allocated.store(work.allocatedBytes, ordering: .relaxed)
+                return work.view
+            }
+            current.withLock { $0 = view }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Ground
+import NIOCore
+import Tiers
+
+/// What the writer's thread of a ``DiskTier`` works on: the log, or what keeps there from being
+/// one.
+struct DiskWork: ~Copyable {
+    private let settings: DiskTier.Settings
+    private let figures: DiskFigures
+    private let note: @Sendable (DiskNote) -> Void
+    private var volume: DirectoryVolume?
+    private var log: DiskLog?
+    /// When the next attempt is made; nil without a fault.
+    private var retryAt: Instant?
+    private var retryAfter = Self.retryMin
+    private var lastTick = Instant.zero
+    private var checkpointAt = Instant.zero
+    private var keys: (UInt64, UInt64)?
+    private var isClosed = false
+
+    private static let retryMin = Interval.seconds(1)
+    private static let retryMax = Interval.seconds(30)
+    /// Entries that are held against the age limit at one tick.
+    private static let sweptMax = 20_000
+
+    init(
+        _ settings: DiskTier.Settings, figures: DiskFigures,
+        note: @escaping @Sendable (DiskNote) -> Void
+    ) {
+        self.settings = settings
+        self.figures = figures
+        self.note = note
+    }
+
+    var view: DiskView? { log?.view }
+    var isUp: Bool { log != nil && retryAt == nil }
+    /// Bytes of all blocks, at the last tick.
+    private(set) var allocatedBytes: UInt64 = 0
+
+    // MARK: The log's life
+
+    /// Takes a directory and what is in it; a fault is noted.
+    mutating func open(now wall: Int64) {
+        do { try begin(now: wall) } catch { failed("\(error)") }
+    }
+
+    private mutating func begin(now wall: Int64) throws {
+        var random = SystemRandomNumberGenerator()
+        var plan: DiskPlan?
+        let limit = settings.limitBytes
+        let directory = try NodeDirectory(
+            below: settings.root, newID: DiskNodeID(low: random.next(), high: random.next()),
+            wall: wall
+        ) { former in
+            // A limit that is too small was refused when the configuration was read.
+            guard let made = try? DiskPlan(limitBytes: limit, formerSegmentBytes: former) else {
+                preconditionFailure("a disk limit of \(limit)")
+            }
+            plan = made
+            return UInt64(made.segmentBytes)
+        }
+        guard let plan else { return }
+        if let damage = directory.identityDamage {
+            note(.discarded(file: "identity", why: "\(damage)"))
+        }
+        let volume = DirectoryVolume(directory)
+        log = try DiskLog.open(
+            volume,
+            .init(
+                plan: plan, ageLimit: settings.ageLimit,
+                keys: (random.next(), random.next()), dice: Dice(seed: random.next())),
+            directory.identity, figures: figures, formerWall: directory.formerWall, now: wall,
+            note: note)
+        self.volume = volume
+        allocatedBytes = volume.allocatedBytes()
+    }
+
+    mutating func close() {
+        isClosed = true
+        do { try log?.close() } catch { note(.failed(why: "\(error)")) }
+        log = nil
+        volume = nil
+    }
+
+    // MARK: Work
+
+    mutating func store(_ record: DiskRecord, _ body: [ByteBuffer], now: Int64) {
+        guard let log, retryAt == nil else { return figures.add(.droppedRecords) }
+        do throws(DiskFile.Failure) {
+            if try log.store(record, body: body, now: now) != .written {
+                figures.add(.droppedRecords)
+            }
+            retryAfter = Self.retryMin
+        } catch {
+            figures.add(.droppedRecords)
+            failed("\(error)")
+        }
+    }
+
+    mutating func forget(_ name: EntryName) {
+        log?.forget(name)
+    }
+
+    /// What kept it from being on the disk for certain.
+    mutating func delete(_ names: [EntryName]) -> DiskFile.Failure? {
+        guard let log else { return nil }
+        do throws(DiskFile.Failure) {
+            try log.delete(names)
+            return nil
+        } catch {
+            failed("\(error)")
+            return error
+        }
+    }
+
+    mutating func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
+        for touch in touches { log?.touch(touch.digest, count: touch.count, at: touch.second) }
+    }
+
+    // MARK: Time
+
+    mutating func tick(now: Instant, wall: Int64) {
+        guard !isClosed else { return }
+        lastTick = now
+        if log == nil || retryAt != nil { return retry(now: now, wall: wall) }
+        guard let log, let volume else { return }
+        for lost in log.takeLost() { note(lost) }
+        do throws(DiskFile.Failure) {
+            try volume.check()
+            allocatedBytes = volume.allocatedBytes()
+            log.sweep(atMost: Self.sweptMax, now: wall)
+            guard now >= checkpointAt else { return }
+            checkpointAt = now + settings.checkpointInterval
+            try log.checkpoint()
+        } catch {
+            failed("\(error)")
+        }
+    }
+
+    /// Looks whether the fault is gone.
+    private mutating func retry(now: Instant, wall: Int64) {
+        guard now >= retryAt ?? .zero else { return }
+        do {
+            if let volume, log != nil {
+                do throws(DiskFile.Failure) { try volume.check() } catch {
+                    // The directory is gone, and the log with it.
+                    if error.isMissing { drop() }
+                    throw error
+                }
+                try volume.probe()
+            } else {
+                try begin(now: wall)
+            }
+            retryAt = nil
+            note(.returned)
+        } catch {
+            delayRetry()
+        }
+    }
+
+    private mutating func drop() {
+        log = nil
+        volume = nil
+        allocatedBytes = 0
+    }
+
+    /// From now on nothing is written until an attempt succeeds.
+    private mutating func failed(_ why: String) {
+        figures.add(.failures)
+        if retryAt == nil { note(.failed(why: why)) }
+        delayRetry()
+    }
+
+    /// An attempt that succeeded and was followed by another failure counts as none.
+    private mutating func delayRetry() {
+        retryAt = lastTick + retryAfter
+        retryAfter = min(Self.retryMax, retryAfter + retryAfter)
+    }
+}

@@ -1,0 +1,47 @@
+import COpenSSL
+package import Ground
+
+extension EntryName {
+    /// The name of the answer to a normalised URL that depends on nothing else: its SHA-256.
+    package init(ofKey key: [UInt8]) {
+        let digest = sha256(key.span)
+        self.init(digest.span)
+    }
+
+    /// The name of the answer to the same URL that was selected by the parts `varies` of a reduced
+    /// request; this name if there are none.
+    ///
+    /// It is the SHA-256 of this name's 32 bytes, of what Vary nominated, and of the request as far
+    /// as that was nominated, a byte each.
+    package func variant(_ varies: Negotiation, of negotiation: Negotiation) -> EntryName {
+        guard varies.rawValue != 0 else { return self }
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        bytes += [varies.rawValue, negotiation.rawValue & varies.rawValue]
+        let digest = sha256(bytes.span)
+        return EntryName(digest.span)
+    }
+
+    /// The names that an answer to a request which reduces to `wanted` may have, that of an answer
+    /// without variants first.
+    package func candidates(for wanted: Negotiation) -> [EntryName] {
+        let both = Negotiation(rawValue: Negotiation.types.rawValue | Negotiation.codings.rawValue)
+        return [self]
+            + [Negotiation.types, .codings, both].map { variant($0, of: wanted) }
+    }
+}
+
+/// SHA-256 (FIPS 180-4), 32 bytes.
+private func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
+    let digest = unsafe [UInt8](unsafeUninitializedCapacity: EntryName.bytesCount) { room, count in
+        var written: UInt32 = 0
+        let isDone = unsafe bytes.withUnsafeBytes { raw in
+            unsafe EVP_Digest(
+                raw.baseAddress, raw.count, room.baseAddress, &written, EVP_sha256(), nil)
+        }
+        // It fails only if OpenSSL has no SHA-256, and then not even once.
+        precondition(isDone == 1 && Int(written) == EntryName.bytesCount, "no SHA-256")
+        count = Int(written)
+    }
+    return digest
+}

@@ -1,0 +1,140 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What is on disk outlives the process")
+    struct RestartTests {
+        @Test("Every image is the same from origin, memory, and disk after a kill, by one fetch")
+        func threeWays() throws {
+            let stage = try DiskStage("--disk-limit", "4GiB")
+            for image in ImageSource.all {
+                let path = stage.origin.serve(image, fields: [lasting])
+                #expect(try stage.get(path, expecting: image).brings(image), "\(image) cold")
+                let hit = try stage.get(path, expecting: image)
+                #expect(hit.brings(image) && hit.detail == "memory", "\(image): \(hit)")
+            }
+            try stage.settle()
+            try stage.restart()
+            for image in ImageSource.all {
+                let path = "/" + image.name
+                let found = try stage.get(path, expecting: image)
+                #expect(found.brings(image), "\(image) after the kill: \(found)")
+                #expect(found.isHit && found.detail == "disk", "\(found)")
+                let promoted = try stage.get(path, expecting: image)
+                #expect(promoted.brings(image) && promoted.detail == "memory", "\(promoted)")
+                #expect(stage.fetches(path) == 1, "\(image)")
+            }
+        }
+
+        @Test("The fields, validators, ranges and ages of an answer are the same after a restart")
+        func answers() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let image = TestImage.generated(.png, byteCount: 300_000, seed: 31)
+            let path = stage.origin.serve(
+                image, fields: [lasting, "Age: 100", "Content-Language: de"], etag: "\"a\"",
+                lastModified: "Sun, 06 Nov 1994 08:49:37 GMT")
+            _ = try stage.get(path)
+            let before = try stage.get(path)
+            try stage.settle()
+            try stage.restart(gently: true)
+            let target = ImageTarget.of(stage.origin.url(path))
+            let head = try stage.node.get(target, method: "HEAD")
+            #expect(head.detail == "disk" && head.bodyByteCount == 0 && head.looksWhole)
+            let clocks: Set = ["age", "date", "cache-status"]
+            let plain = { (response: Response) in
+                response.fields.lines.filter { !clocks.contains($0.name.lowercased()) }
+            }
+            #expect(plain(head) == plain(before))
+            let age = try #require(head["Age"].flatMap { Int($0) })
+            #expect((100...160).contains(age), "\(head)")
+            try stage.restart()
+            let part = try stage.node.get(target, fields: ["Range: bytes=65530-65545"])
+            #expect(part.status == 206 && part.detail == "disk", "\(part)")
+            #expect(part.body.map { Array($0) } == Array(image.bytes[65_530...65_545]))
+            try stage.restart()
+            let same = try stage.node.get(target, fields: ["If-None-Match: \"a\""])
+            #expect(same.status == 304 && same.detail == "disk", "\(same)")
+            #expect(stage.fetches(path) == 1)
+        }
+
+        @Test("What memory has evicted comes from disk, and the origin is not asked")
+        func evicted() throws {
+            let stage = try DiskStage("--memory-limit", "16MiB", "--disk-limit", "256MiB")
+            let images = (0..<60).map {
+                TestImage.generated(.jpeg, byteCount: 700_000 + $0, seed: UInt64(400 + $0))
+            }
+            for image in images {
+                _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
+                try stage.settle()
+            }
+            for image in images {
+                let again = try stage.get("/" + image.name, expecting: image)
+                #expect(again.brings(image) && again.isHit, "\(again)")
+                #expect(stage.fetches("/" + image.name) == 1)
+            }
+            let found = try stage.figure("nuthatch_requests_total{cache=\"disk\"}")
+            #expect(found > 40)
+        }
+
+        @Test("Variants are kept apart on disk as in memory")
+        func variants() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let plain = TestImage.generated(.jpeg, byteCount: 9_000, seed: 41)
+            let modern = TestImage.generated(.webp, byteCount: 8_000, seed: 42)
+            let vary = [lasting, "Vary: Accept"]
+            stage.origin.on("/v") { request in
+                request.fields["Accept"]?.contains("image/webp") == true
+                    ? OriginAnswer(modern, fields: vary) : OriginAnswer(plain, fields: vary)
+            }
+            let target = ImageTarget.of(stage.origin.url("/v"))
+            let webp = ["Accept: image/webp,*/*"]
+            #expect(try stage.node.get(target).brings(plain))
+            #expect(try stage.node.get(target, fields: webp).brings(modern))
+            try stage.settle()
+            try stage.restart()
+            let first = try stage.node.get(target, fields: webp)
+            #expect(first.brings(modern) && first.detail == "disk", "\(first)")
+            let second = try stage.node.get(target)
+            #expect(second.brings(plain) && second.detail == "disk", "\(second)")
+            #expect(stage.fetches("/v") == 2)
+        }
+
+        @Test("What is stale on disk is revalidated, and its body is not fetched again")
+        func stale() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            for bytes in [5_000, 3_000_000] {
+                let image = TestImage.generated(.png, byteCount: bytes, seed: UInt64(bytes))
+                let path = stage.origin.serve(
+                    image, fields: ["Cache-Control: max-age=0"], etag: "\"s\"")
+                _ = try stage.get(path)
+                try stage.settle()
+                try stage.restart()
+                let again = try stage.get(path, expecting: image)
+                #expect(again.brings(image), "\(again)")
+                #expect(again.cacheStatus["fwd"] == "stale", "\(again)")
+                #expect(again.cacheStatus["fwd-status"] == "304", "\(again)")
+                let requests = stage.origin.requests(path)
+                #expect(requests.count == 2)
+                #expect(requests.last?.fields["If-None-Match"] == "\"s\"")
+            }
+        }
+
+        @Test("A thousand requests for one large image on disk cause one read of it")
+        func coalesced() throws {
+            let stage = try DiskStage("--disk-limit", "1GiB")
+            let image = TestImage.generated(.png, byteCount: 5_000_000, seed: 51)
+            let path = stage.origin.serve(image, fields: [lasting])
+            _ = try stage.get(path)
+            try stage.settle()
+            try stage.restart()
+            let target = ImageTarget.of(stage.origin.url(path))
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: 1_000, .init(target, expecting: image))
+            let failed = swarm.responses(seconds: 60).filter { !$0.brings(image) }
+            #expect(failed.isEmpty, "\(failed.prefix(3))")
+            #expect(stage.fetches(path) == 1)
+            let read = try stage.figure("nuthatch_disk_read_bytes_total")
+            #expect(read < 3 * Double(image.byteCount), "\(read)")
+        }
+    }
+}

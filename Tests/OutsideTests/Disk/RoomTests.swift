@@ -1,0 +1,113 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("The disk limit is a limit")
+    struct RoomTests {
+        private static let limit = 16 << 20
+
+        /// Asks for images no 0, 1, 2, … of some 300 KB; most of them once, some again and again.
+        private func churn(_ stage: DiskStage, _ numbers: Range<Int>) throws {
+            stage.origin.serveNoise()
+            for number in numbers {
+                for wanted in [number, number % 7] {
+                    let image = TestImage.noise(wanted)
+                    let answer = try stage.get("/" + image.name, expecting: image)
+                    #expect(answer.brings(image), "\(answer)")
+                }
+            }
+        }
+
+        @Test("Blocks below the directory stay within it, whatever is written")
+        func cap() throws {
+            let stage = try DiskStage("--disk-limit", "16MiB", "--memory-limit", "16MiB")
+            let peak = PeakUse(of: stage.directory)
+            try churn(stage, 0..<400)
+            try stage.settle()
+            let (bytes, samples) = peak.stop()
+            #expect(bytes <= Self.limit && bytes > Self.limit / 2 && samples > 50)
+            #expect(try stage.figure("nuthatch_disk_reclaims_total") > 20)
+            #expect(try stage.figure("nuthatch_disk_gone_total{reason=\"evicted\"}") > 100)
+            #expect(try stage.figure("nuthatch_disk_used_bytes") <= Double(Self.limit))
+        }
+
+        @Test("A smaller limit holds from the next start on, and the newest images stay")
+        func smaller() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB", "--memory-limit", "16MiB")
+            try churn(stage, 0..<140)
+            try stage.settle()
+            try stage.restart(gently: true, "--disk-limit", "40MiB")
+            #expect(try stage.usedBytes() <= 40 << 20)
+            let newest = TestImage.noise(139)
+            let answer = try stage.get("/" + newest.name, expecting: newest)
+            #expect(answer.brings(newest) && answer.detail == "disk", "\(answer)")
+            try churn(stage, 140..<240)
+            #expect(try stage.usedBytes() <= 40 << 20)
+        }
+
+        @Test("Nothing is written with a limit of 0, and a limit too small stops the start")
+        func none() throws {
+            let stage = try DiskStage("--disk-limit", "0")
+            let image = TestImage.generated(.png, byteCount: 5_000, seed: 3)
+            _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
+            try stage.restart(gently: true)
+            #expect(try stage.get("/" + image.name).detail == "origin")
+            let names = try FileManager.default.contentsOfDirectory(atPath: stage.directory.path)
+            #expect(names.isEmpty)
+            let refused = try NodeProcess.run(
+                ["serve", "--cache-dir", stage.directory.path, "--disk-limit", "6MiB"])
+            #expect(refused.status == 78)
+            #expect(refused.errors.contains("disk-limit"), "\(refused.errors)")
+            #expect(refused.errors.contains("at least"), "\(refused.errors)")
+        }
+
+        @Test("An image larger than a segment is served, and passes the disk by")
+        func tooLarge() throws {
+            let stage = try DiskStage("--disk-limit", "16MiB")
+            let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 4)
+            _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
+            #expect(try stage.get("/" + image.name, expecting: image).brings(image))
+            try stage.settle()
+            #expect(try stage.figure("nuthatch_disk_records_total{result=\"dropped\"}") == 1)
+            try stage.restart()
+            let again = try stage.get("/" + image.name, expecting: image)
+            #expect(again.brings(image) && again.detail == "origin", "\(again)")
+        }
+
+        @Test("Nodes that share a directory have one each, and find it again")
+        func shared() throws {
+            let first = try DiskStage("--disk-limit", "64MiB")
+            let second = try DiskStage("--disk-limit", "64MiB", directory: first.directory)
+            let image = TestImage.generated(.png, byteCount: 5_000, seed: 5)
+            for stage in [first, second] {
+                _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
+                try stage.settle()
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: first.directory.path)
+            #expect(Set(names) == ["node-0", "node-1"])
+            for stage in [first, second] {
+                try stage.restart()
+                #expect(try stage.get("/" + image.name).detail == "disk")
+                #expect(stage.fetches("/" + image.name) == 1)
+            }
+        }
+    }
+}
+
+extension TestImage {
+    /// One of many images, each of its own size, some 300 KB.
+    static func noise(_ number: Int) -> TestImage {
+        generated(.png, byteCount: 200_000 + number * 37 % 200_000, seed: UInt64(9_000 + number))
+    }
+}
+
+extension ScriptedOrigin {
+    /// Answers every path that is not spoken for: `noise` images by their names.
+    func serveNoise() {
+        for number in 0..<1_000 {
+            let image = TestImage.noise(number)
+            on("/" + image.name) { _ in OriginAnswer(image, fields: [lasting]) }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What is served from memory does not look idle to the disk")
+    struct TouchTests {
+        /// Serves an image from memory for three times the age limit; where it comes from when
+        /// the node was killed and started again.
+        private func detailAfter(touches interval: String) throws -> String? {
+            let stage = try DiskStage(
+                "--disk-limit", "64MiB", "--age-limit", "3s", "--touch-interval", interval)
+            let image = TestImage.generated(.png, byteCount: 20_000, seed: 61)
+            let path = stage.origin.serve(image, fields: [lasting])
+            _ = try stage.get(path)
+            try stage.settle()
+            let connection = try stage.node.connect()
+            let end = Deadline.seconds(9)
+            let target = ImageTarget.of(stage.origin.url(path))
+            while !end.hasPassed {
+                let hit = try connection.get(target)
+                #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
+            }
+            let entries = try stage.figure("nuthatch_disk_entries")
+            #expect(entries == (interval == "0s" ? 0 : 1))
+            // Gently, so that what was noted last is handed on.
+            try stage.restart(gently: true)
+            let again = try stage.get(path, expecting: image)
+            #expect(again.brings(image))
+            #expect(stage.fetches(path) == (again.detail == "disk" ? 1 : 2))
+            return again.detail
+        }
+
+        @Test("With touches an image outlives the age limit")
+        func stays() throws {
+            #expect(try detailAfter(touches: "1s") == "disk")
+        }
+
+        @Test("Without them it is gone from the disk")
+        func goes() throws {
+            #expect(try detailAfter(touches: "0s") == "origin")
+        }
+
+        @Test("What nobody asks for leaves the disk when its time is over")
+        func expires() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB", "--age-limit", "2s")
+            let image = TestImage.generated(.png, byteCount: 20_000, seed: 62)
+            _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
+            try stage.settle()
+            let isGone = try Deadline.seconds(30).reached {
+                try stage.figure("nuthatch_disk_gone_total{reason=\"expired\"}") == 1
+            }
+            #expect(isGone)
+            #expect(try stage.figure("nuthatch_disk_entries") == 0)
+        }
+    }
+}
