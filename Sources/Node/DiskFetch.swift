@@ -18,7 +18,6 @@ final class DiskFetch: FillSource {
     private let tier: DiskTier
     private let view: DiskView
     private let name: EntryName
-    private let candidates: [EntryName]
     private var isSettled = false
     /// Held back until the readers have caught up.
     private var waits = false
@@ -31,13 +30,13 @@ final class DiskFetch: FillSource {
     /// Chunks that a disk thread reads at once.
     private static let chunksAtOnce = 4
 
-    init(_ run: FillRun, on hall: Hall, tier: DiskTier, view: DiskView) {
+    /// `name` is what the answer to the URL is called, variants apart.
+    init(_ run: FillRun, name: EntryName, on hall: Hall, tier: DiskTier, view: DiskView) {
         self.run = run
         self.hall = hall
         self.tier = tier
         self.view = view
-        name = EntryName(ofKey: run.key)
-        candidates = name.candidates(for: run.negotiation)
+        self.name = name
     }
 
     func start() {
@@ -60,9 +59,10 @@ final class DiskFetch: FillSource {
 
     /// Looks for the candidates from number `first` on.
     private func look(from first: Int) {
-        for number in first..<candidates.count {
-            guard view.shards.find(candidates[number].digest) != nil else { continue }
-            let found = view.readAtOnce(candidates[number], key: run.key, room: &hall.diskRoom)
+        for number in first..<EntryName.candidateCount {
+            let candidate = name.candidate(number, for: run.negotiation)
+            guard view.shards.find(candidate.digest) != nil else { continue }
+            let found = view.readAtOnce(candidate, key: run.key, room: &hall.diskRoom)
             switch found {
             case .absent: continue
             case .later: return readLater(number)
@@ -83,7 +83,7 @@ final class DiskFetch: FillSource {
 
     private func readLater(_ number: Int) {
         let (view, clock, run) = (view, tier.clock, run)
-        let candidate = candidates[number]
+        let candidate = name.candidate(number, for: run.negotiation)
         let found = tier.readers.runIfActive(eventLoop: hall.loop) { () -> Found in
             guard var reading = view.read(candidate, key: run.key) else { return .absent }
             let facts = reading.facts(clock)

@@ -55,8 +55,8 @@ extension Door {
         let store = hall.store
         let hash = store.hash(key, range)
         guard let resident = store.find(key, range, hash: hash, wanted: wanted) else {
-            return wait(
-                bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts, stale: nil)
+            return answerBeyondMemory(
+                bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts, now: now)
         }
         switch judge(resident.facts, for: facts, now: now) {
         case .serve:
@@ -73,8 +73,28 @@ extension Door {
         case .revalidate:
             wait(
                 bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts,
-                stale: resident)
+                stale: resident, .off)
         }
+    }
+
+    /// Answers from what the page cache holds of the disk, or waits.
+    private func answerBeyondMemory(
+        _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, wanted: Negotiation,
+        facts: RequestFacts, now: Instant
+    ) {
+        let glance = hall.glanceAtDisk(key, hash: hash, wanted: wanted)
+        guard case .found(let resident) = glance else {
+            return wait(
+                bytes, key: key, hash: hash, wanted: wanted, facts: facts, stale: nil, glance)
+        }
+        part = .disk
+        guard judge(resident.facts, for: facts, now: now) == .select else {
+            return sendWhole(resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
+        }
+        let selection = select(
+            PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
+            RenderedHead(resident))
+        send(selection, of: resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
     }
 
     @inline(__always)

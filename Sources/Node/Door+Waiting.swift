@@ -4,18 +4,26 @@ import NIOCore
 import Serving
 import Store
 import Telemetry
+import Wire
 
 extension Door {
     /// Begins an answer that memory cannot give: joins the fetch under way for this key, or causes
     /// one.
     func wait(
         _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, wanted: Negotiation,
-        facts: RequestFacts, stale: Resident?
+        facts: RequestFacts, stale: Resident?, _ glance: DiskGlance
     ) {
         phase = .answering
         let waiting = Waiting(
             PendingRequest(copying: parser, bytes, headRange), key: key, hash: hash, wanted: wanted,
             facts: facts, reason: stale == nil ? .uriMiss : .stale)
+        switch glance {
+        case .off, .found: waiting.name = hall.node.disk == nil ? nil : EntryName(ofKey: key)
+        case .absent(let name): waiting.name = name
+        case .later(let name):
+            waiting.name = name
+            waiting.asksDisk = true
+        }
         self.waiting = waiting
         enter(waiting, alone: false)
     }
@@ -65,7 +73,10 @@ extension Door {
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
             // What may not be shared is not stored either.
-            hall.start(run, asksDisk: !alone && stale == nil)
+            let asksDisk = waiting.asksDisk && !alone && stale == nil
+            // Who has to begin anew may find there what others have left.
+            waiting.asksDisk = true
+            hall.start(run, name: waiting.name, asksDisk: asksDisk)
             proceed()
         }
     }

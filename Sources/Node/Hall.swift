@@ -58,7 +58,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         lastTick = SystemClock.now()
         touchesTakenAt = lastTick
         if node.disk != nil {
-            diskRoom = Array(repeating: 0, count: settings.diskReadBytesMax)
+            diskRoom = Array(repeating: 0, count: DiskView.roomBytes)
             if settings.touchInterval != nil {
                 touches = TouchTable(keysMax: TouchQueue.batchKeys)
             }
@@ -113,14 +113,13 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     // MARK: Fetches
 
-    /// Starts the fetch of `run`, which was begun by a request on this loop: from the disk if it
-    /// has it, otherwise from the origin.
-    func start(_ run: FillRun, asksDisk: Bool) {
-        guard let disk = node.disk, let view = disk.view else {
-            return startOrigin(run, name: nil)
+    /// Starts the fetch of `run`, which was begun by a request on this loop, and whose answer is
+    /// called `name` on disk: from there if it may have it, otherwise from the origin.
+    func start(_ run: FillRun, name: EntryName?, asksDisk: Bool) {
+        guard asksDisk, let name, let disk = node.disk, let view = disk.view else {
+            return startOrigin(run, name: name)
         }
-        guard asksDisk else { return startOrigin(run, name: EntryName(ofKey: run.key)) }
-        start(DiskFetch(run, on: self, tier: disk, view: view))
+        start(DiskFetch(run, name: name, on: self, tier: disk, view: view))
     }
 
     /// Asks the origin for what `run` wants, which is called `name` on disk.

@@ -47,8 +47,6 @@ struct NodeSettings: Sendable {
     var transferBytesMax = 128 << 10
     /// Of that, bytes of a body that is not yet in its chunks.
     var liveBytesMax = 16 << 10
-    /// The largest record that an event loop reads from the page cache itself.
-    var diskReadBytesMax = 160 << 10
     /// No further request is answered while so much waits for the client.
     ///
     /// What is copied waits in memory that is counted nowhere: a thousand clients that ask and do

@@ -15,6 +15,10 @@ final class Waiting {
     let facts: RequestFacts
     /// What Cache-Status gives as the reason for going on.
     var reason: CacheNote.Reason
+    /// What the answer is called on disk, variants apart; nil without a disk tier.
+    var name: EntryName?
+    /// The disk may have it, and was not asked.
+    var asksDisk = false
     /// Another request caused the fetch.
     var isCollapsed = false
     /// The fetch that it waits for, and its name there; nil while the body comes from an entry.

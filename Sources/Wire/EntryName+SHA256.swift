@@ -22,14 +22,24 @@ extension EntryName {
         return EntryName(digest.span)
     }
 
-    /// The names that an answer to a request which reduces to `wanted` may have, that of an answer
-    /// without variants first.
-    package func candidates(for wanted: Negotiation) -> [EntryName] {
-        let both = Negotiation(rawValue: Negotiation.types.rawValue | Negotiation.codings.rawValue)
-        return [self]
-            + [Negotiation.types, .codings, both].map { variant($0, of: wanted) }
+    /// How many names an answer to one request may have.
+    package static let candidateCount = 4
+
+    /// The names that an answer to a request which reduces to `wanted` may have; number 0 is that
+    /// of an answer without variants.
+    package func candidate(_ number: Int, for wanted: Negotiation) -> EntryName {
+        let all = Negotiation.types.rawValue | Negotiation.codings.rawValue
+        switch number {
+        case 0: return self
+        case 1: return variant(.types, of: wanted)
+        case 2: return variant(.codings, of: wanted)
+        default: return variant(Negotiation(rawValue: all), of: wanted)
+        }
     }
 }
+
+/// Looked up once: by its name it would be at every use. Never changed, and never freed.
+private nonisolated(unsafe) let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
 /// SHA-256 (FIPS 180-4), 32 bytes.
 private func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
@@ -37,7 +47,7 @@ private func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
         var written: UInt32 = 0
         let isDone = unsafe bytes.withUnsafeBytes { raw in
             unsafe EVP_Digest(
-                raw.baseAddress, raw.count, room.baseAddress, &written, EVP_sha256(), nil)
+                raw.baseAddress, raw.count, room.baseAddress, &written, algorithm, nil)
         }
         // It fails only if OpenSSL has no SHA-256, and then not even once.
         precondition(isDone == 1 && Int(written) == EntryName.bytesCount, "no SHA-256")

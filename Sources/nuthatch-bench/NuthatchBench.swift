@@ -6,5 +6,5 @@ struct NuthatchBench: ParsableCommand {
         commandName: "nuthatch-bench",
         abstract: "Measures parts of a node in this process; prints figures, judges nothing.",
         discussion: "Whole servers are compared over sockets; this is for the parts of a hit.",
-        subcommands: [HitCommand.self, MemoryCommand.self])
+        subcommands: [HitCommand.self, MemoryCommand.self, DiskCommand.self])
 }

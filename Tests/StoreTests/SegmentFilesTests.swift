@@ -68,15 +68,16 @@ struct SegmentFilesTests {
     func mixed() throws {
         let (closed, unclosed, cut) = try writeMixed()
         let again = try open()
-        let found = try SegmentFiles.recover(in: DirectoryVolume(again), again.identity)
+        let found = try SegmentFiles.files(in: DirectoryVolume(again))
         #expect(found.map(\.number) == [0, 1, 2, 4])
-        let entries = found.map { found -> [SegmentFooter.Entry] in
-            guard case .recovered(let segment) = found.outcome else { return [] }
+        let outcomes = found.map { SegmentFiles.recover($0.file, again.identity) }
+        let entries = outcomes.map { outcome -> [SegmentFooter.Entry] in
+            guard case .recovered(let segment) = outcome else { return [] }
             return segment.entries
         }
         #expect(entries[0] == closed)
         #expect(entries[1] == unclosed)
-        #expect(found[2].outcome == .discarded(.foreign))
+        #expect(outcomes[2] == .discarded(.foreign))
         #expect(entries[3] == Array(cut.prefix(1)))
     }
 

@@ -90,14 +90,12 @@ package final class DiskFile: Sendable {
         return bytes
     }
 
-    package func readAtOnce(
-        _ count: Int, at offset: UInt64, into room: inout [UInt8]
+    @unsafe package func readAtOnce(
+        at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(Failure) -> Bool {
-        precondition(room.count >= count, "room for \(room.count) of \(count) bytes")
-        let got = unsafe room.withUnsafeMutableBytes { room in
-            unsafe clinux_pread_nowait(descriptor, room.baseAddress, count, off_t(offset))
-        }
-        if got == count { return true }
+        let got = unsafe clinux_pread_nowait(
+            descriptor, room.baseAddress, room.count, off_t(offset))
+        if got == room.count { return true }
         // Where the file system cannot promise it, a disk thread can read all the same.
         guard got >= 0 || [EAGAIN, EINTR, EOPNOTSUPP, ENOSYS].contains(errno) else {
             throw Failure("read", path)
@@ -108,6 +106,20 @@ package final class DiskFile: Sendable {
     package func sync() throws(Failure) {
         while fdatasync(descriptor) != 0 {
             guard errno == EINTR else { throw Failure("sync", path) }
+        }
+    }
+
+    package func expectRead(_ count: Int, at offset: UInt64) {
+        // An advice that is not taken changes nothing but time.
+        _ = posix_fadvise(descriptor, off_t(offset), off_t(count), POSIX_FADV_WILLNEED)
+    }
+
+    /// Writes what is dirty and lets go of the file's pages, so that the next read is one of the
+    /// disk.
+    package func dropFromPageCache() throws(Failure) {
+        try sync()
+        guard posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0 else {
+            throw Failure("advise", path)
         }
     }
 

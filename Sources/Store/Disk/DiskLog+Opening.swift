@@ -2,11 +2,23 @@ import Ground
 package import Tiers
 
 extension DiskLog {
-    /// What a start found in one segment file.
+    /// What a start knows of one segment file.
     private struct Recovered {
         var number: Int
-        var file: any VolumeFile
-        var segment: SegmentRecovery.Segment
+        let file: any VolumeFile
+        let header: SegmentHeader
+        /// Nil if all its records are named by its footer.
+        var unclosed: SegmentRecovery.Segment?
+        var segment: Segment
+
+        init(number: Int, file: any VolumeFile, header: SegmentHeader) {
+            self.number = number
+            self.file = file
+            self.header = header
+            segment = Segment(
+                closedIn: .small, sequence: header.sequence, usedBytes: 0, recordCount: 0,
+                liveBytes: 0, leastStamp: nil)
+        }
     }
 
     /// Takes over the log of a volume, or begins one.
@@ -20,56 +32,65 @@ extension DiskLog {
         figures: DiskFigures, formerWall: Int64, now: Int64, note: (DiskNote) -> Void
     ) throws(DiskFile.Failure) -> DiskLog {
         var found = try segments(of: volume, identity, note)
-        found.sort { $0.segment.header.sequence > $1.segment.header.sequence }
         try discard(&found, beyond: settings.plan.segments, of: volume)
-        let reached = found.map(\.segment.reached).max() ?? .zero
         let files = [marks(0, of: volume), marks(1, of: volume)]
-        let recovery = MarksLog.recover(
-            files.map(\.self), nodeID: identity.nodeID, fileBytes: DiskPlan.marksFileBytes,
-            reached: reached)
-        let newest = found.map(\.segment.newestWall).reduce(formerWall, max)
-        let rules = LogRecovery(
-            marks: recovery.log.marks,
-            leastAccess: UInt32(clamping: now / 1000 - settings.ageLimit.seconds),
-            newestAccess: UInt32(clamping: min(newest, now) / 1000))
-        let log = takeOver(
-            found.reversed(), volume, settings, identity, figures, recovery.log, rules)
-        try log.finishOpening(found, note)
+        let marks = { (reached: DiskStamp) in
+            MarksLog.recover(
+                files, nodeID: identity.nodeID, fileBytes: DiskPlan.marksFileBytes,
+                reached: reached)
+        }
+        var merge = Merge(
+            settings, recovery: LogRecovery(
+                marks: marks(.zero).log.marks,
+                leastAccess: UInt32(clamping: now / 1000 - settings.ageLimit.seconds)),
+            newestWall: formerWall, now: now)
+        for index in found.indices.reversed() {
+            merge.take(&found[index], identity, note)
+        }
+        let recovery = marks(merge.reached)
+        let log = DiskLog(
+            volume, settings, identity, figures: figures, marks: recovery.log,
+            shards: merge.shards,
+            recovered: found.map { recovered in
+                var segment = recovered.segment
+                segment.setLive(merge.live[recovered.number])
+                return (SegmentID(index: UInt32(recovered.number)), segment, recovered.file)
+            })
+        try log.finishOpening(found)
         if recovery.isDamaged {
             note(.revalidatesAll(why: "the record of what was deleted is damaged"))
             try log.revalidateAll()
-        } else if now + 1000 < newest {
+        } else if now + 1000 < merge.newestWall {
             note(.revalidatesAll(why: "the clock is behind the newest stored time"))
             try log.revalidateAll()
         }
         note(
             .opened(
                 path: volume.path, entries: log.view.shards.count, segments: found.count,
-                scanned: found.count { $0.segment.needsFooter }))
+                scanned: found.count { $0.unclosed != nil }))
         return log
     }
 
+    /// The segments of this node, the newest first; what is none is removed.
     private static func segments(
         of volume: any DiskVolume, _ identity: NodeIdentity, _ note: (DiskNote) -> Void
     ) throws(DiskFile.Failure) -> [Recovered] {
         var kept: [Recovered] = []
-        for found in try SegmentFiles.recover(in: volume, identity) {
-            let name = SegmentFiles.name(found.number)
-            switch found.outcome {
-            case .recovered(let segment):
-                if !segment.damaged.isEmpty {
-                    note(.damaged(file: name, offsets: segment.damaged))
-                }
-                kept.append(Recovered(number: found.number, file: found.file, segment: segment))
-            case .discarded(let damage):
+        for (number, file) in try SegmentFiles.files(in: volume) {
+            let bytes = (try? file.read(DiskFormat.headerBytes, at: 0)) ?? []
+            do throws(DiskDamage) {
+                let header = try SegmentHeader(
+                    bytes.span, nodeID: identity.nodeID, segmentBytes: identity.segmentBytes)
+                kept.append(Recovered(number: number, file: file, header: header))
+            } catch {
                 // A segment that was given up, and not used again, begins with zeros.
-                if damage != .foreign || !found.file.isBlank {
-                    note(.discarded(file: name, why: "\(damage)"))
+                if bytes.contains(where: { $0 != 0 }) || bytes.isEmpty {
+                    note(.discarded(file: SegmentFiles.name(number), why: "\(error)"))
                 }
-                try volume.remove(name)
+                try volume.remove(SegmentFiles.name(number))
             }
         }
-        return kept
+        return kept.sorted { $0.header.sequence > $1.header.sequence }
     }
 
     /// Removes the oldest segments that the limit has no room for, and numbers the others anew
@@ -97,86 +118,79 @@ extension DiskLog {
         return try? file.read(Int(size), at: 0)
     }
 
-    /// Indexes what is to be kept, oldest first.
-    private static func takeOver(
-        _ found: [Recovered], _ volume: any DiskVolume, _ settings: Settings,
-        _ identity: NodeIdentity, _ figures: DiskFigures, _ marks: MarksLog, _ rules: LogRecovery
-    ) -> DiskLog {
-        let shards = DiskShards(key0: settings.keys.0, key1: settings.keys.1)
-        var live = [Int](repeating: 0, count: settings.plan.segments)
-        for recovered in found {
-            for kept in rules.keep(recovered.segment, at: UInt16(recovered.number)) {
-                live[recovered.number] += kept.entry.bytes + SegmentFooter.Entry.bytesCount
-                guard let old = shards.insert(kept.digest, kept.entry) else { continue }
+    /// Indexes what is to be kept of one segment after the other, the oldest first.
+    private struct Merge {
+        let shards: DiskShards
+        /// Bytes of the records that are an entry's, with their footer entries, by segment.
+        private(set) var live: [Int]
+        /// The greatest stamp that anything bears.
+        private(set) var reached = DiskStamp.zero
+        /// The newest wall time that is known, in milliseconds since 1970.
+        private(set) var newestWall: Int64
+        private let room: Int
+        private let recovery: LogRecovery
+        private let now: Int64
+
+        init(_ settings: Settings, recovery: LogRecovery, newestWall: Int64, now: Int64) {
+            shards = DiskShards(key0: settings.keys.0, key1: settings.keys.1)
+            live = Array(repeating: 0, count: settings.plan.segments)
+            room =
+                settings.plan.segmentBytes - DiskFormat.headerBytes - SegmentFooter.trailerBytes
+            self.recovery = recovery
+            self.newestWall = newestWall
+            self.now = now
+        }
+
+        mutating func take(
+            _ recovered: inout Recovered, _ identity: NodeIdentity, _ note: (DiskNote) -> Void
+        ) {
+            guard case .recovered(let found) = SegmentFiles.recover(recovered.file, identity)
+            else { return }
+            if !found.damaged.isEmpty {
+                note(
+                    .damaged(
+                        file: SegmentFiles.name(recovered.number), offsets: found.damaged))
+            }
+            reached = found.entries.map(\.stamp).reduce(max(reached, found.header.openedAt), max)
+            newestWall = max(newestWall, found.header.openedWall)
+            for entry in found.entries {
+                newestWall = max(newestWall, Int64(entry.lastAccess) * 1000)
+            }
+            let newest = UInt32(clamping: min(newestWall, now) / 1000)
+            recovery.keep(found, at: UInt16(recovered.number), newestAccess: newest) {
+                live[recovered.number] += $1.bytes + SegmentFooter.Entry.bytesCount
+                guard let old = shards.insert($0, $1) else { return }
                 live[Int(old.location.segment)] -= old.bytes + SegmentFooter.Entry.bytesCount
             }
+            if found.needsFooter { recovered.unclosed = found }
+            // No file, whatever is in it, makes a start fail.
+            let used = min(
+                room,
+                Int(found.recordsEnd) - DiskFormat.headerBytes
+                    + found.entries.count * SegmentFooter.Entry.bytesCount)
+            recovered.segment = Segment(
+                closedIn: SegmentQueue(rawValue: found.header.queue) ?? .small,
+                sequence: found.header.sequence, usedBytes: used,
+                recordCount: found.entries.count, liveBytes: 0,
+                leastStamp: found.entries.map(\.stamp).min())
         }
-        return DiskLog(
-            volume, settings, identity, figures: figures, marks: marks, shards: shards,
-            recovered: found.map { recovered in
-                let segment = recovered.segment
-                // No file, whatever is in it, makes a start fail.
-                let used = min(
-                    settings.plan.room,
-                    Int(segment.recordsEnd) - DiskFormat.headerBytes
-                        + segment.entries.count * SegmentFooter.Entry.bytesCount)
-                return (
-                    SegmentID(index: UInt32(recovered.number)),
-                    Segment(
-                        closedIn: SegmentQueue(rawValue: segment.header.queue) ?? .small,
-                        sequence: segment.header.sequence, usedBytes: used,
-                        recordCount: segment.entries.count,
-                        liveBytes: min(used, live[recovered.number]),
-                        leastStamp: segment.entries.map(\.stamp).min()),
-                    recovered.file
-                )
-            })
     }
 
     /// Lets readers in, and writes what is missing.
-    private func finishOpening(
-        _ found: [Recovered], _ note: (DiskNote) -> Void
-    ) throws(DiskFile.Failure) {
+    private func finishOpening(_ found: [Recovered]) throws(DiskFile.Failure) {
         takeOverMarks()
         view.setBroadMarks(marks.marks.filter(\.isBroad))
         rule.entriesGrew(to: view.shards.count)
         for recovered in found {
-            let header = recovered.segment.header
+            let header = recovered.header
             view.slots[recovered.number].begin(
                 .init(file: recovered.file, salt: header.salt, sequence: header.sequence))
         }
-        for recovered in found where recovered.segment.needsFooter {
+        for recovered in found {
+            guard let segment = recovered.unclosed else { continue }
             try writeFooter(
-                of: SegmentID(index: UInt32(recovered.number)), recovered.segment.header,
-                recovered.segment.entries, recordsEnd: recovered.segment.recordsEnd,
-                to: recovered.file)
+                of: SegmentID(index: UInt32(recovered.number)), recovered.header,
+                segment.entries, recordsEnd: segment.recordsEnd, to: recovered.file)
         }
-    }
-}
-
-extension DiskPlan {
-    /// Bytes of a segment for records and their footer entries.
-    fileprivate var room: Int {
-        segmentBytes - DiskFormat.headerBytes - SegmentFooter.trailerBytes
-    }
-}
-
-extension SegmentRecovery.Segment {
-    /// The greatest stamp that it bears.
-    fileprivate var reached: DiskStamp {
-        entries.map(\.stamp).reduce(header.openedAt, max)
-    }
-
-    /// The newest wall time that it knows, in milliseconds since 1970.
-    fileprivate var newestWall: Int64 {
-        entries.map { Int64($0.lastAccess) * 1000 }.reduce(header.openedWall, max)
-    }
-}
-
-extension VolumeFile {
-    /// True if it begins with zeros.
-    fileprivate var isBlank: Bool {
-        let start = (try? read(DiskFormat.headerBytes, at: 0)) ?? []
-        return start.allSatisfy { $0 == 0 }
     }
 }

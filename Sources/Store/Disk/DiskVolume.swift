@@ -42,13 +42,33 @@ package protocol VolumeFile: AnyObject, Sendable {
     func write(_ bytes: Span<UInt8>, at offset: UInt64) throws(DiskFile.Failure)
     /// Up to `count` bytes; fewer only at the file's end.
     func read(_ count: Int, at offset: UInt64) throws(DiskFile.Failure) -> [UInt8]
-    /// Fills the first `count` bytes of `room`, which has as many, without ever waiting for a disk;
-    /// false if not all of it is in the page cache.
-    func readAtOnce(
-        _ count: Int, at offset: UInt64, into room: inout [UInt8]
+    /// Fills `room` without ever waiting for a disk; false if not all of it is in the page cache.
+    @unsafe func readAtOnce(
+        at offset: UInt64, into room: UnsafeMutableRawBufferPointer
     ) throws(DiskFile.Failure) -> Bool
+    /// These bytes will be read soon: the disk may begin to fetch them. Waits for nothing.
+    func expectRead(_ count: Int, at offset: UInt64)
     /// Returns when what was written is on the disk.
     func sync() throws(DiskFile.Failure)
+}
+
+extension VolumeFile {
+    /// Fills the first `count` bytes of `room`, which has as many, without ever waiting for a disk;
+    /// false if not all of it is in the page cache.
+    package func readAtOnce(
+        _ count: Int, at offset: UInt64, into room: inout [UInt8]
+    ) throws(DiskFile.Failure) -> Bool {
+        precondition(room.count >= count, "room for \(room.count) of \(count) bytes")
+        let result = unsafe room.withUnsafeMutableBytes { room in
+            Result { () throws(DiskFile.Failure) in
+                try unsafe readAtOnce(
+                    at: offset, into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+            }
+        }
+        return try result.get()
+    }
+
+    package func expectRead(_ count: Int, at offset: UInt64) {}
 }
 
 extension DiskFile: VolumeFile {}

@@ -63,7 +63,13 @@ package final class NodeDirectory: Sendable {
         } catch { throw .failure(error) }
     }
 
+    /// Makes the directory, and those above it that are missing.
     private static func make(_ path: String) throws(DiskFile.Failure) {
+        if let end = path.lastIndex(of: "/"), end > path.startIndex,
+            unsafe access(String(path[..<end]), F_OK) != 0
+        {
+            try make(String(path[..<end]))
+        }
         guard unsafe mkdir(path, 0o700) != 0, errno != EEXIST else { return }
         throw DiskFile.Failure("make directory", path)
     }

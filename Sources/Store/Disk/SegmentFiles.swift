@@ -3,14 +3,6 @@ package import Tiers
 
 /// The segment files of a node's directory: what they are called, and what a start finds in them.
 package enum SegmentFiles {
-    /// What a start has found in one file.
-    package struct Found: Sendable {
-        /// The file's number, from 0.
-        package var number: Int
-        package var file: any VolumeFile
-        package var outcome: SegmentRecovery.Outcome
-    }
-
     private static let prefix = "segment-"
 
     /// The name of file `number`.
@@ -27,20 +19,19 @@ package enum SegmentFiles {
         return number
     }
 
-    /// What the segment files hold, in the order of their numbers; each is read by its footer, or
-    /// from one end to the other.
+    /// The segment files in the order of their numbers.
     ///
-    /// A file that cannot be opened is left out: it says so when it is to be written to.
-    package static func recover(
-        in volume: any DiskVolume, _ identity: NodeIdentity
-    ) throws(DiskFile.Failure) -> [Found] {
+    /// One that cannot be opened is left out: it says so when it is to be written to.
+    package static func files(
+        in volume: any DiskVolume
+    ) throws(DiskFile.Failure) -> [(number: Int, file: any VolumeFile)] {
         try volume.names().compactMap(number).sorted().compactMap { number in
-            guard let file = try? volume.open(name(number), creates: false) else { return nil }
-            return Found(number: number, file: file, outcome: recover(file, identity))
+            (try? volume.open(name(number), creates: false)).map { (number, $0) }
         }
     }
 
-    /// What one file holds for the node with this identity.
+    /// What one file holds for the node with this identity: by its footer, or read from one end to
+    /// the other.
     package static func recover(
         _ file: any VolumeFile, _ identity: NodeIdentity
     ) -> SegmentRecovery.Outcome {

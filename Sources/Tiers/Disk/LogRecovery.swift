@@ -7,23 +7,14 @@ package import Ground
 /// written, and the later one of an entry counts. What a mark has killed, or what was not asked for
 /// within the age limit, is not taken over.
 package struct LogRecovery: Sendable {
-    /// An entry to be indexed, in the place of an earlier one.
-    package struct Kept: Hashable, Sendable {
-        package var digest: EntryDigest
-        package var entry: DiskEntry
-    }
-
     private let deadEntries: [EntryDigest: DiskStamp]
     private let deadEverything: DiskStamp
     private let leastAccess: UInt32
-    private let newestAccess: UInt32
 
     /// - Parameters:
     ///   - marks: those that may still cover something.
     ///   - leastAccess: what was last asked for before this second is not taken over.
-    ///   - newestAccess: the second at which the log was last written to, as far as is known: what
-    ///     was not checkpointed is given the benefit of the doubt.
-    package init(marks: [DiskMark], leastAccess: UInt32, newestAccess: UInt32) {
+    package init(marks: [DiskMark], leastAccess: UInt32) {
         var entries: [EntryDigest: DiskStamp] = [:]
         var everything = DiskStamp.zero
         for mark in marks where !mark.isSoft {
@@ -37,15 +28,19 @@ package struct LogRecovery: Sendable {
         deadEntries = entries
         deadEverything = everything
         self.leastAccess = leastAccess
-        self.newestAccess = newestAccess
     }
 
-    /// What of a segment at `index` is taken over, in order.
-    package func keep(_ segment: SegmentRecovery.Segment, at index: UInt16) -> [Kept] {
+    /// Gives `body` what of a segment at `index` is taken over, in order; each in the place of what
+    /// was given for the same digest before.
+    ///
+    /// `newestAccess` is the second at which the log was last written to, as far as is known: what
+    /// was not checkpointed is given the benefit of the doubt.
+    package func keep(
+        _ segment: SegmentRecovery.Segment, at index: UInt16, newestAccess: UInt32,
+        _ body: (EntryDigest, DiskEntry) -> Void
+    ) {
         let flags: DiskEntry.Flags =
             segment.header.queue == SegmentQueue.main.rawValue ? .inMain : []
-        var kept: [Kept] = []
-        kept.reserveCapacity(segment.entries.count)
         for found in segment.entries {
             // No entry with this stamp or a lesser one is alive, so an older record is none either.
             if found.stamp < deadEverything { continue }
@@ -53,18 +48,14 @@ package struct LogRecovery: Sendable {
                 continue
             }
             let access =
-                segment.needsFooter
-                ? max(found.lastAccess, newestAccess) : found.lastAccess
+                segment.needsFooter ? max(found.lastAccess, newestAccess) : found.lastAccess
             guard access >= leastAccess else { continue }
-            kept.append(
-                Kept(
-                    digest: found.digest,
-                    entry: DiskEntry(
-                        location: DiskLocation(segment: index, offsetUnits: found.offsetUnits),
-                        lengthUnits: found.units, lastAccess: access,
-                        accessCount: UInt8(min(found.accessCount, UInt16(UInt8.max))),
-                        flags: flags)))
+            body(
+                found.digest,
+                DiskEntry(
+                    location: DiskLocation(segment: index, offsetUnits: found.offsetUnits),
+                    lengthUnits: found.units, lastAccess: access,
+                    accessCount: UInt8(min(found.accessCount, UInt16(UInt8.max))), flags: flags))
         }
-        return kept
     }
 }

@@ -43,6 +43,11 @@ package struct Segment: Hashable, Sendable {
         self.leastStamp = leastStamp
     }
 
+    /// Of a recovered segment, so many bytes are an entry's; never more than are used.
+    package mutating func setLive(_ bytes: Int) {
+        liveBytes = min(bytes, usedBytes)
+    }
+
     mutating func append(_ bytes: Int, _ stamp: DiskStamp) {
         usedBytes += bytes
         liveBytes += bytes

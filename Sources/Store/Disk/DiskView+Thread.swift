@@ -1,0 +1,126 @@
+package import Ground
+package import NIOCore
+import Tiers
+
+/// What disk threads do.
+extension DiskView {
+    /// Reads a record's head and checks it; for a disk thread. Nil if the entry is not on disk.
+    package func read(_ name: EntryName, key: [UInt8]) -> DiskReading? {
+        while let (entry, use) = find(name.digest) {
+            do throws(DiskFile.Failure) {
+                // One read for all but large records; the disk begins with the rest of those.
+                let count = min(entry.bytes, Self.blockBytes)
+                if entry.bytes > count {
+                    use.file.expectRead(min(entry.bytes, Self.aheadBytes), at: entry.offset)
+                }
+                var bytes = try use.file.read(count, at: entry.offset)
+                if let extent = DiskRecord.extent(bytes.span, space: entry.bytes),
+                    extent.metaBytes > bytes.count
+                {
+                    bytes = try use.file.read(extent.metaBytes, at: entry.offset)
+                }
+                guard isStill(entry, use) else { continue }
+                figures.add(.readsByThread)
+                figures.add(.readBytes, bytes.count)
+                do throws(DiskDamage) {
+                    let (record, metaBytes) = try self.record(in: bytes.span, entry, use)
+                    var reading = reading(record, metaBytes, name, key, entry, use)
+                    reading?.block = bytes
+                    return reading
+                } catch {
+                    lose(name.digest, entry, use, why: "\(error)")
+                    return nil
+                }
+            } catch {
+                lose(name.digest, entry, use, why: "\(error)")
+                return nil
+            }
+        }
+        return nil
+    }
+
+    /// Reads and checks up to `count` chunks of the body from number `first` on; for a disk thread.
+    /// Nil if they are lost, or the record was given up.
+    ///
+    /// A record that was written again meanwhile is read where it is now.
+    package func readChunks(
+        _ reading: inout DiskReading, from first: Int, count: Int
+    ) -> [ByteBuffer]? {
+        let start = first * DiskFormat.chunkBytes
+        let bytesCount = min(count * DiskFormat.chunkBytes, Int(reading.record.bodyBytes) - start)
+        while true {
+            let (entry, use) = (reading.entry, reading.use)
+            do throws(DiskFile.Failure) {
+                let bytes = try bodyBytes(of: reading, from: start, count: bytesCount)
+                guard isStill(entry, use) else {
+                    guard follow(&reading) else { return nil }
+                    continue
+                }
+                var buffers: [ByteBuffer] = []
+                do throws(DiskDamage) {
+                    guard bytes.count == bytesCount else { throw .truncated }
+                    for number in 0..<DiskRecord.chunkCount(UInt64(bytesCount)) {
+                        let chunk = bytes.span.extracting(Self.chunk(number, of: bytes.count))
+                        try check(chunk, first + number, reading.record, entry, use)
+                        buffers.append(Self.buffer(chunk, capacity: chunk.count))
+                    }
+                    return buffers
+                } catch {
+                    lose(reading.record.name.digest, entry, use, why: "\(error)")
+                    return nil
+                }
+            } catch {
+                lose(reading.record.name.digest, entry, use, why: "\(error)")
+                return nil
+            }
+        }
+    }
+
+    /// Reads and checks the whole body, cut as memory wants it; for a disk thread.
+    package func readBody(_ reading: inout DiskReading) -> [ByteBuffer]? {
+        var chunks: [ByteBuffer] = []
+        let count = reading.record.chunkSums.count
+        while chunks.count < count {
+            guard let more = readChunks(&reading, from: chunks.count, count: 4) else { return nil }
+            chunks += more
+        }
+        guard let last = chunks.popLast() else { return [] }
+        return chunks + Self.buffers(last.readableBytesUInt8Span)
+    }
+
+    /// Finds the same record where it was written again; false if it was given up.
+    private func follow(_ reading: inout DiskReading) -> Bool {
+        guard let again = read(reading.record.name, key: reading.record.key),
+            again.record.isSameAnswer(as: reading.record)
+        else { return false }
+        reading.record = again.record
+        reading.metaBytes = again.metaBytes
+        reading.entry = again.entry
+        reading.use = again.use
+        reading.block = again.block
+        return true
+    }
+
+    /// From what was read with the head, or from the disk.
+    private func bodyBytes(
+        of reading: DiskReading, from start: Int, count: Int
+    ) throws(DiskFile.Failure) -> [UInt8] {
+        let first = reading.metaBytes + start
+        if first + count <= reading.block.count {
+            return Array(reading.block[first..<first + count])
+        }
+        let place = reading.entry.offset + UInt64(first)
+        let left = Int(reading.record.bodyBytes) - start - count
+        if left > 0 {
+            reading.use.file.expectRead(min(left, Self.aheadBytes), at: place + UInt64(count))
+        }
+        let bytes = try reading.use.file.read(count, at: place)
+        figures.add(.readBytes, bytes.count)
+        return bytes
+    }
+
+    /// Records up to this size are read whole with their heads.
+    private static let blockBytes = 64 << 10
+    /// How far the disk may read ahead of a body that is read part by part.
+    private static let aheadBytes = 2 << 20
+}

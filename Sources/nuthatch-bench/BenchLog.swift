@@ -1,0 +1,91 @@
+import Foundation
+import Ground
+import NIOCore
+import Store
+import Tiers
+
+/// A log in a directory, filled with answers that follow from their numbers.
+final class BenchLog {
+    let log: DiskLog
+    let figures: DiskFigures
+    private let directory: NodeDirectory
+    private let head = [UInt8](repeating: 0x48, count: 220)
+    private let noise: [UInt8]
+
+    /// What became of the start.
+    private(set) var note = ""
+
+    init(below root: String, limitBytes: UInt64, ageLimit: Interval = .seconds(.max)) throws {
+        var plan: DiskPlan?
+        let directory = try NodeDirectory(
+            below: root, newID: DiskNodeID(low: 1, high: 2), wall: Self.now()
+        ) { former in
+            let made = try? DiskPlan(limitBytes: limitBytes, formerSegmentBytes: former)
+            plan = made
+            return UInt64(made?.segmentBytes ?? 0)
+        }
+        guard let plan else { preconditionFailure("a limit of \(limitBytes)") }
+        self.directory = directory
+        figures = DiskFigures()
+        var dice = Dice(seed: 7)
+        noise = (0..<4096).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
+        var notes: [String] = []
+        log = try DiskLog.open(
+            DirectoryVolume(directory),
+            .init(plan: plan, ageLimit: ageLimit, keys: (3, 4), dice: dice),
+            directory.identity, figures: figures, formerWall: 0, now: Self.now()
+        ) { notes.append($0.text) }
+        note = notes.joined(separator: "\n")
+    }
+
+    static func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1000) }
+
+    static func key(_ number: Int) -> [UInt8] {
+        Array("http://images.example/photos/2026/\(number).jpg".utf8)
+    }
+
+    /// No SHA-256, which this is not about, but as even.
+    static func name(_ number: Int) -> EntryName {
+        var dice = Dice(seed: UInt64(number))
+        var bytes: [UInt8] = []
+        for _ in 0..<4 { bytes.appendLittle(dice.next()) }
+        return EntryName(bytes.span)
+    }
+
+    func store(_ number: Int, bodyBytes: Int) throws {
+        var body: [ByteBuffer] = []
+        var left = bodyBytes
+        while left > 0 {
+            let count = min(left, noise.count)
+            body.append(ByteBuffer(bytes: noise.prefix(count)))
+            left -= count
+        }
+        let now = Self.now()
+        let record = DiskRecord(
+            name: Self.name(number), stamp: log.view.stamp,
+            times: DiskTimes(
+                received: now, born: now, freshUntil: .max, lastModified: DiskFormat.noTime,
+                date: now),
+            lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
+            negotiation: [],
+            layout: DiskHeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
+                entityTag: .empty),
+            key: Self.key(number), head: head, tags: [], bodyBytes: UInt64(bodyBytes),
+            chunkSums: [])
+        _ = try log.store(record, body: body, now: now)
+    }
+
+    /// Takes the files' pages out of the page cache, after what is dirty is written.
+    func coolDown() throws {
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
+            try DiskFile("\(directory.path)/\(name)", creates: false).dropFromPageCache()
+        }
+    }
+
+    /// A rank of 0 to `keys` - 1 with the popularity of (rank + 1)^-0.8.
+    static func zipf(_ keys: Int, _ dice: inout Dice) -> Int {
+        let part = Double.random(in: 0..<1, using: &dice)
+        return min(keys - 1, Int(pow(part, 5) * Double(keys)))
+    }
+}

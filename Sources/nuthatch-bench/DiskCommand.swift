@@ -1,0 +1,201 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import Ground
+import NIOCore
+import Store
+import Tiers
+
+/// The disk tier on a real directory: start, memory, writing, and reading beside a plain reader.
+struct DiskCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "disk",
+        abstract: "Restart, index, write amplification, reclaim and cold reads of the disk tier.")
+
+    @Option(help: "An empty directory for the files; by default one that is gone afterwards.")
+    var directory: String?
+
+    @Option(help: "Entries for restart and index.")
+    var entries = 1_000_000
+
+    @Option(help: "Bytes of each of their bodies.")
+    var bodyBytes = 400
+
+    @Option(help: "Seconds of churn.")
+    var seconds = 10
+
+    @Option(help: "Only this part: restart, churn or cold.")
+    var only: Part?
+
+    enum Part: String, ExpressibleByArgument {
+        case restart, churn, cold
+    }
+
+    private var root: String {
+        directory
+            ?? FileManager.default.temporaryDirectory
+            .appendingPathComponent("nuthatch-bench-\(getpid())").path
+    }
+
+    func run() throws {
+        let root = root
+        defer { if directory == nil { try? FileManager.default.removeItem(atPath: root) } }
+        if only ?? .restart == .restart { try restart(root + "/many") }
+        if only ?? .churn == .churn { try churn(root + "/churn") }
+        guard only ?? .cold == .cold else { return }
+        for bytes in [10_000, 1_000_000] { try cold(root + "/cold-\(bytes)", bytes) }
+    }
+
+    // MARK: Restart
+
+    private func restart(_ root: String) throws {
+        let limit = UInt64(entries) * UInt64(bodyBytes + 900) + 1 << 30
+        try fill(root, limit)
+        let before = try residentBytes()
+        let start = nanoseconds()
+        let again = try BenchLog(below: root, limitBytes: limit)
+        let opened = nanoseconds()
+        let isThere = read(again, entries / 2)
+        let first = nanoseconds()
+        let found = again.log.view.shards.count
+        print("restart, \(found) of \(entries) entries:")
+        print("  open \(ms(opened - start)), first hit \(ms(first - start)) (found: \(isThere))")
+        let index = Double(again.log.view.shards.residentBytes) / Double(found)
+        let resident = Double(try residentBytes() - before) / Double(found)
+        print("  index \(rounded(index)) bytes an entry; resident memory \(rounded(resident))")
+        print("  " + again.note)
+    }
+
+    private func fill(_ root: String, _ limit: UInt64) throws {
+        let log = try BenchLog(below: root, limitBytes: limit)
+        let start = nanoseconds()
+        for number in 0..<entries { try log.store(number, bodyBytes: bodyBytes) }
+        let took = nanoseconds() - start
+        print("write, records of some \(bodyBytes + 500) bytes: \(rate(entries, took)) records/s")
+        try log.log.close()
+    }
+
+    // MARK: Churn
+
+    /// Requests with the popularity of rank^-0.8 for twenty times what fits, while another thread
+    /// looks at what is there.
+    private func churn(_ root: String) throws {
+        let limit: UInt64 = 256 << 20
+        let log = try BenchLog(below: root, limitBytes: limit)
+        let keys = 100_000
+        let size = { (number: Int) in 5_000 + number &* 7919 % 90_000 }
+        var dice = Dice(seed: 11)
+        for _ in 0..<20_000 { try request(log, BenchLog.zipf(keys, &dice), size) }
+        let still = Latencies.of(log.log.view, keys, times: 200_000)
+        let end = nanoseconds() + UInt64(seconds) * 1_000_000_000
+        let (written, admitted) = (log.figures[.writtenBytes], log.figures[.admittedBytes])
+        let reclaims = log.figures[.reclaims]
+        var misses = 0
+        var requests = 0
+        let looker = Looker(log.log.view, keys)
+        looker.start()
+        while nanoseconds() < end {
+            requests += 1
+            if try request(log, BenchLog.zipf(keys, &dice), size) { misses += 1 }
+        }
+        let busy = looker.stop()
+        print("churn for \(seconds) s, \(requests) requests, \(misses) misses:")
+        let added = log.figures[.admittedBytes] - admitted
+        let all = log.figures[.writtenBytes] - written
+        print(
+            "  written by admitted bytes \(rounded(Double(all) / Double(max(1, added)))), "
+                + "\(added >> 20) MiB admitted, \(log.figures[.reclaims] - reclaims) reclaims")
+        print("  hit while nothing is written: \(still.text)")
+        print("  hit while records are written and segments reclaimed: \(busy.text)")
+    }
+
+    /// True if it was a miss.
+    @discardableResult
+    private func request(_ log: BenchLog, _ number: Int, _ size: (Int) -> Int) throws -> Bool {
+        let digest = BenchLog.name(number).digest
+        let second = UInt32(clamping: BenchLog.now() / 1000)
+        guard log.log.view.shards.find(digest) == nil else {
+            log.log.touch(digest, count: 1, at: second)
+            return false
+        }
+        try log.store(number, bodyBytes: size(number))
+        return true
+    }
+
+    // MARK: Cold reads
+
+    private func cold(_ root: String, _ bytes: Int) throws {
+        let count = min(20_000, (2 << 30) / bytes)
+        let log = try BenchLog(
+            below: root, limitBytes: UInt64(count) * UInt64(bytes + 2_000) * 2 + 1 << 30)
+        for number in 0..<count { try log.store(number, bodyBytes: bytes) }
+        try log.log.close()
+        let places = (0..<count).compactMap { number in
+            log.log.view.shards.find(BenchLog.name(number).digest)
+        }.shuffled()
+        let wanted = places.prefix(max(200, (512 << 20) / bytes))
+        var figures: [String: [Double]] = [:]
+        for _ in 0..<3 {
+            try log.coolDown()
+            figures["plain", default: []].append(try plain(log, wanted))
+            try log.coolDown()
+            figures["log", default: []].append(ours(log, wanted.count, of: count, bytes))
+        }
+        let median = { (name: String) in (figures[name] ?? []).sorted()[1] }
+        let ratio = median("log") / median("plain")
+        print(
+            "cold random reads of \(bytes) bytes: plain \(Int(median("plain"))) MB/s, "
+                + "log \(Int(median("log"))) MB/s, \(rounded(ratio)) of plain")
+    }
+
+    /// Megabytes a second of whole records, read where they lie, and nothing else.
+    private func plain(_ log: BenchLog, _ places: ArraySlice<DiskEntry>) throws -> Double {
+        let start = nanoseconds()
+        var sum = 0
+        for place in places {
+            guard let use = log.log.view.slots[Int(place.location.segment)].current else { continue }
+            let unit = DiskEntry.unitBytes
+            sum += try use.file.read(
+                Int(place.lengthUnits) * unit, at: UInt64(place.location.offsetUnits) * UInt64(unit)
+            ).count
+        }
+        return Double(sum) * 1000 / Double(nanoseconds() - start)
+    }
+
+    /// The same of bodies, found by name, checked, and cut for memory.
+    private func ours(_ log: BenchLog, _ wanted: Int, of count: Int, _ bytes: Int) -> Double {
+        let numbers = (0..<count).shuffled().prefix(wanted)
+        let start = nanoseconds()
+        var sum = 0
+        for number in numbers {
+            guard
+                var reading = log.log.view.read(
+                    BenchLog.name(number), key: BenchLog.key(number)),
+                let chunks = log.log.view.readBody(&reading)
+            else { continue }
+            sum += chunks.reduce(0) { $0 + $1.readableBytes }
+        }
+        return Double(sum) * 1000 / Double(nanoseconds() - start)
+    }
+
+    // MARK: Small things
+
+    private func read(_ log: BenchLog, _ number: Int) -> Bool {
+        guard var reading = log.log.view.read(BenchLog.name(number), key: BenchLog.key(number))
+        else { return false }
+        return log.log.view.readBody(&reading) != nil
+    }
+
+    private func residentBytes() throws -> Int {
+        let statm = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+        let pages = statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    private func ms(_ nanoseconds: UInt64) -> String { "\(nanoseconds / 1_000_000) ms" }
+    private func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
+    private func rate(_ count: Int, _ nanoseconds: UInt64) -> Int {
+        Int(Double(count) * 1e9 / Double(max(1, nanoseconds)))
+    }
+}
+

@@ -1,0 +1,79 @@
+import Foundation
+import Glibc
+import Ground
+import Store
+import Synchronization
+
+/// Nanoseconds on a clock that only goes forward.
+func nanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+/// Times in nanoseconds, and what of them is asked for.
+struct Latencies: Sendable {
+    private var all: [UInt64] = []
+
+    /// Like `p50 1.2 µs, p99 …`.
+    var text: String {
+        guard !all.isEmpty else { return "none" }
+        let sorted = all.sorted()
+        let at = { (part: Double) in
+            let value = sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
+            return "\((Double(value) / 100).rounded() / 10) µs"
+        }
+        return "p50 \(at(0.5)), p99 \(at(0.99)), p99.9 \(at(0.999)), most \(at(1))"
+    }
+
+    /// Of so many looks at entries by the popularity of their numbers, each read from the page
+    /// cache and checked.
+    static func of(_ view: DiskView, _ keys: Int, times: Int) -> Latencies {
+        looks(view, keys, Atomic(false), times: times)
+    }
+
+    fileprivate static func looks(
+        _ view: DiskView, _ keys: Int, _ isOver: borrowing Atomic<Bool>, times: Int
+    ) -> Latencies {
+        var latencies = Latencies()
+        var dice = Dice(seed: 13)
+        var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
+        while latencies.all.count < times, !isOver.load(ordering: .relaxed) {
+            let number = BenchLog.zipf(keys, &dice)
+            let (key, name) = (BenchLog.key(number), BenchLog.name(number))
+            let start = nanoseconds()
+            if case .whole = view.readAtOnce(name, key: key, room: &room) {
+                latencies.all.append(nanoseconds() - start)
+            }
+        }
+        return latencies
+    }
+}
+
+/// Looks at entries on a thread of its own until it is stopped.
+final class Looker: Sendable {
+    private let view: DiskView
+    private let keys: Int
+    private let isOver = Atomic<Bool>(false)
+    private let result = Mutex<Latencies?>(nil)
+
+    init(_ view: DiskView, _ keys: Int) {
+        self.view = view
+        self.keys = keys
+    }
+
+    func start() {
+        Thread.detachNewThread { [self] in
+            let latencies = Latencies.looks(view, keys, isOver, times: .max)
+            result.withLock { $0 = latencies }
+        }
+    }
+
+    func stop() -> Latencies {
+        isOver.store(true, ordering: .relaxed)
+        while true {
+            if let latencies = result.withLock({ $0 }) { return latencies }
+            sched_yield()
+        }
+    }
+}
