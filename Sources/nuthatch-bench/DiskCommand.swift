@@ -153,7 +153,9 @@ struct DiskCommand: ParsableCommand {
         let start = nanoseconds()
         var sum = 0
         for place in places {
-            guard let use = log.log.view.slots[Int(place.location.segment)].current else { continue }
+            guard let use = log.log.view.slots[Int(place.location.segment)].current else {
+                continue
+            }
             let unit = DiskEntry.unitBytes
             sum += try use.file.read(
                 Int(place.lengthUnits) * unit, at: UInt64(place.location.offsetUnits) * UInt64(unit)
@@ -198,4 +200,3 @@ struct DiskCommand: ParsableCommand {
         Int(Double(count) * 1e9 / Double(max(1, nanoseconds)))
     }
 }
-

@@ -40,7 +40,8 @@ extension DiskLog {
                 reached: reached)
         }
         var merge = Merge(
-            settings, recovery: LogRecovery(
+            settings,
+            recovery: LogRecovery(
                 marks: marks(.zero).log.marks,
                 leastAccess: UInt32(clamping: now / 1000 - settings.ageLimit.seconds)),
             newestWall: formerWall, now: now)
