@@ -79,6 +79,14 @@ final class SimulatedVolume: DiskVolume {
     /// The most that all files together have taken, in whole blocks.
     var peakBytes: UInt64 { state.withLock { $0.peakBytes } }
 
+    /// From here on the peak is measured anew.
+    func forgetPeak() {
+        state.withLock { state in
+            state.peakBytes = 0
+            state.measure()
+        }
+    }
+
     // MARK: What happens to it
 
     /// The process is gone; what it wrote stays.
