@@ -107,7 +107,8 @@ struct DiskLogDamageTests {
         }
     }
 
-    @Test("wherever a segment ends, the records that are whole are found", arguments: [true, false])
+    @Test(
+        "wherever a segment ends, the records that are whole are found", arguments: [true, false])
     func truncated(closed: Bool) throws {
         let base = try rig(closed: closed)
         let bytes = base.volume.bytes(of: Self.file)

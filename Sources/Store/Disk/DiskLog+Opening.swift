@@ -1,3 +1,4 @@
+import Glibc
 import Ground
 package import Tiers
 
@@ -37,7 +38,7 @@ extension DiskLog {
         try log.finishOpening(found, note)
         if recovery.isDamaged {
             note(.revalidatesAll(why: "the record of what was deleted is damaged"))
-            try log.revalidateAll()
+            try log.replaceMarks()
         } else if now + 1000 < newest {
             note(.revalidatesAll(why: "the clock is behind the newest stored time"))
             try log.revalidateAll()
@@ -90,11 +91,15 @@ extension DiskLog {
         }
     }
 
+    /// The bytes of a file of marks; nil if there is none, and nothing if it cannot be read, which
+    /// is damage.
     private static func marks(_ number: Int, of volume: any DiskVolume) -> [UInt8]? {
-        guard let file = try? volume.open("marks-\(number)", creates: false),
-            let size = try? file.size(), size <= 1 << 30
-        else { return nil }
-        return try? file.read(Int(size), at: 0)
+        do throws(DiskFile.Failure) {
+            let file = try volume.open("marks-\(number)", creates: false)
+            return try file.read(Int(min(file.size(), 1 << 30)), at: 0)
+        } catch {
+            return error.code == ENOENT ? nil : []
+        }
     }
 
     /// Indexes what is to be kept, oldest first.
@@ -127,7 +132,7 @@ extension DiskLog {
                         sequence: segment.header.sequence, usedBytes: used,
                         recordCount: segment.entries.count,
                         liveBytes: min(used, live[recovered.number]),
-                        leastStamp: segment.entries.map(\.stamp).min()),
+                        leastStamp: segment.leastStamp),
                     recovered.file
                 )
             })
