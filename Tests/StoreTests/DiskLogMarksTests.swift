@@ -120,6 +120,25 @@ struct DiskLogMarksTests {
         }
     }
 
+    @Test("as long as nothing can be synced, the last whole copy of the marks is not touched")
+    func failingSyncs() throws {
+        let rig = try rig()
+        try rig.delete([9])
+        rig.volume.edit {
+            $0.operations = 0..<Int.max
+            $0.call = "sync"
+        }
+        for number in 10..<20 {
+            #expect(throws: DiskFile.Failure.self) { try rig.delete([number]) }
+            let other = LogRig(rig)
+            other.kill()
+            try other.start()
+            let found = try (0..<4).filter { try other.find($0) != nil }
+            #expect(found == [0, 3])
+            #expect(other.warnings == [], "after \(number)")
+        }
+    }
+
     @Test("a footer that is torn brings back nothing whose mark is gone")
     func tornFooter() throws {
         let rig = try LogRig(segments: 4, seed: 5)
