@@ -191,6 +191,19 @@ struct DiskLogStartTests {
         #expect(stale == [0, 1, 3])
     }
 
+    @Test("a file that was made and not used yet is no reason for a warning", arguments: 0..<3)
+    func unusedFile(operations: Int) throws {
+        let rig = try LogRig(segments: 4, seed: 1)
+        rig.volume.edit { $0.operations = operations..<Int.max }
+        _ = try? rig.store(Answer(0, version: 1, bytes: 100))
+        rig.kill()
+        try rig.start()
+        #expect(rig.warnings.isEmpty)
+        try rig.store(Answer(0, version: 2, bytes: 100))
+        let found = try rig.find(0)
+        #expect(found != nil)
+    }
+
     @Test("a clock that is a second behind is no clock set back")
     func clockNearly() throws {
         let rig = try LogRig(segments: 4, seed: 1)

@@ -63,8 +63,9 @@ extension DiskLog {
                 }
                 kept.append(Recovered(number: found.number, file: found.file, segment: segment))
             case .discarded(let damage):
-                // A segment that was given up, and not used again, begins with zeros.
-                if damage != .foreign || !found.file.isBlank {
+                // A segment that was given up and not used again begins with zeros, one that was
+                // not used at all may be empty.
+                if !found.file.isBlank {
                     note(.discarded(file: name, why: "\(damage)"))
                 }
                 try volume.remove(name)
@@ -179,9 +180,9 @@ extension SegmentRecovery.Segment {
 }
 
 extension VolumeFile {
-    /// True if it begins with zeros.
+    /// True if it begins with zeros, or is empty; false if it cannot be read.
     fileprivate var isBlank: Bool {
-        let start = (try? read(DiskFormat.headerBytes, at: 0)) ?? []
+        guard let start = try? read(DiskFormat.headerBytes, at: 0) else { return false }
         return start.allSatisfy { $0 == 0 }
     }
 }
