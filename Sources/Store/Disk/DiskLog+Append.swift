@@ -216,7 +216,8 @@ extension DiskLog {
             return entry
         }
         let footer = SegmentFooter(
-            entries: current, recordsEnd: recordsEnd, sequence: header.sequence)
+            entries: current, recordsEnd: recordsEnd, sequence: header.sequence,
+            leastLeftOut: leastOnDisk[Int(id.index)])
         let bytes = footer.bytes(salt: header.salt, segmentBytes: segmentBytes)
         touched[Int(id.index)] = false
         try write(bytes, to: file, at: segmentBytes - UInt64(bytes.count))

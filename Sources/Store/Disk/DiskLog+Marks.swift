@@ -22,7 +22,19 @@ extension DiskLog {
     /// Takes an entry out of the index; its record may be found again by a start that finds the
     /// segment not closed.
     package func forget(_ name: EntryName) {
-        if let entry = view.shards.remove(name.digest) { gone(entry) }
+        guard let entry = view.shards.remove(name.digest) else { return }
+        gone(entry)
+        // So that the segment's footer does not name it for ever.
+        touched[Int(entry.location.segment)] = true
+    }
+
+    /// The marks are damaged: every entry is revalidated once, and both files are written anew, so
+    /// that the next start finds nothing wrong.
+    func replaceMarks() throws(DiskFile.Failure) {
+        marksAreBehind = true
+        try revalidateAll()
+        marksAreBehind = true
+        try mark([])
     }
 
     /// Every entry of before this start is to be held against its origin before it is served.
@@ -35,20 +47,25 @@ extension DiskLog {
     func mark(_ more: [DiskMark]) throws(DiskFile.Failure) {
         let now = DiskStamp(epoch: identity.bootEpoch, count: invalidations)
         let salt = dice.next()
-        let before = marks.marks.count
+        let before = marks
         // Fetches of this epoch may be under way that were begun before any mark of it.
         let least = min(leastStamp, DiskStamp(epoch: identity.bootEpoch, count: 0))
         var writes = marks.append(more, leastStamp: least, now: now, salt: salt)
         if marksAreBehind, writes.count == 1 {
             writes = marks.rewrite(leastStamp: least, now: now, salt: salt)
         }
-        if marks.marks.count != before + more.count { takeOverMarks() }
+        if marks.marks.count != before.marks.count + more.count { takeOverMarks() }
         view.setBroadMarks(marks.marks.filter(\.isBroad))
         marksAreBehind = true
-        for next in writes {
-            let file = try marksFile(next.file)
-            try write(next.bytes, to: file, at: UInt64(next.offset))
-            try file.sync()
+        do throws(DiskFile.Failure) {
+            for next in writes {
+                let file = try marksFile(next.file)
+                try write(next.bytes, to: file, at: UInt64(next.offset))
+                try file.sync()
+            }
+        } catch {
+            marks.failed(since: before)
+            throw error
         }
         marksAreBehind = false
     }
@@ -74,7 +91,11 @@ extension DiskLog {
                 try volume.open("marks-0", creates: true),
                 try volume.open("marks-1", creates: true),
             ]
-            for file in files { try file.allocate(UInt64(marks.fileBytes)) }
+            for file in files {
+                let bytes = UInt64(marks.fileBytes)
+                if try file.size() > bytes { try file.truncate(to: bytes) }
+                try file.allocate(bytes)
+            }
             try volume.sync()
             marksFiles = files
         }

@@ -1,3 +1,4 @@
+import Glibc
 import Ground
 package import Tiers
 
@@ -60,7 +61,7 @@ extension DiskLog {
         try log.finishOpening(found)
         if recovery.isDamaged {
             note(.revalidatesAll(why: "the record of what was deleted is damaged"))
-            try log.revalidateAll()
+            try log.replaceMarks()
         } else if now + 1000 < merge.newestWall {
             note(.revalidatesAll(why: "the clock is behind the newest stored time"))
             try log.revalidateAll()
@@ -78,14 +79,16 @@ extension DiskLog {
     ) throws(DiskFile.Failure) -> [Recovered] {
         var kept: [Recovered] = []
         for (number, file) in try SegmentFiles.files(in: volume) {
-            let bytes = (try? file.read(DiskFormat.headerBytes, at: 0)) ?? []
+            let read = try? file.read(DiskFormat.headerBytes, at: 0)
+            let bytes = read ?? []
             do throws(DiskDamage) {
                 let header = try SegmentHeader(
                     bytes.span, nodeID: identity.nodeID, segmentBytes: identity.segmentBytes)
                 kept.append(Recovered(number: number, file: file, header: header))
             } catch {
-                // A segment that was given up, and not used again, begins with zeros.
-                if bytes.contains(where: { $0 != 0 }) || bytes.isEmpty {
+                // A segment that was given up and not used again begins with zeros, one that was
+                // not used at all may be empty.
+                if read == nil || bytes.contains(where: { $0 != 0 }) {
                     note(.discarded(file: SegmentFiles.name(number), why: "\(error)"))
                 }
                 try volume.remove(SegmentFiles.name(number))
@@ -112,11 +115,15 @@ extension DiskLog {
         }
     }
 
+    /// The bytes of a file of marks; nil if there is none, and nothing if it cannot be read, which
+    /// is damage.
     private static func marks(_ number: Int, of volume: any DiskVolume) -> [UInt8]? {
-        guard let file = try? volume.open("marks-\(number)", creates: false),
-            let size = try? file.size(), size <= 1 << 30
-        else { return nil }
-        return try? file.read(Int(size), at: 0)
+        do throws(DiskFile.Failure) {
+            let file = try volume.open("marks-\(number)", creates: false)
+            return try file.read(Int(min(file.size(), 1 << 30)), at: 0)
+        } catch {
+            return error.code == ENOENT ? nil : []
+        }
     }
 
     /// Indexes what is to be kept of one segment after the other, the oldest first.
@@ -173,7 +180,7 @@ extension DiskLog {
                 closedIn: SegmentQueue(rawValue: found.header.queue) ?? .small,
                 sequence: found.header.sequence, usedBytes: used,
                 recordCount: found.entries.count, liveBytes: 0,
-                leastStamp: found.entries.map(\.stamp).min())
+                leastStamp: found.leastStamp)
         }
     }
 

@@ -6,7 +6,10 @@ extension DiskLog {
     func reclaim(_ id: SegmentID, now: Int64) throws(DiskFile.Failure) {
         figures.add(.reclaims)
         let slot = view.slots[Int(id.index)]
-        if let use = slot.current { reinsert(from: id, use, now: now) }
+        if let use = slot.current {
+            let handledBytes = reinsert(from: id, use, now: now)
+            if handledBytes < ledger.segments[Int(id.index)].liveBytes { loseRest(of: id, use) }
+        }
         slot.end()
         touched[Int(id.index)] = false
         // From here on the file may be written over; what a start would find in it is old.
@@ -16,13 +19,16 @@ extension DiskLog {
         ledger.reclaimed(id)
     }
 
-    private func reinsert(from id: SegmentID, _ use: SegmentSlot.Use, now: Int64) {
+    /// Gives the bytes of the records that it has found to be an entry's.
+    private func reinsert(from id: SegmentID, _ use: SegmentSlot.Use, now: Int64) -> Int {
         let queue = ledger.segments[Int(id.index)].queue
+        var handledBytes = 0
         for found in entries(of: id, use) {
             guard let entry = view.shards.find(found.digest),
                 entry.location
                     == DiskLocation(segment: UInt16(id.index), offsetUnits: found.offsetUnits)
             else { continue }
+            handledBytes += entry.bytes + SegmentFooter.Entry.bytesCount
             let idle = Interval.seconds(now / 1000 - Int64(entry.lastAccess))
             switch rule.verdict(count: entry.accessCount, idle: idle, in: queue) {
             case .keep(let count):
@@ -33,6 +39,19 @@ extension DiskLog {
             case .expire: drop(found.digest, entry, .expiredEntries)
             }
         }
+        return handledBytes
+    }
+
+    /// Forgets what the segment did not name, because its footer or a part of it cannot be read: no
+    /// entry may stay behind whose place is written over.
+    private func loseRest(of id: SegmentID, _ use: SegmentSlot.Use) {
+        let rest = view.shards.entries(in: UInt16(id.index))
+        for (digest, entry) in rest.dropFirst() {
+            if view.shards.remove(digest, ifAt: entry.location) { figures.add(.lostRecords) }
+        }
+        guard let (digest, entry) = rest.first else { return }
+        let why = "its segment cannot be read, nor can \(rest.count - 1) more be found in it"
+        view.lose(digest, entry, use, why: why)
     }
 
     /// What the segment's footer names; by a scan if that cannot be read.

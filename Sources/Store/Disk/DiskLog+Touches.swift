@@ -26,12 +26,16 @@ extension DiskLog {
     /// Forgets what readers have found damaged; gives a note for each.
     package func takeLost() -> [DiskNote] {
         view.takeLost().map { lost in
+            let segment = Int(lost.entry.location.segment)
             // The segment may have been reclaimed since.
-            if ledger.segments[Int(lost.entry.location.segment)].sequence == lost.sequence {
+            if ledger.segments[segment].sequence == lost.sequence {
                 gone(lost.entry)
+                // Its footer still names the record, which may be readable again at the next start
+                // and older than what is stored until then.
+                touched[segment] = true
             }
             return .lost(
-                file: SegmentFiles.name(Int(lost.entry.location.segment)),
+                file: SegmentFiles.name(segment),
                 offset: Int(lost.entry.offset), why: lost.why)
         }
     }

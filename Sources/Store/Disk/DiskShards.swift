@@ -99,6 +99,23 @@ package final class DiskShards: Sendable {
         return (found, looked, next == 0 ? nil : next)
     }
 
+    /// The entries whose records lie in the segment. Looks at the whole index, in parts, so that no
+    /// reader waits for long.
+    package func entries(in segment: UInt16) -> [(EntryDigest, DiskEntry)] {
+        var found: [(EntryDigest, DiskEntry)] = []
+        for shard in shards {
+            var position: Int?
+            while position != 0 {
+                position = shard.index.withLock { index in
+                    index.forEach(below: position ?? index.count, atMost: 4096) { digest, entry in
+                        if entry.location.segment == segment { found.append((digest, entry)) }
+                    }
+                }
+            }
+        }
+        return found
+    }
+
     /// How many shards there are.
     package var shardCount: Int { shards.count }
 

@@ -93,6 +93,16 @@ package struct MarksLog: Sendable {
         ]
     }
 
+    /// The writes of `more` than `before` had were not all made and synced: the marks stay, and
+    /// what is on the disk is as before, so that the next ``rewrite(leastStamp:now:salt:)`` spares
+    /// the one file that is whole.
+    package mutating func failed(since before: MarksLog) {
+        file = before.file
+        generation = before.generation
+        writer = before.writer
+        end = before.end
+    }
+
     private static func body(
         _ marks: [DiskMark], salt: UInt64
     ) -> (bytes: [UInt8], writer: MarkWriter) {
@@ -120,13 +130,18 @@ extension MarksLog {
         _ files: [[UInt8]?], nodeID: DiskNodeID, fileBytes: Int, reached: DiskStamp
     ) -> Recovered {
         var log = MarksLog(nodeID: nodeID, fileBytes: fileBytes)
-        var isDamaged = false
+        // Once there is a file, one of the two has a header that checks.
+        var isDamaged = files.contains { $0 != nil }
+        var isHeaderDamaged = false
         var last = DiskStamp.zero
         for (index, file) in files.enumerated() {
             guard let bytes = file else { continue }
             guard let header = try? MarksHeader(bytes.span, nodeID: nodeID) else {
                 // Zeros stand where a generation was begun and not finished.
-                isDamaged = isDamaged || bytes.prefix(MarksHeader.bytesCount).contains { $0 != 0 }
+                let start = bytes.prefix(MarksHeader.bytesCount)
+                isHeaderDamaged =
+                    isHeaderDamaged || start.count < MarksHeader.bytesCount
+                    || start.contains { $0 != 0 }
                 continue
             }
             let start = MarksHeader.bytesCount
@@ -134,7 +149,8 @@ extension MarksLog {
                 bytes.span.extracting(start..<bytes.count), salt: header.salt)
             last = reading.marks.map(\.stamp).reduce(last, max)
             guard header.generation > log.generation else { continue }
-            isDamaged = isDamaged || reading.damagedFrom != nil || bytes.count != fileBytes
+            // What is wrong with the older file does not matter any more.
+            isDamaged = reading.damagedFrom != nil || bytes.count != fileBytes
             log.file = index
             log.generation = header.generation
             log.writer = MarkWriter(after: reading)
@@ -142,6 +158,6 @@ extension MarksLog {
             log.marks = reading.marks
         }
         let isShort = last < reached && reached.count > 0
-        return Recovered(log: log, isDamaged: isDamaged || isShort)
+        return Recovered(log: log, isDamaged: isDamaged || isHeaderDamaged || isShort)
     }
 }

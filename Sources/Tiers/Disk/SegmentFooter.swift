@@ -34,15 +34,23 @@ package struct SegmentFooter: Hashable, Sendable {
     package var recordsEnd: UInt64
     /// That of the segment's header.
     package var sequence: UInt64
+    /// The least stamp of records that are not named any more; nil if it is none below those that
+    /// are. A scan would find them again, so marks that cover them are still wanted.
+    package var leastLeftOut: DiskStamp?
 
-    package init(entries: [Entry], recordsEnd: UInt64, sequence: UInt64) {
+    package init(
+        entries: [Entry], recordsEnd: UInt64, sequence: UInt64, leastLeftOut: DiskStamp? = nil
+    ) {
         self.entries = entries
         self.recordsEnd = recordsEnd
         self.sequence = sequence
+        self.leastLeftOut = leastLeftOut
     }
 
-    /// The least stamp of the entries; ``DiskStamp/last`` if there are none.
-    package var leastStamp: DiskStamp { entries.map(\.stamp).min() ?? .last }
+    /// The least stamp of the segment's records; ``DiskStamp/last`` if there are none.
+    package var leastStamp: DiskStamp {
+        entries.map(\.stamp).reduce(leastLeftOut ?? .last, min)
+    }
 
     /// Size of the trailer.
     package static let trailerBytes = 64
@@ -122,6 +130,8 @@ package struct SegmentFooter: Hashable, Sendable {
         for start in stride(from: 0, to: trailer, by: Entry.bytesCount) {
             entries.append(Entry(bytes, at: start))
         }
+        let least = bytes.stamp(at: trailer + 32)
+        leastLeftOut = least < leastStamp ? least : nil
     }
 
     private static func checksum(_ bytes: Span<UInt8>, trailer: Int, salt: UInt64) -> UInt64 {

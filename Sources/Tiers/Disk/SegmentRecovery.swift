@@ -18,6 +18,13 @@ package struct SegmentRecovery: Sendable {
         package var needsFooter: Bool
         /// What began as a record and does not check, with its offset.
         package var damaged: [UInt64]
+        /// The least stamp of records that the footer leaves out.
+        package var leastLeftOut: DiskStamp?
+
+        /// The least stamp of all records in the segment; nil if there are none.
+        package var leastStamp: DiskStamp? {
+            (entries.map(\.stamp) + [leastLeftOut].compactMap(\.self)).min()
+        }
     }
 
     /// What has become of a segment.
@@ -113,7 +120,7 @@ package struct SegmentRecovery: Sendable {
             .recovered(
                 Segment(
                     header: header, entries: footer.entries, recordsEnd: footer.recordsEnd,
-                    needsFooter: false, damaged: [])))
+                    needsFooter: false, damaged: [], leastLeftOut: footer.leastLeftOut)))
     }
 
     private func lies(_ entry: SegmentFooter.Entry, within end: UInt64) -> Bool {

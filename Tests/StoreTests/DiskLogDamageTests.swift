@@ -1,0 +1,139 @@
+import Ground
+import Store
+import Testing
+import Tiers
+
+@Suite("The disk's log on damaged files")
+struct DiskLogDamageTests {
+    private static let file = SegmentFiles.name(0)
+    private static let answers = [0, 40, 700, 300].enumerated().map {
+        Answer($0.offset, version: 1, bytes: $0.element)
+    }
+
+    /// Where the records of ``answers`` lie in their segment, without the zeros behind them.
+    private static let places: [Range<Int>] = {
+        var start = DiskFormat.headerBytes
+        return answers.map { answer in
+            var record = answer.record(stamp: .zero, now: 0)
+            record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
+            defer { start += record.extent.recordBytes }
+            return start..<start + record.extent.metaBytes + answer.body.count
+        }
+    }()
+
+    /// A log that holds ``answers`` in one segment, and no process has.
+    private func rig(closed: Bool) throws -> LogRig {
+        let rig = try LogRig(segments: 4, seed: 3)
+        for answer in Self.answers { try rig.store(answer) }
+        if closed { try rig.log().close() }
+        rig.kill()
+        return rig
+    }
+
+    /// Opens the log and gives the numbers of the answers that are found.
+    private func survivors(_ rig: LogRig) throws -> [Int] {
+        try rig.start()
+        return try Self.answers.indices.filter { index in
+            let found = try rig.find(index)
+            let atOnce = try rig.findAtOnce(index)
+            #expect(atOnce == found)
+            guard let found else { return false }
+            #expect(found.head == Self.answers[index].head)
+            let isSame = found.body == Self.answers[index].body
+            #expect(isSame)
+            return true
+        }
+    }
+
+    /// Notes of the start and of what was lost since name the file.
+    private func isNoted(_ rig: LogRig) throws -> Bool {
+        let notes = try rig.warnings + rig.log().takeLost()
+        return notes.contains { $0.text.contains(Self.file) }
+    }
+
+    @Test("a flipped bit costs the record that it lies in and no other", arguments: [true, false])
+    func flippedRecords(closed: Bool) throws {
+        let base = try rig(closed: closed)
+        let end = Self.places.last?.upperBound ?? 0
+        for position in DiskFormat.headerBytes..<end {
+            let rig = LogRig(base)
+            rig.volume.flip(Self.file, at: position, mask: 1 << UInt8(position % 8))
+            let found = try survivors(rig)
+            let wanted = Self.answers.indices.filter { index in
+                let place = Self.places[index]
+                // What is reserved before the checksum is not looked at.
+                let isUnread = (6..<8).contains(position - place.lowerBound)
+                return !place.contains(position) || isUnread
+            }
+            #expect(found == wanted, "byte \(position)")
+            let isNoted = try isNoted(rig)
+            // With other sizes it may not look like a record.
+            let isNoRecord = !closed && Self.places.contains { $0.prefix(40).contains(position) }
+            #expect(isNoted == (found.count < 4) || isNoRecord, "byte \(position)")
+            if position % 50 == 0 { try goOn(rig) }
+        }
+    }
+
+    @Test("a flipped bit in the header costs the segment, and says so", arguments: [true, false])
+    func flippedHeader(closed: Bool) throws {
+        let base = try rig(closed: closed)
+        for position in 0..<DiskFormat.headerBytes {
+            let rig = LogRig(base)
+            rig.volume.flip(Self.file, at: position, mask: 1 << UInt8(position % 8))
+            let found = try survivors(rig)
+            // A newer minor version is read.
+            #expect(found.count == ((10..<12).contains(position) ? 4 : 0), "byte \(position)")
+            let isNoted = try isNoted(rig)
+            #expect(isNoted == found.isEmpty, "byte \(position)")
+            if position % 200 == 0 { try goOn(rig) }
+        }
+    }
+
+    @Test("a flipped bit in the footer costs nothing")
+    func flippedFooter() throws {
+        let base = try rig(closed: true)
+        let size = base.volume.bytes(of: Self.file).count
+        for position in size - SegmentFooter.bytesCount(of: 4)..<size {
+            let rig = LogRig(base)
+            rig.volume.flip(Self.file, at: position, mask: 1 << UInt8(position % 8))
+            let found = try survivors(rig)
+            #expect(found.count == 4, "byte \(position)")
+            rig.kill()
+            let again = try survivors(rig)
+            #expect(again.count == 4, "byte \(position)")
+            let isScanned = rig.notes.contains(
+                .opened(path: "/simulated", entries: 4, segments: 1, scanned: 0))
+            #expect(isScanned, "the footer was not written again")
+        }
+    }
+
+    @Test(
+        "wherever a segment ends, the records that are whole are found", arguments: [true, false])
+    func truncated(closed: Bool) throws {
+        let base = try rig(closed: closed)
+        let bytes = base.volume.bytes(of: Self.file)
+        let end = Self.places.last?.upperBound ?? 0
+        for count in [0, 1, 4095] + Array(DiskFormat.headerBytes...end) + [bytes.count - 1] {
+            let rig = LogRig(base)
+            rig.volume.replace(Self.file, with: Array(bytes.prefix(count)))
+            let found = try survivors(rig)
+            let wanted = Self.places.indices.filter { Self.places[$0].upperBound <= count }
+            #expect(found == wanted, "\(count) bytes")
+            if count % 50 == 0 { try goOn(rig) }
+        }
+    }
+
+    /// The log takes more than it has room for.
+    private func goOn(_ rig: LogRig) throws {
+        for version in 10..<20 {
+            let answer = Answer(version % 7, version: version, bytes: 500_000)
+            try rig.store(answer)
+            let isThere = try rig.find(answer.number)?.body == answer.body
+            #expect(isThere)
+        }
+        #expect(rig.volume.peakBytes <= rig.capBytes)
+        try rig.restart()
+        let isThere = try rig.find(19 % 7) != nil
+        #expect(isThere)
+    }
+}

@@ -1,0 +1,187 @@
+import Glibc
+import Ground
+import Store
+import Testing
+import Tiers
+
+@Suite("The disk's log when calls of the system fail")
+struct DiskLogFaultTests {
+    private static let size = LogScript.Size(
+        steps: 120, names: 24, bytesUsual: 80_000, bytesMax: 400_000)
+
+    /// Plays the script; what fails is skipped.
+    private func play(_ play: inout LogPlay, _ script: LogScript) throws {
+        for step in script.steps {
+            do { try play.perform(step) } catch {
+                guard error is DiskFile.Failure else { throw error }
+            }
+        }
+    }
+
+    /// Fills the log several times over, so that every segment is reclaimed, and starts again.
+    private func goOn(_ play: inout LogPlay) throws {
+        // With the next delete, the marks that could not be written are.
+        try play.perform(.delete([23]))
+        for version in 10_000..<10_020 {
+            let answer = Answer(version % 20, version: version, bytes: 500_000)
+            try play.perform(.store(answer))
+            let isThere = try play.rig.find(answer.number)?.body == answer.body
+            play.expect(isThere, "\(version) is not there")
+        }
+        try play.checkCurrent()
+        try play.perform(.restart)
+        try play.checkCurrent()
+    }
+
+    @Test(
+        "wherever one operation or a few fail, the others go on, and nothing wrong is served",
+        arguments: [(1, nil), (3, nil), (7, "write"), (40, "write")] as [(Int, String?)])
+    func operations(count: Int, call: String?) throws {
+        var dice = Dice(seed: UInt64(count))
+        let rig = try LogRig(segments: 5, seed: UInt64(count))
+        var base = LogPlay(rig, names: Self.size.names)
+        try play(&base, LogScript(Self.size, using: &dice))
+        try base.perform(.restart)
+        let script = LogScript(Self.size, using: &dice)
+        rig.kill()
+        var rehearsal = LogPlay(base, on: LogRig(rig))
+        try play(&rehearsal, script)
+        let step = Seeds.isLong ? 1 : 7
+        for first in stride(from: 0, to: rehearsal.rig.volume.operations, by: step) {
+            var next = LogPlay(base, on: LogRig(rig))
+            try next.rig.start()
+            next.rig.volume.edit {
+                $0.operations = first..<first + count
+                $0.call = call
+                $0.code = first % 4 == 0 ? ENOSPC : EIO
+            }
+            try play(&next, script)
+            try next.checkCurrent()
+            next.rig.volume.edit { $0 = .init() }
+            try goOn(&next)
+            try #require(next.wrongs == [], "operation \(first)")
+        }
+    }
+
+    @Test(
+        "wherever a file cannot be read for a while, nothing wrong is served, and the log goes on",
+        arguments: Seeds.few(20, long: 2_000))
+    func reads(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        let rig = try LogRig(segments: 5, seed: seed)
+        var next = LogPlay(rig, names: Self.size.names)
+        for round in 0..<4 {
+            let start = UInt64.random(in: 0..<1 << 20, using: &dice)
+            let end = seed % 3 == 0 ? 1 << 20 : min(1 << 20, start + (64 << 10))
+            let name = SegmentFiles.name(Int.random(in: 0..<5, using: &dice))
+            rig.volume.edit {
+                $0.unreadable = round == 3 ? [:] : [name: seed % 2 == 0 ? 0..<end : start..<end]
+            }
+            try play(&next, LogScript(Self.size, using: &dice))
+            try next.checkCurrent()
+            _ = try rig.log().takeLost()
+            rig.volume.edit { $0 = .init() }
+            guard round == 2 else { continue }
+            // What was lost may be there again, or an older answer in its place; what was not lost
+            // is what it was.
+            let before = try next.found()
+            try rig.restart()
+            let after = try next.found()
+            let isSame = before.allSatisfy { after[$0.key] == $0.value }
+            #expect(isSame, "seed \(seed)")
+            try next.checkPossible()
+        }
+        try goOn(&next)
+        #expect(next.wrongs == [], "seed \(seed)")
+    }
+
+    @Test("a record that cannot be read is lost, and no other; it can be stored again")
+    func oneRecord() throws {
+        let rig = try LogRig(segments: 4, seed: 1)
+        for number in 0..<5 { try rig.store(Answer(number, version: 1, bytes: 10_000)) }
+        let bad = UInt64(DiskFormat.headerBytes + 25_000)
+        rig.volume.edit { $0.unreadable[SegmentFiles.name(0)] = bad..<bad + 1 }
+        let found = try (0..<5).filter { try rig.find($0) != nil }
+        #expect(found == [0, 1, 3, 4])
+        let notes = try rig.log().takeLost()
+        #expect(notes.count == 1)
+        #expect(notes.first?.text.contains(SegmentFiles.name(0)) == true)
+        #expect(rig.figures[.lostRecords] == 1)
+        try rig.store(Answer(2, version: 2, bytes: 10_000))
+        let again = try rig.find(2)
+        #expect(again?.head == Answer(2, version: 2, bytes: 0).head)
+    }
+
+    @Test("a record that could not be read for a while takes the place of no later one")
+    func lostAndFound() throws {
+        let rig = try LogRig(segments: 8, seed: 1)
+        for number in 1...2 {
+            try rig.store(Answer(number, version: 1, bytes: 100))
+            try rig.touch(number, count: 3)
+        }
+        var filler = 10
+        while rig.figures[.reinsertedRecords] < 2 {
+            filler += 1
+            try rig.store(Answer(filler, version: 1, bytes: 300_000))
+        }
+        // Now both are in the main queue, whose segments are opened after that of the newcomers.
+        for (number, version) in [(1, 2), (2, 2), (1, 3), (2, 3), (2, 4)] {
+            try rig.store(Answer(number, version: version, bytes: 400_000))
+        }
+        for index in 0..<8 {
+            rig.volume.edit { $0.unreadable[SegmentFiles.name(index)] = 0..<1 << 20 }
+        }
+        let lost = try rig.find(1)
+        #expect(lost == nil)
+        let notes = try rig.log().takeLost()
+        #expect(notes.count == 1)
+        rig.volume.edit { $0 = .init() }
+        try rig.store(Answer(1, version: 4, bytes: 100))
+        try rig.restart()
+        let found = try rig.find(1)
+        #expect(found?.head == Answer(1, version: 4, bytes: 0).head)
+    }
+
+    @Test("on a full disk nothing is stored, what is there is read; with room it goes on")
+    func fullDisk() throws {
+        let rig = try LogRig(segments: 4, seed: 1)
+        try rig.store(Answer(1, version: 1, bytes: 900_000))
+        rig.volume.edit {
+            $0.operations = 0..<Int.max
+            $0.call = "allocate"
+            $0.code = ENOSPC
+        }
+        for version in 2..<12 {
+            let failure = #expect(throws: DiskFile.Failure.self) {
+                try rig.store(Answer(2, version: version, bytes: 900_000))
+            }
+            #expect(failure?.code == ENOSPC)
+            let found = try rig.find(1)
+            #expect(found != nil)
+        }
+        rig.volume.edit { $0 = .init() }
+        for version in 2..<12 {
+            let answer = Answer(version, version: 1, bytes: 900_000)
+            try rig.store(answer)
+            let isThere = try rig.find(version)?.body == answer.body
+            #expect(isThere)
+        }
+        #expect(rig.volume.peakBytes <= rig.capBytes)
+    }
+
+    @Test("what is not in the page cache is left to a disk thread")
+    func notCached() throws {
+        let rig = try LogRig(segments: 4, seed: 1)
+        try rig.store(Answer(1, version: 1, bytes: 100))
+        rig.volume.edit { $0.isCached = false }
+        var room = [UInt8](repeating: 0, count: 1 << 16)
+        let found = try rig.log().view.readAtOnce(
+            Answer.name(1), key: Answer.key(1), room: &room)
+        guard case .later = found else {
+            Issue.record("\(found)")
+            return
+        }
+        let byThread = try rig.find(1)
+        #expect(byThread != nil)
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Ground
+import Store
+import Testing
+import Tiers
+
+/// How many seeds a test goes through: with `NUTHATCH_LONG=1` many more than usual.
+enum Seeds {
+    static let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
+
+    static func few(_ count: UInt64, long: UInt64) -> ClosedRange<UInt64> {
+        1...(isLong ? long : count)
+    }
+}
+
+@Suite("The disk's log against a dictionary")
+struct DiskLogModelTests {
+    @Test(
+        "what is read is the last stored answer, a deleted one is never read, the cap holds",
+        arguments: Seeds.few(4, long: 60))
+    func model(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        let rig = try LogRig(segments: Int.random(in: 4...8, using: &dice), seed: seed)
+        let script = LogScript(
+            .init(
+                steps: 1_500, names: 60, bytesUsual: seed % 2 == 0 ? 20_000 : 150_000,
+                bytesMax: 900_000, restarts: true), using: &dice)
+        var play = LogPlay(rig, names: script.size.names)
+        for (number, step) in script.steps.enumerated() {
+            try play.perform(step)
+            play.checkCap()
+            if case .store(let answer) = step {
+                let found = try rig.find(answer.number)
+                play.expect(found?.body == answer.body, "step \(number) is not there")
+            }
+            if number % 100 == 0 { try play.checkCurrent() }
+            try #require(play.wrongs == [], "seed \(seed), step \(number)")
+        }
+        try play.checkCurrent()
+        #expect(play.wrongs == [], "seed \(seed)")
+        #expect(rig.figures[.reclaims] > 5)
+        #expect(rig.figures[.reinsertedRecords] > 0)
+        #expect(rig.figures[.lostRecords] == 0 && rig.figures[.failures] == 0)
+    }
+
+    @Test("an answer larger than a segment is not kept, and takes no other's place")
+    func tooLarge() throws {
+        let rig = try LogRig(segments: 4, seed: 1)
+        let small = Answer(1, version: 1, bytes: 100)
+        try rig.store(small)
+        let kept = try rig.store(Answer(1, version: 2, bytes: 1 << 20))
+        #expect(kept == .tooLarge)
+        let isThere = try rig.find(1)?.body == small.body
+        #expect(isThere)
+    }
+
+    @Test("the largest answer that a segment holds is read, and one byte more is too large")
+    func largest() throws {
+        let rig = try LogRig(segments: 4, seed: 1)
+        let record = Answer(1, version: 1, bytes: 0).record(stamp: .zero, now: rig.now)
+        let rest = record.extent.metaBytes + 16 * 8 + SegmentFooter.bytesCount(of: 1)
+        let room = (1 << 20 - DiskFormat.headerBytes - rest) / 64 * 64
+        let largest = (room - 64...room + 64).reversed().first { bytes in
+            (try? rig.store(Answer(1, version: 1, bytes: bytes))) == .written
+        }
+        let most = try #require(largest)
+        let isThere = try rig.find(1)?.body == Answer(1, version: 1, bytes: most).body
+        #expect(isThere)
+        #expect(most > 1 << 20 - 8192)
+        let more = try rig.store(Answer(2, version: 1, bytes: most + 1))
+        #expect(more == .tooLarge)
+        for version in 2...9 { try rig.store(Answer(version, version: 1, bytes: most)) }
+        try rig.restart()
+        let isLast = try rig.find(9)?.body == Answer(9, version: 1, bytes: most).body
+        #expect(isLast)
+        #expect(rig.volume.peakBytes <= rig.capBytes)
+    }
+}

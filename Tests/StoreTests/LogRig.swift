@@ -1,0 +1,225 @@
+import Ground
+import NIOCore
+import Store
+import Tiers
+
+/// A disk log on a simulated volume, and the starts and ends of its process.
+final class LogRig {
+    var volume = SimulatedVolume()
+    let figures = DiskFigures()
+    var plan: DiskPlan
+    var ageLimit = Interval.seconds(1_000_000)
+    /// Wall time in milliseconds since 1970.
+    var now: Int64 = 1_795_000_000_000
+    /// The newest wall time that a start has noted, which is what the identity keeps.
+    private var newestWall: Int64 = 0
+    private var epoch: UInt64 = 0
+    private var dice: Dice
+    private var current: DiskLog?
+    /// What the last start had to say.
+    private(set) var notes: [DiskNote] = []
+
+    init(segments: Int, seed: UInt64) throws {
+        plan = try Self.plan(segments: segments)
+        dice = Dice(seed: seed)
+        newestWall = now
+    }
+
+    /// Another rig with a copy of the volume, on which no process runs.
+    init(_ other: LogRig) {
+        volume = other.volume.copy()
+        (plan, ageLimit, now) = (other.plan, other.ageLimit, other.now)
+        (newestWall, epoch, dice) = (other.newestWall, other.epoch, other.dice)
+    }
+
+    /// The least plan of so many segments of 1 MiB.
+    static func plan(segments: Int) throws -> DiskPlan {
+        let perSegment = UInt64(1 << 20 + 8 << 10)
+        let extra = UInt64(segments - SegmentLedger.Settings.segmentsMin) * perSegment
+        return try DiskPlan(
+            limitBytes: DiskPlan.limitBytesMin + extra, formerSegmentBytes: 1 << 20)
+    }
+
+    /// What the files may take at most.
+    var capBytes: UInt64 {
+        UInt64(plan.segments * plan.segmentBytes + 2 * DiskPlan.marksFileBytes)
+    }
+
+    /// The log; opens it if no process has it.
+    func log() throws -> DiskLog {
+        if let current { return current }
+        return try start()
+    }
+
+    /// True if a process has the log.
+    var isRunning: Bool { current != nil }
+
+    /// The process is killed; what it wrote stays.
+    func kill() {
+        current = nil
+        volume.kill()
+    }
+
+    /// The power fails.
+    func losePower() {
+        current = nil
+        volume.losePower(using: &dice)
+    }
+
+    /// A new process opens the log.
+    @discardableResult
+    func start() throws -> DiskLog {
+        current = nil
+        notes = []
+        epoch += 1
+        let formerWall = newestWall
+        newestWall = max(newestWall, now)
+        let identity = NodeIdentity(
+            nodeID: DiskNodeID(low: 7, high: 8), bootEpoch: epoch,
+            segmentBytes: UInt64(plan.segmentBytes), newestWall: newestWall)
+        let settings = DiskLog.Settings(
+            plan: plan, ageLimit: ageLimit, keys: (dice.next(), dice.next()),
+            dice: Dice(seed: dice.next()))
+        let log = try DiskLog.open(
+            volume, settings, identity, figures: figures, formerWall: formerWall, now: now
+        ) { notes.append($0) }
+        current = log
+        return log
+    }
+
+    /// Closes the log and opens it again.
+    func restart() throws {
+        try log().close()
+        volume.kill()
+        try start()
+    }
+
+    /// Warnings of the last start.
+    var warnings: [DiskNote] { notes.filter(\.isWarning) }
+
+    /// Stores an answer whose request began at `stamp`, by default now.
+    @discardableResult
+    func store(_ answer: Answer, stamp: DiskStamp? = nil) throws -> DiskLog.Kept {
+        let log = try log()
+        return try log.store(
+            answer.record(stamp: stamp ?? log.view.stamp, now: now), body: answer.pieces,
+            now: now)
+    }
+
+    func delete(_ names: [Int]) throws {
+        try log().delete(names.map(Answer.name))
+    }
+
+    func touch(_ name: Int, count: UInt32 = 1) throws {
+        try log().touch(
+            Answer.name(name).digest, count: count, at: UInt32(clamping: now / 1000))
+    }
+
+    /// What a look-up has given.
+    struct Found: Hashable {
+        var body: [UInt8]
+        var head: [UInt8]
+        var isStale: Bool
+    }
+
+    /// What is found under the name by a disk thread; nil if nothing is.
+    func find(_ name: Int) throws -> Found? {
+        let view = try log().view
+        guard var reading = view.read(Answer.name(name), key: Answer.key(name)),
+            let body = view.readBody(&reading)
+        else { return nil }
+        return Found(
+            body: body.flatMap { Array($0.readableBytesView) }, head: reading.record.head,
+            isStale: reading.isStale)
+    }
+
+    /// What is found under the name on an event loop, or by a disk thread if it has to look; nil if
+    /// nothing is.
+    func findAtOnce(_ name: Int) throws -> Found? {
+        var room = [UInt8](repeating: 0xEE, count: DiskView.roomBytes)
+        let found = try log().view.readAtOnce(
+            Answer.name(name), key: Answer.key(name), room: &room)
+        if case .later = found { return try find(name) }
+        guard case .whole(let reading, let body) = found else { return nil }
+        return Found(
+            body: body.flatMap { Array($0.readableBytesView) }, head: reading.record.head,
+            isStale: reading.isStale)
+    }
+}
+
+/// An answer of an origin: what it is called, and which one it is of those under the name.
+struct Answer: Hashable {
+    let number: Int
+    let version: Int
+    let body: [UInt8]
+    /// Its tail is in pieces as memory has it; otherwise the body is cut anyhow.
+    let isLaidOut: Bool
+
+    init(_ number: Int, version: Int, bytes: Int, isLaidOut: Bool = true) {
+        self.number = number
+        self.version = version
+        self.isLaidOut = isLaidOut
+        var dice = Dice(seed: UInt64(number) << 32 | UInt64(version))
+        let start = Int.random(in: 0..<Self.noise.count - bytes, using: &dice)
+        body = Array(Self.noise[start..<start + bytes])
+    }
+
+    /// What bodies are cut out of.
+    private static let noise: [UInt8] = {
+        var dice = Dice(seed: 1)
+        return (0..<1 << 19).flatMap { _ in
+            let word = dice.next()
+            return (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
+        }
+    }()
+
+    static func key(_ number: Int) -> [UInt8] { Array("http://origin/\(number)".utf8) }
+
+    static func name(_ number: Int) -> EntryName {
+        var dice = Dice(seed: UInt64(number))
+        var bytes: [UInt8] = []
+        while bytes.count < EntryName.bytesCount { bytes.appendLittle(dice.next()) }
+        return EntryName(bytes.span)
+    }
+
+    /// The head says which answer it is.
+    var head: [UInt8] { Array("etag: \"\(number)-\(version)\"\r\n".utf8) }
+
+    func record(stamp: DiskStamp, now: Int64) -> DiskRecord {
+        DiskRecord(
+            name: Self.name(number), stamp: stamp,
+            times: DiskTimes(
+                received: now, born: now, freshUntil: now + 60_000,
+                lastModified: DiskFormat.noTime, date: now),
+            lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
+            negotiation: [],
+            layout: DiskHeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
+                entityTag: .empty),
+            key: Self.key(number), head: head, tags: [], bodyBytes: UInt64(body.count),
+            chunkSums: [])
+    }
+
+    /// The body as it is handed over.
+    var pieces: [ByteBuffer] {
+        var sizes: [Int] = []
+        var left = body.count
+        if isLaidOut {
+            sizes = Array(repeating: BodyLayout.chunkBytes, count: left / BodyLayout.chunkBytes)
+            sizes += BodyLayout.tail(left % BodyLayout.chunkBytes)
+        } else {
+            var dice = Dice(seed: UInt64(version))
+            while left > 0 {
+                let size = Int.random(in: 0...min(left, 150_000), using: &dice)
+                sizes.append(size)
+                left -= size
+            }
+        }
+        var start = 0
+        return sizes.map { size in
+            let end = min(body.count, start + size)
+            defer { start = end }
+            return ByteBuffer(bytes: body[start..<end])
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import Ground
+import Store
+import Tiers
+
+/// What is done to a log, thrown with dice.
+struct LogScript {
+    enum Step {
+        case store(Answer)
+        /// Stores an answer whose request began when ``begin`` was last said.
+        case storeLate(Answer)
+        case begin
+        case delete([Int])
+        case touch(Int, count: UInt32)
+        case checkpoint
+        case sweep
+        case close
+        case restart
+    }
+
+    /// How large and how various.
+    struct Size {
+        var steps: Int
+        var names: Int
+        /// Most bodies are smaller than this, and none is larger than the other.
+        var bytesUsual: Int
+        var bytesMax: Int
+        var restarts = false
+    }
+
+    let size: Size
+    let steps: [Step]
+
+    init(_ size: Size, using dice: inout Dice) {
+        self.size = size
+        steps = (0..<size.steps).map { Self.step($0, size, &dice) }
+    }
+
+    private static func step(_ number: Int, _ size: Size, _ dice: inout Dice) -> Step {
+        let name = Int.random(in: 0..<size.names, using: &dice)
+        switch Int.random(in: 0..<200, using: &dice) {
+        case 0..<10: return .begin
+        case 10..<20: return .storeLate(answer(name, number, size, &dice))
+        case 20..<40:
+            let more = Int.random(in: 0..<3, using: &dice)
+            return .delete([name] + (0..<more).map { (name + $0 * 7) % size.names })
+        case 40..<90:
+            return .touch(name, count: UInt32.random(in: 1...3, using: &dice))
+        case 90..<94: return .checkpoint
+        case 94..<96: return .sweep
+        case 96..<97: return .close
+        case 97..<100 where size.restarts: return .restart
+        default: return .store(answer(name, number, size, &dice))
+        }
+    }
+
+    private static func answer(
+        _ name: Int, _ version: Int, _ size: Size, _ dice: inout Dice
+    ) -> Answer {
+        let isLarge = Int.random(in: 0..<20, using: &dice) == 0
+        let most = isLarge ? size.bytesMax : size.bytesUsual
+        return Answer(
+            name, version: version, bytes: Int.random(in: 0...most, using: &dice),
+            isLaidOut: Bool.random(using: &dice))
+    }
+}
+
+/// Plays a script on a rig, and keeps book of what may be found.
+struct LogPlay {
+    private(set) var rig: LogRig
+    let names: Int
+    /// The answers stored since the last delete that was acknowledged: a start may find any.
+    private(set) var possible: [Int: [Answer]] = [:]
+    /// The answer that this process must find, if it finds one.
+    private(set) var current: [Int: Answer] = [:]
+    private(set) var wrongs: [String] = []
+    private var began = DiskStamp.zero
+    /// When the latest delete of a name was asked for, which need not have been acknowledged.
+    private var deleted: [Int: DiskStamp] = [:]
+
+    init(_ rig: LogRig, names: Int) {
+        self.rig = rig
+        self.names = names
+    }
+
+    /// The same play on another rig.
+    init(_ other: LogPlay, on rig: LogRig) {
+        self = other
+        self.rig = rig
+    }
+
+    /// Does a step and looks at what it answers.
+    mutating func perform(_ step: LogScript.Step) throws {
+        rig.now += 100
+        let log = try rig.log()
+        switch step {
+        case .store(let answer): try store(answer, stamp: log.view.stamp)
+        case .storeLate(let answer): try store(answer, stamp: max(began, .zero))
+        case .begin: began = log.view.stamp
+        case .delete(let names): try delete(names)
+        case .touch(let name, let count): try rig.touch(name, count: count)
+        case .checkpoint: try log.checkpoint()
+        case .sweep: log.sweep(atMost: 100, now: rig.now)
+        case .close: try log.close()
+        case .restart:
+            let before = try found()
+            try rig.restart()
+            began = try rig.log().view.stamp
+            let after = try found()
+            expect(before == after, "a restart found \(after.count) of \(before.count)")
+            expect(rig.warnings.isEmpty, "\(rig.warnings)")
+        }
+    }
+
+    private mutating func store(_ answer: Answer, stamp: DiskStamp) throws {
+        let isDead = deleted[answer.number].map { $0 > stamp } ?? false
+        if !isDead { possible[answer.number, default: []].append(answer) }
+        let kept = try rig.store(answer, stamp: stamp)
+        expect(kept == (isDead ? .dead : .written), "\(kept), though \(isDead ? "" : "not ")dead")
+        if kept == .written { current[answer.number] = answer }
+    }
+
+    private mutating func delete(_ names: [Int]) throws {
+        let before = try rig.log().view.stamp
+        for name in names {
+            current[name] = nil
+            deleted[name] = DiskStamp(
+                epoch: before.epoch, count: before.count + UInt64(names.count))
+        }
+        try rig.delete(names)
+        for name in names { possible[name] = [] }
+    }
+
+    // MARK: Laws
+
+    /// Every name that is found, in both ways, with its answer.
+    mutating func found() throws -> [Int: LogRig.Found] {
+        var found: [Int: LogRig.Found] = [:]
+        for name in 0..<names {
+            found[name] = try rig.find(name)
+            let atOnce = try rig.findAtOnce(name)
+            expect(atOnce == found[name], "\(name) is another on the event loop")
+        }
+        let count = try rig.log().view.shards.count
+        expect(count == found.count, "\(found.count) of \(count) entries are found")
+        return found
+    }
+
+    /// In the process that stored it, what is found under a name is the last answer of it.
+    mutating func checkCurrent() throws {
+        for (name, found) in try found() {
+            let answer = current[name]
+            expect(found.body == answer?.body && found.head == answer?.head, "\(name) is not it")
+        }
+        checkCap()
+    }
+
+    /// After a kill or a power failure, what is found is one of the answers stored since the last
+    /// delete.
+    mutating func checkPossible() throws {
+        for name in 0..<names {
+            let found = try rig.find(name)
+            let atOnce = try rig.findAtOnce(name)
+            guard let found else { continue }
+            expect(atOnce == found, "\(name) is another on the event loop")
+            let answer = (possible[name] ?? []).first {
+                $0.body == found.body && $0.head == found.head
+            }
+            expect(
+                answer != nil || found.isStale,
+                "\(name) is found: \(String(decoding: found.head, as: UTF8.self))")
+            current[name] = answer
+        }
+        checkCap()
+    }
+
+    mutating func checkCap() {
+        let peak = rig.volume.peakBytes
+        expect(peak <= rig.capBytes, "\(peak) bytes of \(rig.capBytes)")
+    }
+
+    mutating func expect(_ holds: Bool, _ otherwise: String) {
+        if !holds && wrongs.count < 10 { wrongs.append(otherwise) }
+    }
+}

@@ -1,0 +1,190 @@
+import Ground
+import Testing
+import Tiers
+
+@Suite("What a mark covers")
+struct DiskMarkCoverageTests {
+    private static let stamp = DiskStamp(epoch: 3, count: 5)
+
+    private func covers(
+        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: DiskStamp = .zero
+    ) -> Bool {
+        effect(target, key, tags: tags, stamp: stamp) != nil
+    }
+
+    private func effect(
+        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: DiskStamp = .zero,
+        isSoft: Bool = false
+    ) -> DiskMark.Effect? {
+        DiskMark(target, isSoft: isSoft, stamp: Self.stamp).effect(
+            on: name(1), key: Array(key.utf8), tags: tags.map { Array($0.utf8) }, stamp: stamp)
+    }
+
+    private func name(_ byte: UInt8) -> EntryName {
+        EntryName([UInt8](repeating: byte, count: 32).span)
+    }
+
+    private func host(_ text: String) -> DiskMark.Target { .host(Array(text.utf8)) }
+    private func prefix(_ text: String) -> DiskMark.Target { .prefix(Array(text.utf8)) }
+
+    @Test("what was asked for before the mark is dead or stale, what came after is neither")
+    func stamps() {
+        let before = DiskStamp(epoch: 3, count: 4)
+        #expect(effect(.everything, "http://a/b", stamp: before) == .dead)
+        #expect(effect(.everything, "http://a/b", stamp: before, isSoft: true) == .stale)
+        #expect(effect(.everything, "http://a/b", stamp: Self.stamp) == nil)
+        #expect(effect(.everything, "http://a/b", stamp: DiskStamp(epoch: 4, count: 0)) == nil)
+        #expect(
+            effect(.everything, "http://a/b", stamp: DiskStamp(epoch: 2, count: 99)) == .dead)
+    }
+
+    @Test("an entry, a URL and a tag cover themselves")
+    func exact() {
+        #expect(covers(.entry(name(1)), "http://a/b"))
+        #expect(!covers(.entry(name(2)), "http://a/b"))
+        #expect(covers(.url(Array("http://a/b".utf8)), "http://a/b"))
+        #expect(!covers(.url(Array("http://a/b".utf8)), "http://a/bc"))
+        #expect(covers(.tag(Array("news".utf8)), "http://a/b", tags: ["front", "news"]))
+        #expect(!covers(.tag(Array("news".utf8)), "http://a/b", tags: ["newspaper"]))
+    }
+
+    @Test("a host covers its URLs on every port and scheme, and no other host's")
+    func hosts() {
+        for key in [
+            "http://a.test/b", "https://a.test/", "https://a.test", "http://a.test:8080/b",
+            "http://a.test?x",
+        ] {
+            #expect(covers(host("a.test"), key), "\(key)")
+        }
+        for key in [
+            "http://a.tester/b", "http://a.test.evil/", "http://b/a.test", "http://b.a.test/",
+            "http://a.tes/",
+        ] {
+            #expect(!covers(host("a.test"), key), "\(key)")
+        }
+    }
+
+    @Test("a prefix covers what lies below it, up to the boundary of a segment")
+    func prefixes() {
+        for key in [
+            "http://a/img", "https://a/img/1", "http://a/img?x=1", "http://a/img/",
+        ] {
+            #expect(covers(prefix("a/img"), key), "\(key)")
+        }
+        for key in ["http://a/imgs", "http://a/im", "http://b/a/img", "http://a:1/img"] {
+            #expect(!covers(prefix("a/img"), key), "\(key)")
+        }
+        #expect(covers(prefix("a/img/"), "http://a/img/1"))
+        #expect(!covers(prefix("a/img/"), "http://a/img"))
+        #expect(covers(prefix("a/"), "http://a/anything"))
+    }
+}
+
+@Suite("What a start takes over")
+struct LogRecoveryTests {
+    private let header = SegmentHeader(
+        nodeID: .sample, segmentBytes: 1 << 20, sequence: 1, salt: 2, openedAt: .zero,
+        openedWall: 0, queue: SegmentQueue.main.rawValue)
+
+    /// A closed segment of `entries`, or one that was not closed.
+    private func segment(
+        _ entries: [SegmentFooter.Entry], isClosed: Bool = true
+    ) throws -> SegmentRecovery.Segment {
+        var recovery = SegmentRecovery(nodeID: .sample, segmentBytes: 1 << 20)
+        recovery.read(header.bytes.span)
+        let footer = SegmentFooter(entries: entries, recordsEnd: 1 << 16, sequence: 1)
+        let bytes = footer.bytes(salt: 2, segmentBytes: 1 << 20)
+        let trailer = Array(bytes.suffix(SegmentFooter.trailerBytes))
+        recovery.read(trailer.span)
+        recovery.read(bytes.span)
+        guard case .recovered(var segment) = try #require(recovery.outcome) else {
+            throw DiskDamage.foreign
+        }
+        segment.needsFooter = !isClosed
+        return segment
+    }
+
+    private func entry(
+        _ name: UInt8, at unit: UInt32, count: UInt64, lastAccess: UInt32 = 1_000
+    ) -> SegmentFooter.Entry {
+        SegmentFooter.Entry(
+            digest: self.name(name).digest, offsetUnits: unit, units: 4,
+            stamp: DiskStamp(epoch: 1, count: count), lastAccess: lastAccess, accessCount: 300)
+    }
+
+    private func name(_ byte: UInt8) -> EntryName {
+        EntryName([UInt8](repeating: byte, count: 32).span)
+    }
+
+    private func kept(
+        _ segment: SegmentRecovery.Segment, _ marks: [DiskMark] = [], least: UInt32 = 0,
+        newest: UInt32 = 0
+    ) -> [(digest: EntryDigest, entry: DiskEntry)] {
+        var kept: [(digest: EntryDigest, entry: DiskEntry)] = []
+        LogRecovery(marks: marks, leastAccess: least)
+            .keep(segment, at: 7, newestAccess: newest) { kept.append(($0, $1)) }
+        return kept
+    }
+
+    @Test("records are taken over in their order, with their queue, place and use")
+    func order() throws {
+        let found = kept(
+            try segment([entry(1, at: 64, count: 0), entry(2, at: 68, count: 0)]))
+        #expect(found.map(\.digest) == [name(1).digest, name(2).digest])
+        let first = found[0].entry
+        #expect(first.location == DiskLocation(segment: 7, offsetUnits: 64))
+        #expect(first.lengthUnits == 4 && first.flags == .inMain)
+        #expect(first.accessCount == .max && first.lastAccess == 1_000)
+    }
+
+    @Test("what a hard mark covers is not taken over, what came after it or is stale is")
+    func marks() throws {
+        let segment = try segment([
+            entry(1, at: 64, count: 4), entry(1, at: 68, count: 5), entry(2, at: 72, count: 4),
+        ])
+        let at = DiskStamp(epoch: 1, count: 5)
+        let offsets = { (marks: [DiskMark]) in
+            kept(segment, marks).map(\.entry.location.offsetUnits)
+        }
+        #expect(offsets([DiskMark(.entry(name(1)), isSoft: false, stamp: at)]) == [68, 72])
+        #expect(offsets([DiskMark(.entry(name(1)), isSoft: true, stamp: at)]) == [64, 68, 72])
+        #expect(offsets([DiskMark(.everything, isSoft: false, stamp: at)]) == [68])
+        #expect(offsets([DiskMark(.everything, isSoft: true, stamp: at)]) == [64, 68, 72])
+        let older = DiskMark(
+            .entry(name(1)), isSoft: false, stamp: DiskStamp(epoch: 1, count: 1))
+        let mark = DiskMark(.entry(name(1)), isSoft: false, stamp: at)
+        #expect(offsets([mark, older]) == [68, 72])
+    }
+
+    @Test("what is too old is left, but in a segment that was not closed nobody knows")
+    func age() throws {
+        let entries = [
+            entry(1, at: 64, count: 0, lastAccess: 999),
+            entry(2, at: 68, count: 0, lastAccess: 1_000),
+            entry(3, at: 72, count: 0, lastAccess: 5_000),
+        ]
+        let closed = kept(try segment(entries), least: 1_000, newest: 3_000)
+        #expect(closed.map(\.entry.lastAccess) == [1_000, 5_000])
+        let open = kept(try segment(entries, isClosed: false), least: 1_000, newest: 3_000)
+        #expect(open.map(\.entry.lastAccess) == [3_000, 3_000, 5_000])
+        let none = kept(try segment(entries, isClosed: false), least: 6_000, newest: 3_000)
+        #expect(none.isEmpty)
+    }
+
+    @Test("a footer says how old the records are that it leaves out")
+    func leftOut() throws {
+        let entries = [entry(1, at: 64, count: 4)]
+        for (leftOut, least) in [(nil, 4), (2, 2), (9, 4)] as [(UInt64?, UInt64)] {
+            var footer = SegmentFooter(entries: entries, recordsEnd: 1 << 16, sequence: 1)
+            footer.leastLeftOut = leftOut.map { DiskStamp(epoch: 1, count: $0) }
+            let bytes = footer.bytes(salt: 2, segmentBytes: 1 << 20)
+            let read = try SegmentFooter(bytes.span, header: header)
+            #expect(read.leastStamp == DiskStamp(epoch: 1, count: least))
+            #expect(read.leastLeftOut == (leftOut == 2 ? footer.leastLeftOut : nil))
+        }
+        let empty = SegmentFooter(entries: [], recordsEnd: 4096, sequence: 1)
+        let bytes = empty.bytes(salt: 2, segmentBytes: 1 << 20)
+        let read = try SegmentFooter(bytes.span, header: header)
+        #expect(read == empty && read.leastStamp == .last)
+    }
+}
