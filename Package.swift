@@ -100,7 +100,7 @@ let package = Package(
         program("nuthatch-sim", uses: ["Ground", "Tiers", "Serving", "Simulation"], [arguments]),
         program(
             "nuthatch-bench", uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
-            [arguments, nioCore]),
+            [arguments, nioCore, nioPosix]),
 
         tests("TidyTests", of: []),
         tests("GroundTests", of: ["Ground"]),

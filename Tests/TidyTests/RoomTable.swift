@@ -88,7 +88,8 @@ struct Room: Sendable, CustomTestStringConvertible {
         Room(
             "nuthatch-bench", .program,
             uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
-            packages: ["ArgumentParser", "NIOCore"], toolchain: ["Foundation", "Glibc"]),
+            packages: ["ArgumentParser", "NIOCore", "NIOPosix"],
+            toolchain: ["Foundation", "Glibc", "Synchronization"]),
     ]
 
     private static let testSupport = [

@@ -57,9 +57,9 @@ extension DiskLog {
             let name = SegmentFiles.name(found.number)
             switch found.outcome {
             case .recovered(let segment):
-                if !segment.damaged.isEmpty {
-                    note(.damaged(file: name, offsets: segment.damaged))
-                }
+                // What lies further behind are remains of what the file was used for before.
+                let damaged = segment.damaged.filter { $0 <= segment.recordsEnd }
+                if !damaged.isEmpty { note(.damaged(file: name, offsets: damaged)) }
                 kept.append(Recovered(number: found.number, file: found.file, segment: segment))
             case .discarded(let damage):
                 // A segment that was given up, and not used again, begins with zeros.
