@@ -141,13 +141,13 @@ struct DiskWork: ~Copyable {
     private mutating func retry(now: Instant, wall: Int64) {
         guard now >= retryAt ?? .zero else { return }
         do {
-            if let volume, log != nil {
+            if let volume, let log {
                 do throws(DiskFile.Failure) { try volume.check() } catch {
                     // The directory is gone, and the log with it.
                     if error.isMissing { drop() }
                     throw error
                 }
-                try volume.probe()
+                try log.probe()
             } else {
                 try begin(now: wall)
             }
