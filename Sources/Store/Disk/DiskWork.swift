@@ -1,3 +1,4 @@
+import Glibc
 import Ground
 import NIOCore
 import Tiers
@@ -103,7 +104,8 @@ struct DiskWork: ~Copyable {
 
     /// What kept it from being on the disk for certain.
     mutating func delete(_ names: [EntryName]) -> DiskFile.Failure? {
-        guard let log else { return nil }
+        // They may be there when a log can be opened again.
+        guard let log else { return DiskFile.Failure("delete", settings.root, code: ENOENT) }
         do throws(DiskFile.Failure) {
             try log.delete(names)
             return nil

@@ -81,7 +81,11 @@ final class KillWriter {
     /// What is stored from now on is stored after it, though it may not be done yet.
     private func delete(_ tier: DiskTier) {
         let names = (0..<Int.random(in: 1...3, using: &dice)).map { _ in anyName() }
-        tier.delete(names.map(KillEntry.entryName)) { [version, deleted] failure in
+        // Marks of what nobody has stored fill their files, so that those are rewritten.
+        let strangers =
+            Int.random(in: 0..<4, using: &dice) == 0 ? Int.random(in: 1...100, using: &dice) : 0
+        let all = names + (0..<strangers).map { KillWorld.names + $0 }
+        tier.delete(all.map(KillEntry.entryName)) { [version, deleted] failure in
             if let failure { return KillLine.wrong("a delete has failed: \(failure)").say() }
             deleted.below.withLock { below in
                 for name in names { below[name] = version }
