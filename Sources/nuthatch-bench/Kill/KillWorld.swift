@@ -15,6 +15,12 @@ struct KillWorld {
     /// Entries that there may be; the first few are stored most.
     static let names = 400
 
+    /// Half of all that is done is done to a few.
+    static func anyName(using dice: inout Dice) -> Int {
+        let isHot = Bool.random(using: &dice)
+        return Int.random(in: 0..<(isHot ? names / 16 : names), using: &dice)
+    }
+
     /// Segments of a MiB, so that there are reclaims all the time.
     var settings: DiskTier.Settings {
         DiskTier.Settings(

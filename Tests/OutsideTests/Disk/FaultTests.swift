@@ -117,13 +117,15 @@ extension Outside {
             try expectReturned(stage)
         }
 
-        @Test("A byte flipped while the node is stopped costs that image and no other")
-        func flippedBefore() throws {
+        @Test(
+            "A byte flipped while the node is stopped costs that image and no other",
+            arguments: [0, 230, 100_000])
+        func flippedBefore(place: Int) throws {
             let stage = try DiskStage("--disk-limit", "16MiB")
             try get(stage, 0..<20)
             try stage.settle()
             stage.stop(gently: true)
-            let line = try flip(.noise(7), of: stage)
+            let line = try flip(.noise(7), of: stage, at: place)
             try stage.restart()
             var details = [String](repeating: "disk", count: 20)
             details[7] = "origin"
@@ -134,15 +136,33 @@ extension Outside {
             #expect(try get(stage, 0..<20) == Array(repeating: "disk", count: 20))
         }
 
+        @Test(
+            "A byte flipped in a segment that was not closed is said at the start",
+            arguments: 0..<3)
+        func flippedInOpen(number: Int) throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            try get(stage, 0..<3)
+            try stage.settle()
+            stage.stop(gently: false)
+            let line = try flip(.noise(number), of: stage, at: 100_000)
+            try stage.restart()
+            var details = [String](repeating: "disk", count: 3)
+            details[number] = "origin"
+            #expect(try get(stage, 0..<3) == details)
+            let words = line.split { ": ".contains($0) }.map(String.init)
+            #expect(
+                stage.said("level=warning", words[0], "1 records are lost", "at \(words[4])") == 1,
+                "\(line)? \(stage.node.output)")
+        }
+
         @Test("A byte flipped while the node runs is found before it is sent")
         func flippedMeanwhile() throws {
-            let stage = try DiskStage("--disk-limit", "64MiB", "--memory-limit", "16MiB")
-            // Before the last of them the first are gone from memory.
-            for number in 0..<120 {
-                try get(stage, number..<number + 1)
-                try stage.settle()
-            }
-            let line = try flip(.noise(3), of: stage)
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            try get(stage, 0..<20)
+            try stage.settle()
+            // Memory holds none of them then.
+            try stage.restart()
+            let line = try flip(.noise(3), of: stage, at: 100_000)
             #expect(try get(stage, 2..<5) == ["disk", "origin", "disk"])
             try expectLost(stage, line)
         }
@@ -160,8 +180,10 @@ extension Outside {
             let path: String
         }
 
-        /// Flips a byte in the midst of an image's record; what the log will say of it.
-        private func flip(_ image: TestImage, of stage: DiskStage) throws -> String {
+        /// Flips a byte of an image's record; what the log will say when that is read.
+        private func flip(
+            _ image: TestImage, of stage: DiskStage, at place: Int
+        ) throws -> String {
             let path = "/" + image.name
             // A record's key stands behind its fixed part.
             let sought = Data(stage.origin.url(path).utf8)
@@ -173,8 +195,8 @@ extension Outside {
                 guard let key = bytes.range(of: sought) else { continue }
                 let record = key.lowerBound - 192
                 let file = try FileHandle(forUpdating: segment)
-                try file.seek(toOffset: UInt64(record + 100_000))
-                try file.write(contentsOf: Data([bytes[record + 100_000] ^ 0x10]))
+                try file.seek(toOffset: UInt64(record + place))
+                try file.write(contentsOf: Data([bytes[record + place] ^ 0x10]))
                 try file.close()
                 return "\(name): the record at \(record) is lost"
             }
