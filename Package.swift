@@ -100,7 +100,7 @@ let package = Package(
         program("nuthatch-sim", uses: ["Ground", "Tiers", "Serving", "Simulation"], [arguments]),
         program(
             "nuthatch-bench", uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
-            [arguments, nioCore]),
+            [arguments, nioCore, nioPosix]),
 
         tests("TidyTests", of: []),
         tests("GroundTests", of: ["Ground"]),
@@ -111,7 +111,7 @@ let package = Package(
         tests("TelemetryTests", of: ["Telemetry", "Ground"]),
         tests("WireTests", of: ["Wire", "HTTPRules", "Ground"], [nioCore, nioHTTP1, nioEmbedded]),
         tests("AdminTests", of: ["Admin", "Telemetry", "Ground"]),
-        tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore]),
+        tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore, nioPosix]),
         tests(
             "OriginTests", of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness"],
             [nioCore, nioPosix]),

@@ -63,8 +63,13 @@ package final class NodeProcess: Sendable {
     /// The binary beside the running test bundle, or the one `OUTSIDE_TESTS_NODE` names.
     package static func binary() throws -> String {
         if let named = ProcessInfo.processInfo.environment["OUTSIDE_TESTS_NODE"] { return named }
+        return try built("nuthatch")
+    }
+
+    /// The program of that name beside the running test bundle.
+    package static func built(_ name: String) throws -> String {
         let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        let binary = bundle.deletingLastPathComponent().appendingPathComponent("nuthatch").path
+        let binary = bundle.deletingLastPathComponent().appendingPathComponent(name).path
         guard FileManager.default.isExecutableFile(atPath: binary) else {
             throw Program.NotFound(name: binary)
         }

@@ -88,7 +88,7 @@ struct Room: Sendable, CustomTestStringConvertible {
         Room(
             "nuthatch-bench", .program,
             uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
-            packages: ["ArgumentParser", "NIOCore"],
+            packages: ["ArgumentParser", "NIOCore", "NIOPosix"],
             toolchain: ["Foundation", "Glibc", "Synchronization"]),
     ]
 

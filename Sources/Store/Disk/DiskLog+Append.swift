@@ -179,6 +179,13 @@ extension DiskLog {
         }
     }
 
+    /// Fails if nothing can be written and synced, or there is no room for the next segment.
+    package func probe() throws(DiskFile.Failure) {
+        try volume.probe()
+        guard let missing = files.firstIndex(where: { $0 == nil }) else { return }
+        _ = try file(of: SegmentID(index: UInt32(missing)))
+    }
+
     private func file(of id: SegmentID) throws(DiskFile.Failure) -> any VolumeFile {
         let name = SegmentFiles.name(Int(id.index))
         let file: any VolumeFile

@@ -154,10 +154,10 @@ extension DiskLog {
         ) {
             guard case .recovered(let found) = SegmentFiles.recover(recovered.file, identity)
             else { return }
-            if !found.damaged.isEmpty {
-                note(
-                    .damaged(
-                        file: SegmentFiles.name(recovered.number), offsets: found.damaged))
+            // What lies behind the records is what remains of the file's use before.
+            let damaged = found.damaged.filter { $0 <= found.recordsEnd }
+            if !damaged.isEmpty {
+                note(.damaged(file: SegmentFiles.name(recovered.number), offsets: damaged))
             }
             reached = found.entries.map(\.stamp).reduce(max(reached, found.header.openedAt), max)
             newestWall = max(newestWall, found.header.openedWall)

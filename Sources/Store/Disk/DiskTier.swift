@@ -70,8 +70,9 @@ package final class DiskTier: Sendable {
     package func start(now: Instant) async {
         let wall = clock.wall(now)
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            submit { work in
-                work.open(now: wall)
+            submit {
+                $0.open(now: wall)
+            } then: {
                 done.resume()
             }
         }
@@ -80,8 +81,9 @@ package final class DiskTier: Sendable {
     /// Writes what waits, closes the log, and ends the threads.
     package func close(now: Instant) async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            submit { work in
-                work.close()
+            submit {
+                $0.close()
+            } then: {
                 done.resume()
             }
         }
@@ -160,7 +162,11 @@ package final class DiskTier: Sendable {
     /// Bytes of all blocks below the node's directory, a second ago.
     package var allocatedBytes: UInt64 { allocated.load(ordering: .relaxed) }
 
-    private func submit(_ job: @escaping @Sendable (inout DiskWork) -> Void) {
+    /// Has the writer do `job`; `then` runs when readers see what has become of it.
+    private func submit(
+        _ job: @escaping @Sendable (inout DiskWork) -> Void,
+        then: @escaping @Sendable () -> Void = {}
+    ) {
         writer.submit { [self] _ in
             let view = work.withLock { work in
                 job(&work)
@@ -169,6 +175,7 @@ package final class DiskTier: Sendable {
                 return work.view
             }
             current.withLock { $0 = view }
+            then()
         }
     }
 }

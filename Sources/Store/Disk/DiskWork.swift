@@ -1,3 +1,4 @@
+import Glibc
 import Ground
 import NIOCore
 import Tiers
@@ -103,7 +104,8 @@ struct DiskWork: ~Copyable {
 
     /// What kept it from being on the disk for certain.
     mutating func delete(_ names: [EntryName]) -> DiskFile.Failure? {
-        guard let log else { return nil }
+        // They may be there when a log can be opened again.
+        guard let log else { return DiskFile.Failure("delete", settings.root, code: ENOENT) }
         do throws(DiskFile.Failure) {
             try log.delete(names)
             return nil
@@ -141,13 +143,13 @@ struct DiskWork: ~Copyable {
     private mutating func retry(now: Instant, wall: Int64) {
         guard now >= retryAt ?? .zero else { return }
         do {
-            if let volume, log != nil {
+            if let volume, let log {
                 do throws(DiskFile.Failure) { try volume.check() } catch {
                     // The directory is gone, and the log with it.
                     if error.isMissing { drop() }
                     throw error
                 }
-                try volume.probe()
+                try log.probe()
             } else {
                 try begin(now: wall)
             }

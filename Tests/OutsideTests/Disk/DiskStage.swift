@@ -9,13 +9,15 @@ final class DiskStage {
     let directory: URL
     private(set) var node: NodeProcess
     private let flags: [String]
+    private let isPrivileged: Bool
 
-    init(_ flags: String..., directory: URL? = nil) throws {
+    init(_ flags: String..., directory: URL? = nil, isPrivileged: Bool = true) throws {
         origin = try ScriptedOrigin()
         let directory = try directory ?? Program.temporaryFolder()
         self.directory = directory
         self.flags = flags
-        node = try Self.start(flags, directory)
+        self.isPrivileged = isPrivileged
+        node = try Self.start(flags, directory, isPrivileged)
     }
 
     deinit {
@@ -23,19 +25,23 @@ final class DiskStage {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    private static func start(_ flags: [String], _ directory: URL) throws -> NodeProcess {
-        try NodeProcess(["--cache-dir", directory.path] + flags)
+    private static func start(
+        _ flags: [String], _ directory: URL, _ isPrivileged: Bool
+    ) throws -> NodeProcess {
+        try NodeProcess(["--cache-dir", directory.path] + flags, isPrivileged: isPrivileged)
     }
 
     /// Kills the node (SIGKILL), or asks it to stop, and starts it again; flags are added.
     func restart(gently isGentle: Bool = false, _ more: String...) throws {
-        if isGentle {
-            node.terminate()
-            #expect(node.waitForExit() == 0)
-        } else {
-            node.kill()
-        }
-        node = try Self.start(flags + more, directory)
+        stop(gently: isGentle)
+        node = try Self.start(flags + more, directory, isPrivileged)
+    }
+
+    /// Kills the node, or asks it to stop, and returns when it is gone.
+    func stop(gently isGentle: Bool) {
+        guard isGentle else { return node.kill() }
+        node.terminate()
+        #expect(node.waitForExit() == 0)
     }
 
     func get(_ path: String, expecting: TestImage? = nil) throws -> Response {
@@ -55,6 +61,21 @@ final class DiskStage {
 
     func figure(_ series: String) throws -> Double {
         try #require(node.figure(series))
+    }
+
+    /// Returns when the node says that its disk tier takes images, or takes none.
+    func wait(
+        untilUp isUp: Bool, seconds: Double = 60, at location: SourceLocation = #_sourceLocation
+    ) throws {
+        let isReached = try Deadline.seconds(seconds).reached {
+            try figure("nuthatch_disk_up") == (isUp ? 1 : 0)
+        }
+        try #require(isReached, "\(node.output)", sourceLocation: location)
+    }
+
+    /// How many lines of the node's log hold all of `words`.
+    func said(_ words: String...) -> Int {
+        node.output.split(separator: "\n").count { line in words.allSatisfy(line.contains) }
     }
 
     /// Bytes of all blocks below the cache directory, as du(1) counts them.

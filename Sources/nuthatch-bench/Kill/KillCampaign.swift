@@ -1,0 +1,170 @@
+import Foundation
+import Ground
+
+/// The parent: starts writers, kills them, has a reader look, and judges what it finds.
+///
+/// **Laws**, of what is found after a kill:
+/// - it is byte for byte one of the versions stored under its name;
+/// - it was not deleted since, if that was acknowledged;
+/// - it is not older than what was found after an earlier kill;
+/// - at most the records that were being written are damaged, and nothing has to be revalidated;
+/// - at no instant do the directory's blocks exceed the limit.
+struct KillCampaign {
+    private let directory: String
+    private var dice: Dice
+    private var stored: [Int: Set<Int>] = [:]
+    private var deleted: [Int: Int] = [:]
+    private var found: [Int: Int] = [:]
+    private(set) var runs = 0
+    private var counts = Counts()
+    private var peak = 0
+    private var samples = 0
+
+    private struct Counts {
+        var killed = 0
+        var closed = 0
+        var stores = 0
+        var deletes = 0
+        var found = 0
+        var scanned = 0
+        var damaged = 0
+        var reclaims = 0
+        var readsAtOnce = 0
+        var readsByThread = 0
+    }
+
+    /// A torn record, and one of an earlier use of the file that begins where the next one would.
+    private static let damagedMax = 2
+    private static let killedAfterMost = Duration.seconds(5)
+    private static let readAfterMost = Duration.seconds(60)
+
+    init(directory: String, seed: UInt64) {
+        self.directory = directory
+        dice = Dice(seed: seed)
+    }
+
+    var report: String {
+        let share = Double(peak * 1_000 / KillWorld.limitBytes) / 10
+        return """
+            runs \(runs): \(counts.killed) killed, \(counts.closed) closed before that
+            stores \(counts.stores), deletes acknowledged \(counts.deletes), \
+            reclaims \(counts.reclaims)
+            entries found after kills \(counts.found), segments scanned \(counts.scanned), \
+            damaged records \(counts.damaged)
+            reads at once \(counts.readsAtOnce), by a thread \(counts.readsByThread)
+            peak \(peak) of \(KillWorld.limitBytes) bytes (\(share) %), \(samples) samples
+            """
+    }
+
+    /// One writer, killed after some lines or some time, and one reader.
+    mutating func kill(_ run: Int) throws(KillViolation) {
+        runs = run + 1
+        let isEarly = Int.random(in: 0..<4, using: &dice) == 0
+        let lines = isEarly ? .max : Int.random(in: 1...1_200, using: &dice)
+        let time =
+            isEarly
+            ? Duration.milliseconds(Int.random(in: 1...60, using: &dice)) : Self.killedAfterMost
+        let writer = try spawn(["--child", "\(dice.next())"], run: run * 2)
+        var reclaims = 0
+        let wasKilled = try follow(writer, lines: lines, time: time) { counts, line in
+            if case .reclaimed(let count) = line { reclaims = count }
+        }
+        counts.reclaims += reclaims
+        if wasKilled { counts.killed += 1 } else { counts.closed += 1 }
+        let reader = try spawn(["--verify"], run: run * 2 + 1)
+        let hadToBeKilled = try follow(reader, lines: .max, time: Self.readAfterMost) {
+            counts, line in
+            if case .found = line { counts.found += 1 }
+        }
+        if hadToBeKilled { throw KillViolation("what is left could not be read in time") }
+    }
+
+    private func spawn(_ arguments: [String], run: Int) throws(KillViolation) -> KillChild {
+        try KillChild(["kill", directory, "--number", "\(run)"] + arguments)
+    }
+
+    /// Takes a child's lines until it is to be killed, and those it had written by then; false if
+    /// it ended by itself.
+    private mutating func follow(
+        _ child: KillChild, lines most: Int, time: Duration,
+        _ note: (inout Counts, KillLine) -> Void
+    ) throws(KillViolation) -> Bool {
+        let end = ContinuousClock.now + time
+        var lines = 0
+        var isOver = false
+        var isKilled = false
+        var damaged = 0
+        while let more = child.read() {
+            for line in more {
+                lines += 1
+                if line == .closed { isOver = true }
+                if case .damaged(let count) = line { damaged += count }
+                note(&counts, line)
+                try take(line)
+            }
+            try sample()
+            guard !isKilled, !isOver, lines >= most || ContinuousClock.now >= end else { continue }
+            child.kill()
+            isKilled = true
+        }
+        guard damaged <= Self.damagedMax else {
+            throw KillViolation("\(damaged) records are damaged")
+        }
+        let status = child.wait()
+        guard isKilled || (isOver && status == 0) else {
+            throw KillViolation("a child has ended by itself with status \(status)")
+        }
+        return isKilled
+    }
+
+    private mutating func take(_ line: KillLine) throws(KillViolation) {
+        switch line {
+        case .opened(_, let scanned): counts.scanned += scanned
+        case .damaged(let count): counts.damaged += count
+        case .stored(let name, let version):
+            counts.stores += 1
+            stored[name, default: []].insert(version)
+        case .deleted(let name, let version):
+            counts.deletes += 1
+            deleted[name] = max(deleted[name] ?? 0, version)
+        case .found(let name, let version): try check(name, version)
+        case .read(let atOnce, let byThread):
+            counts.readsAtOnce += atOnce
+            counts.readsByThread += byThread
+        case .reclaimed, .closed: break
+        case .wrong(let what): throw KillViolation(what)
+        }
+    }
+
+    private mutating func check(_ name: Int, _ version: Int) throws(KillViolation) {
+        guard stored[name]?.contains(version) == true else {
+            throw KillViolation("entry \(name) is \(version), which was never stored")
+        }
+        if let deleted = deleted[name], version <= deleted {
+            throw KillViolation("entry \(name) is \(version), and was deleted at \(deleted)")
+        }
+        if let former = found[name], version < former {
+            throw KillViolation("entry \(name) is \(version), and was \(former) before")
+        }
+        found[name] = version
+    }
+
+    private mutating func sample() throws(KillViolation) {
+        let bytes = Self.blockBytes(below: directory)
+        peak = max(peak, bytes)
+        samples += 1
+        guard bytes <= KillWorld.limitBytes else {
+            throw KillViolation("\(bytes) bytes of blocks are above the limit")
+        }
+    }
+
+    /// What du(1) counts, without waiting for it.
+    private static func blockBytes(below path: String) -> Int {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return 0 }
+        let own = Int(status.st_blocks) * 512
+        guard status.st_mode & S_IFMT == S_IFDIR else { return own }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        return names.reduce(own) { $0 + blockBytes(below: "\(path)/\($1)") }
+    }
+}

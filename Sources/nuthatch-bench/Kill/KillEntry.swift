@@ -1,0 +1,100 @@
+import Ground
+import NIOCore
+import Store
+import Tiers
+import Wire
+
+/// One version of an entry; every byte of it follows from its name and its version.
+struct KillEntry {
+    let name: Int
+    let version: Int
+
+    static func key(_ name: Int) -> [UInt8] {
+        Array("http://images.example/kill/\(name).jpg".utf8)
+    }
+
+    static func entryName(_ name: Int) -> EntryName { EntryName(ofKey: key(name)) }
+
+    /// Field lines as long as real ones, which say the version.
+    var head: [UInt8] {
+        Array("Version: \(version)\r\nPadding: \(String(repeating: "x", count: 200))\r\n".utf8)
+    }
+
+    /// What ``head`` says.
+    static func version(ofHead head: [UInt8]) -> Int? {
+        let line = String(decoding: head.prefix { $0 != 0x0D }, as: UTF8.self)
+        return line.hasPrefix("Version: ") ? Int(line.dropFirst(9)) : nil
+    }
+
+    /// From nothing to some 600 KB, most of them small; some end where chunks do.
+    var body: ByteBuffer {
+        var dice = Dice(seed: UInt64(name) << 40 ^ UInt64(version))
+        let most = [64, 8_192, 8_192, 8_192, 100_000, 100_000, 600_000, 0].randomElement(
+            using: &dice)
+        let chunks = DiskFormat.chunkBytes * Int.random(in: 0...9, using: &dice)
+        let size =
+            most == 0
+            ? max(0, chunks + Int.random(in: -1...1, using: &dice))
+            : Int.random(in: 0...(most ?? 0), using: &dice)
+        var body = ByteBufferAllocator().buffer(capacity: size + 8)
+        while body.readableBytes < size { body.writeInteger(dice.next()) }
+        body.moveWriterIndex(to: size)
+        return body
+    }
+
+    /// The entry as a fetch leaves it.
+    func resident(_ account: MemoryAccount, now: Instant) -> Resident? {
+        let key = Self.key(name)
+        let (head, bytes) = (head, body)
+        let size = UInt64(bytes.readableBytes)
+        let capacity = BodyLayout.capacity(size)
+        let overhead = Resident.overhead(
+            keyBytes: key.count, headBytes: head.count, bodyBytes: size)
+        var growing = GrowingBody(isKept: true)
+        growing.append(bytes)
+        guard let chunks = growing.finish(), account.reserve(capacity + overhead) else {
+            return nil
+        }
+        return Resident(
+            key: key, hash: 0, name: Self.entryName(name),
+            facts: EntryFacts(
+                size: size, bornAt: now, freshUntil: .distantFuture, flags: [],
+                lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty),
+            head: head,
+            layout: HeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+            body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
+            account: account)
+    }
+
+    /// The version that a reading and its body are, byte for byte.
+    static func version(
+        _ name: Int, _ reading: DiskReading, _ chunks: [ByteBuffer]
+    ) throws(KillViolation) -> Int {
+        guard let version = version(ofHead: reading.record.head) else {
+            throw KillViolation("entry \(name) has a head that says no version")
+        }
+        let entry = KillEntry(name: name, version: version)
+        var left = entry.body
+        var isSame = reading.record.head == entry.head && reading.record.key == key(name)
+        for chunk in chunks where isSame {
+            isSame = left.readSlice(length: chunk.readableBytes) == chunk
+        }
+        guard isSame, left.readableBytes == 0 else {
+            throw KillViolation("entry \(name) has bytes that are not those of \(version)")
+        }
+        guard !reading.isStale else {
+            throw KillViolation("entry \(name) is stale, and no mark made it so")
+        }
+        return version
+    }
+}
+
+/// Something was found that must not be there.
+struct KillViolation: Error {
+    let what: String
+
+    init(_ what: String) {
+        self.what = what
+    }
+}

@@ -1,0 +1,118 @@
+import Glibc
+import Ground
+import NIOPosix
+import Store
+import Tiers
+
+/// What the processes of a campaign agree on: the tier's settings and the time of a run.
+///
+/// Time is no clock's: each run begins later than the one before can have ended.
+struct KillWorld {
+    let directory: String
+    let run: Int
+
+    static let limitBytes = 16 << 20
+    /// Entries that there may be; the first few are stored most.
+    static let names = 400
+
+    /// Half of all that is done is done to a few.
+    static func anyName(using dice: inout Dice) -> Int {
+        let isHot = Bool.random(using: &dice)
+        return Int.random(in: 0..<(isHot ? names / 16 : names), using: &dice)
+    }
+
+    /// Segments of a MiB, so that there are reclaims all the time.
+    var settings: DiskTier.Settings {
+        DiskTier.Settings(
+            root: directory, limitBytes: UInt64(Self.limitBytes), ageLimit: .seconds(100_000),
+            queueBytesMax: 4 << 20, checkpointInterval: .seconds(1))
+    }
+
+    /// The instant at which the run begins.
+    var begin: Instant { Instant.zero + .seconds(1 + Int64(run) * 5_000) }
+
+    /// The first version of the run; later ones are greater, whatever they are a version of.
+    var firstVersion: Int { run * 1_000_000 + 1 }
+
+    /// A tier over the directory, which says on standard output what an operator should know.
+    func openTier() async -> DiskTier {
+        let readers = NIOThreadPool(numberOfThreads: 1)
+        readers.start()
+        let tier = DiskTier(
+            settings, clock: DiskClock(instant: .zero, wall: 1_800_000_000_000),
+            readers: readers
+        ) { KillLine($0)?.say() }
+        await tier.start(now: begin)
+        return tier
+    }
+}
+
+/// What a child tells its parent, a line each.
+enum KillLine: Equatable {
+    case opened(entries: Int, scanned: Int)
+    /// So many records were found damaged in one file.
+    case damaged(Int)
+    case stored(name: Int, version: Int)
+    /// Everything of the entry before this version is deleted, and that was acknowledged.
+    case deleted(name: Int, version: Int)
+    case found(name: Int, version: Int)
+    /// Segments reclaimed since the child's start.
+    case reclaimed(Int)
+    /// Records that were read from the page cache at once, and by a disk thread.
+    case read(atOnce: Int, byThread: Int)
+    case closed
+    /// What must not be.
+    case wrong(String)
+
+    /// What a note of the tier means to the campaign.
+    init?(_ note: DiskNote) {
+        switch note {
+        case .opened(_, let entries, _, let scanned):
+            self = .opened(entries: entries, scanned: scanned)
+        case .damaged(_, let offsets): self = .damaged(offsets.count)
+        // Nothing but a fault of the disk, or of ours, makes the tier say this.
+        case .discarded, .lost, .revalidatesAll, .failed, .returned: self = .wrong(note.text)
+        }
+    }
+
+    private var words: [String] {
+        switch self {
+        case .opened(let entries, let scanned): ["opened", "\(entries)", "\(scanned)"]
+        case .damaged(let count): ["damaged", "\(count)"]
+        case .stored(let name, let version): ["stored", "\(name)", "\(version)"]
+        case .deleted(let name, let version): ["deleted", "\(name)", "\(version)"]
+        case .found(let name, let version): ["found", "\(name)", "\(version)"]
+        case .reclaimed(let count): ["reclaimed", "\(count)"]
+        case .read(let atOnce, let byThread): ["read", "\(atOnce)", "\(byThread)"]
+        case .closed: ["closed"]
+        case .wrong(let what): ["wrong", what]
+        }
+    }
+
+    /// Reads a line without its end; nil if it is none.
+    init?(_ text: String) {
+        let words = text.split(separator: " ", maxSplits: 1).map(String.init)
+        if words.first == "wrong" {
+            self = .wrong(words.last ?? "")
+            return
+        }
+        let numbers = (words.count == 2 ? words[1] : "").split(separator: " ").map { Int($0) ?? -1 }
+        switch (words.first, numbers.count) {
+        case ("opened", 2): self = .opened(entries: numbers[0], scanned: numbers[1])
+        case ("damaged", 1): self = .damaged(numbers[0])
+        case ("stored", 2): self = .stored(name: numbers[0], version: numbers[1])
+        case ("deleted", 2): self = .deleted(name: numbers[0], version: numbers[1])
+        case ("found", 2): self = .found(name: numbers[0], version: numbers[1])
+        case ("reclaimed", 1): self = .reclaimed(numbers[0])
+        case ("read", 2): self = .read(atOnce: numbers[0], byThread: numbers[1])
+        case ("closed", 0): self = .closed
+        default: return nil
+        }
+    }
+
+    /// Writes the line to standard output at once, and whole: it is shorter than a pipe's buffer.
+    func say() {
+        let line = Array((words.joined(separator: " ") + "\n").utf8)
+        _ = unsafe line.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
+    }
+}

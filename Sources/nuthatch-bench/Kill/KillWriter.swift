@@ -1,0 +1,107 @@
+import Foundation
+import Ground
+import Store
+import Tiers
+
+/// The child that is killed: stores, replaces, deletes, touches and looks up at random, through the
+/// threads that a node has.
+final class KillWriter {
+    private let world: KillWorld
+    private let account = MemoryAccount(limit: .max / 4)
+    private var dice: Dice
+    private var now: Instant
+    private var version: Int
+    private var reclaims = 0
+    private let deleted = KillDeleted()
+    private var looker: KillLooker
+
+    /// Bytes that may wait before it looks up entries instead of storing more.
+    private static let queuedMax = 2 << 20
+
+    init(_ world: KillWorld, _ dice: Dice) {
+        self.world = world
+        self.dice = dice
+        now = world.begin
+        version = world.firstVersion
+        looker = KillLooker(deleted, Dice(seed: self.dice.next()))
+    }
+
+    func run() async {
+        let tier = await world.openTier()
+        lookMeanwhile(tier)
+        let steps = Int.random(in: 500...8_000, using: &dice)
+        do throws(KillViolation) {
+            for _ in 0..<steps {
+                while tier.queued > Self.queuedMax { try looker.look(tier) }
+                try step(tier)
+            }
+        } catch {
+            KillLine.wrong(error.what).say()
+        }
+        await tier.close(now: now)
+        KillLine.closed.say()
+        _exit(0)
+    }
+
+    /// Another reader, which does nothing else.
+    private func lookMeanwhile(_ tier: DiskTier) {
+        let first = KillLooker(deleted, Dice(seed: dice.next()))
+        Thread.detachNewThread {
+            var looker = first
+            do throws(KillViolation) {
+                while true { try looker.look(tier) }
+            } catch {
+                KillLine.wrong(error.what).say()
+            }
+        }
+    }
+
+    private func step(_ tier: DiskTier) throws(KillViolation) {
+        version += 1
+        switch Int.random(in: 0..<100, using: &dice) {
+        case ..<55: store(tier)
+        case ..<63: delete(tier)
+        case ..<80: touch(tier)
+        case ..<97: try looker.look(tier)
+        default:
+            now = now + .seconds(1)
+            tier.ticked(now: now)
+        }
+    }
+
+    private func store(_ tier: DiskTier) {
+        let entry = KillEntry(name: KillWorld.anyName(using: &dice), version: version)
+        guard let resident = entry.resident(account, now: now) else { return }
+        KillLine.stored(name: entry.name, version: version).say()
+        tier.keep(resident, stamp: tier.stamp, now: now)
+        let count = tier.figures[.reclaims]
+        if count != reclaims { KillLine.reclaimed(count).say() }
+        reclaims = count
+    }
+
+    /// What is stored from now on is stored after it, though it may not be done yet.
+    private func delete(_ tier: DiskTier) {
+        let names = someNames(3)
+        // Marks of what nobody has stored fill their files, so that those are rewritten.
+        let strangers =
+            Int.random(in: 0..<4, using: &dice) == 0 ? Int.random(in: 1...100, using: &dice) : 0
+        let all = names + (0..<strangers).map { KillWorld.names + $0 }
+        tier.delete(all.map(KillEntry.entryName)) { [version, deleted] failure in
+            if let failure { return KillLine.wrong("a delete has failed: \(failure)").say() }
+            for name in names { deleted.note(name, below: version) }
+            for name in names { KillLine.deleted(name: name, version: version).say() }
+        }
+    }
+
+    private func touch(_ tier: DiskTier) {
+        let names = someNames(20)
+        let second = tier.clock.second(now)
+        tier.touch(names.map { (KillEntry.entryName($0).digest, 1, second) })
+    }
+
+    private func someNames(_ most: Int) -> [Int] {
+        (0..<Int.random(in: 1...most, using: &dice)).map { _ in
+            KillWorld.anyName(using: &dice)
+        }
+    }
+}

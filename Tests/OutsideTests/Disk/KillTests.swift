@@ -1,0 +1,90 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A kill costs no more than what was being written")
+    struct KillTests {
+        private static let limit = 16 << 20
+
+        @Test("A killed writer of the tier leaves nothing wrong, deleted, or above the limit")
+        func store() throws {
+            let directory = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let seed = UInt64.random(in: 0...(.max))
+            let campaign = try Program.run(
+                try NodeProcess.built("nuthatch-bench"),
+                ["kill", directory.path, "--runs", "20", "--seed", "\(seed)"], seconds: 120)
+            let report = String(decoding: campaign.output, as: UTF8.self)
+            print(report)
+            #expect(campaign.status == 0, "\(report)\(campaign.errors)")
+            #expect(report.contains("runs 20: "), "\(report)")
+        }
+
+        @Test("A node killed under load gives no wrong byte, then or after its restart")
+        func node() throws {
+            let seed = UInt64.random(in: 0...(.max))
+            var dice = SeededDice(seed)
+            print("seed \(seed)")
+            let stage = try DiskStage("--disk-limit", "16MiB", "--memory-limit", "16MiB")
+            stage.origin.serveNoise()
+            let images = (0..<70).map(TestImage.noise)
+            let wanted = images.map {
+                (target: ImageTarget.of(stage.origin.url("/" + $0.name)), image: $0)
+            }
+            let peak = PeakUse(of: stage.directory)
+            var (whole, cut, fromDisk) = (0, 0, 0)
+            for _ in 0..<10 {
+                let load = ImageLoad(
+                    port: stage.node.port, connections: 6, seed: dice.next(), wanted)
+                // By the first kill it has to have seen most of them.
+                let answers = Int.random(in: 200...600, using: &dice)
+                #expect(load.waitForAnswers(answers), "\(stage.node.output)")
+                try stage.restart()
+                let tally = load.stop()
+                #expect(tally.wrong.isEmpty, "\(tally.wrong.prefix(3))")
+                whole += tally.whole
+                cut += tally.cut
+                let found = try imagesFromDisk(stage, images.shuffled(using: &dice).prefix(30))
+                #expect(found > 0, "\(stage.node.output)")
+                fromDisk += found
+            }
+            let (bytes, samples) = peak.stop()
+            #expect(bytes <= Self.limit && bytes > Self.limit / 2 && samples > 50)
+            #expect(fromDisk > 150, "\(fromDisk) of 300 come from disk")
+            print("\(whole) whole, \(cut) cut, \(fromDisk) of 300 from disk, peak \(bytes)")
+        }
+
+        /// How many of the images come from disk; for those the origin is not asked.
+        private func imagesFromDisk(
+            _ stage: DiskStage, _ images: ArraySlice<TestImage>
+        ) throws -> Int {
+            try images.count { image in
+                let before = stage.fetches("/" + image.name)
+                let answer = try stage.get("/" + image.name, expecting: image)
+                #expect(answer.brings(image), "\(answer)")
+                let isFromDisk = answer.detail == "disk"
+                #expect(!isFromDisk || stage.fetches("/" + image.name) == before, "\(answer)")
+                return isFromDisk
+            }
+        }
+    }
+}
+
+/// Throws that follow from a seed, which a failing test has printed.
+struct SeededDice: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) {
+        state = seed
+    }
+
+    /// The next number of the splitmix64 sequence.
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}

@@ -1,0 +1,54 @@
+import Ground
+import NIOPosix
+import Store
+import Testing
+import Tiers
+
+@Suite("The disk tier's threads")
+struct DiskTierTests {
+    private let root = TemporaryDirectory()
+    private let readers = NIOThreadPool.singleton
+
+    private func tier(below path: String) -> DiskTier {
+        DiskTier(
+            .init(
+                root: path, limitBytes: 16 << 20, ageLimit: .seconds(1_000),
+                queueBytesMax: 1 << 20, checkpointInterval: .seconds(1)),
+            clock: DiskClock(instant: .zero, wall: 1_800_000_000_000), readers: readers
+        ) { _ in }
+    }
+
+    private func delete(_ name: EntryName, from tier: DiskTier) async -> DiskFile.Failure? {
+        await withCheckedContinuation { done in
+            tier.delete([name]) { done.resume(returning: $0) }
+        }
+    }
+
+    private let name: EntryName = {
+        let bytes = [UInt8](repeating: 7, count: EntryName.bytesCount)
+        return EntryName(bytes.span)
+    }()
+
+    @Test("when a start returns, readers have a log, and what begins then is stamped")
+    func started() async {
+        for _ in 0..<100 {
+            let tier = tier(below: root.path)
+            await tier.start(now: .zero)
+            #expect(tier.view != nil && tier.stamp != nil && tier.isUp)
+            await tier.close(now: .zero)
+            #expect(tier.view == nil && !tier.isUp)
+        }
+    }
+
+    @Test("a delete is done with a log, and failed without")
+    func deletes() async {
+        let up = tier(below: root.path)
+        await up.start(now: .zero)
+        #expect(await delete(name, from: up) == nil)
+        await up.close(now: .zero)
+        let off = tier(below: "/proc/nuthatch")
+        await off.start(now: .zero)
+        #expect(await delete(name, from: off) != nil)
+        await off.close(now: .zero)
+    }
+}
