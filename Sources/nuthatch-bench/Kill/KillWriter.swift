@@ -11,12 +11,15 @@ final class KillWriter {
     private var dice: Dice
     private var now: Instant
     private var version: Int
+    /// What was asked for and has not come, each entry once, with the stamp of the time.
+    private var fetches: [(entry: KillEntry, stamp: DiskStamp?)] = []
     private var reclaims = 0
     private let deleted = KillDeleted()
     private var looker: KillLooker
 
     /// Bytes that may wait before it looks up entries instead of storing more.
     private static let queuedMax = 2 << 20
+    private static let fetchesMax = 12
 
     init(_ world: KillWorld, _ dice: Dice) {
         self.world = world
@@ -69,17 +72,24 @@ final class KillWriter {
         }
     }
 
+    /// Begins to fetch an entry; if enough are under way, one of them is there and is stored.
     private func store(_ tier: DiskTier) {
-        let entry = KillEntry(name: KillWorld.anyName(using: &dice), version: version)
+        let name = KillWorld.anyName(using: &dice)
+        if !fetches.contains(where: { $0.entry.name == name }) {
+            fetches.append((KillEntry(name: name, version: version), tier.stamp))
+        }
+        guard fetches.count > Self.fetchesMax else { return }
+        let (entry, stamp) = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &dice))
         guard let resident = entry.resident(account, now: now) else { return }
-        KillLine.stored(name: entry.name, version: version).say()
-        tier.keep(resident, stamp: tier.stamp, now: now)
+        KillLine.stored(name: entry.name, version: entry.version).say()
+        tier.keep(resident, stamp: stamp, now: now)
         let count = tier.figures[.reclaims]
         if count != reclaims { KillLine.reclaimed(count).say() }
         reclaims = count
     }
 
-    /// What is stored from now on is stored after it, though it may not be done yet.
+    /// What is asked for from now on is stored after it, though it may not be done yet; what was
+    /// asked for before is not, whenever it comes.
     private func delete(_ tier: DiskTier) {
         let names = someNames(3)
         // Marks of what nobody has stored fill their files, so that those are rewritten.
