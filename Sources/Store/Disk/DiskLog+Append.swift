@@ -179,9 +179,11 @@ extension DiskLog {
         }
     }
 
-    /// Fails if nothing can be written and synced, or there is no room for the next segment.
+    /// Fails if nothing can be written and synced, or there is no room for the next segment; writes
+    /// the marks that could not be written before.
     package func probe() throws(DiskFile.Failure) {
         try volume.probe()
+        if marksAreBehind { try mark([]) }
         guard let missing = files.firstIndex(where: { $0 == nil }) else { return }
         _ = try file(of: SegmentID(index: UInt32(missing)))
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Harness
 import Testing
 
@@ -13,11 +14,24 @@ extension Outside {
 
         @Test("Hits on one connection", arguments: [1_000, 10_000, 100_000])
         func hits(byteCount: Int) throws {
+            try hits(byteCount: byteCount, flags: [])
+        }
+
+        @Test("Hits that are noted for the disk")
+        func touchedHits() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            try hits(
+                byteCount: 10_000,
+                flags: ["--cache-dir", folder.path, "--touch-interval", "1s"])
+        }
+
+        private func hits(byteCount: Int, flags: [String]) throws {
             let counter = try AllocationCounter()
             let origin = try ScriptedOrigin()
             let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 160)
             let path = origin.serve(image, fields: [lasting], etag: "\"v1\"")
-            let node = try NodeProcess(environment: counter.environment)
+            let node = try NodeProcess(flags, environment: counter.environment)
             #expect(counter.count > 0, "the node runs under the counter")
             let connection = try node.connect()
             let target = ImageTarget.of(origin.url(path))
