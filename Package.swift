@@ -46,7 +46,7 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
     .testTarget(
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
-        resources: name == "TiersTests" ? [.copy("Traces")] : [],
+        resources: name == "TiersTests" ? [.copy("Traces"), .copy("Vectors")] : [],
         swiftSettings: house)
 }
 

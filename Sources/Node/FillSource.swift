@@ -1,4 +1,6 @@
-/// What brings the answer of a `FillRun`: the disk, or an origin. Confined to the loop of its hall.
+/// What brings the answer of a `FillRun`: the disk, or an origin.
+///
+/// Confined to the loop of its hall.
 protocol FillSource: AnyObject {
     var run: FillRun { get }
 

@@ -191,7 +191,9 @@ extension Fill {
     }
 
     /// The answer cannot be had to its end from where it came from, but from elsewhere: readers
-    /// begin anew. One that was given part of it is broken off by whoever reads for it.
+    /// begin anew.
+    ///
+    /// One that was given part of it is broken off by whoever reads for it.
     package mutating func lost(effects: inout [FillEffect]) {
         guard phase != .ended && phase != .failed else { return }
         phase = .failed

@@ -38,7 +38,9 @@ extension EntryName {
     }
 }
 
-/// Looked up once: by its name it would be at every use. Never changed, and never freed.
+/// Looked up once: by its name it would be at every use.
+///
+/// Never changed, and never freed.
 private nonisolated(unsafe) let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
 /// SHA-256 (FIPS 180-4), 32 bytes.

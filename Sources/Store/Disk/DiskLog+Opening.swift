@@ -24,10 +24,8 @@ extension DiskLog {
 
     /// Takes over the log of a volume, or begins one.
     ///
-    /// - Parameters:
-    ///   - formerWall: the newest wall time known before this start; `now` the present one; both in
-    ///     milliseconds since 1970.
-    ///   - note: is told what an operator should know.
+    /// `formerWall` is the newest wall time known before this start, `now` the present one, both in
+    /// milliseconds since 1970. `note` is told what an operator should know.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
         figures: DiskFigures, formerWall: Int64, now: Int64, note: (DiskNote) -> Void

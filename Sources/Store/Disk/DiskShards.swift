@@ -99,8 +99,9 @@ package final class DiskShards: Sendable {
         return (found, looked, next == 0 ? nil : next)
     }
 
-    /// The entries whose records lie in the segment. Looks at the whole index, in parts, so that no
-    /// reader waits for long.
+    /// The entries whose records lie in the segment.
+    ///
+    /// Looks at the whole index, in parts, so that no reader waits for long.
     package func entries(in segment: UInt16) -> [(EntryDigest, DiskEntry)] {
         var found: [(EntryDigest, DiskEntry)] = []
         for shard in shards {

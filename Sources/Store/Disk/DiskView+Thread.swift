@@ -4,7 +4,7 @@ import Tiers
 
 /// What disk threads do.
 extension DiskView {
-    /// Reads a record's head and checks it; for a disk thread. Nil if the entry is not on disk.
+    /// Reads a record's head and checks it; nil if the entry is not on disk.
     package func read(_ name: EntryName, key: [UInt8]) -> DiskReading? {
         while let (entry, use) = find(name.digest) {
             do throws(DiskFile.Failure) {
@@ -39,8 +39,8 @@ extension DiskView {
         return nil
     }
 
-    /// Reads and checks up to `count` chunks of the body from number `first` on; for a disk thread.
-    /// Nil if they are lost, or the record was given up.
+    /// Reads and checks up to `count` chunks of the body from number `first` on; nil if they are
+    /// lost, or the record was given up.
     ///
     /// A record that was written again meanwhile is read where it is now.
     package func readChunks(

@@ -46,8 +46,10 @@ package struct DiskPlan: Hashable, Sendable {
     }
 
     /// Between a 64th and a 128th of the limit: with fewer, larger segments the free one and the
-    /// two that are open would be too much of it. Below 512 MiB up to a 16th, because what is
-    /// larger than a segment is not kept, and images of some megabytes are common.
+    /// two that are open would be too much of it.
+    ///
+    /// Below 512 MiB up to a 16th, because what is larger than a segment is not kept, and images of
+    /// some megabytes are common.
     private static func chosen(_ limitBytes: UInt64) -> Int {
         var bytes = segmentBytesMin
         while bytes < segmentBytesCommon, UInt64(bytes) * 32 <= limitBytes { bytes *= 2 }

@@ -35,7 +35,9 @@ package struct SegmentFooter: Hashable, Sendable {
     /// That of the segment's header.
     package var sequence: UInt64
     /// The least stamp of records that are not named any more; nil if it is none below those that
-    /// are. A scan would find them again, so marks that cover them are still wanted.
+    /// are.
+    ///
+    /// A scan would find them again, so marks that cover them are still wanted.
     package var leastLeftOut: DiskStamp?
 
     package init(
