@@ -3,13 +3,13 @@ import Ground
 import NIOCore
 import Store
 import Tiers
+import Wire
 
 /// A log in a directory, filled with answers that follow from their numbers.
 final class BenchLog {
     let log: DiskLog
     let figures: DiskFigures
     private let directory: NodeDirectory
-    private let head = [UInt8](repeating: 0x48, count: 220)
     private let noise: [UInt8]
 
     /// What became of the start.
@@ -44,12 +44,21 @@ final class BenchLog {
         Array("http://images.example/photos/2026/\(number).jpg".utf8)
     }
 
-    /// No SHA-256, which this is not about, but as even.
-    static func name(_ number: Int) -> EntryName {
-        var dice = Dice(seed: UInt64(number))
-        var bytes: [UInt8] = []
-        for _ in 0..<4 { bytes.appendLittle(dice.next()) }
-        return EntryName(bytes.span)
+    static func name(_ number: Int) -> EntryName { EntryName(ofKey: key(number)) }
+
+    /// A head that a node can serve.
+    private static func head(_ bodyBytes: Int) -> (bytes: [UInt8], layout: DiskHeadLayout) {
+        let whole = "HTTP/1.1 200 OK\r\ncontent-length: \(bodyBytes)\r\n"
+        let fields =
+            "content-type: image/jpeg\r\ncache-control: public, max-age=31536000\r\n"
+            + "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+        let start = UInt32(whole.utf8.count)
+        return (
+            Array((whole + fields).utf8),
+            DiskHeadLayout(
+                partialStart: start, multipartStart: start, notModifiedStart: start,
+                contentType: Extent(start: Int(start) + 14, count: 10), entityTag: .empty)
+        )
     }
 
     func store(_ number: Int, bodyBytes: Int) throws {
@@ -61,6 +70,7 @@ final class BenchLog {
             left -= count
         }
         let now = Self.now()
+        let head = Self.head(bodyBytes)
         let record = DiskRecord(
             name: Self.name(number), stamp: log.view.stamp,
             times: DiskTimes(
@@ -68,10 +78,7 @@ final class BenchLog {
                 date: now),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
             negotiation: [],
-            layout: DiskHeadLayout(
-                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
-                entityTag: .empty),
-            key: Self.key(number), head: head, tags: [], bodyBytes: UInt64(bodyBytes),
+            layout: head.layout, key: Self.key(number), head: head.bytes, tags: [], bodyBytes: UInt64(bodyBytes),
             chunkSums: [])
         _ = try log.store(record, body: body, now: now)
     }
