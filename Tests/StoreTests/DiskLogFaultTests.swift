@@ -46,8 +46,11 @@ struct DiskLogFaultTests {
         rig.kill()
         var rehearsal = LogPlay(base, on: LogRig(rig))
         try play(&rehearsal, script)
-        let step = Seeds.isLong ? 1 : 7
-        for first in stride(from: 0, to: rehearsal.rig.volume.operations, by: step) {
+        // Among them is one where a segment that was given up could not be marked so.
+        let step = Seeds.isLong ? 1 : 21
+        for first in stride(
+            from: Seeds.isLong ? 0 : 4, to: rehearsal.rig.volume.operations, by: step)
+        {
             var next = LogPlay(base, on: LogRig(rig))
             try next.rig.start()
             next.rig.volume.edit {

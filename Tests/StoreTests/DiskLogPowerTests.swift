@@ -48,7 +48,7 @@ struct DiskLogPowerTests {
 
     @Test(
         "wherever the power fails: no wrong byte, nothing deleted, and the log goes on",
-        arguments: Seeds.few(2, long: 40))
+        arguments: Seeds.few(1, long: 40))
     func powerLoss(seed: UInt64) throws {
         let scene = try Scene(seed: seed, steps: 150)
         for operation in 0...scene.operations {
@@ -68,7 +68,7 @@ struct DiskLogPowerTests {
 
     @Test(
         "wherever the process is killed: what it had is there again, but for what was deleted",
-        arguments: Seeds.few(2, long: 40))
+        arguments: Seeds.few(1, long: 40))
     func kill(seed: UInt64) throws {
         let scene = try Scene(seed: seed + 100, steps: 150)
         for operation in 0...scene.operations {

@@ -170,6 +170,7 @@ extension DiskLog {
             try write(header.bytes, to: file, at: 0)
             try file.sync()
             leastOnDisk[Int(id.index)] = nil
+            standing[Int(id.index)] = false
             view.slots[Int(id.index)].begin(
                 .init(file: file, salt: header.salt, sequence: sequence))
             open[Int(queue.rawValue)] = OpenSegment(id: id, header: header, file: file)

@@ -13,10 +13,18 @@ extension DiskLog {
         slot.end()
         touched[Int(id.index)] = false
         // From here on the file may be written over; what a start would find in it is old.
-        if let file = files[Int(id.index)] {
-            try? write([UInt8](repeating: 0, count: DiskFormat.headerBytes), to: file, at: 0)
-        }
+        standing[Int(id.index)] = true
+        // If that fails, the next checkpoint tries again.
+        try? blank(Int(id.index))
         ledger.reclaimed(id)
+    }
+
+    /// Writes zeros over the header of a segment that was given up.
+    func blank(_ index: Int) throws(DiskFile.Failure) {
+        if standing[index], let file = files[index] {
+            try write([UInt8](repeating: 0, count: DiskFormat.headerBytes), to: file, at: 0)
+        }
+        standing[index] = false
     }
 
     /// Gives the bytes of the records that it has found to be an entry's.

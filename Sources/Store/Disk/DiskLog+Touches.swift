@@ -11,6 +11,9 @@ extension DiskLog {
 
     /// Writes the accesses of closed segments behind their records, so that a restart knows them.
     package func checkpoint() throws(DiskFile.Failure) {
+        for (index, segment) in ledger.segments.enumerated() where segment.state == .free {
+            try blank(index)
+        }
         for (index, segment) in ledger.segments.enumerated()
         where touched[index] && segment.state == .closed {
             let id = SegmentID(index: UInt32(index))

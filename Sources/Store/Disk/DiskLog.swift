@@ -53,6 +53,8 @@ package final class DiskLog {
     var leastOnDisk: [DiskStamp?]
     /// Segments whose footers are behind the index.
     var touched: [Bool]
+    /// Segments that were given up, and whose files still begin with what they were.
+    var standing: [Bool]
     var marks: MarksLog
     var marksFiles: [any VolumeFile] = []
     /// What was written of the marks may not be what the log believes.
@@ -94,6 +96,7 @@ package final class DiskLog {
         files = Array(repeating: nil, count: plan.segments)
         leastOnDisk = Array(repeating: nil, count: plan.segments)
         touched = Array(repeating: false, count: plan.segments)
+        standing = Array(repeating: false, count: plan.segments)
         for (id, segment, file) in recovered {
             files[Int(id.index)] = file
             leastOnDisk[Int(id.index)] = segment.leastStamp
