@@ -78,7 +78,8 @@ final class BenchLog {
                 date: now),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
             negotiation: [],
-            layout: head.layout, key: Self.key(number), head: head.bytes, tags: [], bodyBytes: UInt64(bodyBytes),
+            layout: head.layout, key: Self.key(number), head: head.bytes, tags: [],
+            bodyBytes: UInt64(bodyBytes),
             chunkSums: [])
         _ = try log.store(record, body: body, now: now)
     }

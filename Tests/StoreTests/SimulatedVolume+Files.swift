@@ -112,6 +112,13 @@ final class SimulatedFile: VolumeFile {
     }
 
     func read(_ count: Int, at offset: UInt64) throws(DiskFile.Failure) -> [UInt8] {
+        volume.interrupt()
+        return try readNow(count, at: offset)
+    }
+
+    private func readNow(
+        _ count: Int, at offset: UInt64
+    ) throws(DiskFile.Failure) -> [UInt8] {
         try volume.state.withLock { state throws(DiskFile.Failure) in
             if let bad = state.faults.unreadable[path],
                 bad.overlaps(offset..<offset + UInt64(count))

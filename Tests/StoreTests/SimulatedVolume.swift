@@ -55,6 +55,13 @@ final class SimulatedVolume: DiskVolume {
 
     let state: Mutex<State>
     let path = "/simulated"
+    /// What happens between a reader's look-up and its read, once.
+    private let interruption = Mutex<Interruption?>(nil)
+
+    /// Done on the thread of the reader, which the one who asked for it waits for.
+    private struct Interruption: @unchecked Sendable {
+        let work: () -> Void
+    }
 
     private init(_ state: State) {
         self.state = Mutex(state)
@@ -85,6 +92,17 @@ final class SimulatedVolume: DiskVolume {
             state.peakBytes = 0
             state.measure()
         }
+    }
+
+    /// Does `work` before the next read of a file reads anything.
+    func beforeNextRead(_ work: @escaping () -> Void) {
+        let next = Interruption(work: work)
+        interruption.withLock { $0 = next }
+    }
+
+    func interrupt() {
+        let next = interruption.withLock { $0.take() }
+        next?.work()
     }
 
     // MARK: What happens to it

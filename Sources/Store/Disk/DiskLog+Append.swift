@@ -22,8 +22,9 @@ extension DiskLog {
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
         let digest = record.name.digest
-        // An entry stays in its queue, so that of two records of it the later one is always behind
-        // the other in one order of segments.
+        // An entry stays in its queue, so that of two records of it the later one is behind the
+        // other in one order of segments. (A power failure may bring a segment back that was given
+        // up; an older answer then counts as long as it is fresh, unless a mark covers it.)
         let queue =
             view.shards.find(digest).map { $0.flags.contains(.inMain) ? .main : .small }
             ?? rule.queue(forNewcomer: digest.first)

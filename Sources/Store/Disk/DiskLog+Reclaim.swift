@@ -168,6 +168,11 @@ extension DiskLog {
                 throw .unwritable
             }
         }
+        let end = meta + Int(record.bodyBytes)
+        let padding = [UInt8](repeating: 0, count: record.extent.recordBytes - end)
+        guard (try? write(padding, to: segment.file, at: UInt64(offset + end))) != nil else {
+            throw .unwritable
+        }
         let head = record.metaBytes(salt: segment.header.salt, offset: UInt64(offset))
         guard (try? write(head, to: segment.file, at: UInt64(offset))) != nil else {
             throw .unwritable

@@ -78,6 +78,8 @@ struct DiskWork: ~Copyable {
 
     mutating func close() {
         isClosed = true
+        // What readers have found damaged is not to stand in the footers.
+        for lost in log?.takeLost() ?? [] { note(lost) }
         do { try log?.close() } catch { note(.failed(why: "\(error)")) }
         log = nil
         volume = nil
