@@ -28,7 +28,9 @@ final class DiskFetch: FillSource {
     /// A larger body is given part by part while it is read.
     private static let wholeBytesMax: UInt64 = 1 << 20
     /// Chunks that a disk thread reads at once.
-    private static let chunksAtOnce = 4
+    private static let chunksAtOnceMax = 4
+    /// The same for this body: of one that has no room in memory only what its readers take soon.
+    private var chunksAtOnce = chunksAtOnceMax
 
     /// `name` is what the answer to the URL is called, variants apart.
     init(_ run: FillRun, name: EntryName, on hall: Hall, tier: DiskTier, view: DiskView) {
@@ -77,56 +79,71 @@ final class DiskFetch: FillSource {
     /// What a disk thread has found.
     private enum Found: Sendable {
         case absent
-        /// All of it, or its first chunks.
-        case some(DiskReading, [ByteBuffer])
+        /// All of it, in memory.
+        case whole(Resident)
+        /// A fresh answer's first chunks.
+        case part(DiskReading, [ByteBuffer])
+        /// The origin would have to be asked about it, and memory has no room for it.
+        case stale
     }
 
     private func readLater(_ number: Int) {
-        let (view, clock, run) = (view, tier.clock, run)
+        let (view, clock, run, store) = (view, tier.clock, run, hall.node.store)
         let candidate = name.candidate(number, for: run.negotiation)
         let found = tier.readers.runIfActive(eventLoop: hall.loop) { () -> Found in
             guard var reading = view.read(candidate, key: run.key) else { return .absent }
             let facts = reading.facts(clock)
             guard facts.answers(run.negotiation) else { return .absent }
             // What the origin has to be asked about is served from memory afterwards.
-            let isWhole =
-                facts.size <= Self.wholeBytesMax
-                || judge(facts, for: [], now: SystemClock.now()) == .revalidate
-            let chunks =
-                isWhole
-                ? view.readBody(&reading)
-                : view.readChunks(&reading, from: 0, count: Self.chunksAtOnce)
-            return chunks.map { .some(reading, $0) } ?? .absent
+            let isFresh = judge(facts, for: [], now: SystemClock.now()) != .revalidate
+            if !isFresh || facts.size <= Self.wholeBytesMax {
+                let found = store.promote(&reading, hash: run.hash, clock: clock) {
+                    view.readBody(&$0)
+                }
+                switch found {
+                case .promoted(let resident): return .whole(resident)
+                case .lost: return .absent
+                case .noRoom where !isFresh: return .stale
+                case .noRoom: break
+                }
+            }
+            let chunks = view.readChunks(&reading, from: 0, count: Self.chunksAtOnceMax)
+            return chunks.map { .part(reading, $0) } ?? .absent
         }
         found.assumeIsolated().whenComplete { [self] result in
+            guard !isSettled else { return }
             switch result {
-            case .success(.some(let reading, let chunks)): use(reading, chunks)
+            case .success(.whole(let resident)): use(resident)
+            case .success(.part(let reading, let chunks)): deliver(reading, chunks)
+            case .success(.stale): askOrigin()
             case .success(.absent), .failure: look(from: number + 1)
             }
         }
     }
 
-    /// Serves what was found if it is fresh, and asks the origin about it if not.
-    private func use(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
-        guard !isSettled else { return }
+    /// Serves an entry if it is fresh, and asks the origin about it if not.
+    private func use(_ resident: Resident) {
         let now = SystemClock.now()
-        let facts = reading.facts(tier.clock)
-        let isFresh = judge(facts, for: [], now: now) != .revalidate
-        let isWhole = chunks.reduce(0) { $0 + UInt64($1.readableBytes) } == facts.size
-        guard isWhole else { return deliver(reading, chunks) }
-        let store = hall.node.store
-        guard let resident = store.promote(reading, chunks, hash: run.hash, clock: tier.clock)
-        else {
-            return isFresh ? deliver(reading, chunks) : askOrigin()
-        }
-        guard isFresh else {
+        guard judge(resident.facts, for: [], now: now) != .revalidate else {
             run.ask(about: resident)
             return askOrigin()
         }
-        store.insert(resident)
+        hall.node.store.insert(resident)
         hall.touch(resident, now: now)
         run.found(resident)
         settle()
+    }
+
+    /// The same for what was read at once, for which memory may have no room.
+    private func use(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
+        let store = hall.node.store
+        if let resident = store.promote(reading, chunks, hash: run.hash, clock: tier.clock) {
+            return use(resident)
+        }
+        let isFresh =
+            judge(reading.facts(tier.clock), for: [], now: SystemClock.now())
+            != .revalidate
+        if isFresh { deliver(reading, chunks) } else { askOrigin() }
     }
 
     private func askOrigin() {
@@ -151,7 +168,11 @@ final class DiskFetch: FillSource {
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true),
             isShared: true, varies: facts.varies)
         self.reading = reading
-        take(chunks)
+        guard !isKept else { return take(chunks) }
+        chunksAtOnce = min(
+            Self.chunksAtOnceMax, max(1, Int(run.windowBytes) / DiskFormat.chunkBytes))
+        let isMore = facts.size > UInt64(chunksAtOnce * DiskFormat.chunkBytes)
+        take(isMore ? Array(chunks.prefix(chunksAtOnce)) : chunks)
     }
 
     private func take(_ chunks: [ByteBuffer]) {
@@ -171,11 +192,11 @@ final class DiskFetch: FillSource {
             waits = true
             return
         }
-        let (view, first) = (view, nextChunk)
+        let (view, first, count) = (view, nextChunk, chunksAtOnce)
         let more = tier.readers.runIfActive(eventLoop: hall.loop) {
             () -> (DiskReading, [ByteBuffer]?) in
             var reading = before
-            let chunks = view.readChunks(&reading, from: first, count: Self.chunksAtOnce)
+            let chunks = view.readChunks(&reading, from: first, count: count)
             return (reading, chunks)
         }
         more.assumeIsolated().whenComplete { [self] result in

@@ -177,6 +177,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
             return settle()
         }
         if fresh.examination.notStored == nil {
+            // What was confirmed may be another variant now; on disk that has another name.
+            if stale.name != name { hall.node.forget(stale) }
             hall.node.keep(resident, stamp: run.stamp)
         } else {
             hall.node.forget(stale)

@@ -40,7 +40,7 @@ final class FillRun: Sendable {
         case answering(FillAnswer)
         /// The whole of it is an entry, new or freshened.
         case stored(Resident)
-        /// The whole of it was on disk, and is an entry in memory now.
+        /// The whole of it came from the disk, and is an entry in memory now.
         case found(Resident)
         /// There is nothing to serve; `state` says why.
         case refused(Problem)
@@ -120,6 +120,8 @@ final class FillRun: Sendable {
     /// The stored answer that the origin is asked about; nil if there is none.
     var stale: Resident? { state.withLock { $0.stale } }
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }
+    /// How far a body that is not kept may run ahead of its slowest reader.
+    var windowBytes: UInt64 { state.withLock { $0.machine.windowBytes } }
     var phase: Fill.Phase { state.withLock { $0.machine.phase } }
 
     // MARK: The fetch
@@ -164,7 +166,9 @@ final class FillRun: Sendable {
             if state.machine.phase == .storing, let made = render(state.body.endOffset) {
                 resident = state.makeResident(self, name, made.facts, made.head)
             }
-            if let resident { state.outcome = .stored(resident) }
+            if let resident {
+                state.outcome = state.isFromDisk ? .found(resident) : .stored(resident)
+            }
             state.machine.ended(effects: &effects)
         }
         return resident
@@ -283,6 +287,12 @@ final class FillRun: Sendable {
 extension FillRun.State {
     /// What the origin still says is not for this fetch.
     fileprivate var isOver: Bool { machine.phase == .ended || machine.phase == .failed }
+
+    /// True if the body that is on its way comes from the disk.
+    fileprivate var isFromDisk: Bool {
+        guard case .answering(let answer) = outcome else { return false }
+        return answer.isFromDisk
+    }
 
     /// The entry that the whole of the answer is.
     private var resident: Resident? {

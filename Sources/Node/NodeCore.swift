@@ -191,7 +191,8 @@ extension NodeCore {
         for (metric, figure) in Self.diskFigures {
             counters.set(metric, to: disk.figures[figure])
         }
-        touches.withLock { counters.set(.touchesDropped, to: Int($0.dropped)) }
+        let dropped = touches.withLock { Int($0.dropped) } + disk.figures[.touchesDropped]
+        counters.set(.touchesDropped, to: dropped)
     }
 
     private static let diskFigures: [(Metric, DiskFigures.Figure)] = [

@@ -55,11 +55,11 @@ struct NodeService: Service {
             try await gracefulShutdown()
         } catch is CancellationError {
         } catch {
-            await close(node, doorways, group, lookups)
+            await close(node, doorways, group, lookups, diskReaders)
             throw error
         }
         await drain(node, doorways)
-        await close(node, doorways, group, lookups)
+        await close(node, doorways, group, lookups, diskReaders)
     }
 
     /// Those opened before one fails are in `doorways` all the same.
@@ -100,19 +100,20 @@ struct NodeService: Service {
 
     private func close(
         _ node: NodeCore, _ doorways: [Doorway], _ group: MultiThreadedEventLoopGroup,
-        _ lookups: NIOThreadPool
+        _ lookups: NIOThreadPool, _ diskReaders: NIOThreadPool
     ) async {
         for doorway in doorways { await doorway.close() }
         for hall in node.halls {
             try? await hall.loop.submit { hall.stop() }.get()
         }
         await node.disk?.close(now: SystemClock.now())
+        // What it has read is told to the loops, which must be there.
+        try? await diskReaders.shutdownGracefully()
         node.close()
         logger.info("stopped")
         await node.accessLog?.finish(on: group.next())
         await log.finish(on: group.next())
         try? await group.shutdownGracefully()
         try? await lookups.shutdownGracefully()
-        try? await node.disk?.readers.shutdownGracefully()
     }
 }

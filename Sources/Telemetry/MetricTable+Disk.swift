@@ -72,6 +72,6 @@ extension MetricFamily {
             "nuthatch_touches_total", .counter, "entries", by: "result",
             [(.touchesApplied, "applied"), (.touchesDropped, "dropped")],
             meaning: "Batched uses in memory that the disk cache was told of",
-            advice: "dropped: more images were used at once than a batch queue holds."),
+            advice: "dropped: more images were used at once than wait, or the disk is too slow."),
     ]
 }

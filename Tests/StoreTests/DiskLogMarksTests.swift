@@ -163,6 +163,26 @@ struct DiskLogMarksTests {
         #expect(other?.isStale == false)
     }
 
+    @Test("a segment that a start cannot open brings back nothing whose mark is gone")
+    func unopenable() throws {
+        let rig = try rig()
+        rig.volume.edit { $0.unopenable = [SegmentFiles.name(0)] }
+        try rig.start()
+        let next = rig.volume.operations
+        rig.volume.edit { $0.operations = next..<next + 1 }
+        #expect(throws: DiskFile.Failure.self) { try rig.delete([4]) }
+        try rig.delete([5])
+        rig.volume.edit { $0.unopenable = [] }
+        rig.kill()
+        try rig.start()
+        for number in [1, 2] {
+            let found = try rig.find(number)
+            #expect(found?.isStale ?? true, "\(number) is served")
+        }
+        let kept = try rig.find(3)
+        #expect(kept?.isStale == false)
+    }
+
     @Test("more marks than there is room for become one, for everything")
     func manyMarks() throws {
         let rig = try LogRig(segments: 4, seed: 5)

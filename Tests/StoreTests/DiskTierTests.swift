@@ -1,3 +1,4 @@
+import Dispatch
 import Ground
 import NIOPosix
 import Store
@@ -50,5 +51,18 @@ struct DiskTierTests {
         await off.start(now: .zero)
         #expect(await delete(name, from: off) != nil)
         await off.close(now: .zero)
+    }
+
+    @Test("accesses do not pile up before a writer that waits for its disk")
+    func touches() async {
+        let tier = tier(below: root.path)
+        await tier.start(now: .zero)
+        let gate = DispatchSemaphore(value: 0)
+        tier.delete([name]) { _ in gate.wait() }
+        let touch = (digest: name.digest, count: UInt32(1), second: UInt32(9))
+        for _ in 0..<100 { tier.touch(Array(repeating: touch, count: 1_024)) }
+        #expect(tier.figures[.touchesDropped] == 100 * 1_024 - DiskTier.touchesMax)
+        gate.signal()
+        await tier.close(now: .zero)
     }
 }

@@ -10,6 +10,9 @@ extension SimulatedVolume {
 
     func open(_ name: String, creates: Bool) throws(DiskFile.Failure) -> any VolumeFile {
         let file = try changing { state throws(DiskFile.Failure) in
+            guard !state.faults.unopenable.contains(name) else {
+                throw DiskFile.Failure("open", name, code: EMFILE)
+            }
             if let file = state.names[name] { return file }
             guard creates else { throw DiskFile.Failure("open", name, code: ENOENT) }
             try state.begin("open", name)

@@ -18,6 +18,8 @@ final class SimulatedVolume: DiskVolume {
         var call: String?
         /// Where a file cannot be read.
         var unreadable: [String: Range<UInt64>] = [:]
+        /// Files that cannot be opened.
+        var unopenable: Set<String> = []
         /// What the page cache holds: everything or nothing.
         var isCached = true
     }

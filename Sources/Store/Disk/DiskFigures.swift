@@ -8,7 +8,8 @@ package final class DiskFigures: Sendable {
         case admittedBytes
         /// Everything written: records, those written again, headers, footers, marks.
         case writtenBytes
-        /// Answers that were not kept because the writer was behind or the disk has a fault.
+        /// Answers that were not kept because the writer was behind, the disk has a fault, or
+        /// they are larger than a segment.
         case droppedRecords
         /// Records written again when their segment was reclaimed.
         case reinsertedRecords
@@ -22,8 +23,10 @@ package final class DiskFigures: Sendable {
         case readsAtOnce
         case readsByThread
         case readBytes
-        /// Accesses taken over into the index.
+        /// Entries whose accesses were taken over into the index, and those for which the writer
+        /// was too far behind.
         case touchesApplied
+        case touchesDropped
         /// Calls of the system that failed.
         case failures
     }

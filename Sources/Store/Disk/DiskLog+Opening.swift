@@ -57,6 +57,7 @@ extension DiskLog {
                 return (SegmentID(index: UInt32(recovered.number)), segment, recovered.file)
             })
         try log.finishOpening(found)
+        try log.spareMarks(of: found)
         if recovery.isDamaged {
             note(.revalidatesAll(why: "the record of what was deleted is damaged"))
             try log.replaceMarks()
@@ -179,6 +180,19 @@ extension DiskLog {
                 sequence: found.header.sequence, usedBytes: used,
                 recordCount: found.entries.count, liveBytes: 0,
                 leastStamp: found.leastStamp)
+        }
+    }
+
+    /// What lies in a file that cannot be opened now may be read by a later start: no mark is
+    /// dropped that may cover it.
+    private func spareMarks(of found: [Recovered]) throws(DiskFile.Failure) {
+        for number in try SegmentFiles.numbers(in: volume)
+        where !found.contains(where: { $0.number == number }) {
+            if number < leastOnDisk.count {
+                leastOnDisk[number] = .zero
+            } else {
+                try volume.remove(SegmentFiles.name(number))
+            }
         }
     }
 

@@ -19,7 +19,7 @@ package final class DiskTier: Sendable {
         package var root: String
         package var limitBytes: UInt64
         package var ageLimit: Interval
-        /// Bytes that may wait to be written.
+        /// Bytes that may wait to be written; an answer that is more may wait alone.
         package var queueBytesMax: Int
         /// How often accesses are written beside their records.
         package var checkpointInterval: Interval
@@ -45,10 +45,13 @@ package final class DiskTier: Sendable {
     private let work: Mutex<DiskWork>
     private let current = Mutex<DiskView?>(nil)
     private let queuedBytes = Atomic<Int>(0)
+    private let queuedTouches = Atomic<Int>(0)
     private let lastTick = Atomic<Int64>(0)
     private let isWritable = Atomic<Bool>(false)
     private let allocated = Atomic<UInt64>(0)
 
+    /// Entries whose accesses may wait for a writer that waits for its disk.
+    package static let touchesMax = 1 << 16
     /// How often the writer looks after faults, idle entries and checkpoints.
     private static let tick = Interval.seconds(1)
 
@@ -105,7 +108,8 @@ package final class DiskTier: Sendable {
     package func keep(_ resident: Resident, stamp: DiskStamp?, now: Instant) {
         guard let stamp, let name = resident.name, view != nil else { return }
         let bytes = resident.overheadBytes + resident.body.capacityBytes
-        guard queuedBytes.add(bytes, ordering: .relaxed).newValue <= settings.queueBytesMax else {
+        let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
+        guard before == 0 || after <= settings.queueBytesMax else {
             queuedBytes.subtract(bytes, ordering: .relaxed)
             return figures.add(.droppedRecords)
         }
@@ -117,8 +121,8 @@ package final class DiskTier: Sendable {
         }
     }
 
-    /// Forgets an entry that must not be used any more, though it is no secret: after a power
-    /// failure it may be there again.
+    /// Forgets an entry that must not be used any more, though it is no secret: after a kill or a
+    /// power failure it may be there again.
     package func forget(_ name: EntryName) {
         // Not only what is found now: the record may stand in the queue.
         guard view != nil else { return }
@@ -133,10 +137,19 @@ package final class DiskTier: Sendable {
         submit { done($0.delete(names)) }
     }
 
-    /// Takes over accesses: how many, and when last, in seconds since 1970.
+    /// Takes over accesses: how many, and when last, in seconds since 1970; drops them if too many
+    /// wait.
     package func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
         guard view != nil, !touches.isEmpty else { return }
-        submit { $0.touch(touches) }
+        let count = touches.count
+        guard queuedTouches.add(count, ordering: .relaxed).newValue <= Self.touchesMax else {
+            queuedTouches.subtract(count, ordering: .relaxed)
+            return figures.add(.touchesDropped, count)
+        }
+        submit { [self] work in
+            work.touch(touches)
+            queuedTouches.subtract(count, ordering: .relaxed)
+        }
     }
 
     /// To be called several times a second.

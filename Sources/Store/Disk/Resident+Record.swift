@@ -47,23 +47,61 @@ extension DiskReading {
 }
 
 extension MemoryStore {
+    /// What has become of an entry that was to be in memory.
+    package enum Promotion: Sendable {
+        /// It is not yet findable.
+        case promoted(Resident)
+        /// Memory has no room for it; nothing was read.
+        case noRoom
+        /// Its body cannot be read.
+        case lost
+    }
+
+    /// Makes an entry of what is on disk: when there is room for it, `read` gives its body.
+    ///
+    /// `hash` is that of its key.
+    package func promote(
+        _ reading: inout DiskReading, hash: UInt64, clock: DiskClock,
+        read: (inout DiskReading) -> [ByteBuffer]?
+    ) -> Promotion {
+        let bytes = Self.bytes(of: reading)
+        guard reserve(bytes) else { return .noRoom }
+        guard let chunks = read(&reading) else {
+            account.release(bytes)
+            return .lost
+        }
+        return .promoted(resident(reading, chunks, hash, clock))
+    }
+
     /// An entry of what the disk has given, whose body is in `chunks`; nil if there is no room.
     ///
     /// It is not yet findable; `hash` is that of its key.
     package func promote(
         _ reading: DiskReading, _ chunks: [ByteBuffer], hash: UInt64, clock: DiskClock
     ) -> Resident? {
+        guard reserve(Self.bytes(of: reading)) else { return nil }
+        return resident(reading, chunks, hash, clock)
+    }
+
+    /// What the entry will take.
+    private static func bytes(of reading: DiskReading) -> Int {
         let record = reading.record
-        let capacity = BodyLayout.capacity(record.bodyBytes)
-        let overhead = Resident.overhead(
-            keyBytes: record.key.count, headBytes: record.head.count, bodyBytes: record.bodyBytes)
-        guard reserve(capacity + overhead) else { return nil }
+        return BodyLayout.capacity(record.bodyBytes)
+            + Resident.overhead(
+                keyBytes: record.key.count, headBytes: record.head.count,
+                bodyBytes: record.bodyBytes)
+    }
+
+    private func resident(
+        _ reading: DiskReading, _ chunks: [ByteBuffer], _ hash: UInt64, _ clock: DiskClock
+    ) -> Resident {
+        let record = reading.record
         return Resident(
             key: record.key, hash: hash, name: record.name, facts: reading.facts(clock),
             head: record.head, layout: reading.layout,
             body: Body(
-                chunks: chunks, size: record.bodyBytes, capacityBytes: capacity,
-                account: account),
+                chunks: chunks, size: record.bodyBytes,
+                capacityBytes: BodyLayout.capacity(record.bodyBytes), account: account),
             account: account)
     }
 }

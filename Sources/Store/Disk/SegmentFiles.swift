@@ -19,13 +19,18 @@ package enum SegmentFiles {
         return number
     }
 
+    /// The numbers of all segment files, in order.
+    static func numbers(in volume: any DiskVolume) throws(DiskFile.Failure) -> [Int] {
+        try volume.names().compactMap(number).sorted()
+    }
+
     /// The segment files in the order of their numbers.
     ///
     /// One that cannot be opened is left out: it says so when it is to be written to.
     package static func files(
         in volume: any DiskVolume
     ) throws(DiskFile.Failure) -> [(number: Int, file: any VolumeFile)] {
-        try volume.names().compactMap(number).sorted().compactMap { number in
+        try numbers(in: volume).compactMap { number in
             (try? volume.open(name(number), creates: false)).map { (number, $0) }
         }
     }

@@ -57,6 +57,21 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
         }
 
+        @Test("A large answer that waited for its end comes from disk, and says so")
+        func waited() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let image = TestImage.generated(.png, byteCount: 1_900_000, seed: 32)
+            let path = stage.origin.serve(image, fields: [lasting])
+            _ = try stage.get(path)
+            try stage.settle()
+            try stage.restart()
+            let parts = try stage.node.get(
+                ImageTarget.of(stage.origin.url(path)), fields: ["Range: bytes=0-9,90000-90009"])
+            #expect(parts.status == 206 && parts.isHit && parts.detail == "disk", "\(parts)")
+            #expect(try stage.figure("nuthatch_requests_total{cache=\"disk\"}") == 1)
+            #expect(stage.fetches(path) == 1)
+        }
+
         @Test("What memory has evicted comes from disk, and the origin is not asked")
         func evicted() throws {
             let stage = try DiskStage("--memory-limit", "16MiB", "--disk-limit", "256MiB")
@@ -117,6 +132,26 @@ extension Outside {
                 #expect(requests.count == 2)
                 #expect(requests.last?.fields["If-None-Match"] == "\"s\"")
             }
+        }
+
+        @Test("An answer that a 304 has made a variant is on disk as that alone")
+        func becomesVariant() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let image = TestImage.generated(.png, byteCount: 5_000, seed: 43)
+            stage.origin.on("/n") { request in
+                request.fields["If-None-Match"] == nil
+                    ? OriginAnswer(image, fields: ["Cache-Control: max-age=0", "ETag: \"n\""])
+                    : OriginAnswer(
+                        nil, status: "304 Not Modified",
+                        fields: [lasting, "Vary: Accept", "ETag: \"n\""])
+            }
+            _ = try stage.get("/n")
+            #expect(try stage.get("/n").cacheStatus["fwd-status"] == "304")
+            try stage.settle()
+            try stage.restart(gently: true)
+            let again = try stage.get("/n", expecting: image)
+            #expect(again.brings(image) && again.detail == "disk", "\(again)")
+            #expect(stage.fetches("/n") == 2)
         }
 
         @Test("A thousand requests for one large image on disk cause one read of it")

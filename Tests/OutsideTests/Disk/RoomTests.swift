@@ -75,6 +75,17 @@ extension Outside {
             #expect(again.brings(image) && again.detail == "origin", "\(again)")
         }
 
+        @Test("An image larger than the queue is kept when nothing else waits")
+        func largerThanQueue() throws {
+            let stage = try DiskStage("--disk-limit", "256MiB", "--disk-queue-limit", "1MiB")
+            let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 6)
+            _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
+            try stage.settle()
+            try stage.restart()
+            let again = try stage.get("/" + image.name, expecting: image)
+            #expect(again.brings(image) && again.detail == "disk", "\(again)")
+        }
+
         @Test("Nodes that share a directory have one each, and find it again")
         func shared() throws {
             let first = try DiskStage("--disk-limit", "64MiB")
