@@ -139,7 +139,9 @@ extension Door {
         case .stored(let resident):
             noteStale(waiting, run)
             let status: UInt16 = run.stale?.body === resident.body ? 304 : 200
-            serve(waiting, from: resident, note: waiting.note(status: status, isStored: true))
+            serve(
+                waiting, from: resident,
+                note: waiting.note(status: status, isStored: run.isStored))
             return false
         case .answering(let answer):
             return begin(waiting, answer, of: run)
@@ -196,9 +198,9 @@ extension Door {
 
     /// The disk had what the origin was then asked about.
     private func noteStale(_ waiting: Waiting, _ run: FillRun) {
-        guard !waiting.isCollapsed, run.stale != nil else { return }
-        part = .stale
+        guard run.stale != nil else { return }
         waiting.reason = .stale
+        if !waiting.isCollapsed { part = .stale }
     }
 
     private func isSeveral(_ selection: Selection) -> Bool {

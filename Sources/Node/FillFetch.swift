@@ -173,17 +173,19 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         let name = variant(fresh.facts.varies)
         guard let resident = run.makeFreshened(stale, name, fresh.facts, rendered) else {
             hall.node.forget(stale)
-            run.confirmed(stale, isShared: fresh.examination.isShareable)
+            run.confirmed(stale, isShared: fresh.examination.isShareable, isStored: false)
             return settle()
         }
-        if fresh.examination.notStored == nil {
+        let isStored = fresh.examination.notStored == nil
+        if isStored {
             // What was confirmed may be another variant now; on disk that has another name.
             if stale.name != name { hall.node.forget(stale) }
             hall.node.keep(resident, stamp: run.stamp)
         } else {
             hall.node.forget(stale)
         }
-        run.confirmed(resident, isShared: fresh.examination.isShareable)
+        run.confirmed(
+            resident, isShared: fresh.examination.isShareable, isStored: isStored)
         settle()
     }
 

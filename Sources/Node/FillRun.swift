@@ -27,6 +27,8 @@ final class FillRun: Sendable {
         var reservation: FillReservation
         var stale: Resident?
         var outcome = Outcome.open
+        /// What is whole is kept for others.
+        var isStored = true
         /// Bit n: a reader on loop n was told to wait.
         var hungryLoops: UInt64 = 0
         let windowBytesMin: Int
@@ -119,6 +121,8 @@ final class FillRun: Sendable {
     var outcome: Outcome { state.withLock { $0.outcome } }
     /// The stored answer that the origin is asked about; nil if there is none.
     var stale: Resident? { state.withLock { $0.stale } }
+    /// Whether an answer that is whole is kept for others.
+    var isStored: Bool { state.withLock { $0.isStored } }
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }
     /// How far a body that is not kept may run ahead of its slowest reader.
     var windowBytes: UInt64 { state.withLock { $0.machine.windowBytes } }
@@ -174,9 +178,10 @@ final class FillRun: Sendable {
         return resident
     }
 
-    /// The stored answer is still good, and is now `resident`.
-    func confirmed(_ resident: Resident, isShared: Bool) {
+    /// The stored answer is still good, and is now `resident`, which stays stored or not.
+    func confirmed(_ resident: Resident, isShared: Bool, isStored: Bool) {
         change { state, effects in
+            state.isStored = isStored
             state.outcome = .stored(resident)
             state.machine.confirmed(
                 isShared: isShared, varies: resident.facts.varies, effects: &effects)

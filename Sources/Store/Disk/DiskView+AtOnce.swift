@@ -86,7 +86,7 @@ extension DiskView {
         let size = Int(reading.record.bodyBytes)
         let (file, start) = (reading.use.file, Int(reading.entry.offset) + reading.metaBytes)
         var chunks: [ByteBuffer] = []
-        var known = Self.headBytes - reading.metaBytes
+        var known = min(Self.headBytes - reading.metaBytes, size)
         for number in reading.record.chunkSums.indices {
             let range = Self.chunk(number, of: size)
             var chunk = ByteBufferAllocator().buffer(capacity: range.count)

@@ -62,6 +62,24 @@ extension Outside {
             #expect(stage.origin.requests("/it").count { !$0.isConditional } == 3)
         }
 
+        @Test("What a 304 says is not to be stored is not said to be stored")
+        func noLongerStored() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let jpeg = jpeg
+            stage.origin.on("/it") { request in
+                request.isConditional
+                    ? OriginAnswer.notModified(["Cache-Control: no-store", "ETag: \"v\""])
+                    : OriginAnswer(jpeg, fields: ["Cache-Control: max-age=0", "ETag: \"v\""])
+            }
+            for status in ["200; stored", "304; detail", "200; stored"] {
+                let answer = try stage.get("/it")
+                #expect(answer.brings(jpeg))
+                #expect(
+                    answer["Cache-Status"]?.contains("fwd-status=" + status) == true, "\(answer)")
+            }
+        }
+
         @Test("A 304 for another answer than the stored one leads to an unconditional request")
         func mismatched() throws {
             let stage = try Stage()
