@@ -7,8 +7,7 @@ package struct EntryName: Hashable, Sendable {
 
     /// The 32 bytes from `offset`.
     package init(_ bytes: Span<UInt8>, at offset: Int = 0) {
-        digest = EntryDigest(
-            first: bytes.little64(at: offset), second: bytes.little64(at: offset + 8))
+        digest = EntryDigest(bytes.extracting(offset..<bytes.count))
         third = bytes.little64(at: offset + 16)
         fourth = bytes.little64(at: offset + 24)
     }

@@ -76,7 +76,7 @@ extension DiskLog {
         if why == .evictedEntries { rule.dropped(digest.first, bytes: entry.bytes) }
     }
 
-    /// False if there is no place for the record, or it cannot be read.
+    /// False if there is no place for the record; one that cannot be read is lost, and needs none.
     private func isWrittenAgain(
         _ entry: DiskEntry, _ found: SegmentFooter.Entry, _ use: SegmentSlot.Use, count: UInt8,
         now: Int64

@@ -114,9 +114,6 @@ package final class DiskLog {
         }
     }
 
-    /// Segments that hold something.
-    package var segmentsInUse: Int { settings.plan.segments - ledger.freeCount }
-
     func write(
         _ bytes: [UInt8], to file: any VolumeFile, at offset: UInt64
     ) throws(DiskFile.Failure) {

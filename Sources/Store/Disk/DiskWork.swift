@@ -16,7 +16,6 @@ struct DiskWork: ~Copyable {
     private var retryAfter = Self.retryMin
     private var lastTick = Instant.zero
     private var checkpointAt = Instant.zero
-    private var keys: (UInt64, UInt64)?
     private var isClosed = false
 
     private static let retryMin = Interval.seconds(1)
