@@ -11,6 +11,14 @@ package enum ASCII {
         byte &- 0x30 < 10
     }
 
+    /// True for a byte of a token (RFC 9110 §5.6.2).
+    package static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
     /// The value of a hexadecimal digit of either case, or nil.
     @inline(__always)
     package static func hexValue(_ byte: UInt8) -> UInt8? {

@@ -38,4 +38,12 @@ package struct HostPort: Hashable, Sendable {
         else { return nil }
         return address
     }
+
+    /// Host and port as connections are named: a canonical name, or an address without brackets;
+    /// nil if the host is neither, or the port is not there or 0.
+    package var endpoint: (host: String, port: UInt16)? {
+        guard let port, port > 0 else { return nil }
+        if let address { return (address.description, port) }
+        return DomainName.canonical(host[...]).map { ($0, port) }
+    }
 }

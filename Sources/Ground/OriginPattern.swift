@@ -34,10 +34,10 @@ package struct OriginPattern: Hashable, Sendable {
         } else if let address = parts.address {
             host = .address(address)
         } else if parts.host.hasPrefix("*.") {
-            guard let name = Self.name(parts.host.dropFirst(2)) else { return nil }
+            guard let name = DomainName.canonical(parts.host.dropFirst(2)) else { return nil }
             host = .below("." + name)
         } else {
-            guard let name = Self.name(parts.host[...]) else { return nil }
+            guard let name = DomainName.canonical(parts.host[...]) else { return nil }
             host = .name(name)
         }
     }
@@ -53,27 +53,6 @@ package struct OriginPattern: Hashable, Sendable {
         case .address(let address): return IPAddress(host) == address
         case .below(let suffix):
             return bare.utf8.count > suffix.utf8.count && bare.hasSuffix(suffix)
-        }
-    }
-
-    /// A host name in lower case without its final dot: labels of 1 to 63 letters, digits, `-` and
-    /// `_`, 253 bytes in all, the last label no number (other readers take that for an address).
-    private static func name(_ text: Substring) -> String? {
-        let bare = text.hasSuffix(".") ? text.dropLast() : text
-        let labels = bare.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        let isName = labels.allSatisfy { label in
-            (1...63).contains(label.count) && label.allSatisfy(isLabelByte)
-        }
-        guard isName, bare.utf8.count <= 253, let last = labels.last,
-            !last.allSatisfy(ASCII.isDigit)
-        else { return nil }
-        return bare.lowercased()
-    }
-
-    private static func isLabelByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F: true
-        default: false
         }
     }
 }

@@ -11,6 +11,23 @@ package struct Configuration: Sendable {
         case json
     }
 
+    /// How the log on standard error is written.
+    package enum LogFormat: String, CaseIterable, Sendable {
+        case logfmt
+        case json
+    }
+
+    /// Who turns origins' names into addresses where there is a forward proxy.
+    package enum ProxyNames: String, CaseIterable, Sendable {
+        case node
+        case proxy
+    }
+
+    private enum Switch: String {
+        case on
+        case off
+    }
+
     // Node
     /// At least one.
     package var listen: [ListenAddress]
@@ -20,12 +37,15 @@ package struct Configuration: Sendable {
     package var loops: Int?
     package var accessLog: AccessLog
     package var logLevel: Logger.Level
+    package var logFormat: LogFormat
     package var drainTimeout: Interval
 
     // Memory
     package var memoryBytesMax: Int
     /// Nil for no limit.
     package var memoryEntriesMax: Int?
+    /// Whether memory is given up before it runs out.
+    package var yieldsToPressure: Bool
     /// Never above ``memoryBytesMax``.
     package var objectBytesMax: Int
     package var defaultTTL: Interval
@@ -46,6 +66,11 @@ package struct Configuration: Sendable {
     /// An origin that none of these matches is refused.
     package var allowOrigins: [OriginPattern]
     package var allowPrivateOrigins: [Network]
+    /// Media types that are served beside images, in lower case.
+    package var allowTypes: [String]
+    /// Nil for no limit.
+    package var pixelsMax: UInt64?
+    package var originRedirectsMax: Int
     package var originConnectTimeout: Interval
     package var originFirstByteTimeout: Interval
     package var originIdleTimeout: Interval
@@ -53,9 +78,26 @@ package struct Configuration: Sendable {
     package var originKeepalive: Interval
     /// Per origin and event loop.
     package var originIdleConnectionsMax: Int
+    /// To one origin, over all loops.
+    package var originConnectionsMax: Int
+    /// Fetches that wait for one origin.
+    package var originQueueMax: Int
+    package var originQueueTimeout: Interval
+    /// Nil for never.
+    package var originCircuitFailures: Int?
+    package var originCircuitTime: Interval
     package var originHeadBytesMax: Int
+    package var originFieldsMax: Int
+    package var originBodyBytesMax: UInt64
+    /// Nil for none.
+    package var originProxy: (host: String, port: UInt16)?
+    package var originProxyNames: ProxyNames
+    package var dnsTTL: Interval
+    package var dnsFailureTTL: Interval
+    package var dnsNamesMax: Int
     package var fillsMax: Int
     package var waitersMax: Int
+    package var waitTimeout: Interval
 
     // Clients
     /// Nil for what the descriptor limit allows.
@@ -84,10 +126,12 @@ extension Configuration {
         loops = values.countUnlessZero(.loops)
         accessLog = values.choice(.accessLog)
         logLevel = values.choice(.logLevel)
+        logFormat = values.choice(.logFormat)
         drainTimeout = values.interval(.drainTimeout)
 
         memoryBytesMax = values.bytes(.memoryLimit)
         memoryEntriesMax = values.countUnlessZero(.memoryEntries)
+        yieldsToPressure = (values.choice(.memoryPressure) as Switch) == .on
         objectBytesMax = values.bytes(.objectLimit)
         defaultTTL = values.interval(.defaultTTL)
 
@@ -100,15 +144,31 @@ extension Configuration {
 
         allowOrigins = values.originPatterns(.allowOrigin)
         allowPrivateOrigins = values.networks(.allowPrivateOrigin)
+        allowTypes = values.mediaTypes(.allowType)
+        pixelsMax = values.countUnlessZero(.pixelLimit).map(UInt64.init)
+        originRedirectsMax = values.count(.originRedirects)
         originConnectTimeout = values.interval(.originConnectTimeout)
         originFirstByteTimeout = values.interval(.originFirstByteTimeout)
         originIdleTimeout = values.interval(.originIdleTimeout)
         originTotalTimeout = values.interval(.originTotalTimeout)
         originKeepalive = values.interval(.originKeepalive)
         originIdleConnectionsMax = values.count(.originIdleConnections)
+        originConnectionsMax = values.count(.originConnections)
+        originQueueMax = values.count(.originQueueLimit)
+        originQueueTimeout = values.interval(.originQueueTimeout)
+        originCircuitFailures = values.countUnlessZero(.originCircuitFailures)
+        originCircuitTime = values.interval(.originCircuitTime)
         originHeadBytesMax = values.bytes(.originHeadLimit)
+        originFieldsMax = values.count(.originFieldsLimit)
+        originBodyBytesMax = UInt64(values.bytes(.originBodyLimit))
+        originProxy = values.hostPort(.originProxy)
+        originProxyNames = values.choice(.originProxyNames)
+        dnsTTL = values.interval(.dnsTTL)
+        dnsFailureTTL = values.interval(.dnsFailureTTL)
+        dnsNamesMax = values.count(.dnsNamesLimit)
         fillsMax = values.count(.fillsLimit)
         waitersMax = values.count(.waitersLimit)
+        waitTimeout = values.interval(.waitTimeout)
 
         connectionsMax = values.countUnlessZero(.connectionsLimit)
         pipelineBytesMax = values.bytes(.pipelineLimit)

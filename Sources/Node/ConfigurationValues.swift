@@ -83,6 +83,20 @@ struct ConfigurationValues {
         }
     }
 
+    func mediaTypes(_ name: SettingName) -> [String] {
+        all(name).map { value in
+            guard case .mediaType(let type) = value else { wrongKind(name) }
+            return type
+        }
+    }
+
+    /// Host and port; nil if none was given.
+    func hostPort(_ name: SettingName) -> (host: String, port: UInt16)? {
+        guard let value = all(name).first else { return nil }
+        guard case .hostPort(let host, let port) = value else { wrongKind(name) }
+        return (host, port)
+    }
+
     private func all(_ name: SettingName) -> [SettingValue] {
         values[name] ?? []
     }

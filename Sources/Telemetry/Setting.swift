@@ -54,6 +54,8 @@ package struct Setting: Hashable, Sendable {
         switch kind {
         case .network: "10.0.0.0/8"
         case .originPattern: "*.example.com"
+        case .mediaType: "application/json"
+        case .hostPort: "proxy.example.com:3128"
         case .path: name == .config ? "nuthatch.yaml" : "/var/cache/nuthatch"
         default: defaults.first
         }
@@ -111,7 +113,21 @@ extension Setting {
             return .network(try Self.network(text))
         case .originPattern:
             return .originPattern(try Self.required(OriginPattern(text)))
+        case .mediaType:
+            return .mediaType(try Self.required(Self.mediaType(text)))
+        case .hostPort:
+            let (host, port) = try Self.required(HostPort(text)?.endpoint)
+            return .hostPort(host: host, port: port)
         }
+    }
+
+    /// Type and subtype in lower case (RFC 9110 §8.3.1).
+    private static func mediaType(_ text: String) -> String? {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let isType =
+            parts.count == 2
+            && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isToken) }
+        return isType ? text.lowercased() : nil
     }
 
     private static func required<Value>(_ value: Value?) throws(Refusal) -> Value {

@@ -15,6 +15,10 @@ package enum SettingKind: Hashable, Sendable {
     case network
     /// One pattern of a list.
     case originPattern
+    /// One media type of a list, without parameters.
+    case mediaType
+    /// A name or a numeric address, and a port.
+    case hostPort
 
     /// What a value is called in a sentence, with its article.
     package var noun: String {
@@ -27,6 +31,8 @@ package enum SettingKind: Hashable, Sendable {
         case .choice: "a choice"
         case .network: "a network"
         case .originPattern: "an origin pattern"
+        case .mediaType: "a media type"
+        case .hostPort: "a host and port"
         }
     }
 
@@ -41,6 +47,8 @@ package enum SettingKind: Hashable, Sendable {
         case .choice(let choices): choices.joined(separator: "|")
         case .network: "network"
         case .originPattern: "pattern"
+        case .mediaType: "type/subtype"
+        case .hostPort: "host:port"
         }
     }
 
@@ -67,6 +75,8 @@ package enum SettingKind: Hashable, Sendable {
         case .choice(let choices): choices.joined(separator: ", ")
         case .network: "ADDRESS or ADDRESS/BITS, IPv4 or IPv6"
         case .originPattern: "*, HOST or *.SUFFIX, each perhaps with :PORT"
+        case .mediaType: "TYPE/SUBTYPE without parameters"
+        case .hostPort: "HOST:PORT, IPV4:PORT or [IPV6]:PORT"
         }
     }
 }

@@ -4,7 +4,8 @@ extension Setting {
     /// Every setting once, in the order of ``SettingName``.
     package static let table: [Setting] =
         nodeRows + memoryRows + diskRows
-        + originRows + originConnectionRows + clientRows + requestRows
+        + originRows + originConnectionRows + originAnswerRows + fillRows
+        + clientRows + requestRows
 
     private static let nodeRows: [Setting] = [
         Setting(
@@ -38,6 +39,10 @@ extension Setting {
             meaning: "The least severe message that is logged on standard error",
             advice: "debug and trace cost time on every request."),
         Setting(
+            .logFormat, in: .node, .choice(["logfmt", "json"]), default: "logfmt",
+            meaning: "How a message of the log on standard error is written, one a line",
+            advice: "json for a collector that reads no logfmt."),
+        Setting(
             .drainTimeout, in: .node, .duration(.zero ... .seconds(3600)), default: "30s",
             meaning: "Time that running requests are given after SIGTERM",
             advice: "Keep it below the time after which the supervisor kills the process."),
@@ -53,6 +58,10 @@ extension Setting {
             note: "0 (no limit)",
             meaning: "Number of images that may be stored",
             advice: "Leave it at 0 unless something other than memory bounds the number."),
+        Setting(
+            .memoryPressure, in: .memory, .choice(["on", "off"]), default: "on",
+            meaning: "Whether memory is given up before the container or machine runs out of it",
+            advice: "off where something else keeps the process within its memory."),
         Setting(
             .objectLimit, in: .memory, .bytes(1 << 10...1 << 40), default: "64MiB",
             note: "64MiB, or memory-limit where that is less",
@@ -107,6 +116,19 @@ extension Setting {
             meaning: "Networks of private addresses that origins may have all the same",
             advice: "Name the narrowest network: whoever can ask for a URL can reach into it."),
         Setting(
+            .allowType, in: .origins, .mediaType, isList: true,
+            meaning: "Content types that are served beside images",
+            advice: "Name what no browser runs, such as application/json."),
+        Setting(
+            .pixelLimit, in: .origins, .count(0...1 << 40), default: "268402689",
+            note: "268402689 (16383 x 16383); 0 for no limit",
+            meaning: "Pixels of the largest image that is served, width times height",
+            advice: "An image above it gets 502; it would take four bytes a pixel to decode."),
+        Setting(
+            .originRedirects, in: .origins, .count(0...20), default: "5",
+            meaning: "Redirects that are followed in one fetch; 0 follows none",
+            advice: "Each is held against allow-origin and the address guard like a first URL."),
+        Setting(
             .originConnectTimeout, in: .origins, times, default: "5s",
             meaning: "Time for a connection to an origin to be established",
             advice: "If it is exceeded often, the origin is down or a firewall drops packets."),
@@ -134,9 +156,64 @@ extension Setting {
             meaning: "Unused connections that are kept per origin and event loop",
             advice: "Raise it if fetches open many new connections to one origin."),
         Setting(
+            .originConnections, in: .origins, .count(1...100_000), default: "256",
+            meaning: "Connections to one origin at one time, over all event loops",
+            advice: "Further fetches wait in the origin's queue; raise it for a strong origin."),
+        Setting(
+            .originQueueLimit, in: .origins, .count(0...1_000_000), default: "512",
+            meaning: "Fetches that wait for a connection to one origin",
+            advice: "At the limit misses of that origin get 503; others and hits go on."),
+        Setting(
+            .originQueueTimeout, in: .origins, times, default: "5s",
+            meaning: "Time for which a fetch waits for a connection to its origin",
+            advice: "After it the misses get 503; the origin is too slow for what is asked of it."),
+        Setting(
+            .originCircuitFailures, in: .origins, .count(0...100_000), default: "20",
+            note: "20; 0 for never",
+            meaning: "Failed fetches in succession after which an origin is left alone",
+            advice: "Lower it to spare a weak origin, raise it if single failures are common."),
+        Setting(
+            .originCircuitTime, in: .origins, times, default: "5s",
+            meaning: "Time for which it is left alone, before one fetch tries it again",
+            advice: "Misses get 503 meanwhile; the time doubles, up to tenfold, while it fails."),
+    ]
+
+    private static let originAnswerRows: [Setting] = [
+        Setting(
             .originHeadLimit, in: .origins, .bytes(1 << 10...1 << 20), default: "64KiB",
             meaning: "Largest head of an origin's answer",
             advice: "An answer above it counts as failed; look at what the origin sends."),
+        Setting(
+            .originFieldsLimit, in: .origins, .count(8...10_000), default: "128",
+            meaning: "Field lines in the head of an origin's answer",
+            advice: "An answer above it counts as failed; look at what the origin sends."),
+        Setting(
+            .originBodyLimit, in: .origins, .bytes(1 << 10...1 << 40), default: "1GiB",
+            meaning: "Largest body of an origin's answer, stored or not",
+            advice: "A larger one gets 502, or is broken off where its length was not said."),
+        Setting(
+            .originProxy, in: .origins, .hostPort,
+            meaning: "Forward proxy through which origins are reached (HTTP CONNECT)",
+            advice: "Name the proxy where the node has no way of its own to its origins."),
+        Setting(
+            .originProxyNames, in: .origins, .choice(["node", "proxy"]), default: "node",
+            meaning: "Who turns origins' names into addresses when there is an origin-proxy",
+            advice: "With proxy the address guard sees no address: the proxy has to guard."),
+        Setting(
+            .dnsTTL, in: .origins, .duration(.zero ... .seconds(86_400)), default: "30s",
+            meaning: "Time for which the addresses of a name are used without asking again",
+            advice: "Lower it where origins move often; 0s asks for every new connection."),
+        Setting(
+            .dnsFailureTTL, in: .origins, .duration(.zero ... .seconds(3600)), default: "2s",
+            meaning: "Time for which a name that was not found is not asked for again",
+            advice: "Raise it if the resolver is loaded with names that do not exist."),
+        Setting(
+            .dnsNamesLimit, in: .origins, .count(1...1_000_000), default: "10000",
+            meaning: "Names whose addresses are remembered",
+            advice: "Above it the one asked for longest ago is forgotten; some 200 bytes each."),
+    ]
+
+    private static let fillRows: [Setting] = [
         Setting(
             .fillsLimit, in: .origins, .count(1...1_000_000), default: "1024",
             meaning: "Fetches from origins at one time",
@@ -147,6 +224,10 @@ extension Setting {
             meaning: "Requests that wait for fetches at one time",
             advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."
         ),
+        Setting(
+            .waitTimeout, in: .origins, times, default: "60s",
+            meaning: "Time for which a request waits for the head of its answer",
+            advice: "After it the client gets 503; the fetch goes on for others."),
     ]
 
     private static let clientRows: [Setting] = [

@@ -12,4 +12,8 @@ package enum SettingValue: Hashable, Sendable {
     case choice(String)
     case network(Network)
     case originPattern(OriginPattern)
+    /// In lower case.
+    case mediaType(String)
+    /// A host in lower case, or an IPv6 address without brackets, and a port.
+    case hostPort(host: String, port: UInt16)
 }

@@ -8,6 +8,9 @@ struct MemoryOptions: ParsableArguments {
     @Option(help: help("memory-entries"))
     var memoryEntries: String?
 
+    @Option(help: help("memory-pressure"))
+    var memoryPressure: String?
+
     @Option(help: help("object-limit"))
     var objectLimit: String?
 
@@ -19,6 +22,7 @@ struct MemoryOptions: ParsableArguments {
         [
             ("memory-limit", memoryLimit.texts),
             ("memory-entries", memoryEntries.texts),
+            ("memory-pressure", memoryPressure.texts),
             ("object-limit", objectLimit.texts),
             ("default-ttl", defaultTTL.texts),
         ]

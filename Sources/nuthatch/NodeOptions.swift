@@ -20,6 +20,9 @@ struct NodeOptions: ParsableArguments {
     @Option(help: help("log-level"))
     var logLevel: String?
 
+    @Option(help: help("log-format"))
+    var logFormat: String?
+
     @Option(help: help("drain-timeout"))
     var drainTimeout: String?
 
@@ -32,6 +35,7 @@ struct NodeOptions: ParsableArguments {
             ("loops", loops.texts),
             ("access-log", accessLog.texts),
             ("log-level", logLevel.texts),
+            ("log-format", logFormat.texts),
             ("drain-timeout", drainTimeout.texts),
         ]
     }

@@ -70,6 +70,14 @@ struct SettingErrorTests {
             name: .allowOrigin, text: "http://a.example",
             says: "\"http://a.example\" is not an origin pattern", allowed: patterns),
         Refusal(
+            name: .allowType, text: "text/html; charset=utf-8",
+            says: "\"text/html; charset=utf-8\" is not a media type",
+            allowed: "TYPE/SUBTYPE without parameters, e.g. application/json"),
+        Refusal(
+            name: .originProxy, text: "http://proxy:3128",
+            says: "\"http://proxy:3128\" is not a host and port",
+            allowed: "HOST:PORT, IPV4:PORT or [IPV6]:PORT, e.g. proxy.example.com:3128"),
+        Refusal(
             name: .config, text: "", says: "\"\" is not a path",
             allowed: "a path, e.g. nuthatch.yaml"),
     ]
