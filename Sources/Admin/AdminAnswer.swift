@@ -6,10 +6,13 @@ package struct AdminAnswer: Hashable, Sendable {
     package let contentType: String
     package let body: String
 
-    /// Renders `page`; `snapshot` is taken only if the page shows it.
+    /// Renders `page`; `snapshot` and `origins` are taken only if the page shows them.
     ///
     /// A node that is not ready answers 503 on its readiness page, and 200 on its health page.
-    package init(_ page: AdminPage, readiness: Readiness, snapshot: @autoclosure () -> Snapshot) {
+    package init(
+        _ page: AdminPage, readiness: Readiness, snapshot: @autoclosure () -> Snapshot,
+        origins: @autoclosure () -> [OriginRow]
+    ) {
         switch page {
         case .health:
             self.init(status: 200, state: "ok")
@@ -19,6 +22,10 @@ package struct AdminAnswer: Hashable, Sendable {
             self.init(
                 status: 200, contentType: PrometheusText.contentType,
                 body: PrometheusText.render(snapshot()))
+        case .origins:
+            self.init(
+                status: 200, contentType: "application/json",
+                body: OriginRow.json(origins()))
         }
     }
 

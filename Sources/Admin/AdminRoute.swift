@@ -5,6 +5,11 @@ package enum AdminPage: String, CaseIterable, Sendable {
     /// Whether requests should be sent to this node.
     case readiness = "/readyz"
     case metrics = "/metrics"
+    /// How things stand with each origin.
+    case origins = "/admin/v1/origins"
+
+    /// Clients may see it too, on the data port.
+    package var isPublic: Bool { self == .health || self == .readiness }
 }
 
 /// What is to be done about one request to the admin port.

@@ -11,6 +11,11 @@ package enum ASCII {
         byte &- 0x30 < 10
     }
 
+    @inline(__always)
+    package static func isLetter(_ byte: UInt8) -> Bool {
+        (byte | 0x20) &- 0x61 < 26
+    }
+
     /// True for a byte of a token (RFC 9110 §5.6.2).
     package static func isToken(_ byte: UInt8) -> Bool {
         switch byte {

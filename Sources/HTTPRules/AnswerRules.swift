@@ -44,6 +44,35 @@ package struct Examination: Hashable, Sendable {
     }
 }
 
+extension Examination {
+    /// What was found by way of a redirect is used no longer, by nobody else, and for no other
+    /// request than the redirect itself could be (RFC 9110 §15.4, RFC 9111 §3).
+    ///
+    /// `defaultTTL` is for a redirect that says nothing of its freshness.
+    package mutating func limit(by redirect: Redirect, defaultTTL: Interval) {
+        let head = redirect.head
+        let control = CacheControl(head)
+        let vary = VaryRules(head)
+        let own = Freshness(
+            head, control: control, receipt: redirect.receipt, defaultTTL: defaultTTL)
+        if own.freshUntil < freshness.freshUntil {
+            freshness.lifetime = max(.zero, own.freshUntil - freshness.bornAt)
+        }
+        varies.formUnion(vary.varies)
+        if control.flags.contains(.noCache) { flags.insert(.noCache) }
+        if control.flags.contains(.noStore) {
+            notStored = notStored ?? .noStore
+        } else if control.flags.contains(.isPrivate) {
+            notStored = notStored ?? .isPrivate
+        } else if vary.isEverything {
+            notStored = notStored ?? .varyEverything
+        } else {
+            return
+        }
+        isShareable = false
+    }
+}
+
 /// Whether an answer may be stored by a shared cache, for how long, and for whom (RFC 9111 §3).
 ///
 /// Set-Cookie does not keep an answer from being stored (RFC 9111 §7.3): the request told the

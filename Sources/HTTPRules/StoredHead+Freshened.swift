@@ -23,15 +23,20 @@ extension StoredHead {
     /// Nil if the 304 carries another validator than the one stored: then it confirms some other
     /// answer, and the request must be made again without condition. A 304 without any validator
     /// confirms what was asked about.
+    ///
+    /// `redirects` are those by way of which the 304 came.
     package func freshened(
         with answer: AnswerHead, facts: EntryFacts, receipt: Freshness.Receipt,
-        defaultTTL: Interval, types: ContentTypes
+        redirects: [Redirect] = [], defaultTTL: Interval, types: ContentTypes
     ) -> Freshened? {
         guard confirms(answer, facts: facts, receipt: receipt) else { return nil }
         let merged = merged(with: answer)
-        let examination = AnswerRules.examine(
+        var examination = AnswerRules.examine(
             merged, negotiation: facts.negotiation, receipt: receipt, defaultTTL: defaultTTL,
             types: types)
+        for redirect in redirects {
+            examination.limit(by: redirect, defaultTTL: defaultTTL)
+        }
         let head = StoredHead(merged, size: facts.size)
         return Freshened(
             examination: examination, head: head,

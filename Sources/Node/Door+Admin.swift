@@ -2,6 +2,7 @@ import Admin
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Telemetry
 import Wire
 
@@ -19,7 +20,7 @@ extension Door {
     /// nothing here takes.
     func answerOther(_ bytes: Span<UInt8>) {
         switch route(bytes) {
-        case .page(let page) where page != .metrics: send(page)
+        case .page(let page) where page.isPublic: send(page)
         case .methodNotAllowed: answerProblem(.methodNotAllowed)
         case .page, .notFound:
             if case .image = ImageTarget.parse(bytes, at: parser.path.range) {
@@ -37,9 +38,27 @@ extension Door {
 
     private func send(_ page: AdminPage) {
         let node = hall.node
-        let answer = AdminAnswer(page, readiness: node.readiness.value, snapshot: node.snapshot())
+        let answer = AdminAnswer(
+            page, readiness: node.readiness.value, snapshot: node.snapshot(),
+            origins: node.exchange.standings(now: SystemClock.now()).map(OriginRow.init))
         sendText(
             status: answer.status, contentType: answer.contentType, Array(answer.body.utf8),
             fields: "Cache-Control: no-store\r\n")
+    }
+}
+
+extension OriginRow {
+    fileprivate init(_ standing: OriginStanding) {
+        let circuit =
+            switch standing.circuit {
+            case .closed: "closed"
+            case .open: "open"
+            case .halfOpen: "half-open"
+            }
+        self.init(
+            origin: standing.origin.description, connections: standing.connections,
+            idle: standing.idle, waiting: standing.waiting, circuit: circuit,
+            failures: standing.failures,
+            retryAfterMilliseconds: standing.retryAfter?.milliseconds)
     }
 }

@@ -31,6 +31,7 @@ extension Door {
     func fail(with problem: Problem) {
         if let waiting { dropRun(waiting) }
         waiting = nil
+        if let counter = problem.counter { hall.counters.add(counter) }
         answerProblem(problem)
         goOn()
     }

@@ -14,6 +14,7 @@ extension Door {
         facts: RequestFacts, stale: Resident?, _ glance: DiskGlance
     ) {
         phase = .answering
+        deadline = SystemClock.now() + settings.waitTimeout
         let waiting = Waiting(
             PendingRequest(copying: parser, bytes, headRange), key: key, hash: hash, wanted: wanted,
             facts: facts, reason: stale == nil ? .uriMiss : .stale)
@@ -99,6 +100,15 @@ extension Door {
             guard goesOn else { break }
         }
         flush()
+    }
+
+    /// The time came after which a request waits no more for the head of its answer; others go on
+    /// waiting for theirs.
+    func waitedLongEnough() {
+        guard let waiting, case .head = waiting.stage, let run = waiting.run,
+            case .open = run.outcome
+        else { return }
+        fail(with: .overloaded(.time))
     }
 
     // MARK: Before the head

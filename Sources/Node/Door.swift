@@ -211,8 +211,8 @@ final class Door: ChannelDuplexHandler {
             hall.counters.add(.timeoutsBody)
             refuse(.slow("body", seconds: settings.bodyTimeout.seconds))
         case .lingering: close()
-        // A slow fetch has limits of its own.
-        case .answering, .ending, .closed: break
+        case .answering: waitedLongEnough()
+        case .ending, .closed: break
         }
         flush()
     }

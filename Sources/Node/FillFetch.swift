@@ -19,6 +19,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     private let name: EntryName?
     private var fetch: OriginFetch?
     private var answer: Answer?
+    /// Those by way of which the answer comes.
+    private var redirects: [Redirect] = []
     /// The run is over; what still arrives is dropped, so that the connection can be used again.
     private var isSettled = false
     private var droppedBytes = 0
@@ -70,6 +72,19 @@ final class FillFetch: FillSource, OriginFetchDelegate {
 
     // MARK: What the origin says
 
+    func originRedirected(
+        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
+    ) {
+        hall.counters.add(.originRedirects)
+        redirects.append(
+            Redirect(
+                head: head,
+                receipt: Freshness.Receipt(
+                    requestedAt: requestedAt, receivedAt: answeredAt,
+                    receivedWall: SystemClock.wallTime()),
+                url: url))
+    }
+
     func originAnswered(
         _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
     ) {
@@ -101,7 +116,9 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         if ending == .cut { return refuse(.incompleteImage) }
         let isWhatItClaims = !ImageSignature.contradicts(
             answer.head, first: run.firstBytes(ImageSignature.bytesCount))
-        let resident = run.ended(name: variant(answer.examination.varies)) { size in
+        let resident = run.ended(
+            name: variant(answer.examination.varies), tags: finalURL
+        ) { size in
             guard ending == .whole, isWhatItClaims else { return nil }
             let stored = StoredHead(answer.head, size: size)
             return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
@@ -113,9 +130,15 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     func originFailed(_ failure: OriginFailure) {
         hall.counters.add(.originFetchesFailed)
         count(failure)
-        hall.node.logger.info(
-            "origin fetch failed",
-            metadata: ["url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(failure)"])
+        // What this node did not even try is counted, and said once for the origin: a storm of
+        // misses must not become one of lines.
+        if failure.retryAfter == nil {
+            hall.node.logger.info(
+                "origin fetch failed",
+                metadata: [
+                    "url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(failure)",
+                ])
+        }
         refuse(.origin(failure))
         hall.ended(self)
     }
@@ -126,11 +149,17 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         name?.variant(varies, of: run.negotiation)
     }
 
+    /// Where the redirects ended, if there were any: by that the answer is found, too.
+    private var finalURL: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
+
     private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         let settings = hall.node.settings
-        let examination = AnswerRules.examine(
+        var examination = AnswerRules.examine(
             head, negotiation: run.negotiation, receipt: receipt, defaultTTL: settings.defaultTTL,
             types: settings.types)
+        for redirect in redirects {
+            examination.limit(by: redirect, defaultTTL: settings.defaultTTL)
+        }
         guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
         // The origin has another answer now, whether or not this one will be whole.
         if let stale = run.stale { hall.node.forget(stale) }
@@ -162,7 +191,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     ) {
         let settings = hall.node.settings
         let fresh = RenderedHead(stale).stored.freshened(
-            with: head, facts: stale.facts, receipt: receipt, defaultTTL: settings.defaultTTL,
+            with: head, facts: stale.facts, receipt: receipt, redirects: redirects,
+            defaultTTL: settings.defaultTTL,
             types: settings.types)
         guard let fresh else {
             hall.node.forget(stale)
@@ -171,7 +201,10 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         }
         let rendered = RenderedHead(fresh.head)
         let name = variant(fresh.facts.varies)
-        guard let resident = run.makeFreshened(stale, name, fresh.facts, rendered) else {
+        guard
+            let resident = run.makeFreshened(
+                stale, name, tags: finalURL, fresh.facts, rendered)
+        else {
             hall.node.forget(stale)
             run.confirmed(stale, isShared: fresh.examination.isShareable, isStored: false)
             return settle()

@@ -161,14 +161,15 @@ final class FillRun: Sendable {
     ///
     /// `render` makes facts and head, now that the size is known; if it gives nil, nothing is kept.
     ///
-    /// `name` is what it is called on disk, if there is one.
+    /// `name` is what it is called on disk, if there is one; `tags` are its further names.
     func ended(
-        name: EntryName?, _ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?
+        name: EntryName?, tags: [[UInt8]] = [],
+        _ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?
     ) -> Resident? {
         var resident: Resident?
         change { state, effects in
             if state.machine.phase == .storing, let made = render(state.body.endOffset) {
-                resident = state.makeResident(self, name, made.facts, made.head)
+                resident = state.makeResident(self, name, tags, made.facts, made.head)
             }
             if let resident {
                 state.outcome = state.isFromDisk ? .found(resident) : .stored(resident)
@@ -226,16 +227,18 @@ final class FillRun: Sendable {
 
     /// The stored body with new facts and a new head; nil if there is no room for the head.
     func makeFreshened(
-        _ stale: Resident, _ name: EntryName?, _ facts: EntryFacts, _ head: RenderedHead
+        _ stale: Resident, _ name: EntryName?, tags: [[UInt8]], _ facts: EntryFacts,
+        _ head: RenderedHead
     ) -> Resident? {
         let overhead = Resident.overhead(
-            keyBytes: key.count, headBytes: head.bytes.count, bodyBytes: stale.body.size)
+            keyBytes: key.count, headBytes: head.bytes.count,
+            tagBytes: Resident.bytes(of: tags), bodyBytes: stale.body.size)
         return state.withLock { state in
             guard state.reservation.grow(by: overhead) else { return nil }
             state.reservation.handOver(overhead)
             return Resident(
                 key: key, hash: hash, name: name, facts: facts, head: head.bytes,
-                layout: head.layout, body: stale.body, account: hall.node.store.account)
+                layout: head.layout, tags: tags, body: stale.body, account: hall.node.store.account)
         }
     }
 
@@ -373,12 +376,14 @@ extension FillRun.State {
 
     /// Turns what was received into an entry; nil if there is no room even for its overhead.
     fileprivate mutating func makeResident(
-        _ run: FillRun, _ name: EntryName?, _ facts: EntryFacts, _ head: RenderedHead
+        _ run: FillRun, _ name: EntryName?, _ tags: [[UInt8]], _ facts: EntryFacts,
+        _ head: RenderedHead
     ) -> Resident? {
         let size = body.endOffset
         let capacity = BodyLayout.capacity(size)
         let overhead = Resident.overhead(
-            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: size)
+            keyBytes: run.key.count, headBytes: head.bytes.count,
+            tagBytes: Resident.bytes(of: tags), bodyBytes: size)
         let missing = capacity + overhead - reservation.heldBytes
         guard missing <= 0 || reservation.grow(by: missing), let chunks = body.finish() else {
             return nil
@@ -388,7 +393,7 @@ extension FillRun.State {
         let account = run.hall.node.store.account
         return Resident(
             key: run.key, hash: run.hash, name: name, facts: facts, head: head.bytes,
-            layout: head.layout,
+            layout: head.layout, tags: tags,
             body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
             account: account)
     }

@@ -71,6 +71,7 @@ extension NodeSettings {
         sendTimeout = configuration.sendTimeout
         fillsMax = configuration.fillsMax
         waitersMax = configuration.waitersMax
+        waitTimeout = configuration.waitTimeout
         connectionsMax =
             configuration.connectionsMax
             ?? DescriptorLimit.connections(
@@ -118,6 +119,24 @@ extension OriginSettings {
             of: descriptors, loops: loops, perOrigin: configuration.originIdleConnectionsMax)
         // A fetch has one connection, and any loop may have all fetches.
         connectionsMax = configuration.fillsMax + idleConnectionsMax
+        gate = OriginGate.Settings(
+            connectionsMax: configuration.originConnectionsMax,
+            queueMax: configuration.originQueueMax,
+            circuit: CircuitLimits(
+                failures: configuration.originCircuitFailures,
+                pause: configuration.originCircuitTime))
+        names = NameCache.Settings(
+            lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
+            namesMax: configuration.dnsNamesMax)
+        queueLimit = configuration.originQueueTimeout
+        redirectsMax = configuration.originRedirectsMax
+        bodyBytesMax = configuration.originBodyBytesMax
+        headFieldsMax = configuration.originFieldsMax
+        proxy = configuration.originProxy.map {
+            OriginProxy(
+                OriginAuthority(host: $0.host, port: $0.port),
+                looksUpNames: configuration.originProxyNames == .proxy)
+        }
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout
         idleLimit = configuration.originIdleTimeout

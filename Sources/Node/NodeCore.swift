@@ -22,6 +22,7 @@ final class NodeCore: Sendable {
     let counters = NodeCounters()
     let accessLog: AccessLog?
     let origins: Origins
+    let exchange: OriginExchange
     let logger: Logger
     let readiness = ReadinessBox()
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
@@ -49,6 +50,7 @@ final class NodeCore: Sendable {
         self.clock = clock
         self.origins = origins
         self.logger = logger
+        exchange = OriginExchange(origins.settings) { Self.log($0, to: logger) }
         fills = FillTable(fillsMax: settings.fillsMax)
         self.accessLog = accessLog.map { [counters] in AccessLog($0, counters: counters) }
     }
@@ -78,7 +80,26 @@ final class NodeCore: Sendable {
     func makeOriginClient(on loop: any EventLoop) -> OriginClient {
         OriginClient(
             loop: loop, resolver: origins.resolver, addressGuard: origins.addressGuard,
-            patterns: origins.patterns, settings: origins.settings, now: SystemClock.now)
+            patterns: origins.patterns, exchange: exchange, settings: origins.settings,
+            now: SystemClock.now)
+    }
+
+    private static func log(_ event: OriginEvent, to logger: Logger) {
+        switch event {
+        case .circuit(let origin, .opened(let failures, let pause)):
+            logger.warning(
+                "origin left alone: it fails again and again",
+                metadata: [
+                    "origin": "\(origin)", "failures": "\(failures)",
+                    "seconds": "\(pause.seconds)",
+                ])
+        case .circuit(let origin, .closed):
+            logger.info("origin answers again", metadata: ["origin": "\(origin)"])
+        case .lookUpFailed(let host, let reason):
+            logger.warning(
+                "name look-up failed; using the addresses known last",
+                metadata: ["host": "\(host)", "why": "\(reason)"])
+        }
     }
 
     // MARK: Entries
@@ -175,12 +196,22 @@ final class NodeCore: Sendable {
         counters.set(.fillsInFlight, to: fills.count)
         counters.set(.waiters, to: waiterCount)
         counters.set(.connectionsOpen, to: openConnections)
+        setFigures(of: exchange.figures)
         if let disk { setFigures(of: disk) }
         return Snapshot(loops: halls.map(\.counters), node: counters)
     }
 }
 
 extension NodeCore {
+    private func setFigures(of origins: OriginFigures) {
+        counters.set(.originConnections, to: origins.connections)
+        counters.set(.originConnectionsIdle, to: origins.idle)
+        counters.set(.originWaiting, to: origins.waiting)
+        counters.set(.originCircuitsOpen, to: origins.circuitsOpen)
+        counters.set(.originCircuitOpenings, to: Int(origins.circuitOpenings))
+        counters.set(.originNames, to: origins.names)
+    }
+
     private func setFigures(of disk: DiskTier) {
         counters.set(.diskUp, to: disk.isUp ? 1 : 0)
         counters.set(.diskLimitBytes, to: Int(disk.settings.limitBytes))

@@ -24,6 +24,8 @@ struct NodeSettings: Sendable {
     var adminConnectionsMax = 64
     var fillsMax = 1024
     var waitersMax = 100_000
+    /// How long a request may wait for the head of its answer.
+    var waitTimeout = Interval.seconds(60)
     /// The largest body that is kept.
     var objectBytesMax: UInt64 = 64 << 20
     /// Freshness where the origin names none (RFC 9111 §4.2.2 leaves it to the cache).

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Origin
+import Telemetry
 import Wire
 
 /// An error answer before it is written: an RFC 9457 problem document and the fields that go with
@@ -9,6 +10,8 @@ struct Problem: Hashable, Sendable {
     var document: ProblemDocument
     /// Seconds for Retry-After; nil if trying again will not help.
     var retryAfterSeconds: Int?
+    /// What it is counted as; nil for nothing.
+    var counter: Metric?
     /// The value of Allow for 405 (RFC 9110 §15.5.6).
     var allowedMethods: String?
     /// What the request's framing says can no longer be trusted, or nobody will read on.
@@ -69,7 +72,7 @@ struct Problem: Hashable, Sendable {
 
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
-        "The admin port has /healthz, /readyz and /metrics.")
+        "The admin port has /healthz, /readyz, /metrics and /admin/v1/origins.")
 
     static let methodNotAllowed: Problem = {
         var problem = Problem(
@@ -95,6 +98,8 @@ struct Problem: Hashable, Sendable {
         case connections
         case fills
         case waiters
+        /// The request has waited for its answer as long as it may.
+        case time
     }
 
     static func overloaded(_ shortage: Shortage) -> Problem {
@@ -103,17 +108,34 @@ struct Problem: Hashable, Sendable {
             case .connections: "As many connections are open as this node allows."
             case .fills: "As many images are being fetched as this node allows."
             case .waiters: "As many requests wait for images as this node allows."
+            case .time: "The image did not begin to arrive in the time that a request may wait."
             }
-        return Problem(
+        var problem = Problem(
             503, "overloaded", "The node is overloaded", what, retryAfterSeconds: 1,
             closes: shortage == .connections)
+        problem.counter =
+            switch shortage {
+            case .connections: nil
+            case .fills: .refusedFills
+            case .waiters: .refusedWaiters
+            case .time: .refusedWaitTime
+            }
+        return problem
     }
 
     // MARK: What origins do
 
     static func origin(_ failure: OriginFailure) -> Problem {
         var problem = Problem(failure.problem)
-        problem.retryAfterSeconds = failure.status == 503 ? 1 : nil
+        // Rounded up: who asks before that is refused again.
+        problem.retryAfterSeconds = failure.retryAfter.map {
+            max(1, Int(($0 + .milliseconds(999)).seconds))
+        }
+        switch failure.root {
+        case .circuitOpen: problem.counter = .refusedCircuit
+        case .overloaded: problem.counter = .refusedQueue
+        default: break
+        }
         return problem
     }
 

@@ -9,12 +9,14 @@ package import Wire
 /// ``cancelled()``.
 package struct FetchMachine: Sendable {
     private enum State: Hashable, Sendable {
-        /// No connection is asked for. → resolving, connecting, awaitingHead, finished
+        /// No connection is asked for. → queued, resolving, awaitingHead, finished
         case created
+        /// Waits until the origin has a place for one more connection. → resolving, awaitingHead,
+        /// finished
+        case queued
         /// The resolver was asked. → connecting, finished
         case resolving
-        /// An attempt is under way; the addresses after it are in `untried`. → awaitingHead,
-        /// finished
+        /// Attempts of `race` are under way. → awaitingHead, finished
         case connecting
         /// The request was sent. → readingBody, resolving (the retry), finished
         case awaitingHead
@@ -27,8 +29,7 @@ package struct FetchMachine: Sendable {
     private let origin: OriginAuthority
     private let settings: OriginSettings
     private var state = State.created
-    /// Addresses not yet tried; empty unless connecting.
-    private var untried: ArraySlice<IPAddress> = []
+    private var race = ConnectRace([])
     /// The connection was used by an earlier fetch, and no byte came on it for this one.
     private var mayBeStale = false
     private var retried = false
@@ -43,11 +44,11 @@ package struct FetchMachine: Sendable {
     private var connectDeadline = Instant.distantFuture
     private let totalDeadline: Instant
 
-    /// A fetch from `origin` that starts at `now`.
-    package init(origin: OriginAuthority, settings: OriginSettings, now: Instant) {
+    /// A question to `origin`; the fetch that it is part of ends at `totalDeadline` at the latest.
+    package init(origin: OriginAuthority, settings: OriginSettings, totalDeadline: Instant) {
         self.origin = origin
         self.settings = settings
-        totalDeadline = now + settings.totalLimit
+        self.totalDeadline = totalDeadline
     }
 
     /// True once nothing can come any more.
@@ -56,8 +57,11 @@ package struct FetchMachine: Sendable {
     /// The instant at which ``ticked(now:)`` is due.
     package var deadline: Instant {
         guard state != .finished else { return .distantFuture }
-        let suspended = isPaused && (state == .awaitingHead || state == .readingBody)
-        return suspended ? totalDeadline : min(stateDeadline, totalDeadline)
+        switch state {
+        case .awaitingHead where isPaused, .readingBody where isPaused: return totalDeadline
+        case .connecting: return min(race.deadline, connectDeadline)
+        default: return min(stateDeadline, totalDeadline)
+        }
     }
 }
 
@@ -67,10 +71,11 @@ package enum FetchEffect: Hashable, Sendable {
     case wait
     /// Ask the resolver for the origin's addresses.
     case resolve
-    /// Give up an attempt that is under way, if any, and connect to this address.
-    case connect(IPAddress)
-    /// Write the request on the connection.
-    case sendRequest
+    /// Connect to this target, beside the attempts that are under way.
+    case connect(ConnectTarget, attempt: Int)
+    /// Give up every other attempt and write the request on this one's connection; on the one taken
+    /// from the pool if it is nil.
+    case sendRequest(attempt: Int?)
     /// Everything arrived; `delimitedByClose` if only the connection's orderly end says so.
     case finish(delimitedByClose: Bool)
     /// Close the connection or give up the attempt, and say why.
@@ -80,15 +85,23 @@ package enum FetchEffect: Hashable, Sendable {
 // MARK: - Towards a connection
 
 extension FetchMachine {
-    /// An idle connection was taken from the pool.
-    package mutating func connectionReused(now: Instant) -> FetchEffect {
+    /// There is no place for a connection to the origin; the fetch waits for one.
+    package mutating func queued(now: Instant) -> FetchEffect {
         guard state == .created else { return .wait }
-        return requestDue(now: now, mayBeStale: true)
+        state = .queued
+        stateDeadline = now + settings.queueLimit
+        return .wait
     }
 
-    /// The pool has no idle connection.
-    package mutating func noConnectionIdle(now: Instant) -> FetchEffect {
-        guard state == .created else { return .wait }
+    /// A connection that was used before is there for the request.
+    package mutating func connectionReused(now: Instant) -> FetchEffect {
+        guard state == .created || state == .queued else { return .wait }
+        return requestDue(now: now, attempt: nil)
+    }
+
+    /// A connection may be opened.
+    package mutating func placeGranted(now: Instant) -> FetchEffect {
+        guard state == .created || state == .queued else { return .wait }
         return freshConnectionDue(now: now)
     }
 
@@ -110,13 +123,27 @@ extension FetchMachine {
         _ addresses: [IPAddress], addressGuard: AddressGuard, now: Instant
     ) -> FetchEffect {
         guard state == .resolving else { return .wait }
-        untried = addressGuard.allowed(of: addresses).prefix(settings.addressesTriedMax)
-        if untried.isEmpty, let first = addresses.first,
-            case .refused(let refusal) = addressGuard.judge(first)
-        {
+        let allowed = addressGuard.allowed(of: addresses)
+        if allowed.isEmpty {
+            guard let first = addresses.first,
+                case .refused(let refusal) = addressGuard.judge(first)
+            else { return fail(.nameNotFound(origin.host)) }
             return fail(.addressRefused(origin, first, refusal))
         }
-        return tryNext(now: now) ?? fail(.nameNotFound(origin.host))
+        let order = ConnectRace.interleaved(allowed).prefix(settings.addressesTriedMax)
+        return begin(ConnectRace(order.map { .address($0) }), now: now)
+    }
+
+    /// The forward proxy looks the name up, and guards what it finds.
+    package mutating func resolutionLeftToProxy(now: Instant) -> FetchEffect {
+        guard state == .resolving else { return .wait }
+        return begin(ConnectRace([.name]), now: now)
+    }
+
+    private mutating func begin(_ race: ConnectRace, now: Instant) -> FetchEffect {
+        state = .connecting
+        self.race = race
+        return perform(self.race.started(now: now))
     }
 
     /// The resolver failed.
@@ -128,44 +155,47 @@ extension FetchMachine {
         }
     }
 
-    /// The attempt succeeded; `remote` is the address the socket says it is connected to.
+    /// An attempt succeeded; `remote` is the address the socket says it is connected to, or what
+    /// the proxy was told.
     package mutating func connected(
-        to remote: IPAddress?, addressGuard: AddressGuard, now: Instant
+        _ attempt: Int, to remote: ConnectTarget?, addressGuard: AddressGuard, now: Instant
     ) -> FetchEffect {
         guard state == .connecting else { return .wait }
-        guard let remote else {
+        switch remote {
+        case nil:
             return fail(.connectFailed(origin, reason: "the connection has no remote address"))
+        case .address(let address)?:
+            if case .refused(let refusal) = addressGuard.judge(address) {
+                return fail(.addressRefused(origin, address, refusal))
+            }
+        case .name?: break
         }
-        if case .refused(let refusal) = addressGuard.judge(remote) {
-            return fail(.addressRefused(origin, remote, refusal))
-        }
-        return requestDue(now: now, mayBeStale: false)
+        return requestDue(now: now, attempt: attempt)
     }
 
-    /// The attempt failed.
-    package mutating func connectFailed(reason: String, now: Instant) -> FetchEffect {
+    /// An attempt failed.
+    package mutating func connectFailed(
+        _ attempt: Int, reason: String, now: Instant
+    ) -> FetchEffect {
         guard state == .connecting else { return .wait }
-        return tryNext(now: now) ?? fail(.connectFailed(origin, reason: reason))
+        return perform(race.failed(attempt, reason: reason, now: now))
     }
 
-    /// Each attempt may use an equal share of what is left, so that one dead address does not use
-    /// all of it.
-    private mutating func tryNext(now: Instant) -> FetchEffect? {
-        guard let address = untried.popFirst() else { return nil }
-        let left = max(0, (connectDeadline - now).nanoseconds)
-        stateDeadline = now + Interval(nanoseconds: left / Int64(untried.count + 1))
-        state = .connecting
-        return .connect(address)
+    private mutating func perform(_ step: ConnectRace.Step) -> FetchEffect {
+        switch step {
+        case .wait: .wait
+        case .connect(let target, let attempt): .connect(target, attempt: attempt)
+        case .lost(let reason): fail(.connectFailed(origin, reason: reason))
+        }
     }
 
-    private mutating func requestDue(now: Instant, mayBeStale: Bool) -> FetchEffect {
-        self.mayBeStale = mayBeStale
-        untried = []
+    private mutating func requestDue(now: Instant, attempt: Int?) -> FetchEffect {
+        mayBeStale = attempt == nil
         headBytes = 0
         interimAnswers = 0
         state = .awaitingHead
         stateDeadline = now + settings.headLimit
-        return .sendRequest
+        return .sendRequest(attempt: attempt)
     }
 }
 
@@ -180,7 +210,7 @@ extension FetchMachine {
             mayBeStale = false
         case .readingBody:
             stateDeadline = now + settings.idleLimit
-        case .created, .resolving, .connecting, .finished:
+        case .created, .queued, .resolving, .connecting, .finished:
             break
         }
     }
@@ -194,16 +224,22 @@ extension FetchMachine {
     }
 
     /// The final head arrived.
-    package mutating func headArrived(_ framing: BodyFraming, now: Instant) {
-        guard state == .awaitingHead else { return }
+    package mutating func headArrived(_ framing: BodyFraming, now: Instant) -> FetchEffect {
+        guard state == .awaitingHead else { return .wait }
+        if case .length(let length) = framing, length > settings.bodyBytesMax {
+            return fail(.bodyTooLarge(bytesMax: settings.bodyBytesMax))
+        }
         self.framing = framing
         state = .readingBody
         stateDeadline = now + settings.idleLimit
+        return .wait
     }
 
     /// Bytes of the body, without their chunk frames, were found.
-    package mutating func bodyArrived(_ count: Int) {
+    package mutating func bodyArrived(_ count: Int) -> FetchEffect {
         bodyBytes += UInt64(count)
+        guard bodyBytes > settings.bodyBytesMax else { return .wait }
+        return fail(.bodyTooLarge(bytesMax: settings.bodyBytesMax))
     }
 
     /// The framing says that the body is whole.
@@ -228,7 +264,7 @@ extension FetchMachine {
             return freshConnectionDue(now: now)
         case .awaitingHead: return fail(.closedBeforeAnswer(bytesReceived: headBytes))
         case .readingBody: return endOfBody(orderly: orderly)
-        case .created, .resolving, .connecting, .finished: return .wait
+        case .created, .queued, .resolving, .connecting, .finished: return .wait
         }
     }
 
@@ -256,9 +292,9 @@ extension FetchMachine {
         }
         switch state {
         case .created, .finished: return .wait
-        case .connecting:
-            return tryNext(now: now)
-                ?? fail(.timedOut(.connecting, limit: settings.connectLimit))
+        case .queued: return fail(.overloaded(.queueTime))
+        case .connecting where now < connectDeadline: return perform(race.ticked(now: now))
+        case .connecting: return fail(.timedOut(.connecting, limit: settings.connectLimit))
         case .resolving: return fail(.timedOut(.connecting, limit: settings.connectLimit))
         case .awaitingHead: return fail(.timedOut(.awaitingHead, limit: settings.headLimit))
         case .readingBody: return fail(.timedOut(.readingBody, limit: settings.idleLimit))
@@ -277,7 +313,7 @@ extension FetchMachine {
         switch state {
         case .awaitingHead: stateDeadline = now + settings.headLimit
         case .readingBody: stateDeadline = now + settings.idleLimit
-        case .created, .resolving, .connecting, .finished: break
+        case .created, .queued, .resolving, .connecting, .finished: break
         }
     }
 

@@ -6,11 +6,15 @@ import NIOPosix
 /// Fetches from origins on one event loop; everything of it is used on that loop only.
 ///
 /// It is the shell around ``FetchMachine`` and ``OriginPool``: it looks up, connects, writes, reads
-/// and keeps time. ``shutDown()`` must be called before the loop ends.
+/// and keeps time. What is of all loops together it asks of an ``OriginExchange``. ``shutDown()``
+/// must be called before the loop ends.
 package final class OriginClient {
     /// The loop on which every method is called and every delegate is told.
     package let loop: any EventLoop
-    package let settings: OriginSettings
+    package private(set) var settings: OriginSettings
+    let exchange: OriginExchange
+    /// The loop's number in the exchange.
+    private(set) var number = 0
     /// The boot clock.
     let now: @Sendable () -> Instant
     /// What connections may be opened to; see ``adopt(addressGuard:patterns:)``.
@@ -19,10 +23,10 @@ package final class OriginClient {
     private let resolver: any NameResolver
     private var pool: OriginPool
     private var connections: [ConnectionID: OriginConnection] = [:]
-    private var fetches: [UInt64: OriginFetch] = [:]
+    private var hops: [UInt64: OriginHop] = [:]
     private var lookups: [String: EventLoopFuture<[IPAddress]>] = [:]
     private var connectionsBegun: UInt64 = 0
-    private var fetchesBegun: UInt64 = 0
+    private var hopsBegun: UInt64 = 0
     private var idleTimer: Scheduled<Void>?
     private var isShutDown = false
 
@@ -33,12 +37,13 @@ package final class OriginClient {
     ///   - resolver: turns names into addresses.
     ///   - addressGuard: judges every address before and after connecting.
     ///   - patterns: the origins that may be fetched from; none if empty.
+    ///   - exchange: shared with the clients of other loops; nil for one of its own.
     ///   - settings: limits.
     ///   - now: reads the boot clock.
     package init(
         loop: any EventLoop, resolver: any NameResolver, addressGuard: AddressGuard,
-        patterns: [OriginPattern], settings: OriginSettings = OriginSettings(),
-        now: @escaping @Sendable () -> Instant
+        patterns: [OriginPattern], exchange: OriginExchange? = nil,
+        settings: OriginSettings = OriginSettings(), now: @escaping @Sendable () -> Instant
     ) {
         self.loop = loop
         self.resolver = resolver
@@ -46,7 +51,9 @@ package final class OriginClient {
         self.patterns = patterns
         self.settings = settings
         self.now = now
+        self.exchange = exchange ?? OriginExchange(settings)
         pool = OriginPool(settings: settings)
+        number = self.exchange.join(self, on: loop)
     }
 
     /// Begins a fetch; `delegate` is held until its last call and is told nothing before this
@@ -55,10 +62,8 @@ package final class OriginClient {
         _ request: OriginFetchRequest, to delegate: any OriginFetchDelegate
     ) -> OriginFetch {
         loop.preconditionInEventLoop()
-        fetchesBegun += 1
-        let fetch = OriginFetch(number: fetchesBegun, request, to: delegate, client: self)
-        fetches[fetch.number] = fetch
-        loop.assumeIsolated().execute { fetch.start() }
+        let fetch = OriginFetch(to: delegate, from: request.key, client: self)
+        fetch.begin(request)
         return fetch
     }
 
@@ -66,14 +71,20 @@ package final class OriginClient {
     package func shutDown() {
         loop.preconditionInEventLoop()
         isShutDown = true
-        for number in fetches.keys.sorted() { fetches[number]?.shutDown() }
+        for number in hops.keys.sorted() { hops[number]?.shutDown() }
         closeIdle()
     }
 
-    /// From now on other rules apply; idle connections, which were opened under the old ones, are
-    /// closed.
-    package func adopt(addressGuard: AddressGuard, patterns: [OriginPattern]) {
+    /// From now on other rules and limits apply; idle connections, which were opened under the old
+    /// ones, are closed. A question under way keeps the limits with which it began.
+    ///
+    /// What is of all loops together is the exchange's to adopt.
+    package func adopt(
+        settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
+    ) {
         loop.preconditionInEventLoop()
+        self.settings = settings
+        pool.settings = settings
         self.addressGuard = addressGuard
         self.patterns = patterns
         closeIdle()
@@ -82,7 +93,7 @@ package final class OriginClient {
     /// How many fetches, connections and look-ups there are now.
     package var usage: OriginUsage {
         OriginUsage(
-            fetches: fetches.count, connections: pool.openCount, idle: pool.idleCount,
+            fetches: hops.count, connections: pool.openCount, idle: pool.idleCount,
             lookups: lookups.count, connectionsBegun: connectionsBegun)
     }
 }
@@ -118,46 +129,90 @@ extension OriginClient {
         return nil
     }
 
-    func fetchLeft(_ fetch: OriginFetch) {
-        fetches[fetch.number] = nil
+    func makeHop(
+        _ request: OriginFetchRequest, of fetch: OriginFetch, totalDeadline: Instant
+    ) -> OriginHop {
+        hopsBegun += 1
+        let hop = OriginHop(
+            number: hopsBegun, request, of: fetch, client: self, totalDeadline: totalDeadline)
+        hops[hop.number] = hop
+        return hop
     }
 
-    /// Looks up the fetch's host; all fetches that wait for one name share the look-up.
-    func resolve(for fetch: OriginFetch) {
-        let origin = fetch.request.origin
-        if let literal = origin.literal { return fetch.resolved(.success([literal])) }
-        guard let lookup = lookup(origin.host) else { return fetch.lookupsExhausted() }
+    func hopLeft(_ hop: OriginHop) {
+        hops[hop.number] = nil
+    }
+
+    /// Looks up the hop's host, unless that is left to a proxy; all that wait for one name share
+    /// the look-up.
+    func resolve(for hop: OriginHop) {
+        let origin = hop.request.origin
+        if let literal = origin.literal { return hop.resolved(.success([literal])) }
+        if settings.proxy?.looksUpNames == true { return hop.leftToProxy() }
+        guard let lookup = addresses(of: origin.host) else { return hop.lookupsExhausted() }
         lookup.assumeIsolated().whenComplete { result in
-            fetch.resolved(
+            hop.resolved(
                 result.mapError { $0 as? ResolveFailure ?? .failed(String(describing: $0)) })
+        }
+    }
+
+    /// No address of the origin took a connection: the next fetch looks its name up anew.
+    func distrust(_ origin: OriginAuthority) {
+        if origin.literal == nil { exchange.distrust(origin.host, now: now()) }
+    }
+
+    /// The addresses of a name, from what is known or from the resolver; nil if too many names are
+    /// being looked up.
+    func addresses(of host: String) -> EventLoopFuture<[IPAddress]>? {
+        switch exchange.known(host, now: now()) {
+        case .addresses(let addresses)?: loop.makeSucceededFuture(addresses)
+        case .notFound?: loop.makeFailedFuture(ResolveFailure.nameNotFound)
+        case nil: lookup(host)
         }
     }
 
     private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
         if let running = lookups[host] { return running }
         guard lookups.count < settings.lookupsMax else { return nil }
+        let (exchange, now) = (exchange, now)
         let lookup = resolver.addresses(of: host, on: loop).hop(to: loop)
+            .map { Result<[IPAddress], ResolveFailure>.success($0) }
+            .recover { .failure($0 as? ResolveFailure ?? .failed(String(describing: $0))) }
+            .flatMapThrowing { try exchange.learned($0, of: host, now: now()).get() }
         lookups[host] = lookup
         lookup.assumeIsolated().whenComplete { _ in self.lookups[host] = nil }
         return lookup
     }
 
-    /// The idle connection to `origin` that was used last.
+    /// The idle connection to `origin` that was used last; the gate does not count it as idle any
+    /// more.
     func takeIdle(to origin: OriginAuthority) -> OriginConnection? {
         while let id = pool.connectionWanted(to: origin) {
             guard let connection = connections[id], !connection.isOver else { continue }
+            connection.isIdle = false
             return connection
         }
         return nil
     }
 
-    /// Keeps a connection whose answer ended for the next fetch.
+    /// Keeps a connection whose answer ended for a later question, or gives it to one that waits.
     func release(_ connection: OriginConnection) {
         guard !isShutDown, !connection.isOver else { return connection.close() }
-        let closing = pool.connectionReleased(connection.id, to: connection.origin, now: now())
-        for id in closing { connections[id]?.close() }
-        connection.becomeIdle()
-        armIdleTimer()
+        switch exchange.released(connection.origin, on: number) {
+        case .close: connection.close()
+        case .handOver(let ticket):
+            guard let hop = hops[ticket.fetch] else {
+                preconditionFailure("a fetch waits that is not there")
+            }
+            hop.handedOver(connection)
+        case .keep:
+            connection.isIdle = true
+            let closing = pool.connectionReleased(connection.id, to: connection.origin, now: now())
+            for id in closing { retire(id) }
+            guard connection.isIdle else { return }
+            connection.becomeIdle()
+            armIdleTimer()
+        }
     }
 
     /// Runs `task` on the loop at `deadline` or shortly after; the caller cancels what it does not
@@ -176,7 +231,7 @@ extension OriginClient {
     func beginConnecting(for origin: OriginAuthority) -> OriginConnection? {
         switch pool.openingWanted() {
         case .open: break
-        case .replace(let id): connections[id]?.close()
+        case .replace(let id): retire(id)
         case .refuse: return nil
         }
         connectionsBegun += 1
@@ -186,65 +241,28 @@ extension OriginClient {
         return connection
     }
 
-    /// Opens `connection` to `address` and tells its fetch, if it still has one.
-    func connect(_ connection: OriginConnection, to address: IPAddress) {
-        let target: SocketAddress
-        do {
-            target = try SocketAddress(
-                ipAddress: address.description, port: Int(connection.origin.port))
-        } catch {
-            connectionClosed(connection)
-            connection.fetch?.attemptFailed(connection, reason: "no usable address")
-            return
-        }
-        bootstrap(for: connection).connect(to: target).assumeIsolated().whenComplete { result in
-            switch result {
-            case .success(let channel): self.connected(connection, channel)
-            case .failure(let error):
-                self.connectionClosed(connection)
-                connection.fetch?.attemptFailed(connection, reason: Self.reason(error))
-            }
-        }
-    }
-
-    private func bootstrap(for connection: OriginConnection) -> ClientBootstrap {
-        let bound = NIOLoopBound(connection, eventLoop: loop)
-        let window = ChannelOptions.Types.SocketOption.Value(settings.receiveWindowBytes)
-        // The machine's limit on an attempt comes first; this one only keeps NIO's shorter default
-        // away.
-        let limit = settings.connectLimit + .seconds(1)
-        return ClientBootstrap(group: loop)
-            .channelOption(.autoRead, value: false)
-            .channelOption(.maxMessagesPerRead, value: 1)
-            .channelOption(
-                .recvAllocator,
-                value: FixedSizeRecvByteBufferAllocator(capacity: settings.receiveBufferBytes)
-            )
-            .channelOption(.socketOption(.so_rcvbuf), value: window)
-            .connectTimeout(.nanoseconds(limit.nanoseconds))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(bound.value)
-                }
-            }
-    }
-
-    private func connected(_ connection: OriginConnection, _ channel: any Channel) {
-        channel.closeFuture.assumeIsolated().whenComplete { _ in
-            self.connectionClosed(connection)
-        }
-        guard let fetch = connection.fetch else { return connection.close() }
-        fetch.attemptSucceeded(
-            connection, remote: channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) })
-    }
-
-    private func connectionClosed(_ connection: OriginConnection) {
+    func connectionClosed(_ connection: OriginConnection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
         pool.connectionClosed(connection.id)
+        noLongerIdle(connection)
+        exchange.closed(connection.origin, wasAskedFor: connection.isAskedFor)
+    }
+
+    /// Closes a connection that the pool has let go of.
+    private func retire(_ id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        noLongerIdle(connection)
+        connection.close()
+    }
+
+    private func noLongerIdle(_ connection: OriginConnection) {
+        guard connection.isIdle else { return }
+        connection.isIdle = false
+        exchange.idleEnded(connection.origin, on: number)
     }
 
     private func closeIdle() {
-        for id in pool.drained() { connections[id]?.close() }
+        for id in pool.drained() { retire(id) }
         idleTimer?.cancel()
         idleTimer = nil
     }
@@ -254,23 +272,31 @@ extension OriginClient {
         idleTimer = schedule(at: deadline) { [weak self] in
             guard let self else { return }
             idleTimer = nil
-            for id in pool.ticked(now: now()) { connections[id]?.close() }
+            for id in pool.ticked(now: now()) { retire(id) }
             armIdleTimer()
         }
     }
+}
 
-    /// The reason in words; says nothing of addresses.
-    private static func reason(_ error: any Error) -> String {
-        if case .connectTimeout? = error as? ChannelError { return "timed out" }
-        guard let error = error as? IOError else { return "failed" }
-        return switch error.errnoCode {
-        case ECONNREFUSED: "refused"
-        case ECONNRESET: "reset"
-        case ETIMEDOUT: "timed out"
-        case EHOSTUNREACH, ENETUNREACH: "unreachable"
-        case EMFILE, ENFILE: "this node has no descriptor left"
-        case EADDRNOTAVAIL: "this node has no port or address left for it"
-        default: "error \(error.errnoCode)"
+// MARK: - What the exchange says
+
+extension OriginClient {
+    /// A question that waited has a place for a connection.
+    func granted(_ number: UInt64) {
+        guard let hop = hops[number] else { return }
+        hop.placeGranted()
+    }
+
+    func circuitOpened(_ number: UInt64, retryAfter: Interval) {
+        hops[number]?.circuitOpened(retryAfter: retryAfter)
+    }
+
+    /// A question on another loop waits for the place of an idle connection.
+    func closeIdleWanted(to origin: OriginAuthority) {
+        guard let connection = takeIdle(to: origin) else {
+            return exchange.nothingClosed(origin)
         }
+        connection.isAskedFor = true
+        connection.close()
     }
 }

@@ -1,11 +1,11 @@
 import NIOCore
 import Wire
 
-/// One connection to an origin: hands its reads to the fetch that has it, and reads only when that
-/// fetch wants more.
+/// One connection to an origin: hands its reads to the question that it carries, and reads only when
+/// that one wants more.
 ///
-/// Invariants: `fetch` is nil while the connection is idle or given up. `held` is empty unless the
-/// fetch is paused or a read is under way. Once `input` is not open, no read comes.
+/// Invariants: `hop` is nil while the connection is idle or given up. `held` is empty unless the
+/// hop is paused or a read is under way. Once `input` is not open, no read comes.
 final class OriginConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -20,7 +20,7 @@ final class OriginConnection: ChannelInboundHandler {
 
     let id: ConnectionID
     let origin: OriginAuthority
-    var fetch: OriginFetch?
+    var hop: OriginHop?
     private var context: ChannelHandlerContext?
     private var reader: AnswerReader
     private var held: CircularBuffer<ByteBuffer> = []
@@ -28,6 +28,10 @@ final class OriginConnection: ChannelInboundHandler {
     private var input = Input.open
     private var isAdvancing = false
     private var isGivenUp = false
+    /// It is counted as idle by the gate.
+    var isIdle = false
+    /// The gate has asked for its place.
+    var isAskedFor = false
 
     init(id: ConnectionID, origin: OriginAuthority, settings: OriginSettings) {
         self.id = id
@@ -59,7 +63,7 @@ final class OriginConnection: ChannelInboundHandler {
     /// Nothing more is wanted of the connection, whatever state it is in.
     func close() {
         isGivenUp = true
-        fetch = nil
+        hop = nil
         held.removeAll()
         context?.close(promise: nil)
     }
@@ -79,8 +83,8 @@ final class OriginConnection: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isGivenUp else { return }
         let buffer = unwrapInboundIn(data)
-        guard let fetch else { return close() }
-        fetch.bytesArrived(buffer.readableBytes)
+        guard let hop else { return close() }
+        hop.bytesArrived(buffer.readableBytes)
         held.append(buffer)
     }
 
@@ -107,25 +111,25 @@ extension OriginConnection {
         guard !isAdvancing else { return }
         isAdvancing = true
         defer { isAdvancing = false }
-        while let fetch, !fetch.isPaused, let first = held.popFirst() {
-            handOver(first, to: fetch)
+        while let hop, !hop.isPaused, let first = held.popFirst() {
+            handOver(first, to: hop)
         }
-        guard let fetch else {
+        guard let hop else {
             if input == .open, !isGivenUp { context?.read() }
             return
         }
-        if fetch.isPaused { return }
+        if hop.isPaused { return }
         switch input {
         case .open: context?.read()
-        case .closed: fetch.inputClosed(orderly: true)
-        case .reset: fetch.inputClosed(orderly: false)
+        case .closed: hop.inputClosed(orderly: true)
+        case .reset: hop.inputClosed(orderly: false)
         }
     }
 
-    private func handOver(_ read: ByteBuffer, to fetch: OriginFetch) {
+    private func handOver(_ read: ByteBuffer, to hop: OriginHop) {
         var buffer = read
-        while self.fetch === fetch {
-            if fetch.isPaused {
+        while self.hop === hop {
+            if hop.isPaused {
                 // Also when it is empty: the reader still has to say whether the answer is whole.
                 held.prepend(buffer)
                 return
@@ -133,7 +137,7 @@ extension OriginConnection {
             let step = reader.next(&buffer)
             if case .head(let head) = step { isPersistent = head.isPersistent }
             let isClean = buffer.readableBytes == 0 && held.isEmpty && input == .open
-            fetch.found(step, isReusable: isPersistent && isClean)
+            hop.found(step, isReusable: isPersistent && isClean)
             if case .needsMore = step { return }
         }
     }

@@ -21,6 +21,14 @@ extension OriginFailure {
             ("origin-answer-truncated", "Origin answer truncated")
         case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers:
             ("origin-answer-invalid", "Origin answer invalid")
+        case .bodyTooLarge: ("origin-answer-too-large", "Origin answer too large")
+        case .tooManyRedirects, .redirectLoop:
+            ("origin-redirects", "Origin redirects without end")
+        case .redirectRefused: ("origin-redirect-refused", "Origin redirect refused")
+        case .redirected(_, let failure) where failure.side == .client:
+            ("origin-redirect-refused", "Origin redirect refused")
+        case .redirected(_, let failure): failure.nameAndTitle
+        case .circuitOpen: ("origin-circuit-open", "Origin left alone")
         case .overloaded: ("overloaded", "Overloaded")
         case .shutDown: ("shutting-down", "Shutting down")
         }

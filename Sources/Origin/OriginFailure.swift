@@ -1,9 +1,10 @@
 package import Ground
+package import HTTPRules
 
 /// Why a fetch brought no answer, or not the whole of one.
 ///
 /// After any failure nothing of the answer may be stored, and what was handed on is not the whole.
-package enum OriginFailure: Error, Hashable, Sendable {
+package indirect enum OriginFailure: Error, Hashable, Sendable {
     /// The scheme is one that this client does not speak.
     case schemeNotServed(String)
     /// No `allow-origin` pattern matches.
@@ -34,6 +35,18 @@ package enum OriginFailure: Error, Hashable, Sendable {
     case headTooLarge(bytesMax: Int)
     /// More interim answers than the limit.
     case tooManyInterimAnswers(max: Int)
+    /// The answer's body is larger than the limit.
+    case bodyTooLarge(bytesMax: UInt64)
+    /// More redirects in succession than the limit.
+    case tooManyRedirects(max: Int)
+    /// A redirect to a URL that was asked for before.
+    case redirectLoop
+    /// A redirect to what names nothing that can be fetched.
+    case redirectRefused(URLRefusal)
+    /// It happened to the origin that the first one redirected to.
+    case redirected(to: OriginAuthority, OriginFailure)
+    /// The origin failed too often in succession and is left alone for so long.
+    case circuitOpen(OriginAuthority, retryAfter: Interval)
     /// A limit of this node is reached.
     case overloaded(OriginLimit)
     /// The client is being shut down.
@@ -53,6 +66,10 @@ package enum FetchPhase: Hashable, Sendable {
 package enum OriginLimit: Hashable, Sendable {
     case connections
     case lookups
+    /// As many fetches wait for this origin as are allowed.
+    case queue
+    /// A fetch waited too long for a connection to its origin.
+    case queueTime
 }
 
 /// Whose fault a failure is.
@@ -71,7 +88,24 @@ extension OriginFailure {
         switch self {
         case .schemeNotServed, .originNotAllowed, .addressRefused: .client
         case .overloaded, .shutDown: .ours
+        case .redirected(_, let failure) where failure.side == .ours: .ours
         default: .origin
+        }
+    }
+
+    /// What happened, whichever origin it happened to.
+    package var root: OriginFailure {
+        if case .redirected(_, let failure) = self { failure.root } else { self }
+    }
+
+    /// True if it speaks against the origin, or the way to it, and not against one answer's content
+    /// or this node: what an origin is left alone for.
+    package var countsAgainstOrigin: Bool {
+        switch self {
+        case .connectFailed, .timedOut, .closedBeforeAnswer, .truncated, .reset, .overlong,
+            .malformed:
+            true
+        default: false
         }
     }
 
@@ -81,8 +115,21 @@ extension OriginFailure {
         case .schemeNotServed: 501
         case .originNotAllowed, .addressRefused: 403
         case .timedOut: 504
-        case .overloaded, .shutDown: 503
+        case .overloaded, .shutDown, .circuitOpen: 503
+        // Not what the client asked for is refused, but what the origin made of it.
+        case .redirected(_, let failure): failure.side == .client ? 502 : failure.status
         default: 502
+        }
+    }
+
+    /// How long a client should wait before it asks again; nil if that will not help, or helps at
+    /// once.
+    package var retryAfter: Interval? {
+        switch self {
+        case .circuitOpen(_, let interval): interval
+        case .overloaded, .shutDown: .seconds(1)
+        case .redirected(_, let failure): failure.retryAfter
+        default: nil
         }
     }
 
@@ -90,9 +137,10 @@ extension OriginFailure {
     package var mayRetry: Bool {
         switch self {
         case .schemeNotServed, .originNotAllowed, .addressRefused, .malformed, .overlong,
-            .headTooLarge,
-            .tooManyInterimAnswers, .nameNotFound:
+            .headTooLarge, .tooManyInterimAnswers, .bodyTooLarge, .tooManyRedirects,
+            .redirectLoop, .redirectRefused, .nameNotFound:
             false
+        case .redirected(_, let failure): failure.mayRetry
         default: true
         }
     }
@@ -127,6 +175,17 @@ extension OriginFailure: CustomStringConvertible {
             "the head of the origin's answer is larger than \(bytesMax) bytes"
         case .tooManyInterimAnswers(let max):
             "the origin sent more than \(max) interim answers"
+        case .bodyTooLarge(let bytesMax):
+            "the body of the origin's answer is larger than \(bytesMax) bytes"
+        case .tooManyRedirects(let max): "the origin redirects more than \(max) times"
+        case .redirectLoop: "the origin redirects to a URL that was asked for before"
+        case .redirectRefused(let refusal):
+            "the origin redirects to what is no URL of an image: \(refusal.sentence)"
+        case .redirected(let origin, let failure): "after a redirect to \(origin): \(failure)"
+        case .circuitOpen(let origin, _):
+            "\(origin) has failed too often in succession and is left alone for a while"
+        case .overloaded(.queue): "too many fetches wait for a connection to the origin"
+        case .overloaded(.queueTime): "no connection to the origin became free in time"
         case .overloaded(.connections): "too many connections to origins are open"
         case .overloaded(.lookups): "too many host names are being looked up"
         case .shutDown: "the node is shutting down"

@@ -9,8 +9,13 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// The URL's scheme is `https`.
     package let isSecure: Bool
     package let origin: OriginAuthority
+    /// The canonical key that is asked for.
+    package let key: [UInt8]
     /// The request's head, up to and with the empty line.
     package let bytes: [UInt8]
+    private let negotiation: Negotiation
+    private let ifNoneMatch: [UInt8]
+    private let ifModifiedSince: [UInt8]
 
     /// The value of User-Agent.
     package static let userAgent = "nuthatch/0.1"
@@ -31,6 +36,10 @@ package struct OriginFetchRequest: Hashable, Sendable {
         ifModifiedSince: [UInt8] = []
     ) throws(OriginRequestError) {
         guard let url = OriginURL(canonical: key, at: 0..<key.count) else { throw .invalidTarget }
+        self.key = key.copy(0..<key.count)
+        self.negotiation = negotiation
+        self.ifNoneMatch = ifNoneMatch
+        self.ifModifiedSince = ifModifiedSince
         isSecure = url.isSecure
         origin = OriginAuthority(
             host: String(decoding: key.copy(url.host.range), as: UTF8.self), port: url.port)
@@ -47,5 +56,14 @@ package struct OriginFetchRequest: Hashable, Sendable {
         if !ifNoneMatch.isEmpty { try request.add(.ifNoneMatch, ifNoneMatch.span) }
         if !ifModifiedSince.isEmpty { try request.add(.ifModifiedSince, ifModifiedSince.span) }
         bytes = request.finish()
+    }
+
+    /// The same question about another URL, which is where a redirect leads.
+    ///
+    /// The validators stay: they are of the stored answer, whichever URL gave it.
+    func redirected(to key: [UInt8]) throws(OriginRequestError) -> OriginFetchRequest {
+        try OriginFetchRequest(
+            key: key.span, negotiation: negotiation, ifNoneMatch: ifNoneMatch,
+            ifModifiedSince: ifModifiedSince)
     }
 }

@@ -20,7 +20,7 @@ package struct OriginPool: Sendable {
         var since: Instant
     }
 
-    private let settings: OriginSettings
+    package var settings: OriginSettings
     private var idle: [OriginAuthority: [Idle]] = [:]
     private var origins: [ConnectionID: OriginAuthority] = [:]
 

@@ -1,6 +1,6 @@
 package import Ground
 
-/// Limits of the origin client; all are per event loop or per fetch.
+/// Limits of the origin client; per event loop or per fetch where nothing else is said.
 package struct OriginSettings: Hashable, Sendable {
     /// From the start of a fetch to a usable connection: name look-up and all addresses tried.
     package var connectLimit: Interval = .seconds(10)
@@ -10,6 +10,14 @@ package struct OriginSettings: Hashable, Sendable {
     package var idleLimit: Interval = .seconds(30)
     /// From the start of a fetch to its end, pauses included.
     package var totalLimit: Interval = .seconds(600)
+    /// How long a fetch may wait for a connection to its origin.
+    package var queueLimit: Interval = .seconds(5)
+    /// Redirects followed in one fetch; 0 for none.
+    package var redirectsMax = 5
+    /// Greatest size in bytes of an answer's body.
+    package var bodyBytesMax: UInt64 = 1 << 30
+    /// The forward proxy through which every connection goes; nil for none.
+    package var proxy: OriginProxy?
     /// Greatest size in bytes of an answer's head.
     package var headBytesMax = 64 * 1024
     /// Greatest number of field lines in an answer's head.
@@ -34,5 +42,26 @@ package struct OriginSettings: Hashable, Sendable {
     /// handed late.
     package var receiveWindowBytes = 256 * 1024
 
+    /// Of all loops together: what one origin may have, and what is remembered of names.
+    package var gate = OriginGate.Settings(
+        connectionsMax: 256, queueMax: 512,
+        circuit: CircuitLimits(failures: 20, pause: .seconds(5)))
+    package var names = NameCache.Settings(
+        lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: 10_000)
+
     package init() {}
+}
+
+/// A forward proxy (RFC 9110 §9.3.6, CONNECT); whoever names it trusts it, and it is reached
+/// whatever the address guard says.
+package struct OriginProxy: Hashable, Sendable {
+    package var authority: OriginAuthority
+    /// True if the proxy looks origins' names up, so that no address is seen here and the guard of
+    /// names is the proxy's.
+    package var looksUpNames: Bool
+
+    package init(_ authority: OriginAuthority, looksUpNames: Bool) {
+        self.authority = authority
+        self.looksUpNames = looksUpNames
+    }
 }

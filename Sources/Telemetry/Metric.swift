@@ -35,6 +35,18 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFetchesOK
     case originFetchesFailed
     case originReceivedBytes
+    case originRedirects
+    case originConnections
+    case originConnectionsIdle
+    case originWaiting
+    case originCircuitsOpen
+    case originCircuitOpenings
+    case originNames
+    case refusedFills
+    case refusedWaiters
+    case refusedWaitTime
+    case refusedQueue
+    case refusedCircuit
     case fillsInFlight
     case waiters
 

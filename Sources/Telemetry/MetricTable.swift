@@ -110,30 +110,6 @@ extension MetricFamily {
             advice: "idle is ordinary; origin kinds mean that an origin is slow or down."),
     ]
 
-    private static let originFamilies = [
-        MetricFamily(
-            "nuthatch_origin_fetches_started_total", .counter, "fetches", .originFetchesStarted,
-            meaning: "Fetches from origins begun, revalidations included",
-            advice: "Far fewer than misses is what coalescing is for."),
-        MetricFamily(
-            "nuthatch_origin_fetches_total", .counter, "fetches", by: "result",
-            [(.originFetchesOK, "ok"), (.originFetchesFailed, "failed")],
-            meaning: "Fetches from origins ended, by whether a whole answer came",
-            advice: "The log names origin and reason of each failure."),
-        MetricFamily(
-            "nuthatch_origin_received_bytes_total", .counter, "bytes", .originReceivedBytes,
-            meaning: "Bytes of bodies received from origins",
-            advice: "Compare with sent bytes for what the cache saves."),
-        MetricFamily(
-            "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,
-            meaning: "Fetches from origins that are running",
-            advice: "Near fills-limit, look for slow origins."),
-        MetricFamily(
-            "nuthatch_waiters", .gauge, "requests", .waiters,
-            meaning: "Requests that wait for a running fetch",
-            advice: "Near waiters-limit, look for slow origins."),
-    ]
-
     private static let memoryFamilies = [
         MetricFamily(
             "nuthatch_evictions_total", .counter, "entries", .evictions,

@@ -6,7 +6,8 @@ import Testing
 struct AdminAnswerTests {
     private func answer(_ page: AdminPage, _ readiness: Readiness) -> AdminAnswer {
         AdminAnswer(
-            page, readiness: readiness, snapshot: Snapshot(loops: [], node: NodeCounters()))
+            page, readiness: readiness, snapshot: Snapshot(loops: [], node: NodeCounters()),
+            origins: [])
     }
 
     @Test("health is ok as long as the process answers", arguments: Readiness.allCases)
@@ -33,12 +34,31 @@ struct AdminAnswerTests {
             taken += 1
             return Snapshot(loops: [], node: NodeCounters())
         }
-        _ = AdminAnswer(.health, readiness: .ready, snapshot: snapshot())
-        _ = AdminAnswer(.readiness, readiness: .ready, snapshot: snapshot())
+        _ = AdminAnswer(.health, readiness: .ready, snapshot: snapshot(), origins: [])
+        _ = AdminAnswer(.readiness, readiness: .ready, snapshot: snapshot(), origins: [])
         #expect(taken == 0)
-        let answer = AdminAnswer(.metrics, readiness: .ready, snapshot: snapshot())
+        let answer = AdminAnswer(.metrics, readiness: .ready, snapshot: snapshot(), origins: [])
         #expect(taken == 1)
         #expect(answer.status == 200)
         #expect(answer.contentType == "text/plain; version=0.0.4; charset=utf-8")
+    }
+
+    @Test("origins are listed with their circuits")
+    func originsAreListed() {
+        let row = OriginRow(
+            origin: "a.example:80", connections: 3, idle: 1, waiting: 2, circuit: "open",
+            failures: 20, retryAfterMilliseconds: 4000)
+        let answer = AdminAnswer(
+            .origins, readiness: .ready, snapshot: Snapshot(loops: [], node: NodeCounters()),
+            origins: [row])
+        #expect(answer.contentType == "application/json")
+        #expect(
+            answer.body == """
+                {"origins":[
+                {"origin":"a.example:80","connections":3,"idle":1,"waiting":2,"circuit":"open",\
+                "failures":20,"retry_after_ms":4000}
+                ]}
+
+                """)
     }
 }

@@ -13,7 +13,9 @@ struct AddressTests {
     @Test("A name that is rebound to a refused address is refused")
     func rebinding() async throws {
         let names = ["rebound.example": [["127.0.0.1"], ["127.0.0.2"]]]
-        try await Rig.run(opening: ["127.0.0.1/32"], names: names) { rig in
+        try await Rig.run(
+            opening: ["127.0.0.1/32"], names: names, settings: { $0.names.lifetime = .zero }
+        ) { rig in
             let outside = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
             let inside = try await ByteOrigin.listening(
                 on: rig.group, address: "127.0.0.2", port: Int(outside.port), Self.hiAndClose)
@@ -105,7 +107,10 @@ struct AddressTests {
             let origin = try await ByteOrigin.listening(
                 on: rig.group, Array(Self.hiAndClose.dropLast()))
             #expect(try await rig.get(origin.port).text == "hi")
-            try await rig.with { $0.adopt(addressGuard: AddressGuard(), patterns: [.everything]) }
+            try await rig.with {
+                $0.adopt(
+                    settings: $0.settings, addressGuard: AddressGuard(), patterns: [.everything])
+            }
             guard case .addressRefused? = try await rig.get(origin.port).failure else {
                 Issue.record("an idle connection was used under new rules")
                 return

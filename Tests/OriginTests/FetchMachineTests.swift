@@ -20,23 +20,26 @@ struct FetchMachineTests {
         settings.idleLimit = .seconds(5)
         settings.totalLimit = .seconds(100)
         settings.interimAnswersMax = 2
-        return FetchMachine(origin: origin, settings: settings, now: at(0))
+        settings.queueLimit = .seconds(7)
+        settings.bodyBytesMax = 1000
+        return FetchMachine(origin: origin, settings: settings, totalDeadline: at(100))
     }
 
     /// A machine whose attempt to `first` is under way at 0 s; `second` is left.
     private func connecting() -> FetchMachine {
         var machine = machine()
-        #expect(machine.noConnectionIdle(now: at(0)) == .resolve)
+        #expect(machine.placeGranted(now: at(0)) == .resolve)
         let effect = machine.resolved([first, second], addressGuard: addressGuard, now: at(0))
-        #expect(effect == .connect(first))
+        #expect(effect == .connect(.address(first), attempt: 1))
         return machine
     }
 
     /// A machine whose request was sent on a fresh connection at 0 s.
     private func awaitingHead() -> FetchMachine {
         var machine = connecting()
-        let effect = machine.connected(to: first, addressGuard: addressGuard, now: at(0))
-        #expect(effect == .sendRequest)
+        let effect = machine.connected(
+            1, to: .address(first), addressGuard: addressGuard, now: at(0))
+        #expect(effect == .sendRequest(attempt: 1))
         return machine
     }
 
@@ -44,20 +47,23 @@ struct FetchMachineTests {
     private func readingBody(_ framing: BodyFraming) -> FetchMachine {
         var machine = awaitingHead()
         machine.bytesArrived(100, now: at(1))
-        machine.headArrived(framing, now: at(1))
+        _ = machine.headArrived(framing, now: at(1))
         return machine
     }
 
     @Test("The first allowed address is tried first, then the others in order")
     func addressesInOrder() {
         var machine = machine()
-        #expect(machine.noConnectionIdle(now: at(0)) == .resolve)
+        #expect(machine.placeGranted(now: at(0)) == .resolve)
         let mixed = [inside, first, inside, second]
         #expect(
-            machine.resolved(mixed, addressGuard: addressGuard, now: at(0)) == .connect(first))
-        #expect(machine.connectFailed(reason: "refused", now: at(1)) == .connect(second))
+            machine.resolved(mixed, addressGuard: addressGuard, now: at(0))
+                == .connect(.address(first), attempt: 1))
         #expect(
-            machine.connectFailed(reason: "reset", now: at(2))
+            machine.connectFailed(1, reason: "refused", now: at(1))
+                == .connect(.address(second), attempt: 2))
+        #expect(
+            machine.connectFailed(2, reason: "reset", now: at(2))
                 == .fail(.connectFailed(origin, reason: "reset")))
         #expect(machine.isFinished)
     }
@@ -65,7 +71,7 @@ struct FetchMachineTests {
     @Test("A host with refused addresses only is refused, naming the first")
     func allRefused() {
         var machine = machine()
-        _ = machine.noConnectionIdle(now: at(0))
+        _ = machine.placeGranted(now: at(0))
         let effect = machine.resolved([inside], addressGuard: addressGuard, now: at(0))
         let refusal = AddressRefusal(range: .privateUse, embedding: nil)
         #expect(effect == .fail(.addressRefused(origin, inside, refusal)))
@@ -74,7 +80,7 @@ struct FetchMachineTests {
     @Test("A host without addresses is not found; a failed look-up says why")
     func noAddress() {
         var machine = machine()
-        _ = machine.noConnectionIdle(now: at(0))
+        _ = machine.placeGranted(now: at(0))
         var other = machine
         var third = machine
         #expect(
@@ -89,34 +95,71 @@ struct FetchMachineTests {
     @Test("A connection that turns out to be to a refused address is not used")
     func remoteJudgedAgain() {
         var machine = connecting()
-        let effect = machine.connected(to: inside, addressGuard: addressGuard, now: at(0))
+        let effect = machine.connected(
+            1, to: .address(inside), addressGuard: addressGuard, now: at(0))
         let refusal = AddressRefusal(range: .privateUse, embedding: nil)
         #expect(effect == .fail(.addressRefused(origin, inside, refusal)))
         var other = connecting()
         guard
             case .fail(.connectFailed) = other.connected(
-                to: nil, addressGuard: addressGuard, now: at(0))
+                1, to: nil, addressGuard: addressGuard, now: at(0))
         else {
             Issue.record("a connection to nobody knows whom was used")
             return
         }
     }
 
-    @Test("Each attempt may take an equal share of the time that is left")
-    func attemptShares() {
+    @Test("An address that does not answer for a moment is raced by the next; one limit ends all")
+    func attemptsRace() {
         var machine = connecting()
-        #expect(machine.deadline == at(5))
-        #expect(machine.ticked(now: at(4)) == .wait)
-        #expect(machine.ticked(now: at(5)) == .connect(second))
+        let moment = at(0) + ConnectRace.delay
+        #expect(machine.deadline == moment)
+        #expect(machine.ticked(now: at(0)) == .wait)
+        #expect(machine.ticked(now: moment) == .connect(.address(second), attempt: 2))
         #expect(machine.deadline == at(10))
+        var lost = machine
+        #expect(lost.connectFailed(2, reason: "refused", now: at(1)) == .wait)
+        #expect(
+            lost.connectFailed(1, reason: "reset", now: at(2))
+                == .fail(.connectFailed(origin, reason: "reset")))
+        var won = machine
+        #expect(
+            won.connected(1, to: .address(first), addressGuard: addressGuard, now: at(3))
+                == .sendRequest(attempt: 1))
+        #expect(won.connectFailed(2, reason: "given up", now: at(3)) == .wait)
         #expect(
             machine.ticked(now: at(10)) == .fail(.timedOut(.connecting, limit: .seconds(10))))
+    }
+
+    @Test("A fetch waits for a place no longer than the limit, and connects when it has one")
+    func queueTimesOut() {
+        var machine = machine()
+        #expect(machine.queued(now: at(0)) == .wait)
+        #expect(machine.deadline == at(7))
+        var granted = machine
+        #expect(granted.placeGranted(now: at(6)) == .resolve)
+        #expect(granted.deadline == at(16))
+        var given = machine
+        #expect(given.connectionReused(now: at(6)) == .sendRequest(attempt: nil))
+        #expect(machine.ticked(now: at(7)) == .fail(.overloaded(.queueTime)))
+    }
+
+    @Test("A body above the limit is refused, by its length or when it gets there")
+    func bodyLimit() {
+        var announced = awaitingHead()
+        #expect(
+            announced.headArrived(.length(1001), now: at(1))
+                == .fail(.bodyTooLarge(bytesMax: 1000)))
+        var growing = awaitingHead()
+        #expect(growing.headArrived(.chunked, now: at(1)) == .wait)
+        #expect(growing.bodyArrived(1000) == .wait)
+        #expect(growing.bodyArrived(1) == .fail(.bodyTooLarge(bytesMax: 1000)))
     }
 
     @Test("The limit on connecting runs while the name is looked up")
     func resolveTimesOut() {
         var machine = machine()
-        _ = machine.noConnectionIdle(now: at(0))
+        _ = machine.placeGranted(now: at(0))
         #expect(machine.deadline == at(10))
         #expect(
             machine.ticked(now: at(10)) == .fail(.timedOut(.connecting, limit: .seconds(10))))
@@ -178,7 +221,7 @@ struct FetchMachineTests {
     @Test("What the end of input means depends on the framing and on how it came", arguments: ends)
     func endOfInput(framing: BodyFraming, count: Int, orderly: Bool, effect: FetchEffect) {
         var machine = readingBody(framing)
-        machine.bodyArrived(count)
+        _ = machine.bodyArrived(count)
         #expect(machine.inputClosed(orderly: orderly, now: at(2)) == effect)
         #expect(machine.isFinished)
     }
@@ -186,7 +229,7 @@ struct FetchMachineTests {
     @Test("A body that is whole ends the fetch once")
     func bodyEnds() {
         var machine = readingBody(.length(10))
-        machine.bodyArrived(10)
+        _ = machine.bodyArrived(10)
         #expect(machine.bodyEnded() == .finish(delimitedByClose: false))
         #expect(machine.bodyEnded() == .wait)
         #expect(machine.inputClosed(orderly: true, now: at(2)) == .wait)
@@ -199,12 +242,13 @@ struct FetchMachineTests {
     func retry() {
         for orderly in [true, false] {
             var machine = machine()
-            #expect(machine.connectionReused(now: at(0)) == .sendRequest)
+            #expect(machine.connectionReused(now: at(0)) == .sendRequest(attempt: nil))
             #expect(machine.inputClosed(orderly: orderly, now: at(3)) == .resolve)
             #expect(machine.deadline == at(13))
             _ = machine.resolved([first], addressGuard: addressGuard, now: at(4))
-            let effect = machine.connected(to: first, addressGuard: addressGuard, now: at(4))
-            #expect(effect == .sendRequest)
+            let effect = machine.connected(
+                1, to: .address(first), addressGuard: addressGuard, now: at(4))
+            #expect(effect == .sendRequest(attempt: 1))
             #expect(
                 machine.inputClosed(orderly: orderly, now: at(5))
                     == .fail(.closedBeforeAnswer(bytesReceived: 0)))
@@ -234,10 +278,12 @@ struct FetchMachineTests {
             var machine = start
             machine.cancelled()
             #expect(machine.isFinished && machine.deadline == .distantFuture)
-            #expect(machine.noConnectionIdle(now: at(1)) == .wait)
+            #expect(machine.placeGranted(now: at(1)) == .wait)
             #expect(machine.resolved([first], addressGuard: addressGuard, now: at(1)) == .wait)
-            #expect(machine.connected(to: first, addressGuard: addressGuard, now: at(1)) == .wait)
-            #expect(machine.connectFailed(reason: "", now: at(1)) == .wait)
+            #expect(
+                machine.connected(1, to: .address(first), addressGuard: addressGuard, now: at(1))
+                    == .wait)
+            #expect(machine.connectFailed(2, reason: "", now: at(1)) == .wait)
             #expect(machine.bodyEnded() == .wait)
             #expect(machine.answerRefused(.malformed("")) == .wait)
             #expect(machine.inputClosed(orderly: true, now: at(1)) == .wait)

@@ -14,6 +14,8 @@ struct Outcome: Sendable {
         case failed(OriginFailure)
     }
 
+    /// The URLs that redirects led to.
+    var redirects: [String] = []
     var status: UInt16?
     var bodyLength: UInt64?
     var body = ByteBuffer()
@@ -49,6 +51,15 @@ final class Recorder: OriginFetchDelegate {
     /// For a fetch that will not end by itself.
     func giveUp() {
         promise.succeed(seen)
+    }
+
+    func originRedirected(
+        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
+    ) {
+        noteCall()
+        #expect(seen.status == nil, "a redirect after the final head")
+        seen.redirects.append(String(decoding: url, as: UTF8.self))
+        afterEach(self)
     }
 
     func originAnswered(

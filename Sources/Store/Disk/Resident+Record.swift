@@ -19,7 +19,7 @@ extension Resident {
                 multipartStart: UInt32(layout.multipartStart),
                 notModifiedStart: UInt32(layout.notModifiedStart),
                 contentType: layout.contentType, entityTag: facts.entityTag),
-            key: key, head: head, tags: [], bodyBytes: facts.size, chunkSums: [])
+            key: key, head: head, tags: tags, bodyBytes: facts.size, chunkSums: [])
     }
 }
 
@@ -89,7 +89,7 @@ extension MemoryStore {
         return BodyLayout.capacity(record.bodyBytes)
             + Resident.overhead(
                 keyBytes: record.key.count, headBytes: record.head.count,
-                bodyBytes: record.bodyBytes)
+                tagBytes: Resident.bytes(of: record.tags), bodyBytes: record.bodyBytes)
     }
 
     private func resident(
@@ -98,7 +98,7 @@ extension MemoryStore {
         let record = reading.record
         return Resident(
             key: record.key, hash: hash, name: record.name, facts: reading.facts(clock),
-            head: record.head, layout: reading.layout,
+            head: record.head, layout: reading.layout, tags: record.tags,
             body: Body(
                 chunks: chunks, size: record.bodyBytes,
                 capacityBytes: BodyLayout.capacity(record.bodyBytes), account: account),

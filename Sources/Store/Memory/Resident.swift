@@ -20,16 +20,17 @@ package final class Resident: Sendable {
     package let name: EntryName?
     package let layout: HeadLayout
     package let body: Body
+    /// Further names by which a purge finds it: the URL at which a redirect ended.
+    package let tags: [[UInt8]]
     /// Bytes reserved for everything but the body.
     package let overheadBytes: Int
     private let account: MemoryAccount
 
-    /// Takes over a reservation of ``overhead(keyBytes:headBytes:chunks:)`` bytes, which the caller
+    /// Takes over a reservation of ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes, which the caller
     /// has made.
     package init(
         key: [UInt8], hash: UInt64, name: EntryName? = nil, facts: EntryFacts, head: [UInt8],
-        layout: HeadLayout,
-        body: Body, account: MemoryAccount
+        layout: HeadLayout, tags: [[UInt8]] = [], body: Body, account: MemoryAccount
     ) {
         text = key + head
         headStart = key.count
@@ -38,10 +39,12 @@ package final class Resident: Sendable {
         self.facts = facts
         self.layout = layout
         self.body = body
+        self.tags = tags
         chunks = body.chunks
         self.account = account
         overheadBytes = Self.overhead(
-            keyBytes: key.count, headBytes: head.count, bodyBytes: body.size)
+            keyBytes: key.count, headBytes: head.count, tagBytes: Self.bytes(of: tags),
+            bodyBytes: body.size)
     }
 
     deinit {
@@ -59,10 +62,18 @@ package final class Resident: Sendable {
 
     /// Bytes of memory that an entry takes beside its body's chunks: objects, index, policy, key
     /// and head; for a body of any length that an origin may claim.
-    package static func overhead(keyBytes: Int, headBytes: Int, bodyBytes: UInt64) -> Int {
+    package static func overhead(
+        keyBytes: Int, headBytes: Int, tagBytes: Int = 0, bodyBytes: UInt64
+    ) -> Int {
         let bytes = Int(min(bodyBytes, BodyLayout.bodyBytesMax))
         let chunkCount = bytes / BodyLayout.chunkBytes + 2
-        return fixedOverheadBytes + keyBytes + headBytes + chunkCount * chunkOverheadBytes
+        return fixedOverheadBytes + keyBytes + headBytes + tagBytes + chunkCount
+            * chunkOverheadBytes
+    }
+
+    /// Bytes of memory that tags take.
+    package static func bytes(of tags: [[UInt8]]) -> Int {
+        tags.reduce(0) { $0 + $1.count + tagOverheadBytes }
     }
 
     /// Objects of an entry (`Resident`, `Body`, arrays, buffers) with the allocator's headers, and
@@ -70,6 +81,8 @@ package final class Resident: Sendable {
     private static let fixedOverheadBytes = 816
     /// A `ByteBuffer`'s storage object and its place in the list of chunks.
     private static let chunkOverheadBytes = 112
+    /// A tag's array and its place among the tags.
+    private static let tagOverheadBytes = 64
 }
 
 /// Where the parts of an entry's rendered head begin; each runs to the end.

@@ -1,0 +1,77 @@
+package import Ground
+
+/// Tries the addresses of an origin so that a dead one costs little: one after the other, the next
+/// when the last has failed or has not answered for a moment, families in turn (RFC 8305 §4, §5).
+///
+/// The first attempt that succeeds wins; the shell gives up the others.
+package struct ConnectRace: Sendable {
+    /// What the shell does after an event.
+    package enum Step: Hashable, Sendable {
+        case wait
+        case connect(ConnectTarget, attempt: Int)
+        /// Every attempt has failed; the last one's reason.
+        case lost(reason: String)
+    }
+
+    private var untried: ArraySlice<ConnectTarget>
+    private var running: Set<Int> = []
+    private var begun = 0
+    private var nextAt = Instant.distantFuture
+    /// RFC 8305 §5: "recommended ... 250 milliseconds".
+    package static let delay = Interval.milliseconds(250)
+
+    /// A race over `targets` in this order.
+    package init(_ targets: [ConnectTarget]) {
+        untried = targets[...]
+    }
+
+    /// `addresses` in their order, but with the families in turn, beginning with the first one's
+    /// (RFC 8305 §4).
+    package static func interleaved(_ addresses: [IPAddress]) -> [IPAddress] {
+        guard let first = addresses.first else { return [] }
+        let preferred = addresses.filter { $0.bitCount == first.bitCount }
+        let others = addresses.filter { $0.bitCount != first.bitCount }
+        var order: [IPAddress] = []
+        for index in 0..<max(preferred.count, others.count) {
+            if index < preferred.count { order.append(preferred[index]) }
+            if index < others.count { order.append(others[index]) }
+        }
+        return order
+    }
+
+    /// When ``ticked(now:)`` is due.
+    package var deadline: Instant { untried.isEmpty ? .distantFuture : nextAt }
+
+    /// Begins with the first target.
+    package mutating func started(now: Instant) -> Step {
+        next(now) ?? .lost(reason: "there is no address")
+    }
+
+    /// An attempt failed.
+    package mutating func failed(_ attempt: Int, reason: String, now: Instant) -> Step {
+        guard running.remove(attempt) != nil else { return .wait }
+        return next(now) ?? (running.isEmpty ? .lost(reason: reason) : .wait)
+    }
+
+    /// The time of ``deadline`` may have come.
+    package mutating func ticked(now: Instant) -> Step {
+        guard now >= deadline else { return .wait }
+        return next(now) ?? .wait
+    }
+
+    private mutating func next(_ now: Instant) -> Step? {
+        guard let target = untried.popFirst() else { return nil }
+        begun += 1
+        running.insert(begun)
+        nextAt = now + Self.delay
+        return .connect(target, attempt: begun)
+    }
+}
+
+/// Where a connection goes.
+package enum ConnectTarget: Hashable, Sendable {
+    /// To this address, which the guard has allowed.
+    case address(IPAddress)
+    /// To the origin by its name, which a forward proxy looks up.
+    case name
+}

@@ -1,0 +1,92 @@
+package import Ground
+
+/// What is known of names: their addresses, or that they have none, each for a time.
+///
+/// The system's resolver does not say how long an answer may be kept, so one time holds for all.
+/// Addresses are judged by the address guard at every use, not here.
+package struct NameCache: Sendable {
+    /// Limits of a ``NameCache``.
+    package struct Settings: Hashable, Sendable {
+        /// How long addresses are used without asking again.
+        package var lifetime: Interval
+        /// How long a name that was not found is not asked for again.
+        package var failureLifetime: Interval
+        /// Names remembered.
+        package var namesMax: Int
+
+        package init(lifetime: Interval, failureLifetime: Interval, namesMax: Int) {
+            self.lifetime = lifetime
+            self.failureLifetime = failureLifetime
+            self.namesMax = namesMax
+        }
+    }
+
+    /// What is known of one name.
+    package enum Answer: Hashable, Sendable {
+        case addresses([IPAddress])
+        case notFound
+    }
+
+    private struct Entry: Sendable {
+        var answer: Answer
+        var until: Instant
+        var lastAsked: Instant
+    }
+
+    /// While a resolver gives no answer, addresses that have expired serve so much longer (RFC
+    /// 8767 §5 has days; a day is enough to mend a resolver).
+    private static let graceMax = Interval.seconds(86_400)
+
+    package var settings: Settings
+    private var entries: [String: Entry] = [:]
+
+    package init(settings: Settings) {
+        self.settings = settings
+    }
+
+    /// Names remembered.
+    package var count: Int { entries.count }
+
+    /// What is known of `host` and not yet expired.
+    package mutating func find(_ host: String, now: Instant) -> Answer? {
+        guard let entry = entries[host], now < entry.until else { return nil }
+        entries[host]?.lastAsked = now
+        return entry.answer
+    }
+
+    /// The resolver gave addresses.
+    package mutating func found(_ addresses: [IPAddress], of host: String, now: Instant) {
+        keep(.addresses(addresses), of: host, for: settings.lifetime, now: now)
+    }
+
+    /// The resolver says that there is no such name.
+    package mutating func notFound(_ host: String, now: Instant) {
+        keep(.notFound, of: host, for: settings.failureLifetime, now: now)
+    }
+
+    /// The resolver gave no answer: the addresses known last, if they have not expired long ago.
+    package func lastKnown(_ host: String, now: Instant) -> [IPAddress]? {
+        guard let entry = entries[host], case .addresses(let addresses) = entry.answer,
+            now < entry.until + Self.graceMax
+        else { return nil }
+        return addresses
+    }
+
+    /// None of the addresses took a connection: the next fetch asks again, and may still fall back
+    /// on them.
+    package mutating func distrust(_ host: String, now: Instant) {
+        guard let entry = entries[host], now < entry.until else { return }
+        entries[host]?.until = now
+    }
+
+    private mutating func keep(
+        _ answer: Answer, of host: String, for lifetime: Interval, now: Instant
+    ) {
+        entries[host] = Entry(answer: answer, until: now + lifetime, lastAsked: now)
+        guard entries.count > settings.namesMax else { return }
+        // A tenth at once, so that a flood of names does not search for the oldest at each.
+        let order = entries.map { ($0.value.lastAsked, $0.key) }.sorted { $0 < $1 }
+        let surplus = entries.count - settings.namesMax + settings.namesMax / 10
+        for (_, name) in order.prefix(surplus) where name != host { entries[name] = nil }
+    }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import Ground
+import NIOCore
+import NIOPosix
+
+extension OriginClient {
+    /// Opens `connection` to `target`, through the proxy if there is one, and tells its hop, if it
+    /// still has one.
+    func connect(_ connection: OriginConnection, to target: ConnectTarget) {
+        guard let proxy = settings.proxy else { return connectDirectly(connection, to: target) }
+        let host = proxy.authority.host
+        if let literal = proxy.authority.literal {
+            return connect(connection, to: target, through: [literal], "no address")
+        }
+        guard let lookup = addresses(of: host) else {
+            return failed(connection, "too many host names are being looked up")
+        }
+        lookup.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let addresses):
+                self.connect(connection, to: target, through: addresses[...], "no address")
+            case .failure: self.failed(connection, "the proxy's name was not found")
+            }
+        }
+    }
+
+    private func connectDirectly(_ connection: OriginConnection, to target: ConnectTarget) {
+        guard case .address(let address) = target,
+            let socket = Self.socket(address, connection.origin.port)
+        else { return failed(connection, "no usable address") }
+        bootstrap(for: connection).connect(to: socket).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel):
+                let remote = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+                self.connected(connection, channel, to: remote.map { .address($0) })
+            case .failure(let error): self.failed(connection, Self.reason(error))
+            }
+        }
+    }
+
+    /// Tries the proxy's addresses one after the other; `reason` is why the last one failed.
+    private func connect(
+        _ connection: OriginConnection, to target: ConnectTarget,
+        through addresses: ArraySlice<IPAddress>, _ reason: String
+    ) {
+        guard let proxy = settings.proxy, connection.hop != nil, let address = addresses.first,
+            let socket = Self.socket(address, proxy.authority.port)
+        else { return failed(connection, "the proxy: \(reason)") }
+        let opened = loop.makePromise(of: Void.self)
+        let tunnel = NIOLoopBound(
+            ProxyTunnel(to: authority(of: target, connection), settings: settings, opened: opened),
+            eventLoop: loop)
+        bootstrap(for: connection, behind: tunnel).connect(to: socket).assumeIsolated()
+            .whenComplete { result in
+                switch result {
+                case .success(let channel):
+                    opened.futureResult.assumeIsolated().whenComplete { result in
+                        switch result {
+                        case .success: self.connected(connection, channel, to: target)
+                        case .failure(let error): self.failed(connection, Self.reason(error))
+                        }
+                    }
+                case .failure(let error):
+                    // A connection that never was has no handler that could tell.
+                    opened.fail(error)
+                    self.connect(
+                        connection, to: target, through: addresses.dropFirst(),
+                        Self.reason(error))
+                }
+            }
+    }
+
+    /// What CONNECT names (RFC 9110 §9.3.6: host and port, the port always).
+    private func authority(of target: ConnectTarget, _ connection: OriginConnection) -> String {
+        switch target {
+        case .name: connection.origin.description
+        case .address(let address):
+            OriginAuthority(host: address.description, port: connection.origin.port).description
+        }
+    }
+
+    private static func socket(_ address: IPAddress, _ port: UInt16) -> SocketAddress? {
+        try? SocketAddress(ipAddress: address.description, port: Int(port))
+    }
+
+    private func bootstrap(
+        for connection: OriginConnection, behind tunnel: NIOLoopBound<ProxyTunnel>? = nil
+    ) -> ClientBootstrap {
+        let bound = NIOLoopBound(connection, eventLoop: loop)
+        let window = ChannelOptions.Types.SocketOption.Value(settings.receiveWindowBytes)
+        // The machine's limit on connecting comes first; this one only keeps NIO's shorter default
+        // away.
+        let limit = settings.connectLimit + .seconds(1)
+        return ClientBootstrap(group: loop)
+            .channelOption(.autoRead, value: false)
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(
+                .recvAllocator,
+                value: FixedSizeRecvByteBufferAllocator(capacity: settings.receiveBufferBytes)
+            )
+            .channelOption(.socketOption(.so_rcvbuf), value: window)
+            .connectTimeout(.nanoseconds(limit.nanoseconds))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tunnel {
+                        try channel.pipeline.syncOperations.addHandler(tunnel.value)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(bound.value)
+                }
+            }
+    }
+
+    private func connected(
+        _ connection: OriginConnection, _ channel: any Channel, to remote: ConnectTarget?
+    ) {
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            self.connectionClosed(connection)
+        }
+        guard let hop = connection.hop else { return connection.close() }
+        hop.attemptSucceeded(connection, remote: remote)
+    }
+
+    private func failed(_ connection: OriginConnection, _ reason: String) {
+        connectionClosed(connection)
+        connection.hop?.attemptFailed(connection, reason: reason)
+    }
+
+    /// The reason in words; says nothing of addresses.
+    private static func reason(_ error: any Error) -> String {
+        if let refused = error as? ProxyTunnel.Refused { return refused.reason }
+        if case .connectTimeout? = error as? ChannelError { return "timed out" }
+        guard let error = error as? IOError else { return "failed" }
+        return switch error.errnoCode {
+        case ECONNREFUSED: "refused"
+        case ECONNRESET: "reset"
+        case ETIMEDOUT: "timed out"
+        case EHOSTUNREACH, ENETUNREACH: "unreachable"
+        case EMFILE, ENFILE: "this node has no descriptor left"
+        case EADDRNOTAVAIL: "this node has no port or address left for it"
+        default: "error \(error.errnoCode)"
+        }
+    }
+}

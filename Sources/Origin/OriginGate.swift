@@ -1,0 +1,312 @@
+package import Ground
+
+/// Who may open a connection to which origin, who waits for one, and which origins are left alone:
+/// one for all event loops of a node.
+///
+/// A *place* is a connection, open or being opened, idle ones included; an origin has so many.
+/// Fetches for which there is no place wait in the order in which they came, whatever loop they are
+/// on. A connection that becomes free goes to a fetch that waits on its own loop before one on
+/// another loop, which would have to open one anew, but passes over the first only so often.
+package struct OriginGate: Sendable {
+    /// Names a fetch that asks or waits: the number of its loop, and its own there.
+    package struct Ticket: Hashable, Sendable {
+        package var loop: Int
+        package var fetch: UInt64
+
+        package init(loop: Int, fetch: UInt64) {
+            self.loop = loop
+            self.fetch = fetch
+        }
+    }
+
+    /// What a fetch that arrives does.
+    package enum Admission: Hashable, Sendable {
+        /// Takes an idle connection of its loop.
+        case useIdle
+        /// Opens a connection, for which it has a place now.
+        case open
+        /// Waits for ``News/granted(_:)``. If a loop is named, that one is to close an idle
+        /// connection to the origin, whose place it will get.
+        case wait(closingIdleOn: Int?)
+        case refused(Refusal)
+    }
+
+    /// Why a fetch does not even wait.
+    package enum Refusal: Hashable, Sendable {
+        /// As many wait as are allowed.
+        case queueFull
+        /// The origin has failed too often.
+        case circuitOpen(retryAfter: Interval)
+    }
+
+    /// What is done with a connection that became free.
+    package enum Release: Hashable, Sendable {
+        /// Kept for a later fetch.
+        case keep
+        /// Given to a fetch that waits on the same loop.
+        case handOver(Ticket)
+        /// Closed, for one that waits on another loop.
+        case close
+    }
+
+    /// What is told to fetches that wait.
+    package enum News: Hashable, Sendable {
+        /// Has a place now and opens a connection.
+        case granted(Ticket)
+        /// Waits no more: the circuit opened.
+        case refused(Ticket, retryAfter: Interval)
+    }
+
+    /// How a fetch ended, as far as its origin is concerned.
+    package enum Outcome: Hashable, Sendable {
+        case succeeded
+        case failed
+        /// It says nothing of the origin.
+        case neutral
+    }
+
+    /// A change of an origin's circuit, for the log.
+    package enum Change: Hashable, Sendable {
+        case opened(failures: Int, pause: Interval)
+        case closed
+    }
+
+    /// Limits of an ``OriginGate``.
+    package struct Settings: Hashable, Sendable {
+        /// Connections to one origin.
+        package var connectionsMax: Int
+        /// Fetches that wait for one origin.
+        package var queueMax: Int
+        package var circuit: CircuitLimits
+
+        package init(connectionsMax: Int, queueMax: Int, circuit: CircuitLimits) {
+            self.connectionsMax = connectionsMax
+            self.queueMax = queueMax
+            self.circuit = circuit
+        }
+    }
+
+    struct Waiting: Sendable {
+        let ticket: Ticket
+        /// How often a later one was served before it.
+        var passedOver = 0
+    }
+
+    /// What is known of one origin.
+    struct Origin: Sendable {
+        /// Places taken.
+        var open = 0
+        /// Idle connections by loop; none of 0.
+        var idle: [Int: Int] = [:]
+        /// Idle connections that a loop was asked to close.
+        var closing = 0
+        var queue: [Waiting] = []
+        var circuit = CircuitBreaker()
+        /// The fetch that tries an origin whose circuit is open.
+        var trial: Ticket?
+        var lastFailure = Instant.zero
+
+        var isQuiet: Bool { open == 0 && queue.isEmpty && circuit.isQuiet }
+    }
+
+    /// How often the first that waits may be passed over.
+    static let passesMax = 8
+    /// Origins without connections that are remembered because they failed.
+    static let failedMax = 10_000
+
+    package var settings: Settings
+    var origins: [OriginAuthority: Origin] = [:]
+    /// Circuits opened since the start.
+    package internal(set) var openings: UInt64 = 0
+
+    package init(settings: Settings) {
+        self.settings = settings
+    }
+}
+
+// MARK: - Fetches
+
+extension OriginGate {
+    /// A fetch wants a connection; `idleCount` are idle on its loop.
+    package mutating func arrived(
+        _ ticket: Ticket, at authority: OriginAuthority, now: Instant
+    ) -> Admission {
+        var origin = origins[authority, default: Origin()]
+        defer { store(origin, of: authority) }
+        switch origin.circuit.arrived(now: now) {
+        case .refused(let retryAfter): return .refused(.circuitOpen(retryAfter: retryAfter))
+        case .trial: origin.trial = ticket
+        case .go: break
+        }
+        let admission = admit(ticket, to: &origin)
+        if case .refused = admission, origin.trial == ticket {
+            origin.trial = nil
+            origin.circuit.trialAbandoned(now: now)
+        }
+        return admission
+    }
+
+    private func admit(_ ticket: Ticket, to origin: inout Origin) -> Admission {
+        if origin.queue.isEmpty, origin.takeIdle(on: ticket.loop) { return .useIdle }
+        if origin.queue.isEmpty, origin.open < settings.connectionsMax {
+            origin.open += 1
+            return .open
+        }
+        guard origin.queue.count < settings.queueMax else { return .refused(.queueFull) }
+        origin.queue.append(Waiting(ticket: ticket))
+        guard origin.closing < origin.queue.count, let loop = origin.idleLoop else {
+            return .wait(closingIdleOn: nil)
+        }
+        // Not idle any more: no fetch takes it while it is being closed.
+        _ = origin.takeIdle(on: loop)
+        origin.closing += 1
+        return .wait(closingIdleOn: loop)
+    }
+
+    /// A fetch waits no more, of its own accord.
+    package mutating func left(_ ticket: Ticket, _ authority: OriginAuthority) {
+        guard var origin = origins[authority] else { return }
+        origin.queue.removeAll { $0.ticket == ticket }
+        store(origin, of: authority)
+    }
+
+    /// The head of an answer came; tells if the circuit closes by that.
+    package mutating func answered(_ authority: OriginAuthority) -> Change? {
+        guard var origin = origins[authority], origin.trial != nil else { return nil }
+        let closes = origin.circuit.answered(limits: settings.circuit)
+        if closes { origin.trial = nil }
+        store(origin, of: authority)
+        return closes ? .closed : nil
+    }
+
+    /// A fetch that was admitted is over.
+    package mutating func ended(
+        _ ticket: Ticket, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant
+    ) -> (change: Change?, news: [News]) {
+        var origin = origins[authority, default: Origin()]
+        defer { store(origin, of: authority) }
+        let isTrial = origin.trial == ticket
+        if isTrial { origin.trial = nil }
+        switch outcome {
+        case .succeeded:
+            origin.circuit.succeeded()
+        case .neutral:
+            if isTrial { origin.circuit.trialAbandoned(now: now) }
+        case .failed:
+            origin.lastFailure = now
+            // While it is half open only the trial decides.
+            if origin.circuit.state == .halfOpen, !isTrial { break }
+            guard origin.circuit.failed(limits: settings.circuit, now: now),
+                case .open(let until) = origin.circuit.state
+            else { break }
+            openings += 1
+            let news = origin.queue.map {
+                News.refused($0.ticket, retryAfter: until - now)
+            }
+            origin.queue = []
+            return (.opened(failures: origin.circuit.failures, pause: until - now), news)
+        }
+        return (nil, [])
+    }
+}
+
+// MARK: - Connections
+
+extension OriginGate {
+    /// One more connection is opened without asking: a further attempt of a race, or in place of
+    /// one that turned out closed.
+    package mutating func opened(_ authority: OriginAuthority) {
+        origins[authority, default: Origin()].open += 1
+    }
+
+    /// A connection on `loop` has ended an answer and may carry another.
+    package mutating func released(_ authority: OriginAuthority, on loop: Int) -> Release {
+        var origin = origins[authority, default: Origin()]
+        defer { store(origin, of: authority) }
+        guard let first = origin.queue.first else {
+            guard origin.open <= settings.connectionsMax else { return .close }
+            origin.idle[loop, default: 0] += 1
+            return .keep
+        }
+        let index =
+            first.passedOver < Self.passesMax
+            ? origin.queue.firstIndex { $0.ticket.loop == loop }
+            : first.ticket.loop == loop ? 0 : nil
+        guard let index else { return .close }
+        let chosen = origin.queue.remove(at: index)
+        for earlier in 0..<index { origin.queue[earlier].passedOver += 1 }
+        return .handOver(chosen.ticket)
+    }
+
+    /// An idle connection on `loop` is being closed, and not because the gate asked for that.
+    package mutating func idleEnded(_ authority: OriginAuthority, on loop: Int) {
+        guard var origin = origins[authority] else { return }
+        _ = origin.takeIdle(on: loop)
+        store(origin, of: authority)
+    }
+
+    /// A connection is gone, or a place was not used after all; `wasAskedFor` if the gate had asked
+    /// a loop to close it.
+    package mutating func closed(
+        _ authority: OriginAuthority, wasAskedFor: Bool = false
+    ) -> News? {
+        guard var origin = origins[authority] else { return nil }
+        precondition(origin.open > 0, "closed a connection to \(authority) that was not open")
+        origin.open -= 1
+        if wasAskedFor { origin.closing = max(0, origin.closing - 1) }
+        let news = grant(&origin)
+        store(origin, of: authority)
+        return news
+    }
+
+    /// A loop that was asked to close an idle connection had none left.
+    package mutating func nothingClosed(_ authority: OriginAuthority) {
+        guard var origin = origins[authority] else { return }
+        origin.closing = max(0, origin.closing - 1)
+        store(origin, of: authority)
+    }
+
+    /// From now on other limits hold.
+    package mutating func adopt(_ settings: Settings) -> [News] {
+        self.settings = settings
+        var news: [News] = []
+        for authority in origins.keys.sorted(by: { $0.description < $1.description }) {
+            while let granted = origins[authority].flatMap({ origin -> News? in
+                var origin = origin
+                let granted = grant(&origin)
+                origins[authority] = origin
+                return granted
+            }) { news.append(granted) }
+        }
+        return news
+    }
+
+    private func grant(_ origin: inout Origin) -> News? {
+        guard origin.open < settings.connectionsMax, !origin.queue.isEmpty else { return nil }
+        origin.open += 1
+        return .granted(origin.queue.removeFirst().ticket)
+    }
+
+    private mutating func store(_ origin: Origin, of authority: OriginAuthority) {
+        origins[authority] = origin.isQuiet ? nil : origin
+        guard origins.count > Self.failedMax else { return }
+        let idle = origins.filter { $0.value.open == 0 && $0.value.queue.isEmpty }
+        guard idle.count > Self.failedMax else { return }
+        let order = idle.map { ($0.value.lastFailure, $0.key) }.sorted { $0.0 < $1.0 }
+        for (_, name) in order.prefix(Self.failedMax / 10) { origins[name] = nil }
+    }
+}
+
+extension OriginGate.Origin {
+    /// Takes one idle connection of `loop`; false if it has none.
+    fileprivate mutating func takeIdle(on loop: Int) -> Bool {
+        guard let count = idle[loop] else { return false }
+        idle[loop] = count > 1 ? count - 1 : nil
+        return true
+    }
+
+    /// The loop with the most idle connections.
+    fileprivate var idleLoop: Int? {
+        idle.max { ($0.value, -$0.key) < ($1.value, -$1.key) }?.key
+    }
+}

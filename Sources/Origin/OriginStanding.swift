@@ -1,0 +1,57 @@
+package import Ground
+
+/// How things stand between this node and one origin.
+package struct OriginStanding: Hashable, Sendable {
+    package var origin: OriginAuthority
+    /// Connections open or being opened, those idle included.
+    package var connections: Int
+    package var idle: Int
+    /// Fetches that wait for a connection.
+    package var waiting: Int
+    package var circuit: CircuitBreaker.State
+    /// Failed fetches since the last whole answer.
+    package var failures: Int
+    /// Until the next fetch may try an open circuit; nil if it is not open.
+    package var retryAfter: Interval?
+}
+
+/// Sums over all origins.
+package struct OriginFigures: Hashable, Sendable {
+    package var connections = 0
+    package var idle = 0
+    package var waiting = 0
+    /// Circuits that are not closed.
+    package var circuitsOpen = 0
+    /// Circuits opened since the start.
+    package var circuitOpenings: UInt64 = 0
+    /// Names whose addresses are remembered.
+    package var names = 0
+}
+
+extension OriginGate {
+    /// One for each origin of which something is known, by name.
+    package func standings(now: Instant) -> [OriginStanding] {
+        origins.map { authority, origin in
+            var retryAfter: Interval?
+            if case .open(let until) = origin.circuit.state {
+                retryAfter = max(.zero, until - now)
+            }
+            return OriginStanding(
+                origin: authority, connections: origin.open,
+                idle: origin.idle.values.reduce(0, +), waiting: origin.queue.count,
+                circuit: origin.circuit.state, failures: origin.circuit.failures,
+                retryAfter: retryAfter)
+        }.sorted { $0.origin.description < $1.origin.description }
+    }
+
+    var figures: OriginFigures {
+        var figures = OriginFigures(circuitOpenings: openings)
+        for origin in origins.values {
+            figures.connections += origin.open
+            figures.idle += origin.idle.values.reduce(0, +)
+            figures.waiting += origin.queue.count
+            if origin.circuit.state != .closed { figures.circuitsOpen += 1 }
+        }
+        return figures
+    }
+}

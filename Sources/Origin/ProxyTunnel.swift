@@ -1,0 +1,94 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Wire
+
+/// Asks a forward proxy for a tunnel, then leaves the pipeline to whoever is behind it (RFC 9110
+/// §9.3.6).
+final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// The proxy gives no tunnel.
+    struct Refused: Error {
+        let reason: String
+    }
+
+    private let target: String
+    private let opened: EventLoopPromise<Void>
+    private var parser: ResponseParser
+    private var received = ByteBuffer()
+    private var isDone = false
+
+    /// A tunnel to `target`, `host:port`; `opened` is told exactly once what became of it.
+    init(to target: String, settings: OriginSettings, opened: EventLoopPromise<Void>) {
+        self.target = target
+        self.opened = opened
+        parser = ResponseParser(
+            limits: HeadLimits(
+                headBytesMax: settings.headBytesMax, fieldsMax: settings.headFieldsMax))
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let request = "CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\n\r\n"
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request)), promise: nil)
+        context.read()
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isDone else { return context.fireChannelRead(data) }
+        var buffer = unwrapInboundIn(data)
+        received.writeBuffer(&buffer)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        guard !isDone else { return context.fireChannelReadComplete() }
+        switch parser.parse(received.readableBytesUInt8Span, from: 0, requestIsHead: true) {
+        case .incomplete: context.read()
+        case .interim(status: _, let end):
+            received.moveReaderIndex(forwardBy: end)
+            received.discardReadBytes()
+            channelReadComplete(context: context)
+        case .head(let head, let end):
+            guard (200..<300).contains(head.answer.status) else {
+                return finish(context, "the proxy answered with status \(head.answer.status)")
+            }
+            // The origin speaks when it is asked; what comes unasked is not of it.
+            guard end == received.readableBytes else {
+                return finish(context, "the proxy sent more than an answer to CONNECT")
+            }
+            finish(context, nil)
+        case .refused(let refusal):
+            finish(context, "the proxy's answer is not valid HTTP/1.1: \(refusal.sentence)")
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        finish(context, "the proxy closed the connection")
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        finish(context, "the connection to the proxy broke")
+        context.fireErrorCaught(error)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        guard !isDone else { return }
+        isDone = true
+        opened.fail(Refused(reason: "the connection to the proxy ended"))
+    }
+
+    private func finish(_ context: ChannelHandlerContext, _ reason: String?) {
+        guard !isDone else { return }
+        isDone = true
+        if let reason {
+            opened.fail(Refused(reason: reason))
+            context.close(promise: nil)
+        } else {
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            opened.succeed(())
+        }
+    }
+}

@@ -1,0 +1,64 @@
+extension MetricFamily {
+    /// What goes on between the node and its origins.
+    static let originFamilies = [
+        MetricFamily(
+            "nuthatch_origin_fetches_started_total", .counter, "fetches", .originFetchesStarted,
+            meaning: "Fetches from origins begun, revalidations included",
+            advice: "Far fewer than misses is what coalescing is for."),
+        MetricFamily(
+            "nuthatch_origin_fetches_total", .counter, "fetches", by: "result",
+            [(.originFetchesOK, "ok"), (.originFetchesFailed, "failed")],
+            meaning: "Fetches from origins ended, by whether a whole answer came",
+            advice: "The log names origin and reason of each failure."),
+        MetricFamily(
+            "nuthatch_origin_received_bytes_total", .counter, "bytes", .originReceivedBytes,
+            meaning: "Bytes of bodies received from origins",
+            advice: "Compare with sent bytes for what the cache saves."),
+        MetricFamily(
+            "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,
+            meaning: "Fetches from origins that are running",
+            advice: "Near fills-limit, look for slow origins."),
+        MetricFamily(
+            "nuthatch_waiters", .gauge, "requests", .waiters,
+            meaning: "Requests that wait for a running fetch",
+            advice: "Near waiters-limit, look for slow origins."),
+        MetricFamily(
+            "nuthatch_origin_redirects_total", .counter, "redirects", .originRedirects,
+            meaning: "Redirects of origins that were followed",
+            advice: "Each costs a request; ask for the URL where they end."),
+        MetricFamily(
+            "nuthatch_origin_connections", .gauge, "connections", .originConnections,
+            meaning: "Connections to origins open or being opened, idle ones included",
+            advice: "For one origin at most origin-connections."),
+        MetricFamily(
+            "nuthatch_origin_connections_idle", .gauge, "connections", .originConnectionsIdle,
+            meaning: "Of these, those kept for a later fetch",
+            advice: "origin-keepalive and origin-idle-connections say how long and how many."),
+        MetricFamily(
+            "nuthatch_origin_waiting", .gauge, "fetches", .originWaiting,
+            meaning: "Fetches that wait for a connection to their origin",
+            advice: "If it stays above 0, an origin is too slow; see /admin/v1/origins."),
+        MetricFamily(
+            "nuthatch_origin_circuits_open", .gauge, "origins", .originCircuitsOpen,
+            meaning: "Origins that are left alone because they failed again and again",
+            advice: "/admin/v1/origins names them."),
+        MetricFamily(
+            "nuthatch_origin_circuit_openings_total", .counter, "openings", .originCircuitOpenings,
+            meaning: "Times that an origin was left alone from then on",
+            advice: "The log names origin and number of failures."),
+        MetricFamily(
+            "nuthatch_origin_names", .gauge, "names", .originNames,
+            meaning: "Names whose addresses are remembered",
+            advice: "At most dns-names-limit."),
+        MetricFamily(
+            "nuthatch_refused_total", .counter, "requests", by: "reason",
+            [
+                (.refusedFills, "fills"), (.refusedWaiters, "waiters"),
+                (.refusedWaitTime, "wait_time"), (.refusedQueue, "origin_queue"),
+                (.refusedCircuit, "origin_circuit"),
+            ],
+            meaning: "Requests answered with 503 because a limit was reached, by which one",
+            advice: "Hits go on meanwhile; each reason is a setting: fills-limit, waiters-limit, "
+                + "wait-timeout, origin-queue-limit, origin-circuit-failures."),
+    ]
+}

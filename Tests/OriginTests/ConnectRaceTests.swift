@@ -1,0 +1,51 @@
+import Ground
+import Origin
+import Testing
+
+@Suite("The race of an origin's addresses")
+struct ConnectRaceTests {
+    private let v4 = (1...3).map { IPAddress.v4($0) }
+    private let v6 = (1...3).map { IPAddress.v6(UInt128($0)) }
+
+    private func at(_ milliseconds: Int64) -> Instant { .zero + .milliseconds(milliseconds) }
+
+    @Test("Families take turns, the first address's family first")
+    func interleaved() {
+        #expect(
+            ConnectRace.interleaved([v6[0], v6[1], v4[0]]) == [v6[0], v4[0], v6[1]])
+        #expect(
+            ConnectRace.interleaved([v4[0], v4[1], v4[2], v6[0]])
+                == [v4[0], v6[0], v4[1], v4[2]])
+        #expect(ConnectRace.interleaved([]) == [])
+    }
+
+    @Test("The next begins when the last has failed, or a moment later beside it")
+    func order() {
+        var race = ConnectRace(v4.map { .address($0) })
+        #expect(race.started(now: at(0)) == .connect(.address(v4[0]), attempt: 1))
+        #expect(race.deadline == at(250))
+        #expect(
+            race.failed(1, reason: "refused", now: at(10))
+                == .connect(.address(v4[1]), attempt: 2))
+        #expect(race.ticked(now: at(250)) == .wait)
+        #expect(race.ticked(now: at(260)) == .connect(.address(v4[2]), attempt: 3))
+        #expect(race.deadline == .distantFuture)
+        #expect(race.failed(3, reason: "reset", now: at(300)) == .wait)
+        #expect(race.failed(2, reason: "unreachable", now: at(400)) == .lost(reason: "unreachable"))
+    }
+
+    @Test("An attempt that is not running cannot fail")
+    func unknownAttempt() {
+        var race = ConnectRace([.name])
+        #expect(race.started(now: at(0)) == .connect(.name, attempt: 1))
+        #expect(race.failed(2, reason: "?", now: at(0)) == .wait)
+        #expect(race.failed(1, reason: "refused", now: at(0)) == .lost(reason: "refused"))
+        #expect(race.failed(1, reason: "refused", now: at(0)) == .wait)
+    }
+
+    @Test("Without an address it is lost")
+    func empty() {
+        var race = ConnectRace([])
+        #expect(race.started(now: at(0)) == .lost(reason: "there is no address"))
+    }
+}

@@ -1,0 +1,128 @@
+import Ground
+import Origin
+import Testing
+
+/// Loops that do what the gate says, in a random order of events.
+private struct Loops {
+    let origin = OriginAuthority(host: "a.example", port: 80)
+    let loopCount = 3
+    let connectionsMax: Int
+    var gate: OriginGate
+    /// Connections that run a fetch, by loop; those idle; those that a loop was asked to close.
+    var busy: [Int]
+    var idle: [Int]
+    var asked: [Int]
+    var waiting: [OriginGate.Ticket] = []
+    var fetches: UInt64 = 0
+    var served: UInt64 = 0
+
+    init(connectionsMax: Int) {
+        self.connectionsMax = connectionsMax
+        gate = OriginGate(
+            settings: OriginGate.Settings(
+                connectionsMax: connectionsMax, queueMax: 20,
+                circuit: CircuitLimits(failures: nil, pause: .seconds(1))))
+        busy = Array(repeating: 0, count: loopCount)
+        idle = busy
+        asked = busy
+    }
+
+    var open: Int { busy.reduce(0, +) + idle.reduce(0, +) }
+
+    mutating func arrive(on loop: Int) {
+        fetches += 1
+        let ticket = OriginGate.Ticket(loop: loop, fetch: fetches)
+        switch gate.arrived(ticket, at: origin, now: .zero) {
+        case .open: busy[loop] += 1
+        case .useIdle:
+            idle[loop] -= 1
+            busy[loop] += 1
+        case .wait(closingIdleOn: let other):
+            waiting.append(ticket)
+            if let other { asked[other] += 1 }
+        case .refused: served += 1
+        }
+    }
+
+    /// A fetch on `loop` has its answer; the connection may carry another, or is closed.
+    mutating func finish(on loop: Int, isReusable: Bool) {
+        guard busy[loop] > 0 else { return }
+        busy[loop] -= 1
+        served += 1
+        guard isReusable else { return close() }
+        switch gate.released(origin, on: loop) {
+        case .keep: idle[loop] += 1
+        case .close: close()
+        case .handOver(let ticket):
+            waiting.removeAll { $0 == ticket }
+            busy[loop] += 1
+        }
+    }
+
+    private mutating func close(wasAskedFor: Bool = false) {
+        guard case .granted(let ticket)? = gate.closed(origin, wasAskedFor: wasAskedFor) else {
+            return
+        }
+        waiting.removeAll { $0 == ticket }
+        busy[ticket.loop] += 1
+    }
+
+    mutating func closeAsked(on loop: Int) {
+        guard asked[loop] > 0 else { return }
+        asked[loop] -= 1
+        guard idle[loop] > 0 else { return gate.nothingClosed(origin) }
+        // The gate counts it as idle no more since it asked.
+        idle[loop] -= 1
+        close(wasAskedFor: true)
+    }
+
+    mutating func expire(on loop: Int) {
+        guard idle[loop] > 0 else { return }
+        idle[loop] -= 1
+        gate.idleEnded(origin, on: loop)
+        close()
+    }
+
+    mutating func giveUp(_ dice: inout Dice) {
+        guard let ticket = waiting.randomElement(using: &dice) else { return }
+        gate.left(ticket, origin)
+        waiting.removeAll { $0 == ticket }
+        served += 1
+    }
+}
+
+@Suite("Laws of the gate")
+struct OriginGateModelTests {
+    @Test(
+        "The limit holds, nobody waits beside a free place, and everybody is served",
+        arguments: 1...200)
+    func laws(seed: Int) {
+        var dice = Dice(seed: UInt64(seed))
+        var loops = Loops(connectionsMax: 1 + seed % 5)
+        for _ in 1...300 {
+            let loop = Int.random(in: 0..<3, using: &dice)
+            switch Int.random(in: 0..<10, using: &dice) {
+            case 0..<4: loops.arrive(on: loop)
+            case 4..<7: loops.finish(on: loop, isReusable: Bool.random(using: &dice))
+            case 7: loops.closeAsked(on: loop)
+            case 8: loops.expire(on: loop)
+            default: loops.giveUp(&dice)
+            }
+            let standing = loops.gate.standings(now: .zero).first
+            #expect(standing?.connections ?? 0 == loops.open)
+            #expect(loops.open <= loops.connectionsMax)
+            #expect(standing?.waiting ?? 0 == loops.waiting.count)
+            #expect(loops.waiting.isEmpty || loops.open == loops.connectionsMax)
+        }
+        var rounds = 0
+        while loops.served < loops.fetches, rounds < 10_000 {
+            rounds += 1
+            let loop = rounds % 3
+            loops.closeAsked(on: loop)
+            loops.finish(on: loop, isReusable: true)
+        }
+        #expect(loops.served == loops.fetches)
+        for loop in 0..<3 { while loops.idle[loop] > 0 { loops.expire(on: loop) } }
+        #expect(loops.gate.standings(now: .zero).isEmpty)
+    }
+}
