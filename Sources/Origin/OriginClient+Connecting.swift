@@ -28,7 +28,7 @@ extension OriginClient {
         guard case .address(let address) = target,
             let socket = Self.socket(address, connection.origin.port)
         else { return failed(connection, "no usable address") }
-        bootstrap(for: connection).connect(to: socket).assumeIsolated().whenComplete { result in
+        bootstrap(connection).connect(to: socket).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel):
                 let remote = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
@@ -47,27 +47,38 @@ extension OriginClient {
             let socket = Self.socket(address, proxy.authority.port)
         else { return failed(connection, "the proxy: \(reason)") }
         let opened = loop.makePromise(of: Void.self)
-        let tunnel = NIOLoopBound(
-            ProxyTunnel(to: authority(of: target, connection), settings: settings, opened: opened),
-            eventLoop: loop)
-        bootstrap(for: connection, behind: tunnel).connect(to: socket).assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success(let channel):
-                    opened.futureResult.assumeIsolated().whenComplete { result in
-                        switch result {
-                        case .success: self.connected(connection, channel, to: target)
-                        case .failure(let error): self.failed(connection, Self.reason(error))
-                        }
-                    }
-                case .failure(let error):
-                    // A connection that never was has no handler that could tell.
-                    opened.fail(error)
-                    self.connect(
-                        connection, to: target, through: addresses.dropFirst(),
-                        Self.reason(error))
+        let tunnel = ProxyTunnel(
+            to: authority(of: target, connection), settings: settings, opened: opened)
+        bootstrap(tunnel).connect(to: socket).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel):
+                connection.channelToProxy = channel
+                if connection.hop == nil { channel.close(promise: nil) }
+                opened.futureResult.assumeIsolated().whenComplete { result in
+                    self.tunnelled(connection, channel, to: target, result)
                 }
+            case .failure(let error):
+                // A connection that never was has no handler that could tell.
+                opened.fail(error)
+                self.connect(
+                    connection, to: target, through: addresses.dropFirst(), Self.reason(error))
             }
+        }
+    }
+
+    private func tunnelled(
+        _ connection: OriginConnection, _ channel: any Channel, to target: ConnectTarget,
+        _ result: Result<Void, any Error>
+    ) {
+        connection.channelToProxy = nil
+        do {
+            try result.get()
+            try channel.pipeline.syncOperations.addHandler(connection)
+            connected(connection, channel, to: target)
+        } catch {
+            channel.close(promise: nil)
+            failed(connection, Self.reason(error))
+        }
     }
 
     /// What CONNECT names (RFC 9110 §9.3.6: host and port, the port always).
@@ -83,10 +94,9 @@ extension OriginClient {
         try? SocketAddress(ipAddress: address.description, port: Int(port))
     }
 
-    private func bootstrap(
-        for connection: OriginConnection, behind tunnel: NIOLoopBound<ProxyTunnel>? = nil
-    ) -> ClientBootstrap {
-        let bound = NIOLoopBound(connection, eventLoop: loop)
+    /// A bootstrap whose channels have `handler`, and read only when they are told to.
+    private func bootstrap(_ handler: any ChannelHandler) -> ClientBootstrap {
+        let bound = NIOLoopBound(handler, eventLoop: loop)
         let window = ChannelOptions.Types.SocketOption.Value(settings.receiveWindowBytes)
         // The machine's limit on connecting comes first; this one only keeps NIO's shorter default
         // away.
@@ -102,9 +112,6 @@ extension OriginClient {
             .connectTimeout(.nanoseconds(limit.nanoseconds))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    if let tunnel {
-                        try channel.pipeline.syncOperations.addHandler(tunnel.value)
-                    }
                     try channel.pipeline.syncOperations.addHandler(bound.value)
                 }
             }

@@ -1,8 +1,8 @@
 import NIOCore
 import Wire
 
-/// One connection to an origin: hands its reads to the question that it carries, and reads only when
-/// that one wants more.
+/// One connection to an origin: hands its reads to the question that it carries, and reads only
+/// when that one wants more.
 ///
 /// Invariants: `hop` is nil while the connection is idle or given up. `held` is empty unless the
 /// hop is paused or a read is under way. Once `input` is not open, no read comes.
@@ -22,6 +22,8 @@ final class OriginConnection: ChannelInboundHandler {
     let origin: OriginAuthority
     var hop: OriginHop?
     private var context: ChannelHandlerContext?
+    /// The channel to a proxy while the tunnel is being asked for; this is no handler of it yet.
+    var channelToProxy: (any Channel)?
     private var reader: AnswerReader
     private var held: CircularBuffer<ByteBuffer> = []
     private var isPersistent = false
@@ -66,6 +68,8 @@ final class OriginConnection: ChannelInboundHandler {
         hop = nil
         held.removeAll()
         context?.close(promise: nil)
+        channelToProxy?.close(promise: nil)
+        channelToProxy = nil
     }
 
     /// True if the connection broke, was closed or given up.

@@ -155,6 +155,11 @@ struct Rig: Sendable {
     let loop: any EventLoop
     let resolver: ScriptedResolver
     private let bound: NIOLoopBound<OriginClient>
+    /// A client on another loop, which shares the exchange.
+    let beside: NIOLoopBound<OriginClient>
+    let besideLoop: any EventLoop
+    let exchange: OriginExchange
+    let events: LockedBox<[OriginEvent]>
 
     /// Runs `body` with a client that may fetch from `opening`, then checks that it leaves nothing
     /// behind.
@@ -172,14 +177,25 @@ struct Rig: Sendable {
         let resolver = ScriptedResolver(names)
         let addressGuard = AddressGuard(opening: try opening.map { try Network(parsing: $0) })
         let allowed = patterns.compactMap { OriginPattern($0) }
-        let bound = try await loop.submit {
-            NIOLoopBound(
-                OriginClient(
-                    loop: loop, resolver: resolver, addressGuard: addressGuard,
-                    patterns: allowed, settings: chosen, now: { bootClock() }),
-                eventLoop: loop)
-        }.get()
-        let rig = Rig(group: group, loop: loop, resolver: resolver, bound: bound)
+        let events = LockedBox<[OriginEvent]>([])
+        let exchange = OriginExchange(chosen) { events.value.append($0) }
+        let besideLoop = group.next()
+        @Sendable func client(
+            on loop: any EventLoop
+        ) async throws -> NIOLoopBound<OriginClient> {
+            try await loop.submit {
+                NIOLoopBound(
+                    OriginClient(
+                        loop: loop, resolver: resolver, addressGuard: addressGuard,
+                        patterns: allowed, exchange: exchange, settings: chosen,
+                        now: { bootClock() }),
+                    eventLoop: loop)
+            }.get()
+        }
+        let rig = Rig(
+            group: group, loop: loop, resolver: resolver, bound: try await client(on: loop),
+            beside: try await client(on: besideLoop), besideLoop: besideLoop,
+            exchange: exchange, events: events)
         do {
             let result = try await body(rig)
             try await rig.close()
@@ -196,6 +212,10 @@ struct Rig: Sendable {
         try await until { $0.connections == 0 && $0.lookups == 0 }
         let usage = try await usage()
         #expect(usage.fetches == 0 && usage.idle == 0)
+        let beside = self.beside
+        try await besideLoop.submit { beside.value.shutDown() }.get()
+        while exchange.figures.connections > 0 { await Task.yield() }
+        #expect(exchange.figures.waiting == 0)
         try await group.shutdownGracefully()
     }
 
@@ -228,6 +248,21 @@ struct Rig: Sendable {
             prepare(recorder, fetch)
             return NIOLoopBound(recorder.outcome, eventLoop: boundLoop)
         }
+        return try await loop.submit { future.value }.get()
+    }
+
+    /// The same as ``begin(_:host:path:_:)`` from the other loop.
+    func beginBeside(
+        _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png"
+    ) async throws -> EventLoopFuture<Outcome> {
+        let key = Array("http://\(host):\(port)\(path)".utf8)
+        let request = try OriginFetchRequest(key: key.span, negotiation: [])
+        let (client, loop) = (beside, besideLoop)
+        let future = try await loop.submit {
+            let recorder = Recorder(on: loop)
+            _ = client.value.fetch(request, to: recorder)
+            return NIOLoopBound(recorder.outcome, eventLoop: loop)
+        }.get()
         return try await loop.submit { future.value }.get()
     }
 

@@ -26,8 +26,8 @@ package final class Resident: Sendable {
     package let overheadBytes: Int
     private let account: MemoryAccount
 
-    /// Takes over a reservation of ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes, which the caller
-    /// has made.
+    /// Takes over a reservation of ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes,
+    /// which the caller has made.
     package init(
         key: [UInt8], hash: UInt64, name: EntryName? = nil, facts: EntryFacts, head: [UInt8],
         layout: HeadLayout, tags: [[UInt8]] = [], body: Body, account: MemoryAccount

@@ -1,0 +1,199 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Origin
+import Testing
+
+@Suite("Redirects")
+struct RedirectTests {
+    static let image: [ByteOrigin.Step] = [
+        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+    ]
+
+    static func redirect(
+        _ location: String, _ status: String = "302 Found", body: String = ""
+    ) -> [ByteOrigin.Step] {
+        [
+            .request,
+            .send(
+                "HTTP/1.1 \(status)\r\nLocation: \(location)\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"),
+        ]
+    }
+
+    @Test(
+        "Each status that repeats a GET elsewhere is followed, on the connection that is there",
+        arguments: ["301 M", "302 F", "303 S", "307 T", "308 P"])
+    func followed(status: String) async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, Self.redirect("/b/c?d", status, body: "moved") + Self.image)
+            let outcome = try await rig.get(origin.port, path: "/a")
+            #expect(outcome.text == "hi")
+            #expect(outcome.redirects == ["http://127.0.0.1:\(origin.port)/b/c?d"])
+            #expect(origin.connections == 1)
+            #expect(
+                origin.requests.map { $0.prefix { $0 != "\r\n" } }
+                    == ["GET /a HTTP/1.1", "GET /b/c?d HTTP/1.1"])
+            try await origin.stop()
+        }
+    }
+
+    @Test("300, 304 and 305, and a redirect without Location, are answers like others")
+    func notFollowed() async throws {
+        try await Rig.run { rig in
+            for status in ["300 M", "305 U"] {
+                let origin = try await ByteOrigin.listening(
+                    on: rig.group, Self.redirect("/b", status))
+                #expect(try await rig.get(origin.port).redirects == [])
+                try await origin.stop()
+            }
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")])
+            #expect(try await rig.get(origin.port).status == 302)
+            try await origin.stop()
+        }
+    }
+
+    @Test("Without redirects allowed the redirect is the answer")
+    func off() async throws {
+        try await Rig.run(settings: { $0.redirectsMax = 0 }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect("/b"))
+            #expect(try await rig.get(origin.port).status == 302)
+            try await origin.stop()
+        }
+    }
+
+    @Test("As many as allowed are followed, one more is refused")
+    func limit() async throws {
+        try await Rig.run(settings: { $0.redirectsMax = 2 }) { rig in
+            let steps = Self.redirect("/b") + Self.redirect("/c")
+            let fits = try await ByteOrigin.listening(on: rig.group, steps + Self.image)
+            #expect(try await rig.get(fits.port, path: "/a").text == "hi")
+            let exceeds = try await ByteOrigin.listening(
+                on: rig.group, steps + Self.redirect("/d") + Self.image)
+            let outcome = try await rig.get(exceeds.port, path: "/a")
+            #expect(outcome.failure == .tooManyRedirects(max: 2))
+            #expect(outcome.failure?.status == 502)
+            try await fits.stop()
+            try await exceeds.stop()
+        }
+    }
+
+    @Test("A loop is refused when it closes", arguments: ["/a", "", "#top", "/x/../a"])
+    func loop(location: String) async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))
+            #expect(try await rig.get(origin.port, path: "/a").failure == .redirectLoop)
+            try await origin.stop()
+        }
+    }
+
+    @Test(
+        "What is not a URL of http or https is refused",
+        arguments: ["ftp://a.example/b", "javascript:alert(1)", "//user@a.example/", "//[::1/"])
+    func nonsense(location: String) async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))
+            guard case .redirectRefused? = try await rig.get(origin.port).failure else {
+                Issue.record("\(location) was followed")
+                return
+            }
+            try await origin.stop()
+        }
+    }
+
+    @Test("Every hop passes the guard, the list of origins and the schemes: the origin is at fault")
+    func guarded() async throws {
+        let names = ["a.example": [["127.0.0.1"]], "b.example": [["127.0.0.1"]]]
+        try await Rig.run(
+            opening: ["127.0.0.1/32"], patterns: ["a.example", "127.0.0.2"], names: names
+        ) { rig in
+            let inside = try await ByteOrigin.listening(
+                on: rig.group, address: "127.0.0.2", Self.image)
+            let locations = [
+                "http://127.0.0.2:\(inside.port)/", "http://b.example/", "https://a.example/",
+            ]
+            for location in locations {
+                let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))
+                let outcome = try await rig.get(origin.port, host: "a.example")
+                guard case .redirected(_, let failure)? = outcome.failure else {
+                    Issue.record("\(location): \(String(describing: outcome.end))")
+                    continue
+                }
+                #expect(failure.side == .client)
+                #expect(outcome.failure?.side == .origin && outcome.failure?.status == 502)
+                try await origin.stop()
+            }
+            #expect(inside.connections == 0)
+            try await inside.stop()
+        }
+    }
+
+    @Test("The body of a redirect is dropped, however long, late or cut it is")
+    func bodies() async throws {
+        try await Rig.run { rig in
+            let target = try await ByteOrigin.listening(
+                on: rig.group, (1...4).flatMap { _ in Self.image })
+            let location = "Location: http://127.0.0.1:\(target.port)/\r\n"
+            let scripts: [[ByteOrigin.Step]] = [
+                [
+                    .request,
+                    .send("HTTP/1.1 302 F\r\n\(location)Content-Length: 50000000\r\n\r\n"),
+                    .flood(50_000_000),
+                ],
+                [.request, .send("HTTP/1.1 302 F\r\n\(location)\r\n"), .flood(10), .gate],
+                [
+                    .request, .send("HTTP/1.1 302 F\r\n\(location)Content-Length: 10\r\n\r\nabc"),
+                    .reset,
+                ],
+                [
+                    .request,
+                    .send(
+                        "HTTP/1.1 302 F\r\n\(location)Transfer-Encoding: chunked\r\n\r\nno chunk"),
+                ],
+            ]
+            for script in scripts {
+                let origin = try await ByteOrigin.listening(on: rig.group, script)
+                let outcome = try await rig.get(origin.port)
+                #expect(outcome.text == "hi" && outcome.lateCalls == 0)
+                try await origin.stop()
+            }
+            try await target.stop()
+        }
+    }
+
+    @Test("A failure after a redirect names where it happened")
+    func failureNamed() async throws {
+        try await Rig.run { rig in
+            let gone = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let port = gone.port
+            try await gone.stop()
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, Self.redirect("http://127.0.0.1:\(port)/"))
+            let authority = OriginAuthority(host: "127.0.0.1", port: port)
+            let failure = try await rig.get(origin.port).failure
+            #expect(
+                failure
+                    == .redirected(
+                        to: authority, .connectFailed(authority, reason: "refused")))
+            try await origin.stop()
+        }
+    }
+
+    @Test("The limit on the whole fetch runs over all its redirects")
+    func totalLimit() async throws {
+        try await Rig.run(
+            settings: {
+                $0.redirectsMax = 20
+                $0.totalLimit = .milliseconds(300)
+            }
+        ) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, Self.redirect("/b") + Self.redirect("/c") + [.request, .gate])
+            let failure = try await rig.get(origin.port, path: "/a").failure
+            #expect(failure?.root == .timedOut(.total, limit: .milliseconds(300)))
+            try await origin.stop()
+        }
+    }
+}

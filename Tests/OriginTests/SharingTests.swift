@@ -1,0 +1,165 @@
+import Ground
+import NIOCore
+import Origin
+import Testing
+
+@Suite("What the loops of a node share")
+struct SharingTests {
+    static let image: [ByteOrigin.Step] = [
+        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+    ]
+    static let late: [ByteOrigin.Step] = [
+        .request, .gate, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+    ]
+
+    @Test(
+        "No more connections than allowed are open to an origin, whoever asks, and all are served")
+    func connectionsMax() async throws {
+        try await Rig.run(settings: { $0.gate.connectionsMax = 3 }) { rig in
+            let busy = Array(repeating: Self.image, count: 40).flatMap { $0 }
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.late + busy)
+            var outcomes: [EventLoopFuture<Outcome>] = []
+            for _ in 1...20 {
+                outcomes.append(try await rig.begin(origin.port))
+                outcomes.append(try await rig.beginBeside(origin.port))
+            }
+            while origin.connections < 3 || rig.exchange.figures.waiting < 37 {
+                await Task.yield()
+            }
+            #expect(rig.exchange.figures.connections == 3 && origin.connections == 3)
+            origin.openGate()
+            for outcome in outcomes { #expect(try await outcome.get().text == "hi") }
+            #expect(rig.exchange.figures.connections <= 3)
+            try await origin.stop()
+        }
+    }
+
+    @Test("A loop gets the place of a connection that is idle on the other")
+    func idleElsewhere() async throws {
+        try await Rig.run(settings: { $0.gate.connectionsMax = 1 }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.image + Self.image)
+            for _ in 1...3 {
+                #expect(try await rig.get(origin.port).text == "hi")
+                #expect(try await rig.beginBeside(origin.port).get().text == "hi")
+            }
+            #expect(origin.openConnections <= 1)
+            try await origin.stop()
+        }
+    }
+
+    @Test("Past the queue a fetch is refused at once; in it, when its time is over")
+    func queue() async throws {
+        try await Rig.run(
+            settings: {
+                $0.gate.connectionsMax = 1
+                $0.gate.queueMax = 1
+                $0.queueLimit = .milliseconds(100)
+            }
+        ) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.late)
+            let first = try await rig.begin(origin.port)
+            let waiting = try await rig.beginBeside(origin.port)
+            let refused = try await rig.get(origin.port)
+            #expect(refused.failure == .overloaded(.queue))
+            #expect(refused.failure?.status == 503 && refused.failure?.retryAfter != nil)
+            #expect(try await waiting.get().failure == .overloaded(.queueTime))
+            origin.openGate()
+            #expect(try await first.get().text == "hi")
+            try await origin.stop()
+        }
+    }
+
+    @Test(
+        "An origin that fails again and again is left alone by all loops, then tried by one fetch")
+    func circuit() async throws {
+        try await Rig.run(
+            settings: {
+                $0.gate.circuit = CircuitLimits(failures: 3, pause: .milliseconds(200))
+            }
+        ) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .reset], [.request, .reset], [.request, .reset],
+                Self.late)
+            for _ in 1...3 { #expect(try await rig.get(origin.port).failure != nil) }
+            let refused = try await rig.beginBeside(origin.port).get()
+            guard case .circuitOpen(_, let pause)? = refused.failure else {
+                Issue.record("asked again: \(String(describing: refused.end))")
+                return
+            }
+            #expect(pause <= .milliseconds(200))
+            #expect(origin.connections == 3)
+            var trial = try await rig.begin(origin.port)
+            while origin.connections < 4 {
+                // Refused as long as the pause lasts.
+                if case .circuitOpen? = try await firstOf(trial, rig).failure {
+                    trial = try await rig.begin(origin.port)
+                }
+                await Task.yield()
+            }
+            guard case .circuitOpen? = try await rig.beginBeside(origin.port).get().failure else {
+                Issue.record("a second fetch went beside the trial")
+                return
+            }
+            origin.openGate()
+            #expect(try await trial.get().text == "hi")
+            #expect(
+                rig.events.value.map { event in
+                    if case .circuit(_, .opened(let failures, _)) = event { failures } else { 0 }
+                } == [3, 0])
+            try await origin.stop()
+        }
+    }
+
+    /// What the fetch came to, if it is over by the time the loop has gone round.
+    private func firstOf(_ outcome: EventLoopFuture<Outcome>, _ rig: Rig) async throws -> Outcome {
+        let box = LockedBox<Outcome?>(nil)
+        outcome.whenSuccess { box.value = $0 }
+        _ = try await rig.usage()
+        return box.value ?? Outcome()
+    }
+
+    @Test("A name is looked up once for all loops, and again when its time is over")
+    func names() async throws {
+        let names = ["a.example": [["127.0.0.1"]]]
+        try await Rig.run(names: names) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
+            #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
+            #expect(try await rig.beginBeside(origin.port, host: "a.example").get().text == "hi")
+            #expect(rig.resolver.asked("a.example") == 1)
+            #expect(rig.exchange.figures.names == 1)
+            #expect(try await rig.get(80, host: "none.example").failure != nil)
+            #expect(try await rig.get(80, host: "none.example").failure != nil)
+            #expect(rig.resolver.asked("none.example") == 1)
+            try await origin.stop()
+        }
+    }
+
+    @Test("Addresses that take no connection are not used again without asking")
+    func distrusted() async throws {
+        let names = ["a.example": [["127.0.0.3"], ["127.0.0.1"]]]
+        try await Rig.run(names: names) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let first = try await rig.get(origin.port, host: "a.example")
+            guard case .connectFailed? = first.failure else {
+                Issue.record("\(String(describing: first.end))")
+                return
+            }
+            #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
+            try await origin.stop()
+        }
+    }
+
+    @Test("An address that never answers costs a moment, not the time-out")
+    func happyEyeballs() async throws {
+        // A listener whose backlog is full takes no connection: the kernel drops what comes.
+        let names = ["a.example": [["127.0.0.9", "127.0.0.1"]]]
+        try await Rig.run(names: names, settings: { $0.connectLimit = .seconds(3600) }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let silent = try SilentListener(address: "127.0.0.9", port: origin.port)
+            #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
+            #expect(try await rig.usage().connectionsBegun == 2)
+            silent.close()
+            try await origin.stop()
+        }
+    }
+}
