@@ -223,7 +223,17 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     }
 
     /// The readers get `problem`; what remains of the answer is read if it is little.
+    ///
+    /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
     private func drop(_ problem: Problem, _ length: UInt64?) {
+        if problem.status >= 500 {
+            hall.node.logger.info(
+                "origin answer refused",
+                metadata: [
+                    "url": "\(String(decoding: run.key, as: UTF8.self))",
+                    "why": "\(problem.document.detail)",
+                ])
+        }
         refuse(problem)
         if let length, length <= Self.droppedBytesMax { return }
         cancel()

@@ -1,3 +1,4 @@
+import Harness
 import NIOCore
 import NIOPosix
 import Origin

@@ -1,4 +1,5 @@
 import Ground
+import Harness
 import HTTPRules
 import NIOCore
 import Origin
@@ -166,12 +167,9 @@ struct RedirectTests {
     @Test("A failure after a redirect names where it happened")
     func failureNamed() async throws {
         try await Rig.run { rig in
-            let gone = try await ByteOrigin.listening(on: rig.group, Self.image)
-            let port = gone.port
-            try await gone.stop()
             let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.redirect("http://127.0.0.1:\(port)/"))
-            let authority = OriginAuthority(host: "127.0.0.1", port: port)
+                on: rig.group, Self.redirect("http://127.0.0.99:1/"))
+            let authority = OriginAuthority(host: "127.0.0.99", port: 1)
             let failure = try await rig.get(origin.port).failure
             #expect(
                 failure

@@ -1,5 +1,6 @@
 import Glibc
 import Ground
+import Harness
 import HTTPRules
 import NIOCore
 import NIOPosix

@@ -1,4 +1,5 @@
 import Ground
+import Harness
 import NIOCore
 import Origin
 import Testing

@@ -1,0 +1,156 @@
+import Harness
+
+/// One way in which an origin misbehaves, and what the node is to make of it.
+struct Misbehaviour: Sendable {
+    /// What the client is to see.
+    enum Seen: Sendable {
+        /// A problem document with this status and the name at the end of its type.
+        case problem(Int, String)
+        /// An answer that nobody can take for whole.
+        case broken
+        /// The image.
+        case image(isStored: Bool)
+    }
+
+    let name: String
+    /// The nth connection follows the nth of these, the last one all others.
+    let scripts: [[ByteOrigin.Step]]
+    let seen: Seen
+    /// What the line of the log says; nil if none is written.
+    let logged: String?
+
+    init(
+        _ name: String, _ scripts: [ByteOrigin.Step]..., seen: Seen, logged: String?
+    ) {
+        self.name = name
+        self.scripts = scripts
+        self.seen = seen
+        self.logged = logged
+    }
+
+    /// The image of every answer that has one: a whole GIF of 1 by 1.
+    static let image: [UInt8] = [
+        0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 1, 0, 1, 0, 0x80, 0, 0, 0xFF, 0xFF, 0xFF, 0, 0, 0,
+        0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B,
+    ]
+    static let length = "Content-Length: \(image.count)\r\n"
+    static let type = "Content-Type: image/gif\r\n"
+    static let ok = "HTTP/1.1 200 OK\r\n\(type)"
+    static let whole: [ByteOrigin.Step] = [.send("\(ok)\(length)\r\n"), .bytes(image)]
+    static let firstHalf = ByteOrigin.Step.bytes(Array(image[..<20]))
+
+    static let all =
+        connecting + heads + interim + bodies + chunks + meanings + redirects + reuse
+
+    // MARK: Before an answer
+
+    static let connecting: [Misbehaviour] = [
+        .init(
+            "closes at once", [.close], seen: .problem(502, "origin-answer-truncated"),
+            logged: "without an answer"),
+        .init(
+            "resets at once", [.reset], seen: .problem(502, "origin-answer-truncated"),
+            logged: "without an answer"),
+        .init(
+            "closes after the request", [.request, .close],
+            seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
+        .init(
+            "resets after the request", [.request, .reset],
+            seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
+        .init(
+            "says nothing", [.request, .gate], seen: .problem(504, "origin-timeout"),
+            logged: "no answer from the origin within"),
+        .init(
+            "speaks TLS on a plain port",
+            [.request, .bytes([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]), .close],
+            seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
+        .init(
+            "speaks SSH", [.send("SSH-2.0-OpenSSH_9.2\r\n"), .gate],
+            seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
+        .init(
+            "speaks HTTP/2", [.bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), .gate],
+            seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
+        .init(
+            "speaks HTTP/0.9", [.request, .send("<html>\n<p>hello\n</html>\n"), .close],
+            seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
+    ]
+
+    // MARK: The head
+
+    private static func head(
+        _ name: String, _ text: String, _ seen: Seen = .problem(502, "origin-answer-invalid"),
+        logged: String? = "not valid HTTP/1.1"
+    ) -> Misbehaviour {
+        .init(name, [.request, .send(text), .bytes(image), .close], seen: seen, logged: logged)
+    }
+
+    static let heads: [Misbehaviour] = [
+        .init(
+            "resets in the status line", [.request, .send("HTTP/1.1 20"), .reset],
+            seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
+        .init(
+            "closes in the head", [.request, .send(ok), .close],
+            seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
+        .init(
+            "resets in the head", [.request, .send(ok), .reset],
+            seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
+        .init(
+            "gives its head too slowly",
+            [.request, .trickle("\(ok)\(length)\r\n", milliseconds: 100)],
+            seen: .problem(504, "origin-timeout"), logged: "no answer from the origin within"),
+        .init(
+            "gives its head byte by byte",
+            [.request, .drip("\(ok)\(length)\r\n"), .bytes(image)],
+            seen: .image(isStored: true), logged: nil),
+        .init(
+            "never ends its head", [.request, .send(ok), .repeated("X-Again: and again\r\n")],
+            seen: .problem(502, "origin-answer-invalid"), logged: "too many field lines"),
+        .init(
+            "never ends a field", [.request, .send("\(ok)X: "), .repeated("x")],
+            seen: .problem(502, "origin-answer-invalid"), logged: "larger than"),
+        head(
+            "has more fields than allowed",
+            ok + (1...40).map { "X-\($0): y\r\n" }.joined() + "\r\n"),
+        head("has a status of letters", "HTTP/1.1 abc OK\r\n\(length)\r\n"),
+        head("has a status of four digits", "HTTP/1.1 2000 OK\r\n\(length)\r\n"),
+        head("has a status below 100", "HTTP/1.1 099 OK\r\n\(length)\r\n"),
+        head("speaks HTTP/3.0", "HTTP/3.0 200 OK\r\n\(length)\r\n"),
+        head("has a field without colon", "\(ok)\(length)Broken\r\n\r\n"),
+        head("has a space before a colon", "\(ok)Content-Length : 35\r\n\r\n"),
+        head("folds a line", "\(ok)X: a\r\n b\r\n\(length)\r\n"),
+        head("has a NUL in a field", "\(ok)X: a\u{0}b\r\n\(length)\r\n"),
+        head("has two lengths", "\(ok)\(length)Content-Length: 36\r\n\r\n"),
+        head("has a list of lengths", "\(ok)Content-Length: 35, 36\r\n\r\n"),
+        head("has a negative length", "\(ok)Content-Length: -35\r\n\r\n"),
+        head("has a length past 64 bits", "\(ok)Content-Length: 18446744073709551617\r\n\r\n"),
+        head("has a length and chunks", "\(ok)\(length)Transfer-Encoding: chunked\r\n\r\n"),
+        head("has an unknown transfer coding", "\(ok)Transfer-Encoding: gzip, chunked\r\n\r\n"),
+        head("has chunks in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        head(
+            "has a body of 8 EiB", "\(ok)Content-Length: 9223372036854775807\r\n\r\n",
+            .problem(502, "origin-answer-too-large"), logged: "larger than"),
+    ]
+
+    static let interim: [Misbehaviour] = [
+        .init(
+            "gives interim answers without end",
+            [.request, .repeated("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")],
+            seen: .problem(502, "origin-answer-invalid"), logged: "interim answers"),
+        .init(
+            "gives an interim answer and closes",
+            [.request, .send("HTTP/1.1 100 Continue\r\n\r\n"), .close],
+            seen: .problem(502, "origin-answer-truncated"), logged: "into the head"),
+        .init(
+            "switches protocols",
+            [.request, .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"), .gate],
+            seen: .problem(502, "origin-answer-invalid"), logged: "not valid HTTP/1.1"),
+        .init(
+            "gives three interim answers before the image",
+            [
+                .request,
+                .send(
+                    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+                        + "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+            ] + whole, seen: .image(isStored: true), logged: nil),
+    ]
+}

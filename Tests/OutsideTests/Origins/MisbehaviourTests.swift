@@ -1,0 +1,116 @@
+import Harness
+import NIOPosix
+import Testing
+
+extension Outside {
+    @Suite("Origins that misbehave")
+    struct MisbehaviourTests {
+        /// Limits that are soon reached.
+        private static let flags = [
+            "--origin-connect-timeout", "500ms", "--origin-first-byte-timeout", "500ms",
+            "--origin-idle-timeout", "500ms", "--origin-total-timeout", "3s",
+            "--origin-head-limit", "8KiB", "--origin-fields-limit", "32",
+            "--origin-body-limit", "1MiB", "--origin-redirects", "3",
+            "--origin-circuit-failures", "0", "--origin-keepalive", "3s",
+        ]
+
+        /// What the node has in use, as far as a fetch can leave it behind.
+        private struct Use: Equatable {
+            var fills: Double?
+            var waiters: Double?
+            var memory: Double?
+            var entries: Double?
+            var busy: Double?
+            var waiting: Double?
+
+            init(of node: NodeProcess) {
+                fills = node.figure("nuthatch_fills_in_flight")
+                waiters = node.figure("nuthatch_waiters")
+                memory = node.figure("nuthatch_memory_used_bytes")
+                entries = node.figure("nuthatch_memory_entries")
+                let open = node.figure("nuthatch_origin_connections") ?? -1
+                busy = open - (node.figure("nuthatch_origin_connections_idle") ?? -1)
+                waiting = node.figure("nuthatch_origin_waiting")
+            }
+        }
+
+        @Test("Each gets its answer, its line in the log, and leaves nothing behind")
+        func misbehaviours() async throws {
+            let node = try NodeProcess(Self.flags)
+            // The first connections and look-ups open what then stays open.
+            _ = try node.get(ImageTarget.of("http://127.0.0.99:1/"))
+            let before = try settledDescriptors(of: node)
+            #expect(Misbehaviour.all.count >= 60)
+            for misbehaviour in Misbehaviour.all { try await play(misbehaviour, against: node) }
+            // Idle connections go by themselves.
+            let isEmpty = Deadline.seconds(20).reached {
+                node.figure("nuthatch_origin_connections") == 0
+            }
+            #expect(isEmpty)
+            #expect(try settledDescriptors(of: node) == before)
+            #expect(node.isRunning)
+        }
+
+        private func play(_ misbehaviour: Misbehaviour, against node: NodeProcess) async throws {
+            let origin = try await ByteOrigin.listening(
+                on: MultiThreadedEventLoopGroup.singleton, scripts: misbehaviour.scripts)
+            let target = ImageTarget.of("http://127.0.0.1:\(origin.port)/it")
+            let isReused = Misbehaviour.reuse.contains { $0.name == misbehaviour.name }
+            if isReused { _ = try node.get(target) }
+            let before = Use(of: node)
+            let linesBefore = lines(of: node).count
+            let response = try node.get(target)
+            check(response, misbehaviour)
+            var isStored = false
+            if case .image(let stored) = misbehaviour.seen { isStored = stored }
+            let isOver = Deadline.seconds(10).reached {
+                var now = Use(of: node)
+                if isStored { (now.memory, now.entries) = (before.memory, before.entries) }
+                return now == before
+            }
+            #expect(isOver, "\(misbehaviour.name): \(before) became \(Use(of: node))")
+            if isStored { #expect(try node.get(target).isHit, "\(misbehaviour.name)") }
+            let said = lines(of: node).dropFirst(linesBefore)
+            #expect(
+                said.count == (misbehaviour.logged == nil ? 0 : 1)
+                    && said.allSatisfy { $0.contains(misbehaviour.logged ?? "") },
+                "\(misbehaviour.name): \(said)")
+            try await origin.stop()
+        }
+
+        private func check(_ response: Response, _ misbehaviour: Misbehaviour) {
+            switch misbehaviour.seen {
+            case .problem(let status, let type):
+                expectProblem(response, status, misbehaviour.name)
+                #expect(response.text.contains("\(type)\""), "\(misbehaviour.name): \(response)")
+            case .broken:
+                #expect(
+                    !response.looksWhole || response.status >= 400,
+                    "\(misbehaviour.name): \(response)")
+                #expect(response.ending != .timedOut, "\(misbehaviour.name): \(response)")
+            case .image:
+                #expect(
+                    response.status == 200 && response.looksWhole,
+                    "\(misbehaviour.name): \(response)")
+            }
+        }
+
+        /// What the node has said of origins.
+        private func lines(of node: NodeProcess) -> [Substring] {
+            node.output.split(separator: "\n").filter { $0.contains("message=\"origin ") }
+        }
+
+        private func settledDescriptors(of node: NodeProcess) throws -> Int {
+            var last = -1
+            var same = 0
+            let isSettled = Deadline.seconds(20).reached {
+                let now = node.descriptorCount
+                same = now == last ? same + 1 : 0
+                last = now
+                return same >= 20
+            }
+            try #require(isSettled)
+            return last
+        }
+    }
+}
