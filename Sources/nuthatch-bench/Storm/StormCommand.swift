@@ -1,0 +1,154 @@
+import ArgumentParser
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// Whether hits notice that an origin is down and that misses storm against it.
+struct StormCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "storm",
+        abstract: "Times hits on a node of its own while misses go to an origin that is down.",
+        discussion: """
+            Three kinds of slices take turns in one run: quiet ones; ones in which as many requests \
+            go to another server, which shows what this program's own load costs; and ones in \
+            which they go to the node as misses. A time is counted from the instant at which its \
+            request was due. The origin that the images came from is stopped \
+            before the first slice. Misses go to its port, where nobody listens any more, or with \
+            --silent to an address that takes no connection and says nothing.
+            """)
+
+    @Option(help: "Hits a second, over images of 10 KB.")
+    var hits = 2000
+
+    @Option(help: "Misses a second in a slice with misses.")
+    var misses = 2000
+
+    @Option(help: "Seconds of each slice.")
+    var seconds = 5.0
+
+    @Option(help: "Slices of each kind.")
+    var rounds = 3
+
+    @Option(help: "Images in memory.")
+    var images = 1000
+
+    @Flag(help: "The origin takes no connection and does not refuse it either.")
+    var silent = false
+
+    @Argument(help: "Further flags of nuthatch serve, after --.")
+    var flags: [String] = []
+
+    func validate() throws {
+        guard hits > 0, misses > 0, seconds > 0, rounds > 0, images > 0 else {
+            throw ValidationError("every number is above 0")
+        }
+    }
+
+    func run() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let origin = try await StormOrigin.listening(on: group)
+        let originPort = origin.port
+        let probe = try await StormOrigin.listening(on: group)
+        let port = probe.port
+        try await probe.stop()
+        let node = try StormNode(flags, port: port)
+        defer { node.stop() }
+        let loops = (group.next(), group.next())
+        try await fill(node, from: originPort, on: loops.0)
+        try await origin.stop()
+        let deaf = silent ? try DeafListener() : nil
+        let dead = deaf.map(\.port) ?? originPort
+        let bystander = try await StormOrigin.listening(on: group)
+        try await measure(port, originPort, dead, loops, bystander: bystander.port)
+        try await bystander.stop()
+        try await group.shutdownGracefully()
+    }
+
+    /// Asks for every image until the node is there and has it.
+    private func fill(_ node: StormNode, from origin: Int, on loop: any EventLoop) async throws {
+        for image in 0..<images {
+            var attempts = 0
+            while try await status(Self.path(origin, "\(image)"), node.port, loop) != 200 {
+                attempts += 1
+                guard attempts < 2000 else {
+                    throw StormNode.Failed(description: "the node does not serve")
+                }
+                try await loop.scheduleTask(in: .milliseconds(5)) {}.futureResult.get()
+            }
+        }
+    }
+
+    private func status(_ path: String, _ port: Int, _ loop: any EventLoop) async throws -> Int {
+        let promise = loop.makePromise(of: Int.self)
+        loop.flatSubmit { StormClient.connect(to: port, on: loop) }.whenComplete { result in
+            guard case .success(let client) = result else { return promise.succeed(0) }
+            client.value.ask(path) { status, client in
+                promise.succeed(status)
+                client.close()
+            }
+        }
+        return try await promise.futureResult.get()
+    }
+
+    private static func path(_ origin: Int, _ name: String) -> String {
+        "/v1/image?url=http%3A%2F%2F127.0.0.1%3A\(origin)%2F\(name)"
+    }
+
+    private func measure(
+        _ port: Int, _ origin: Int, _ dead: Int, _ loops: (any EventLoop, any EventLoop),
+        bystander: Int
+    ) async throws {
+        let images = images
+        let hits = try await load(on: loops.0, to: port, perSecond: hits, connectionsMax: 64) {
+            Self.path(origin, "\($0 * 7919 % images)")
+        }
+        let misses = try await load(
+            on: loops.1, to: port, perSecond: misses, connectionsMax: 4000
+        ) { Self.path(dead, "miss-\($0)") }
+        let others = try await load(
+            on: loops.1, to: bystander, perSecond: self.misses, connectionsMax: 4000
+        ) { "/\($0)" }
+        var slices = StormSlices()
+        for _ in 1...rounds {
+            slices.quiet.append(try await hits.run(seconds).get())
+            let aside = others.run(seconds)
+            slices.aside.append(try await hits.run(seconds).get())
+            _ = try await aside.get()
+            let storm = misses.run(seconds)
+            slices.stormy.append(try await hits.run(seconds).get())
+            slices.misses.append(try await storm.get())
+        }
+        slices.report()
+        for load in [hits, misses, others] { try await load.close() }
+    }
+
+    private func load(
+        on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
+        path: @escaping @Sendable (Int) -> String
+    ) async throws -> BoundLoad {
+        try await loop.submit {
+            var number = 0
+            let load = StormLoad(
+                on: loop, to: port, perSecond: perSecond, connectionsMax: connectionsMax
+            ) {
+                number += 1
+                return path(number)
+            }
+            return BoundLoad(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
+        }.get()
+    }
+}
+
+/// A load and the loop on which it is used.
+private struct BoundLoad: Sendable {
+    let load: NIOLoopBound<StormLoad>
+    let loop: any EventLoop
+
+    func run(_ seconds: Double) -> EventLoopFuture<StormLoad.Seen> {
+        loop.flatSubmit { load.value.run(seconds: seconds) }
+    }
+
+    func close() async throws {
+        try await loop.submit { load.value.close() }.get()
+    }
+}

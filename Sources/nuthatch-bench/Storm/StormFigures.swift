@@ -1,0 +1,56 @@
+/// The slices of one kind, taken together.
+struct StormFigures {
+    private let sorted: [UInt64]
+    private let statuses: [Int: Int]
+    private let skipped: Int
+
+    init(_ slices: [StormLoad.Seen]) {
+        sorted = slices.flatMap(\.latencies).sorted()
+        statuses = slices.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
+        skipped = slices.reduce(0) { $0 + $1.skipped }
+    }
+
+    /// Nanoseconds that so large a part of the answers took at most.
+    func at(_ part: Double) -> UInt64 {
+        sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
+    }
+
+    var text: String {
+        let answers = statuses.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+        let times = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)].map { name, part in
+            "\(name) \(at(part) / 1000) µs"
+        }
+        let left = skipped > 0 ? ", not asked: \(skipped)" : ""
+        return "\(sorted.count) answers (\(answers.joined(separator: ", "))\(left)), "
+            + times.joined(separator: ", ")
+    }
+}
+
+/// What was seen in every slice, by its kind.
+struct StormSlices {
+    var quiet: [StormLoad.Seen] = []
+    /// Hits while as many requests as in a storm went to another server.
+    var aside: [StormLoad.Seen] = []
+    var stormy: [StormLoad.Seen] = []
+    var misses: [StormLoad.Seen] = []
+
+    func report() {
+        let (quiet, aside) = (StormFigures(quiet), StormFigures(aside))
+        let stormy = StormFigures(stormy)
+        print("hits, quiet:               \(quiet.text)")
+        print("hits, same load elsewhere: \(aside.text)")
+        print("hits, with misses:         \(stormy.text)")
+        print("misses:                    \(StormFigures(misses).text)")
+        for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
+            print(
+                "\(name) of hits with misses: \(Self.ratio(stormy, quiet, part)) of quiet, "
+                    + "\(Self.ratio(stormy, aside, part)) of the same load elsewhere")
+        }
+    }
+
+    private static func ratio(
+        _ one: StormFigures, _ other: StormFigures, _ part: Double
+    ) -> Double {
+        (Double(one.at(part)) / Double(max(1, other.at(part))) * 100).rounded() / 100
+    }
+}

@@ -1,0 +1,105 @@
+import NIOCore
+import NIOPosix
+
+/// Requests at a steady rate from one loop, however long their answers take.
+///
+/// A time is counted from the instant at which its request was due, so that a node which stands
+/// still is not spared the requests of that time.
+final class StormLoad {
+    /// What was seen in one slice.
+    struct Seen: Sendable {
+        var latencies: [UInt64] = []
+        /// Answers by status; 0 counts connections that ended without one.
+        var statuses: [Int: Int] = [:]
+        /// Requests that were not made, because as many waited as this client allows.
+        var skipped = 0
+    }
+
+    private let loop: any EventLoop
+    private let port: Int
+    private let perSecond: Int
+    private let connectionsMax: Int
+    private let path: () -> String
+    private var idle: [StormClient] = []
+    private var open = 0
+    private var due: UInt64 = 0
+    private var end: UInt64 = 0
+    private var pending = 0
+    private var seen = Seen()
+    private var promise: EventLoopPromise<Seen>?
+
+    init(
+        on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
+        path: @escaping () -> String
+    ) {
+        self.loop = loop
+        self.port = port
+        self.perSecond = perSecond
+        self.connectionsMax = connectionsMax
+        self.path = path
+    }
+
+    /// Makes requests for so long, and waits for their answers.
+    func run(seconds: Double) -> EventLoopFuture<Seen> {
+        let promise = loop.makePromise(of: Seen.self)
+        self.promise = promise
+        seen = Seen()
+        due = nanoseconds()
+        end = due + UInt64(seconds * 1e9)
+        step()
+        return promise.futureResult
+    }
+
+    func close() {
+        for client in idle { client.close() }
+        idle = []
+    }
+
+    private func step() {
+        let now = nanoseconds()
+        while due <= now, due < end {
+            ask(due: due)
+            due += 1_000_000_000 / UInt64(perSecond)
+        }
+        guard due < end else { return finishIfDone() }
+        loop.assumeIsolated().scheduleTask(in: .microseconds(200)) { self.step() }
+    }
+
+    private func ask(due: UInt64) {
+        pending += 1
+        while let client = idle.popLast() {
+            if client.isOpen { return ask(client, due) }
+            open -= 1
+        }
+        guard open < connectionsMax else {
+            pending -= 1
+            seen.skipped += 1
+            return
+        }
+        open += 1
+        StormClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let client): self.ask(client.value, due)
+            case .failure: self.answered(0, nil, due)
+            }
+        }
+    }
+
+    private func ask(_ client: StormClient, _ due: UInt64) {
+        client.ask(path()) { status, client in self.answered(status, client, due) }
+    }
+
+    private func answered(_ status: Int, _ client: StormClient?, _ due: UInt64) {
+        seen.latencies.append(nanoseconds() - due)
+        seen.statuses[status, default: 0] += 1
+        if let client, status != 0, client.isOpen { idle.append(client) } else { open -= 1 }
+        pending -= 1
+        finishIfDone()
+    }
+
+    private func finishIfDone() {
+        guard pending == 0, due >= end, let promise else { return }
+        self.promise = nil
+        promise.succeed(seen)
+    }
+}
