@@ -163,6 +163,9 @@ final class DiskFetch: FillSource {
         let isKept =
             facts.size <= hall.settings.objectBytesMax
             && run.reserve(overhead + BodyLayout.capacity(facts.size))
+        // What is read of a body that is on disk follows its readers, chunk by chunk, so that it
+        // goes on with the smallest window even if that is not to be had.
+        if !isKept { _ = run.openWindow() }
         run.answered(
             FillAnswer(
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true),

@@ -167,6 +167,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         let rendered = RenderedHead(stored)
         answer = Answer(head: head, examination: examination)
         let isKept = examination.notStored == nil && hasRoom(length, rendered)
+        // Whoever is served from memory needs none; a miss that would take more has to wait.
+        guard isKept || run.openWindow() else { return drop(.overloaded(.memory), length) }
         run.answered(
             FillAnswer(
                 facts: examination.facts(size: length ?? 0, head: stored), head: rendered,
@@ -226,7 +228,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     ///
     /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
     private func drop(_ problem: Problem, _ length: UInt64?) {
-        if problem.status >= 500 {
+        if problem.status >= 500, problem.retryAfterSeconds == nil {
             hall.node.logger.info(
                 "origin answer refused",
                 metadata: [

@@ -135,12 +135,17 @@ final class FillRun: Sendable {
         state.withLock { $0.reservation.grow(by: bytes) }
     }
 
-    /// The head was received and a body follows.
+    /// Reserves the window of a body that is not kept, a small one if memory has no room for more;
+    /// false if not even for that.
+    func openWindow() -> Bool {
+        state.withLock { $0.openWindow() }
+    }
+
+    /// The head was received and a body follows; of one that is not kept the window is open.
     func answered(_ answer: FillAnswer, isShared: Bool, varies: Negotiation) {
         change { state, effects in
             state.outcome = .answering(answer)
             state.body = GrowingBody(isKept: answer.isKept)
-            if !answer.isKept { state.openWindow() }
             state.machine.answered(
                 .init(isKept: answer.isKept, isShared: isShared, varies: varies),
                 effects: &effects)
@@ -341,12 +346,11 @@ extension FillRun.State {
         return position < inChunks ? Int(inChunks - position) : liveBytesMax
     }
 
-    /// The window is counted in the memory limit; without room there it is no larger than what a
-    /// read brings.
-    fileprivate mutating func openWindow() {
-        if !reservation.grow(by: Int(machine.windowBytes)) {
-            machine.windowBytes = UInt64(windowBytesMin)
-        }
+    /// The window is counted in the memory limit.
+    fileprivate mutating func openWindow() -> Bool {
+        if reservation.growWindow(by: Int(machine.windowBytes), part: 4) { return true }
+        machine.windowBytes = UInt64(windowBytesMin)
+        return reservation.growWindow(by: windowBytesMin, part: 2)
     }
 
     /// True if the reservation covers a body of `bytes`, after growing it where the length was not

@@ -98,6 +98,8 @@ struct Problem: Hashable, Sendable {
         case connections
         case fills
         case waiters
+        /// For bodies on their way.
+        case memory
         /// The request has waited for its answer as long as it may.
         case time
     }
@@ -108,6 +110,7 @@ struct Problem: Hashable, Sendable {
             case .connections: "As many connections are open as this node allows."
             case .fills: "As many images are being fetched as this node allows."
             case .waiters: "As many requests wait for images as this node allows."
+            case .memory: "All memory that bodies on their way may take is taken."
             case .time: "The image did not begin to arrive in the time that a request may wait."
             }
         var problem = Problem(
@@ -118,6 +121,7 @@ struct Problem: Hashable, Sendable {
             case .connections: nil
             case .fills: .refusedFills
             case .waiters: .refusedWaiters
+            case .memory: .refusedMemory
             case .time: .refusedWaitTime
             }
         return problem

@@ -45,6 +45,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case refusedFills
     case refusedWaiters
     case refusedWaitTime
+    case refusedMemory
     case refusedQueue
     case refusedCircuit
     case fillsInFlight

@@ -54,11 +54,12 @@ extension MetricFamily {
             "nuthatch_refused_total", .counter, "requests", by: "reason",
             [
                 (.refusedFills, "fills"), (.refusedWaiters, "waiters"),
-                (.refusedWaitTime, "wait_time"), (.refusedQueue, "origin_queue"),
+                (.refusedWaitTime, "wait_time"), (.refusedMemory, "memory"),
+                (.refusedQueue, "origin_queue"),
                 (.refusedCircuit, "origin_circuit"),
             ],
             meaning: "Requests answered with 503 because a limit was reached, by which one",
             advice: "Hits go on meanwhile; each reason is a setting: fills-limit, waiters-limit, "
-                + "wait-timeout, origin-queue-limit, origin-circuit-failures."),
+                + "wait-timeout, memory-limit, origin-queue-limit, origin-circuit-failures."),
     ]
 }

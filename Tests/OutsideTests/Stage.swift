@@ -12,6 +12,11 @@ struct Stage {
         node = try NodeProcess(flags)
     }
 
+    init(origin: ScriptedOrigin, node: NodeProcess) {
+        self.origin = origin
+        self.node = node
+    }
+
     /// The request target for a path of the origin.
     func target(_ path: String) -> String {
         ImageTarget.of(origin.url(path))

@@ -23,6 +23,15 @@ package final class FillReservation {
         return true
     }
 
+    /// The same for the window of a body that is not kept: false also if the fetches under way would
+    /// hold more than one `part`th of the limit, so that a storm of them leaves entries in memory.
+    package func growWindow(by bytes: Int, part: Int) -> Bool {
+        guard store.account.fillingBytes + bytes <= store.account.limitBytes / part else {
+            return false
+        }
+        return grow(by: bytes)
+    }
+
     /// `bytes` of it now belong to a `Body` or a `Resident`, which gives them back itself.
     package func handOver(_ bytes: Int) {
         precondition(bytes <= heldBytes, "hands over \(bytes) of \(heldBytes)")

@@ -21,9 +21,11 @@ package final class MemoryAccount: Sendable {
     package var usedBytes: Int { used.load(ordering: .relaxed) }
     /// What belongs to entries that a look-up can find.
     package var indexedBytes: Int { indexed.load(ordering: .relaxed) }
+    /// What fetches under way hold, for bodies that become entries and for those that do not.
+    package var fillingBytes: Int { filling.load(ordering: .relaxed) }
     /// What is held only by readers of entries that are no longer there.
     package var pinnedBytes: Int {
-        max(0, usedBytes - indexedBytes - filling.load(ordering: .relaxed))
+        max(0, usedBytes - indexedBytes - fillingBytes)
     }
 
     /// A lower limit frees nothing by itself: the store evicts down to it.

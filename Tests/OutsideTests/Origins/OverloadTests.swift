@@ -1,0 +1,132 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Overload: misses are told to come again, hits go on")
+    struct OverloadTests {
+        private static let hot = TestImage.generated(.png, byteCount: 9_000, seed: 70)
+
+        /// A stage whose node has one image in memory.
+        private func stage(_ flags: String...) throws -> Stage {
+            let origin = try ScriptedOrigin()
+            origin.on("/hot", OriginAnswer(Self.hot, fields: [lasting]))
+            let node = try NodeProcess(flags)
+            let stage = Stage(origin: origin, node: node)
+            #expect(try stage.get("/hot").brings(Self.hot))
+            return stage
+        }
+
+        private func expectHit(_ stage: Stage) throws {
+            let response = try stage.get("/hot")
+            #expect(response.isHit && response.brings(Self.hot), "\(response)")
+        }
+
+        private func expectRefused(
+            _ response: Response, _ reason: String, _ stage: Stage, count: Double
+        ) {
+            expectProblem(response, 503)
+            #expect(response["Retry-After"].flatMap { Int($0) } ?? 0 >= 1, "\(response)")
+            #expect(stage.node.figure("nuthatch_refused_total{reason=\"\(reason)\"}") == count)
+        }
+
+        @Test("Past an origin's places and its queue")
+        func queue() throws {
+            let stage = try stage(
+                "--origin-connections", "2", "--origin-queue-limit", "3",
+                "--origin-queue-timeout", "60s")
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            let image = TestImage.generated(.gif, byteCount: 3_000, seed: 71)
+            for number in 0..<6 {
+                stage.origin.on("/\(number)", OriginAnswer(image).holdingHead(.gate(gate)))
+            }
+            let waiting = try (0..<5).map { number in
+                let connection = try stage.node.connect()
+                try connection.socket.send(
+                    "GET \(stage.target("/\(number)")) HTTP/1.1\r\nHost: a\r\n\r\n")
+                return connection
+            }
+            let isFull = Deadline.seconds(20).reached {
+                stage.node.figure("nuthatch_origin_waiting") == 3
+            }
+            #expect(isFull)
+            expectRefused(try stage.get("/5"), "origin_queue", stage, count: 1)
+            try expectHit(stage)
+            gate.open()
+            for connection in waiting {
+                #expect(connection.readResponse(expecting: image).brings(image))
+            }
+        }
+
+        @Test("After the time that a request may wait; the fetch goes on for others")
+        func waitTime() throws {
+            let stage = try stage("--wait-timeout", "300ms")
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            let image = TestImage.generated(.gif, byteCount: 3_000, seed: 72)
+            stage.origin.on(
+                "/it", OriginAnswer(image, fields: [lasting]).holdingHead(.gate(gate)))
+            expectRefused(try stage.get("/it"), "wait_time", stage, count: 1)
+            try expectHit(stage)
+            #expect(stage.node.figure("nuthatch_waiters") == 0)
+            gate.open()
+            let isThere = Deadline.seconds(20).reached {
+                stage.node.figure("nuthatch_memory_entries") == 2
+            }
+            #expect(isThere)
+            #expect(try stage.get("/it").isHit)
+            #expect(stage.fetches("/it") == 1)
+        }
+
+        @Test("An origin that fails again and again is left alone, said once, and seen on a page")
+        func circuit() throws {
+            let stage = try stage(
+                "--origin-circuit-failures", "3", "--origin-circuit-time", "60s")
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.gif, byteCount: 3_000, seed: 73)
+            stage.origin.on("/bad", OriginAnswer(image).cutInHead(.reset))
+            stage.origin.on("/good", OriginAnswer(image, fields: [lasting]))
+            for _ in 1...3 { expectProblem(try stage.get("/bad"), 502) }
+            for number in 1...5 {
+                let response = try stage.get("/good")
+                expectRefused(response, "origin_circuit", stage, count: Double(number))
+                #expect((1...60).contains(response["Retry-After"].flatMap { Int($0) } ?? 0))
+            }
+            try expectHit(stage)
+            #expect(stage.fetches("/good") == 0)
+            #expect(stage.node.figure("nuthatch_origin_circuits_open") == 1)
+            let page = try HTTPConnection(port: stage.node.adminPort).get("/admin/v1/origins")
+            let json = try JSONSerialization.jsonObject(with: Data(page.body ?? []))
+            let rows = (json as? [String: Any])?["origins"] as? [[String: Any]]
+            #expect(rows?.count == 1 && rows?.first?["circuit"] as? String == "open")
+            #expect(rows?.first?["origin"] as? String == "127.0.0.1:\(stage.origin.port)")
+            expectProblem(try stage.node.get("/admin/v1/origins"), 404)
+            let lines = stage.node.output.split(separator: "\n")
+            #expect(lines.count { $0.contains("origin left alone") } == 1)
+            #expect(lines.count { $0.contains("origin fetch failed") } == 3)
+        }
+
+        @Test("Bodies that are not kept leave half of the memory to those that are")
+        func memory() throws {
+            let stage = try stage("--memory-limit", "16MiB", "--object-limit", "16KiB")
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.jpeg, byteCount: 2_000_000, seed: 74)
+            stage.origin.on("/large", OriginAnswer(large))
+            // Clients that read nothing: each has a window to itself, since none can share.
+            let stalled = try (0..<400).map { number in
+                let connection = try stage.node.connect(receiveBufferBytes: 4_096)
+                let target = stage.target("/large?\(number)")
+                try connection.socket.send("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n")
+                return connection
+            }
+            let isFull = Deadline.seconds(60).reached {
+                (stage.node.figure("nuthatch_refused_total{reason=\"memory\"}") ?? 0) > 0
+            }
+            #expect(isFull)
+            #expect((stage.node.figure("nuthatch_memory_used_bytes") ?? 0) < Double(16 << 20))
+            try expectHit(stage)
+            withExtendedLifetime(stalled) {}
+        }
+    }
+}
