@@ -1,0 +1,35 @@
+import Foundation
+import Harness
+
+/// A folder of generated images, as a web server serves them.
+final class ImageFolder: Sendable {
+    let path: String
+    let images: [TestImage]
+    private let folder: URL
+
+    /// Writes so many images of 200 B to some 100 KB, most of them small.
+    init(count: Int) throws {
+        folder = try Program.temporaryFolder()
+        path = folder.path
+        let kinds: [TestImage.Kind] = [.jpeg, .png, .gif]
+        images = (0..<count).map { number in
+            // Sizes that repeat only after thousands, one in fifty of them large.
+            let size = number % 50 == 0 ? 20_000 + number % 83 * 1_000 : 200 + number * 37 % 9_000
+            return TestImage.generated(
+                kinds[number % kinds.count], byteCount: size, seed: UInt64(number))
+        }
+        for image in images {
+            try Data(image.bytes).write(to: folder.appending(path: Self.name(of: image)))
+        }
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// A name from whose ending a server tells the type.
+    static func name(of image: TestImage) -> String {
+        let type = image.contentType.split(separator: "/").last.map(String.init) ?? ""
+        return "\(image.name).\(type == "jpeg" ? "jpg" : type)"
+    }
+}

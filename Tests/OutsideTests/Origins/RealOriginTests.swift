@@ -1,0 +1,62 @@
+import Foundation
+import Harness
+import Synchronization
+import Testing
+
+extension Outside {
+    /// Origins that nobody here wrote: whatever of nginx, Apache httpd, Python and HAProxy is
+    /// installed. `NUTHATCH_LONG=1` fetches 10,000 images from each, otherwise it is a few hundred.
+    @Suite("Real origins", .serialized)
+    struct RealOriginTests {
+        private static let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
+        private static let count = isLong ? 10_000 : 300
+        static let installed = RealOrigin.Server.allCases.filter(\.isInstalled)
+
+        @Test(
+            "Every image comes byte for byte, by one fetch, with keep-alive and without",
+            .enabled(if: !installed.isEmpty, "none of them is installed"),
+            arguments: installed)
+        func everyImage(_ server: RealOrigin.Server) throws {
+            let folder = try ImageFolder(count: Self.count)
+            for keepsAlive in [true, false] {
+                let origin = try RealOrigin(server, serving: folder.path, keepsAlive: keepsAlive)
+                // Less memory than images, so that what is evicted is part of it.
+                let node = try NodeProcess(["--memory-limit", "16MiB"])
+                let wrong = try fetchAll(of: folder, from: origin, through: node)
+                #expect(wrong == [], "\(server), keep-alive \(keepsAlive)")
+                let fetched = node.figure("nuthatch_origin_fetches_total{result=\"ok\"}")
+                #expect(fetched == Double(folder.images.count))
+                #expect(node.figure("nuthatch_origin_fetches_total{result=\"failed\"}") == 0)
+                #expect(node.figure("nuthatch_waiters") == 0)
+                withExtendedLifetime(origin) {}
+            }
+        }
+
+        /// The names of the images that did not come whole, at most ten.
+        private func fetchAll(
+            of folder: ImageFolder, from origin: RealOrigin, through node: NodeProcess
+        ) throws -> [String] {
+            let (images, port, nodePort) = (folder.images, origin.port, node.port)
+            let wrong = Mutex<[String]>([])
+            let next = Atomic<Int>(0)
+            DispatchQueue.concurrentPerform(iterations: 8) { _ in
+                guard let connection = try? HTTPConnection(port: nodePort) else { return }
+                while true {
+                    let number = next.add(1, ordering: .relaxed).oldValue
+                    guard number < images.count else { return }
+                    let image = images[number]
+                    let url = "http://127.0.0.1:\(port)/\(ImageFolder.name(of: image))"
+                    let response = try? connection.get(ImageTarget.of(url), expecting: image)
+                    if response?.brings(image) != true {
+                        wrong.withLock {
+                            if $0.count < 10 {
+                                $0.append("\(image): \(String(describing: response))")
+                            }
+                        }
+                    }
+                }
+            }
+            return wrong.withLock { $0 }
+        }
+    }
+}
