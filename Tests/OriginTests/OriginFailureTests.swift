@@ -26,6 +26,22 @@ struct OriginFailureTests {
         (.malformed("x"), 502, .origin, false, "origin-answer-invalid"),
         (.headTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-invalid"),
         (.tooManyInterimAnswers(max: 1), 502, .origin, false, "origin-answer-invalid"),
+        (.bodyTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-too-large"),
+        (.tooManyRedirects(max: 1), 502, .origin, false, "origin-redirects"),
+        (.redirectLoop, 502, .origin, false, "origin-redirects"),
+        (.redirectRefused(.scheme), 502, .origin, false, "origin-redirect-refused"),
+        (
+            .redirected(to: origin, .addressRefused(origin, .v6(1), refusal)), 502, .origin,
+            false, "origin-redirect-refused"
+        ),
+        (
+            .redirected(to: origin, .timedOut(.total, limit: .seconds(1))), 504, .origin, true,
+            "origin-timeout"
+        ),
+        (.redirected(to: origin, .overloaded(.queue)), 503, .ours, true, "overloaded"),
+        (.circuitOpen(origin, retryAfter: .seconds(3)), 503, .origin, true, "origin-circuit-open"),
+        (.overloaded(.queueTime), 503, .ours, true, "overloaded"),
+        (.overlong, 502, .origin, false, "origin-answer-invalid"),
         (.overloaded(.lookups), 503, .ours, true, "overloaded"),
         (.shutDown, 503, .ours, true, "shutting-down"),
     ]
@@ -41,5 +57,23 @@ struct OriginFailureTests {
         #expect(failure.mayRetry == mayRetry)
         #expect(failure.problem.name == name)
         #expect(failure.problem.detail == failure.description)
+    }
+
+    @Test("Every refusal with 503 says when to come again, and nothing else does", arguments: rows)
+    func retryAfter(
+        failure: OriginFailure, status: UInt16, side: FailureSide, mayRetry: Bool, name: String
+    ) {
+        #expect((failure.retryAfter != nil) == (status == 503))
+    }
+
+    @Test("An origin is left alone for what it does, not for what is asked of it or done here")
+    func countsAgainstOrigin() {
+        let against: [OriginFailure] = [
+            .connectFailed(Self.origin, reason: "refused"),
+            .timedOut(.awaitingHead, limit: .seconds(1)), .closedBeforeAnswer(bytesReceived: 0),
+            .truncated(expected: 2, received: 1), .reset(received: 1), .overlong, .malformed("x"),
+        ]
+        let counted = Self.rows.map(\.0).filter(\.countsAgainstOrigin)
+        #expect(Set(counted) == Set(against))
     }
 }

@@ -1,0 +1,109 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite struct RedirectTests {
+    /// Base, Location, and where it leads; the first are the examples of RFC 3986 §5.4 that can be
+    /// URLs of http.
+    private static let leading: [(String, String, String)] = [
+        ("http://a/b/c/d;p?q", "g", "http://a/b/c/g"),
+        ("http://a/b/c/d;p?q", "./g", "http://a/b/c/g"),
+        ("http://a/b/c/d;p?q", "g/", "http://a/b/c/g/"),
+        ("http://a/b/c/d;p?q", "/g", "http://a/g"),
+        ("http://a/b/c/d;p?q", "//g", "http://g/"),
+        ("http://a/b/c/d;p?q", "?y", "http://a/b/c/d;p?y"),
+        ("http://a/b/c/d;p?q", "g?y", "http://a/b/c/g?y"),
+        ("http://a/b/c/d;p?q", "#s", "http://a/b/c/d;p?q"),
+        ("http://a/b/c/d;p?q", "g#s", "http://a/b/c/g"),
+        ("http://a/b/c/d;p?q", ";x", "http://a/b/c/;x"),
+        ("http://a/b/c/d;p?q", "", "http://a/b/c/d;p?q"),
+        ("http://a/b/c/d;p?q", ".", "http://a/b/c/"),
+        ("http://a/b/c/d;p?q", "..", "http://a/b/"),
+        ("http://a/b/c/d;p?q", "../../g", "http://a/g"),
+        ("http://a/b/c/d;p?q", "../../../g", "http://a/g"),
+        ("http://a/b/c/d;p?q", "/./g", "http://a/g"),
+        ("http://a/b/c/d;p?q", "g;x=1/../y", "http://a/b/c/y"),
+        ("http://a/b/c/d;p?q", "g?y/../x", "http://a/b/c/g?y/../x"),
+        ("http://a/", "b", "http://a/b"),
+        ("http://a/b", "HTTP://B.Example:80/c", "http://b.example/c"),
+        ("https://a:444/b", "//c/d", "https://c/d"),
+        ("https://a:444/b", "/d", "https://a:444/d"),
+        ("http://a/b", "/with space/ä", "http://a/with%20space/%C3%A4"),
+        ("http://a/b", "https://c", "https://c/"),
+    ]
+
+    @Test("RFC 3986 §5.2: where a Location leads", arguments: leading)
+    func resolved(base: String, location: String, target: String) {
+        var found: [UInt8] = []
+        let result = RedirectTarget.resolve(
+            Array(location.utf8), against: base.bytes, into: &found)
+        #expect(result == .made)
+        #expect(String(decoding: found, as: UTF8.self) == target)
+    }
+
+    @Test(
+        "What is no URL of http or https leads nowhere",
+        arguments: [
+            "mailto:a@b", "data:image/png,x", "file:///etc/passwd", "http:g", "http://", "//",
+            "//a b/", "//u:p@a/", "/%zz", "/\u{1}", "host:80/x",
+        ])
+    func refused(location: String) {
+        var found: [UInt8] = []
+        let result = RedirectTarget.resolve(
+            Array(location.utf8), against: "http://a/b".bytes, into: &found)
+        guard case .refused = result else {
+            Issue.record("\(location) leads to \(String(decoding: found, as: UTF8.self))")
+            return
+        }
+    }
+
+    // MARK: What a redirect says of the answer behind it
+
+    private static let receipt = Freshness.Receipt(
+        requestedAt: .zero, receivedAt: .zero, receivedWall: WallTime(seconds: 1_000_000_000))
+
+    private func examine(_ redirect: [String], _ fields: [String] = []) -> Examination {
+        var examination = AnswerRules.examine(
+            AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields),
+            negotiation: [.webp], receipt: Self.receipt, defaultTTL: .seconds(3600),
+            types: ContentTypes())
+        let redirect = Redirect(
+            head: AnswerHead(status: 302, fields: redirect), receipt: Self.receipt,
+            url: "http://a/b".bytes)
+        examination.limit(by: redirect, defaultTTL: .seconds(3600))
+        return examination
+    }
+
+    @Test("An answer is fresh no longer than the redirect that led to it")
+    func freshness() {
+        let long = "Cache-Control: max-age=600"
+        #expect(examine(["Cache-Control: max-age=60"], [long]).freshness.lifetime == .seconds(60))
+        #expect(examine(["Cache-Control: max-age=900"], [long]).freshness.lifetime == .seconds(600))
+        #expect(examine([], [long]).freshness.lifetime == .seconds(600))
+        #expect(examine([], ["Cache-Control: max-age=9999"]).freshness.lifetime == .seconds(3600))
+        #expect(
+            examine(["Cache-Control: max-age=60", "Age: 70"], [long]).freshness.lifetime == .zero)
+    }
+
+    @Test("What may not be stored or shared of the redirect may not be of the answer, either")
+    func storing() {
+        #expect(examine(["Cache-Control: no-store"]).notStored == .noStore)
+        #expect(examine(["Cache-Control: private"]).notStored == .isPrivate)
+        #expect(examine(["Vary: *"]).notStored == .varyEverything)
+        for field in ["Cache-Control: no-store", "Cache-Control: private", "Vary: *"] {
+            #expect(!examine([field]).isShareable)
+        }
+        #expect(examine([]).notStored == nil && examine([]).isShareable)
+        #expect(examine(["Cache-Control: no-cache"]).flags.contains(.noCache))
+        #expect(
+            examine(["Cache-Control: private"], ["Cache-Control: no-store"]).notStored == .noStore)
+    }
+
+    @Test("A redirect that varies makes the answer vary")
+    func varying() {
+        let plain = examine([])
+        let varied = examine(["Vary: Accept"])
+        #expect(plain.varies.isEmpty && !varied.varies.isEmpty)
+        #expect(varied.varies == examine([], ["Vary: Accept"]).varies)
+    }
+}

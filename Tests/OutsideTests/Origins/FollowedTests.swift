@@ -1,0 +1,90 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Images behind redirects")
+    struct FollowedTests {
+        private let image = TestImage.generated(.png, byteCount: 30_000, seed: 80)
+
+        private func redirect(_ location: String, _ fields: String...) -> OriginAnswer {
+            OriginAnswer(
+                nil, status: "302 Found",
+                fields: ["Location: \(location)", "Content-Length: 0"] + fields)
+        }
+
+        @Test(
+            "The image is one of the URL asked for, in memory and on disk, with where it came from")
+        func stored() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            stage.origin.on("/it", redirect("/else/where?now=1"))
+            stage.origin.on("/else/where", OriginAnswer(image, fields: [lasting]))
+            #expect(try stage.get("/it").brings(image))
+            #expect(try stage.get("/it").detail == "memory")
+            try stage.settle()
+            stage.stop(gently: true)
+            #expect(try isOnDisk(stage.origin.url("/else/where?now=1"), stage))
+            try stage.restart(gently: false)
+            #expect(try stage.get("/it").detail == "disk")
+            #expect(stage.fetches("/it") == 1 && stage.fetches("/else/where") == 1)
+            #expect(stage.node.figure("nuthatch_origin_redirects_total") == 0)
+        }
+
+        /// Whether a file of the node holds `text`.
+        private func isOnDisk(_ text: String, _ stage: DiskStage) throws -> Bool {
+            let files = FileManager.default.enumerator(
+                at: stage.directory, includingPropertiesForKeys: nil)
+            while let file = files?.nextObject() as? URL {
+                let bytes = try? Data(contentsOf: file, options: .mappedIfSafe)
+                if bytes?.firstRange(of: Data(text.utf8)) != nil { return true }
+            }
+            return false
+        }
+
+        @Test("A redirect that must not be stored is followed for every request")
+        func notStored() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            stage.origin.on("/it", redirect("/there", "Cache-Control: no-store"))
+            stage.origin.on("/there", OriginAnswer(image, fields: [lasting]))
+            for _ in 1...2 { #expect(try stage.get("/it").brings(image)) }
+            #expect(stage.fetches("/it") == 2)
+            #expect(try stage.get("/there").brings(image))
+            #expect(try stage.get("/there").isHit)
+        }
+
+        @Test(
+            "A stale image is held against the origin by way of its redirects, and stays if it may")
+        func revalidated() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = image
+            stage.origin.on("/it", redirect("/there", "Cache-Control: max-age=0"))
+            stage.origin.on("/there") { request in
+                request.fields["If-None-Match"] == "\"v1\""
+                    ? .notModified(["ETag: \"v1\"", lasting])
+                    : OriginAnswer(image, fields: [lasting, "ETag: \"v1\""])
+            }
+            #expect(try stage.get("/it").brings(image))
+            let again = try stage.get("/it")
+            #expect(again.brings(image) && again.cacheStatus["fwd-status"] == "304", "\(again)")
+            #expect(stage.fetches("/it") == 2 && stage.fetches("/there") == 2)
+        }
+
+        @Test("A thousand clients of a redirected image cause one fetch of each URL")
+        func collapsed() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            stage.origin.on("/it", redirect("/there").holdingHead(.gate(gate)))
+            stage.origin.on("/there", OriginAnswer(image, fields: [lasting]))
+            let swarm = ClientSwarm(
+                port: stage.node.port, count: 1000, .init(stage.target("/it"), expecting: image))
+            #expect(gate.waitForArrivals() && swarm.waitForConnections())
+            gate.open()
+            let whole = swarm.responses().count { $0.brings(image) }
+            #expect(whole == 1000)
+            #expect(stage.fetches("/it") == 1 && stage.fetches("/there") == 1)
+        }
+    }
+}
