@@ -102,6 +102,8 @@ extension OriginFailure {
     /// or this node: what an origin is left alone for.
     package var countsAgainstOrigin: Bool {
         switch self {
+        // The whole may have taken too long because its reader did.
+        case .timedOut(.total, limit: _): false
         case .connectFailed, .timedOut, .closedBeforeAnswer, .truncated, .reset, .overlong,
             .malformed:
             true

@@ -20,6 +20,7 @@ struct OriginFailureTests {
         (.resolverFailed("a", reason: "b"), 502, .origin, true, "origin-name-lookup-failed"),
         (.connectFailed(origin, reason: "refused"), 502, .origin, true, "origin-unreachable"),
         (.timedOut(.total, limit: .seconds(1)), 504, .origin, true, "origin-timeout"),
+        (.timedOut(.awaitingHead, limit: .seconds(2)), 504, .origin, true, "origin-timeout"),
         (.closedBeforeAnswer(bytesReceived: 0), 502, .origin, true, "origin-answer-truncated"),
         (.truncated(expected: 2, received: 1), 502, .origin, true, "origin-answer-truncated"),
         (.reset(received: 1), 502, .origin, true, "origin-answer-truncated"),
@@ -70,7 +71,7 @@ struct OriginFailureTests {
     func countsAgainstOrigin() {
         let against: [OriginFailure] = [
             .connectFailed(Self.origin, reason: "refused"),
-            .timedOut(.awaitingHead, limit: .seconds(1)), .closedBeforeAnswer(bytesReceived: 0),
+            .timedOut(.awaitingHead, limit: .seconds(2)), .closedBeforeAnswer(bytesReceived: 0),
             .truncated(expected: 2, received: 1), .reset(received: 1), .overlong, .malformed("x"),
         ]
         let counted = Self.rows.map(\.0).filter(\.countsAgainstOrigin)
