@@ -14,10 +14,13 @@ import Wire
 /// Confined to its loop.
 final class FillFetch: FillSource, OriginFetchDelegate {
     let run: FillRun
-    private unowned let hall: Hall
+    unowned let hall: Hall
     /// What the answer to the URL is called on disk, variants apart; nil without a disk tier.
     private let name: EntryName?
     private var fetch: OriginFetch?
+    /// An answer that is held until its first bytes say what it is.
+    var held: HeldAnswer?
+    /// An answer that goes to the readers.
     private var answer: Answer?
     /// The run is over; what still arrives is dropped, so that the connection can be used again.
     private var isSettled = false
@@ -64,6 +67,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// Nobody wants the rest of the answer.
     func cancel() {
         fetch?.cancel()
+        held = nil
         settle()
         hall.ended(self)
     }
@@ -88,6 +92,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
 
     func originSent(_ body: ByteBuffer) {
         hall.counters.add(.originReceivedBytes, body.readableBytes)
+        if held != nil { return hold(body) }
         guard isSettled else { return run.received(body) }
         droppedBytes += body.readableBytes
         if droppedBytes > Self.droppedBytesMax { cancel() }
@@ -96,13 +101,12 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     func originEnded(delimitedByClose: Bool) {
         hall.counters.add(.originFetchesOK)
         defer { hall.ended(self) }
+        if held != nil { releaseAtEnd() }
         guard !isSettled, let answer else { return }
         let ending = delimitedByClose ? run.ending : .whole
         if ending == .cut { return refuse(.incompleteImage) }
-        let isWhatItClaims = !ImageSignature.contradicts(
-            answer.head, first: run.firstBytes(ImageSignature.bytesCount))
         let resident = run.ended(name: variant(answer.examination.varies)) { size in
-            guard ending == .whole, isWhatItClaims else { return nil }
+            guard ending == .whole else { return nil }
             let stored = StoredHead(answer.head, size: size)
             return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
         }
@@ -134,10 +138,15 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
         // The origin has another answer now, whether or not this one will be whole.
         if let stale = run.stale { hall.node.forget(stale) }
+        hold(HeldAnswer(head: head, examination: examination, length: length))
+    }
+
+    /// Gives the answer to the readers; `isFit` if it may be kept as far as its body can tell.
+    func deliver(_ head: AnswerHead, _ examination: Examination, _ length: UInt64?, isFit: Bool) {
         let stored = StoredHead(head, size: length)
         let rendered = RenderedHead(stored)
         answer = Answer(head: head, examination: examination)
-        let isKept = examination.notStored == nil && hasRoom(length, rendered)
+        let isKept = isFit && examination.notStored == nil && hasRoom(length, rendered)
         run.answered(
             FillAnswer(
                 facts: examination.facts(size: length ?? 0, head: stored), head: rendered,
@@ -190,13 +199,14 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     }
 
     /// The readers get `problem`; what remains of the answer is read if it is little.
-    private func drop(_ problem: Problem, _ length: UInt64?) {
+    func drop(_ problem: Problem, _ length: UInt64?) {
         refuse(problem)
         if let length, length <= Self.droppedBytesMax { return }
         cancel()
     }
 
-    private func refuse(_ problem: Problem) {
+    func refuse(_ problem: Problem) {
+        held = nil
         run.failed(problem)
         settle()
     }

@@ -95,6 +95,7 @@ struct Problem: Hashable, Sendable {
         case connections
         case fills
         case waiters
+        case memory
     }
 
     static func overloaded(_ shortage: Shortage) -> Problem {
@@ -103,6 +104,7 @@ struct Problem: Hashable, Sendable {
             case .connections: "As many connections are open as this node allows."
             case .fills: "As many images are being fetched as this node allows."
             case .waiters: "As many requests wait for images as this node allows."
+            case .memory: "There is no memory left for images that are being fetched."
             }
         return Problem(
             503, "overloaded", "The node is overloaded", what, retryAfterSeconds: 1,
@@ -134,6 +136,14 @@ struct Problem: Hashable, Sendable {
             502, "not-an-image", "The origin's answer is not an image",
             type.map { "The origin's answer has the Content-Type \($0)." }
                 ?? "The origin's answer has no Content-Type.")
+    }
+
+    /// Whoever shows the image would have to find room for all of its pixels.
+    static func imageTooLarge(_ size: PixelSize, pixelsMax: UInt64) -> Problem {
+        Problem(
+            502, "image-too-large", "The image has too many pixels",
+            "The origin's image has \(size.width) x \(size.height) pixels; "
+                + "at most \(pixelsMax) are served.")
     }
 
     /// The body ended with the connection and does not look whole.

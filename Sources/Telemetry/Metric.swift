@@ -35,6 +35,9 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFetchesOK
     case originFetchesFailed
     case originReceivedBytes
+    case imagesTooLarge
+    case imagesMislabelled
+    case imagesUnreadable
     case fillsInFlight
     case waiters
 
