@@ -27,11 +27,17 @@ package struct ContentTypes: Hashable, Sendable {
             found = type
         }
         guard let found else { return false }
-        let image = found.lowerBound..<min(found.lowerBound + 6, found.upperBound)
-        if bytes.holdsIgnoringCase("image/", at: image) {
-            return found.count > 6 && Self.isToken(bytes, at: image.upperBound..<found.upperBound)
+        if Self.isImage(bytes, at: found) {
+            return found.count > 6
+                && Self.isToken(bytes, at: found.lowerBound + 6..<found.upperBound)
         }
         return extra.contains { Self.holds($0, bytes, at: found) }
+    }
+
+    /// True if the type without its parameters, which lies in `essence`, begins with `image/`.
+    static func isImage(_ bytes: Span<UInt8>, at essence: Range<Int>) -> Bool {
+        let image = essence.lowerBound..<min(essence.lowerBound + 6, essence.upperBound)
+        return bytes.holdsIgnoringCase("image/", at: image)
     }
 
     private static func isToken(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {

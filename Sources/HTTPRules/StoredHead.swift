@@ -4,12 +4,16 @@ package import Ground
 ///
 /// The lines are ordered so that each kind of answer is one slice that runs to the end:
 ///
-///     HTTP/1.1 200 OK        ┐ whole
-///     content-length: …      │
-///     content-type: …        │ ┐ partial: 206 of one range, 416
-///     content-encoding: …    │ │ ┐ multipart: 206 of several ranges
-///     etag: …                │ │ │ ┐ notModified: 304 (RFC 9110 §15.4.5)
-///     cache-control: …       ┘ ┘ ┘ ┘
+///     HTTP/1.1 200 OK           ┐ whole
+///     content-length: …         │
+///     content-type: …           │ ┐ partial: 206 of one range, 416
+///     content-encoding: …       │ │ ┐ multipart: 206 of several ranges
+///     x-content-type-options: … │ │ │ ┐ notModified: 304 (RFC 9110 §15.4.5)
+///     etag: …                   │ │ │ │
+///     cache-control: …          ┘ ┘ ┘ ┘
+///
+/// What guards browsers is in a 304 too: it updates what they hold, which may have come from
+/// somewhere else (RFC 9111 §3.2). Of the origin no such field is passed on.
 ///
 /// Every line ends in CRLF; there is no empty line at the end. Date, Age, Cache-Status and
 /// Connection are of each response and are appended then. Names are in lower case, so that HTTP/2
@@ -76,9 +80,11 @@ package struct StoredHead: Hashable, Sendable {
         multipartStart = bytes.count
         append(.contentEncoding, of: head, isList: true, nominated)
         append(.contentLanguage, of: head, isList: true, nominated)
-        append(.contentDisposition, of: head, isList: false, nominated)
-        appendGuards()
+        let danger = Danger(bytes.span, at: contentType)
+        appendDisposition(of: head, nominated, danger)
+        bytes.append(contentsOf: "accept-ranges: bytes\r\n".utf8)
         notModifiedStart = bytes.count
+        appendGuards(danger)
         if let tag = append(.etag, of: head, isList: false, nominated),
             EntityTag(bytes.span, at: tag.range) != nil
         {
@@ -90,17 +96,53 @@ package struct StoredHead: Hashable, Sendable {
         append(.vary, of: head, isList: true, nominated)
     }
 
-    /// The fields that keep a browser from taking an image for something else.
-    private mutating func appendGuards() {
+    /// What a browser might do with an answer that is opened by itself.
+    private enum Danger {
+        /// Show pixels.
+        case none
+        /// Show an image of a format that may hold scripts, or of one that is not known.
+        case image
+        /// Run whatever the operator's type makes of it.
+        case document
+
+        init(_ bytes: Span<UInt8>, at type: Extent) {
+            let essence = ContentTypes.essence(bytes, at: type.range)
+            if ImageFormat(bytes, type: essence)?.isRaster == true {
+                self = .none
+            } else {
+                self = ContentTypes.isImage(bytes, at: essence) ? .image : .document
+            }
+        }
+    }
+
+    /// The fields that keep a browser from taking an answer for something else, and from running
+    /// it.
+    private mutating func appendGuards(_ danger: Danger) {
         bytes.append(contentsOf: "x-content-type-options: nosniff\r\n".utf8)
-        bytes.append(contentsOf: "accept-ranges: bytes\r\n".utf8)
-        let essence = ContentTypes.essence(bytes.span, at: contentType.range)
+        guard danger != .none else { return }
         // An SVG opened by itself is a document, and may hold scripts.
-        guard bytes.span.holdsIgnoringCase("image/svg+xml", at: essence) else { return }
         bytes.append(
             contentsOf:
                 "content-security-policy: default-src 'none'; style-src 'unsafe-inline'; sandbox"
                 .utf8)
+        endLine()
+    }
+
+    /// The origin's Content-Disposition (RFC 6266), but of a document always `attachment`: it is not
+    /// shown as a page of this host, but saved, under the name that the origin gives it.
+    private mutating func appendDisposition(
+        of head: AnswerHead, _ nominated: FieldSet, _ danger: Danger
+    ) {
+        guard danger == .document else {
+            append(.contentDisposition, of: head, isList: false, nominated)
+            return
+        }
+        bytes.append(contentsOf: "content-disposition: attachment".utf8)
+        if let value = head.first(.contentDisposition), !nominated.contains(.contentDisposition) {
+            let span = head.bytes.span
+            let end = FieldSyntax.find(UInt8(ascii: ";"), in: span, at: value.range)
+            bytes.append(contentsOf: head.bytes[end..<value.end])
+        }
         endLine()
     }
 

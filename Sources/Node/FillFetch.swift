@@ -14,10 +14,13 @@ import Wire
 /// Confined to its loop.
 final class FillFetch: FillSource, OriginFetchDelegate {
     let run: FillRun
-    private unowned let hall: Hall
+    unowned let hall: Hall
     /// What the answer to the URL is called on disk, variants apart; nil without a disk tier.
     private let name: EntryName?
     private var fetch: OriginFetch?
+    /// An answer that is held until its first bytes say what it is.
+    var held: HeldAnswer?
+    /// An answer that goes to the readers.
     private var answer: Answer?
     /// Those by way of which the answer comes.
     private var redirects: [Redirect] = []
@@ -66,6 +69,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// Nobody wants the rest of the answer.
     func cancel() {
         fetch?.cancel()
+        held = nil
         settle()
         hall.ended(self)
     }
@@ -103,6 +107,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
 
     func originSent(_ body: ByteBuffer) {
         hall.counters.add(.originReceivedBytes, body.readableBytes)
+        if held != nil { return hold(body) }
         guard isSettled else { return run.received(body) }
         droppedBytes += body.readableBytes
         if droppedBytes > Self.droppedBytesMax { cancel() }
@@ -111,15 +116,14 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     func originEnded(delimitedByClose: Bool) {
         hall.counters.add(.originFetchesOK)
         defer { hall.ended(self) }
+        if held != nil { releaseAtEnd() }
         guard !isSettled, let answer else { return }
         let ending = delimitedByClose ? run.ending : .whole
         if ending == .cut { return refuse(.incompleteImage) }
-        let isWhatItClaims = !ImageSignature.contradicts(
-            answer.head, first: run.firstBytes(ImageSignature.bytesCount))
         let resident = run.ended(
             name: variant(answer.examination.varies), tags: finalURL
         ) { size in
-            guard ending == .whole, isWhatItClaims else { return nil }
+            guard ending == .whole else { return nil }
             let stored = StoredHead(answer.head, size: size)
             return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
         }
@@ -163,10 +167,15 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
         // The origin has another answer now, whether or not this one will be whole.
         if let stale = run.stale { hall.node.forget(stale) }
+        hold(HeldAnswer(head: head, examination: examination, length: length))
+    }
+
+    /// Gives the answer to the readers; `isFit` if it may be kept as far as its body can tell.
+    func deliver(_ head: AnswerHead, _ examination: Examination, _ length: UInt64?, isFit: Bool) {
         let stored = StoredHead(head, size: length)
         let rendered = RenderedHead(stored)
         answer = Answer(head: head, examination: examination)
-        let isKept = examination.notStored == nil && hasRoom(length, rendered)
+        let isKept = isFit && examination.notStored == nil && hasRoom(length, rendered)
         // Whoever is served from memory needs none; a miss that would take more has to wait.
         guard isKept || run.openWindow() else { return drop(.overloaded(.memory), length) }
         run.answered(
@@ -227,7 +236,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// The readers get `problem`; what remains of the answer is read if it is little.
     ///
     /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
-    private func drop(_ problem: Problem, _ length: UInt64?) {
+    func drop(_ problem: Problem, _ length: UInt64?) {
         if problem.status >= 500, problem.retryAfterSeconds == nil {
             hall.node.logger.info(
                 "origin answer refused",
@@ -241,7 +250,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         cancel()
     }
 
-    private func refuse(_ problem: Problem) {
+    func refuse(_ problem: Problem) {
+        held = nil
         run.failed(problem)
         settle()
     }

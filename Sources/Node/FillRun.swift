@@ -260,14 +260,6 @@ final class FillRun: Sendable {
         }
     }
 
-    /// The body's first bytes, at most `count`; none once they are no longer held.
-    func firstBytes(_ count: Int) -> [UInt8] {
-        state.withLock { state in
-            guard state.machine.heldFrom == 0 else { return [] }
-            return state.bytes(from: 0, count: Int(min(UInt64(count), state.body.endOffset)))
-        }
-    }
-
     // MARK: Effects
 
     private func change(_ step: (inout State, inout [FillEffect]) -> Void) {

@@ -83,6 +83,8 @@ extension NodeSettings {
         objectBytesMax = UInt64(configuration.objectBytesMax)
         defaultTTL = configuration.defaultTTL
         touchInterval = configuration.touchInterval
+        types = ContentTypes(extra: configuration.allowTypes)
+        pixelsMax = configuration.pixelsMax
     }
 }
 

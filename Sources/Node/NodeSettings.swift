@@ -34,8 +34,10 @@ struct NodeSettings: Sendable {
     /// How often uses in memory are told to the disk tier; nil for never.
     var touchInterval: Interval?
 
-    /// What is taken for an image.
+    /// What is taken for an image, and what is served beside.
     var types = ContentTypes()
+    /// Pixels of the largest image that is served; nil for no limit.
+    var pixelsMax: UInt64?
 
     // What follows is not set by operators: it balances throughput against what one connection can
     // hold.

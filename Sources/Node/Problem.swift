@@ -162,6 +162,14 @@ struct Problem: Hashable, Sendable {
                 ?? "The origin's answer has no Content-Type.")
     }
 
+    /// Whoever shows the image would have to find room for all of its pixels.
+    static func imageTooLarge(_ size: PixelSize, pixelsMax: UInt64) -> Problem {
+        Problem(
+            502, "image-too-large", "The image has too many pixels",
+            "The origin's image has \(size.width) x \(size.height) pixels; "
+                + "at most \(pixelsMax) are served.")
+    }
+
     /// The body ended with the connection and does not look whole.
     static let incompleteImage = Problem(
         502, "origin-answer-truncated", "The image could not be fetched",

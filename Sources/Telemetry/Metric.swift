@@ -48,6 +48,9 @@ package enum Metric: Int, CaseIterable, Sendable {
     case refusedMemory
     case refusedQueue
     case refusedCircuit
+    case imagesTooLarge
+    case imagesMislabelled
+    case imagesUnreadable
     case fillsInFlight
     case waiters
 

@@ -15,6 +15,14 @@ extension MetricFamily {
             meaning: "Bytes of bodies received from origins",
             advice: "Compare with sent bytes for what the cache saves."),
         MetricFamily(
+            "nuthatch_images_unfit_total", .counter, "images", by: "reason",
+            [
+                (.imagesTooLarge, "too_large"), (.imagesMislabelled, "mislabelled"),
+                (.imagesUnreadable, "unreadable"),
+            ],
+            meaning: "Images refused above pixel-limit, or passed on and not kept, by why",
+            advice: "The log names each; raise pixel-limit if larger images are meant."),
+        MetricFamily(
             "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,
             meaning: "Fetches from origins that are running",
             advice: "Near fills-limit, look for slow origins."),

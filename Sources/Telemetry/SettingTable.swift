@@ -118,12 +118,12 @@ extension Setting {
         Setting(
             .allowType, in: .origins, .mediaType, isList: true,
             meaning: "Content types that are served beside images",
-            advice: "Name what no browser runs, such as application/json."),
+            advice: "Browsers save them instead of showing them; name what none runs as a script."),
         Setting(
             .pixelLimit, in: .origins, .count(0...1 << 40), default: "268402689",
             note: "268402689 (16383 x 16383); 0 for no limit",
-            meaning: "Pixels of the largest image that is served, width times height",
-            advice: "An image above it gets 502; it would take four bytes a pixel to decode."),
+            meaning: "Pixels of the largest image that is fetched; above it there is 502",
+            advice: "Showing takes four bytes a pixel. What is stored already is served on."),
         Setting(
             .originRedirects, in: .origins, .count(0...20), default: "5",
             meaning: "Redirects that are followed in one fetch; 0 follows none",

@@ -13,6 +13,7 @@ import Testing
         "Accept-Ranges: none", "Location: /x", "Content-Range: bytes 0-1/2", "Trailer: x")
 
     private let notModified = """
+        x-content-type-options: nosniff\r
         etag: W/"a"\r
         last-modified: Thu, 01 Jan 1970 00:00:05 GMT\r
         cache-control: max-age=60\r
@@ -29,7 +30,6 @@ import Testing
             content-encoding: gzip\r
             content-language: de\r
             content-disposition: inline\r
-            x-content-type-options: nosniff\r
             accept-ranges: bytes\r
 
             """ + notModified
@@ -51,25 +51,63 @@ import Testing
         #expect(!whole.contains("content-length"))
     }
 
-    @Test("RFC 9110 §15.4.5: a 304 of an answer without validators has no fields")
+    private static let nosniff = "x-content-type-options: nosniff\r\n"
+    private static let sandbox =
+        "content-security-policy: default-src 'none'; style-src 'unsafe-inline'; sandbox\r\n"
+
+    @Test("RFC 9110 §15.4.5: a 304 of an answer without validators has what guards browsers alone")
     func bare() {
         let head = StoredHead(AnswerHead(200, "Content-Type: image/gif"), size: 0)
-        #expect(head.notModified.isEmpty && head.entityTag.isEmpty)
+        #expect(head.bytes.text(head.notModified) == Self.nosniff && head.entityTag.isEmpty)
         #expect(head.bytes.text(head.whole).contains("content-length: 0\r\n"))
     }
 
     @Test(
-        "A scalable image is kept from running scripts, other types are not touched",
+        "Whatever is not known to be made of pixels is kept from running scripts",
         arguments: [
             ("image/svg+xml", true), ("IMAGE/SVG+XML; charset=utf-8", true),
-            ("image/svg+xml ;x", true), ("image/png", false), ("image/svg", false),
+            ("image/svg+xml ;x", true), ("image/svg", true), ("image/x-any", true),
+            ("text/html", true), ("application/json", true), ("image/png", false),
+            ("image/JPEG;q=1", false), ("image/avif", false), ("image/vnd.microsoft.icon", false),
         ])
     func sandbox(type: String, expected: Bool) {
         let head = StoredHead(AnswerHead(200, "Content-Type: \(type)"), size: 1)
-        let line =
-            "content-security-policy: default-src 'none'; style-src 'unsafe-inline'; sandbox\r\n"
-        #expect(head.bytes.text(head.partial).contains(line) == expected)
-        #expect(head.bytes.text(head.whole).contains("\r\nx-content-type-options: nosniff\r\n"))
+        for part in [head.whole, head.partial, head.multipart, head.notModified] {
+            let text = head.bytes.text(part)
+            #expect(text.contains(Self.sandbox) == expected, "\(text)")
+            #expect(text.contains(Self.nosniff), "\(text)")
+        }
+    }
+
+    @Test(
+        "A type of the operator's is saved and not shown, under the origin's name for it",
+        arguments: [
+            ("text/html", nil, "attachment"), ("application/json", "inline", "attachment"),
+            ("text/html", "inline; filename=\"a;b.html\"", "attachment; filename=\"a;b.html\""),
+            ("text/html", "attachment;filename*=UTF-8''x", "attachment;filename*=UTF-8''x"),
+            ("text/html", "\"inline;\"; filename=a", "attachment; filename=a"),
+            ("image/png", "inline; filename=a", "inline; filename=a"),
+            ("image/svg+xml", "inline", "inline"), ("image/png", nil, nil),
+        ] as [(String, String?, String?)])
+    func disposition(type: String, origin: String?, expected: String?) {
+        let fields =
+            ["Content-Type: \(type)"] + (origin.map { ["Content-Disposition: \($0)"] } ?? [])
+        let head = StoredHead(AnswerHead(status: 200, fields: fields), size: 1)
+        let lines = head.bytes.text(head.partial).split(separator: "\r\n")
+        let found = lines.filter { $0.hasPrefix("content-disposition: ") }
+        #expect(found.map { String($0.dropFirst(21)) } == (expected.map { [$0] } ?? []))
+    }
+
+    @Test("An origin's own policy is not passed on beside ours")
+    func originPolicy() {
+        let head = StoredHead(
+            AnswerHead(
+                200, "Content-Type: image/svg+xml", "Content-Security-Policy: script-src *",
+                "X-Content-Type-Options: none", "Connection: content-security-policy"),
+            size: 1)
+        let text = head.bytes.text(head.whole)
+        #expect(text.contains(Self.sandbox) && text.contains(Self.nosniff))
+        #expect(!text.contains("script-src") && !text.contains("none\r\n"))
     }
 
     @Test("RFC 9110 §7.6.1: what Connection nominates is not stored")
@@ -89,7 +127,9 @@ import Testing
             AnswerHead(
                 200, "Content-Type: image/png", "ETag: \"a\"", "ETag: \"b\"", "Vary: A", "Vary: B"),
             size: 1)
-        #expect(head.bytes.text(head.notModified) == "etag: \"a\"\r\nvary: A\r\nvary: B\r\n")
+        #expect(
+            head.bytes.text(head.notModified) == Self.nosniff
+                + "etag: \"a\"\r\nvary: A\r\nvary: B\r\n")
     }
 
     @Test(
@@ -98,7 +138,7 @@ import Testing
     func badTag(tag: String) {
         let head = StoredHead(AnswerHead(200, "Content-Type: image/png", "ETag: \(tag)"), size: 1)
         #expect(head.entityTag.isEmpty)
-        #expect(head.bytes.text(head.notModified) == "etag: \(tag)\r\n")
+        #expect(head.bytes.text(head.notModified) == Self.nosniff + "etag: \(tag)\r\n")
     }
 }
 
@@ -143,8 +183,8 @@ import Testing
                 content-type: image/png\r
                 content-encoding: gzip\r
                 content-language: en\r
-                x-content-type-options: nosniff\r
                 accept-ranges: bytes\r
+                x-content-type-options: nosniff\r
                 etag: "a"\r
                 last-modified: Sun, 06 Nov 1994 08:00:00 GMT\r
                 cache-control: max-age=10\r
@@ -157,6 +197,27 @@ import Testing
         #expect(found.facts.freshUntil == found.facts.bornAt + .seconds(10))
         #expect(found.head.bytes.text(found.facts.entityTag) == "\"a\"")
         #expect(found.examination.notStored == nil)
+    }
+
+    @Test("A 304 cannot lift what guards browsers")
+    func guarded() throws {
+        let page = AnswerHead(200, "Content-Type: text/html", "ETag: \"a\"")
+        let found = try #require(
+            freshened(
+                [
+                    "Content-Disposition: inline; filename=b", "Content-Security-Policy: none",
+                    "Content-Type: image/png",
+                ], page))
+        #expect(
+            found.head.bytes.text(found.head.partial) == """
+                content-type: text/html\r
+                content-disposition: attachment; filename=b\r
+                accept-ranges: bytes\r
+                x-content-type-options: nosniff\r
+                content-security-policy: default-src 'none'; style-src 'unsafe-inline'; sandbox\r
+                etag: "a"\r
+
+                """)
     }
 
     @Test(

@@ -75,9 +75,11 @@ extension TestImage {
         return (Array("GIF89a".utf8) + screen + image, [0, 0x3B])
     }
 
+    /// A lossy image of 64×64, as far as its frame header.
     private static func webp(_ byteCount: Int) -> [UInt8] {
-        Array("RIFF".utf8) + little(byteCount - 8) + Array("WEBPVP8 ".utf8)
-            + little(byteCount - 20)
+        let frame: [UInt8] = [0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 64, 0]
+        return Array("RIFF".utf8) + little(byteCount - 8) + Array("WEBPVP8 ".utf8)
+            + little(byteCount - 20) + frame
     }
 
     private static var svg: ([UInt8], [UInt8]) {
@@ -88,20 +90,33 @@ extension TestImage {
         return (Array(head.utf8), Array("</desc></svg>\n".utf8))
     }
 
+    /// An item of 64×64.
     private static func avif(_ byteCount: Int) -> [UInt8] {
-        let brands = Array("ftypavif".utf8) + big(0) + Array("avifmif1miaf".utf8)
-        let fileType = big(brands.count + 4) + brands
-        return fileType + big(byteCount - fileType.count) + Array("mdat".utf8)
+        let fileType = box("ftypavif", big(0) + Array("avifmif1miaf".utf8))
+        let size = box("ispe", big(0) + big(64) + big(64))
+        let head = fileType + box("meta", big(0) + box("iprp", box("ipco", size)))
+        return head + big(byteCount - head.count) + Array("mdat".utf8)
+    }
+
+    /// A box of the ISO base media file format; `type` may hold the first bytes of its data.
+    private static func box(_ type: String, _ data: [UInt8]) -> [UInt8] {
+        big(4 + type.utf8.count + data.count) + Array(type.utf8) + data
     }
 
     private static func bmp(_ byteCount: Int) -> [UInt8] {
-        let file = Array("BM".utf8) + little(byteCount) + little(0) + little(54)
-        let size = little(40) + little(8) + little(8) + [1, 0, 24, 0]
-        return file + size + little(0) + little(byteCount - 54) + [UInt8](repeating: 0, count: 16)
+        Array("BM".utf8) + little(byteCount) + little(0) + little(54)
+            + bitmapHeader(width: 8, height: 8, dataBytes: byteCount - 54)
     }
 
+    private static func bitmapHeader(width: Int, height: Int, dataBytes: Int) -> [UInt8] {
+        little(40) + little(width) + little(height) + [1, 0, 24, 0] + little(0)
+            + little(dataBytes) + [UInt8](repeating: 0, count: 16)
+    }
+
+    /// One image of 32×32 as a bitmap, whose height counts its mask too.
     private static func ico(_ byteCount: Int) -> [UInt8] {
         [0, 0, 1, 0, 1, 0, 32, 32, 0, 0, 1, 0, 32, 0] + little(byteCount - 22) + little(22)
+            + bitmapHeader(width: 32, height: 64, dataBytes: byteCount - 62)
     }
 
     private static func big(_ number: Int) -> [UInt8] {

@@ -1,0 +1,56 @@
+import Ground
+
+/// The screen of a GIF and its first frame (GIF89a §18, §20).
+///
+/// Decoders enlarge the screen for a first frame that does not fit it, so both count.
+struct GIFHeader: ImageHeader {
+    let format = ImageFormat.gif
+    private(set) var wanted = 6..<13
+    private var state = State.screen
+    private var width: UInt32 = 0
+    private var height: UInt32 = 0
+
+    private enum State {
+        case screen
+        /// The byte that introduces a block.
+        case block
+        /// The label of an extension.
+        case label
+        /// The size of a part of an extension's data; 0 ends them.
+        case part
+        /// A frame's place and size.
+        case frame
+    }
+
+    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+        switch state {
+        case .screen:
+            (width, height) = (UInt32(field.little16(at: 0)), UInt32(field.little16(at: 2)))
+            let flags = field[4]
+            want(1, at: flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1), .block)
+        case .block:
+            switch field[0] {
+            case 0x21: want(1, at: 0, .label)
+            case 0x2C: want(8, at: 0, .frame)
+            default: return .unreadable
+            }
+        case .label:
+            want(1, at: 0, .part)
+        case .part:
+            want(1, at: Int(field[0]), field[0] == 0 ? .block : .part)
+        case .frame:
+            let right = UInt32(field.little16(at: 0)) + UInt32(field.little16(at: 4))
+            let bottom = UInt32(field.little16(at: 2)) + UInt32(field.little16(at: 6))
+            guard field.little16(at: 4) > 0, field.little16(at: 6) > 0 else { return .unreadable }
+            return .sides(max(width, right), max(height, bottom))
+        }
+        return nil
+    }
+
+    /// Wants `count` bytes, `distance` behind those that were given last.
+    private mutating func want(_ count: Int, at distance: Int, _ state: State) {
+        let start = wanted.upperBound + distance
+        wanted = start..<start + count
+        self.state = state
+    }
+}

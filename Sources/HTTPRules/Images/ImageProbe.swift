@@ -1,0 +1,118 @@
+import Ground
+
+/// Reads the kind and the size of an image from the first bytes of its body, as they arrive.
+///
+/// Nothing is decoded, and only what is being looked at is held: some dozens of bytes. However the
+/// body is cut into pieces, the finding is the same, and once there it stays.
+package struct ImageProbe: Sendable {
+    /// A header that goes on behind so many bytes is not read.
+    ///
+    /// The largest that are met are those of JPEGs for print, whose colour profiles have 0.5 to
+    /// 1.8 MB and stand before the frame header. What is given to no client meanwhile has to be
+    /// held, so this is also what an origin can make a fetch hold.
+    package static let bytesMax = 2 << 20
+
+    package private(set) var finding = ImageFinding.needsMore
+    private let declared: ImageFormat?
+    /// The first bytes, until it is known whose they are.
+    private var start: [UInt8] = []
+    private var header: (any ImageHeader)?
+    /// Offset of the byte that comes next.
+    private var position = 0
+    /// What came of the bytes that the header wants.
+    private var field: [UInt8] = []
+
+    /// A probe of the body that follows `head`. A coded body is not looked into.
+    package init(_ head: AnswerHead) {
+        let bytes = head.bytes.span
+        declared = head.first(.contentType).flatMap { type in
+            ImageFormat(bytes, type: ContentTypes.essence(bytes, at: type.range))
+        }
+        if Self.isCoded(head) { finding = .unknown }
+    }
+
+    /// True if Content-Encoding names a coding; `identity` is none (RFC 9110 §12.5.3).
+    private static func isCoded(_ head: AnswerHead) -> Bool {
+        let bytes = head.bytes.span
+        for line in head.lines where line.id == .contentEncoding {
+            var cursor = line.value.range.lowerBound
+            while let coding = FieldSyntax.nextElement(
+                bytes, at: line.value.range, cursor: &cursor)
+            {
+                if !bytes.holdsIgnoringCase("identity", at: coding) { return true }
+            }
+        }
+        return false
+    }
+
+    /// Takes in the next bytes of the body.
+    package mutating func feed(_ bytes: Span<UInt8>) {
+        guard finding == .needsMore else { return }
+        guard header == nil else { return read(bytes) }
+        let taken = min(ImageSignature.bytesCount - start.count, bytes.count)
+        start += bytes.copy(0..<taken)
+        guard start.count == ImageSignature.bytesCount else { return }
+        begin()
+        read(bytes.extracting(taken..<bytes.count))
+    }
+
+    /// The body has ended; there is a finding afterwards.
+    package mutating func finish() {
+        guard finding == .needsMore else { return }
+        if header == nil { begin() }
+        guard finding == .needsMore, let header else { return }
+        conclude(header.ended)
+    }
+
+    /// Chooses the header to read and gives it the first bytes.
+    private mutating func begin() {
+        header = ImageSignature.reader(start.span, isTypeKnown: declared != nil)
+        if header == nil, declared == .svg { header = SVGHeader() }
+        guard header != nil else {
+            finding = declared == nil ? .unknown : .contradiction(nil)
+            return
+        }
+        let first = start
+        start = []
+        read(first.span)
+    }
+
+    private mutating func read(_ bytes: Span<UInt8>) {
+        var index = 0
+        while finding == .needsMore, let wanted = header?.wanted {
+            guard wanted.upperBound <= Self.bytesMax else { return conclude(.unreadable) }
+            let passed = min(wanted.lowerBound + field.count - position, bytes.count - index)
+            index += passed
+            let taken = min(wanted.count - field.count, bytes.count - index)
+            position += passed + taken
+            guard taken > 0 else { return }
+            let piece = bytes.extracting(index..<index + taken)
+            index += taken
+            let outcome: ImageHeaderOutcome?
+            if taken == wanted.count {
+                outcome = header?.take(piece)
+            } else {
+                field += piece.copy(0..<taken)
+                guard field.count == wanted.count else { return }
+                let whole = field
+                outcome = header?.take(whole.span)
+                field = []
+            }
+            if let outcome { conclude(outcome) }
+        }
+    }
+
+    private mutating func conclude(_ outcome: ImageHeaderOutcome) {
+        guard let header else { preconditionFailure("an outcome of nothing") }
+        let isDeclared = declared.map { header.isOf($0) } ?? false
+        switch outcome {
+        case .size(let size):
+            let format = isDeclared ? declared ?? header.format : header.format
+            let facts = ImageFacts(format: format, size: size)
+            finding = isDeclared || declared == nil ? .image(facts) : .contradiction(facts)
+        case .unreadable where isDeclared: finding = .unreadable
+        case .unreadable, .foreign: finding = declared == nil ? .unknown : .contradiction(nil)
+        }
+        self.header = nil
+    }
+}

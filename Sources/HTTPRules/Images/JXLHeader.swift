@@ -1,0 +1,129 @@
+import Ground
+
+/// The size at the beginning of a JPEG XL codestream (ISO/IEC 18181-1, SizeHeader), bare or in the
+/// boxes of a container, whole or in parts (ISO/IEC 18181-2, `jxlc` and `jxlp`).
+struct JXLHeader: ImageHeader {
+    let format = ImageFormat.jxl
+    private(set) var wanted: Range<Int>
+    private var state: State
+    /// Where the box ends that is being read.
+    private var boxEnd = Int.max
+    /// The box holds part of the codestream, and another may follow.
+    private var isPart = false
+    /// The codestream's first bytes.
+    private var code: [UInt8] = []
+
+    private enum State {
+        /// A box's length and type.
+        case box
+        /// The length in eight bytes that follows them.
+        case longBox(isCode: Bool)
+        case code
+    }
+
+    init(isContainer: Bool) {
+        state = isContainer ? .box : .code
+        wanted = isContainer ? 12..<20 : 0..<1
+    }
+
+    mutating func take(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+        switch state {
+        case .box: return takeBox(field)
+        case .longBox(let isCode):
+            let length = field.big64(at: 0)
+            guard length >= 16, length <= MediaFileHeader.bytesMax else { return .unreadable }
+            return enter(wanted.lowerBound - 8 + Int(length), isCode: isCode)
+        case .code:
+            code.append(field[0])
+            guard let outcome = Self.read(code) else { return wantCode() }
+            return outcome
+        }
+    }
+
+    private mutating func takeBox(_ field: Span<UInt8>) -> ImageHeaderOutcome? {
+        isPart = field.begins(with: "jxlp", at: 4)
+        let isCode = isPart || field.begins(with: "jxlc", at: 4)
+        switch field.big32(at: 0) {
+        case 0: return isCode ? enter(.max, isCode: true) : .unreadable
+        case 1:
+            state = .longBox(isCode: isCode)
+            wanted = wanted.upperBound..<wanted.upperBound + 8
+            return nil
+        case 2..<8: return .unreadable
+        case let length: return enter(wanted.lowerBound + Int(length), isCode: isCode)
+        }
+    }
+
+    /// Goes into the box that ends at `end`, or passes over it.
+    private mutating func enter(_ end: Int, isCode: Bool) -> ImageHeaderOutcome? {
+        boxEnd = end
+        guard isCode else { return wantBox() }
+        // A part begins with its number.
+        wanted = wanted.upperBound..<wanted.upperBound + (isPart ? 4 : 0)
+        return wantCode()
+    }
+
+    private mutating func wantBox() -> ImageHeaderOutcome? {
+        state = .box
+        wanted = boxEnd..<boxEnd + 8
+        return nil
+    }
+
+    private mutating func wantCode() -> ImageHeaderOutcome? {
+        let next = wanted.upperBound
+        guard next < boxEnd else { return isPart ? wantBox() : .unreadable }
+        state = .code
+        wanted = next..<next + 1
+        return nil
+    }
+
+    /// Reads the beginning of a codestream; nil if its size is not yet there.
+    private static func read(_ code: [UInt8]) -> ImageHeaderOutcome? {
+        guard code.count > 2 else { return nil }
+        guard code.starts(with: [0xFF, 0x0A]) else { return .unreadable }
+        var bits = BitReader(Array(code.dropFirst(2)))
+        guard let isSmall = bits.take(1), let height = side(&bits, isSmall: isSmall == 1),
+            let ratio = bits.take(3)
+        else { return nil }
+        if ratio > 0 {
+            let (left, right) = ratios[Int(ratio) - 1]
+            return .sides(UInt32(UInt64(height) * left / right), height)
+        }
+        guard let width = side(&bits, isSmall: isSmall == 1) else { return nil }
+        return .sides(width, height)
+    }
+
+    /// Width to height for the values of the ratio from 1 on.
+    private static let ratios: [(UInt64, UInt64)] = [
+        (1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1),
+    ]
+
+    /// A side: a multiple of 8 up to 256, or up to 2³⁰ in one of four lengths.
+    private static func side(_ bits: inout BitReader, isSmall: Bool) -> UInt32? {
+        if isSmall { return bits.take(5).map { ($0 + 1) * 8 } }
+        guard let choice = bits.take(2) else { return nil }
+        return bits.take([9, 13, 18, 30][Int(choice)]).map { $0 + 1 }
+    }
+}
+
+/// Reads numbers of any length, the lowest bit of each byte first.
+private struct BitReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// The next `count` bits, at most 32; nil if so many are not there.
+    mutating func take(_ count: Int) -> UInt32? {
+        guard position + count <= bytes.count * 8 else { return nil }
+        var number: UInt32 = 0
+        for place in 0..<count {
+            let bit = bytes[(position + place) / 8] >> UInt8((position + place) % 8) & 1
+            number |= UInt32(bit) << UInt32(place)
+        }
+        position += count
+        return number
+    }
+}
