@@ -24,6 +24,7 @@ final class NodeCore: Sendable {
     let origins: Origins
     let logger: Logger
     let readiness = ReadinessBox()
+    let pressure: PressureWatcher
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
@@ -49,6 +50,7 @@ final class NodeCore: Sendable {
         self.clock = clock
         self.origins = origins
         self.logger = logger
+        pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(fillsMax: settings.fillsMax)
         self.accessLog = accessLog.map { [counters] in AccessLog($0, counters: counters) }
     }
@@ -168,7 +170,8 @@ final class NodeCore: Sendable {
     /// The counters of all loops, with the gauges as they are now.
     func snapshot() -> Snapshot {
         counters.set(.memoryUsedBytes, to: store.account.usedBytes)
-        counters.set(.memoryLimitBytes, to: store.account.limitBytes)
+        counters.set(.memoryLimitBytes, to: store.configuredBytes)
+        counters.set(.memoryHeldLimitBytes, to: store.account.limitBytes)
         counters.set(.memoryPinnedBytes, to: store.account.pinnedBytes)
         counters.set(.memoryEntries, to: store.count)
         counters.set(.evictions, to: Int(store.evictions))

@@ -11,7 +11,7 @@ package final class MemoryAccount: Sendable {
     private let filling = Atomic<Int>(0)
     private let limit: Atomic<Int>
 
-    /// - Parameter limit: bytes; changes live by ``setLimit(_:)``.
+    /// - Parameter limit: bytes.
     package init(limit: Int) {
         self.limit = Atomic(limit)
     }
@@ -21,13 +21,15 @@ package final class MemoryAccount: Sendable {
     package var usedBytes: Int { used.load(ordering: .relaxed) }
     /// What belongs to entries that a look-up can find.
     package var indexedBytes: Int { indexed.load(ordering: .relaxed) }
+    /// What is reserved for fetches under way, received or not.
+    package var fillingBytes: Int { filling.load(ordering: .relaxed) }
     /// What is held only by readers of entries that are no longer there.
     package var pinnedBytes: Int {
-        max(0, usedBytes - indexedBytes - filling.load(ordering: .relaxed))
+        max(0, usedBytes - indexedBytes - fillingBytes)
     }
 
     /// A lower limit frees nothing by itself: the store evicts down to it.
-    package func setLimit(_ bytes: Int) {
+    func setLimit(_ bytes: Int) {
         limit.store(bytes, ordering: .relaxed)
     }
 
