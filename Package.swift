@@ -115,7 +115,9 @@ let package = Package(
         tests(
             "OriginTests", of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness"],
             [nioCore, nioPosix]),
-        tests("NodeTests", of: ["Node", "Telemetry", "Tiers", "Ground"], [nioCore, logging]),
+        tests(
+            "NodeTests", of: ["Node", "Store", "Telemetry", "Tiers", "Ground"],
+            [nioCore, nioPosix, logging]),
         tests("OutsideTests", of: ["Harness"], [nioCore, nioPosix]),
         .target(
             name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",

@@ -25,6 +25,7 @@ final class NodeCore: Sendable {
     let exchange: OriginExchange
     let logger: Logger
     let readiness = ReadinessBox()
+    let pressure: PressureWatcher
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
@@ -51,6 +52,7 @@ final class NodeCore: Sendable {
         self.origins = origins
         self.logger = logger
         exchange = OriginExchange(origins.settings) { Self.log($0, to: logger) }
+        pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(fillsMax: settings.fillsMax)
         self.accessLog = accessLog.map { [counters] in AccessLog($0, counters: counters) }
     }
@@ -189,7 +191,8 @@ final class NodeCore: Sendable {
     /// The counters of all loops, with the gauges as they are now.
     func snapshot() -> Snapshot {
         counters.set(.memoryUsedBytes, to: store.account.usedBytes)
-        counters.set(.memoryLimitBytes, to: store.account.limitBytes)
+        counters.set(.memoryLimitBytes, to: store.configuredBytes)
+        counters.set(.memoryHeldLimitBytes, to: store.account.limitBytes)
         counters.set(.memoryPinnedBytes, to: store.account.pinnedBytes)
         counters.set(.memoryEntries, to: store.count)
         counters.set(.evictions, to: Int(store.evictions))

@@ -46,6 +46,7 @@ struct NodeService: Service {
         let node = NodeCore(
             configuration, loops: loops, descriptors: descriptors, lookups: lookups,
             diskReaders: diskReaders, logger: logger)
+        node.pressure.start(on: group.next(), isOn: configuration.yieldsToPressure)
         await node.disk?.start(now: SystemClock.now())
         var doorways: [Doorway] = []
         do {
@@ -106,6 +107,7 @@ struct NodeService: Service {
         for hall in node.halls {
             try? await hall.loop.submit { hall.stop() }.get()
         }
+        await node.pressure.stop()
         await node.disk?.close(now: SystemClock.now())
         // What it has read is told to the loops, which must be there.
         try? await diskReaders.shutdownGracefully()

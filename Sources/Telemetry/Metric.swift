@@ -59,6 +59,12 @@ package enum Metric: Int, CaseIterable, Sendable {
     case memoryLimitBytes
     case memoryPinnedBytes
     case memoryEntries
+    case memoryHeldLimitBytes
+    case memoryYields
+    case memoryHeadroomBytes
+    case memoryStalledPermille
+    case memoryShrinksForRoom
+    case memoryShrinksForStalls
     case accessLinesDropped
 
     case diskUp

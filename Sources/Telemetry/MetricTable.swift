@@ -49,7 +49,8 @@ package struct MetricFamily: Sendable {
 extension MetricFamily {
     /// Every family once; every ``Metric`` is a member of exactly one.
     package static let table: [MetricFamily] =
-        requestFamilies + connectionFamilies + originFamilies + memoryFamilies + diskFamilies
+        requestFamilies + connectionFamilies + originFamilies + memoryFamilies
+        + pressureFamilies + diskFamilies
 
     private static let requestFamilies = [
         MetricFamily(

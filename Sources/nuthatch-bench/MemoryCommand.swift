@@ -16,8 +16,13 @@ struct MemoryCommand: ParsableCommand {
     @Option(help: "Bytes of each body.")
     var bodyBytes = 1_000
 
+    @Option(help: "Percent of the counted bytes that memory pressure leaves at the end.")
+    var pressTo = 50
+
     func validate() throws {
-        guard entries > 0, bodyBytes >= 0 else { throw ValidationError("no such number") }
+        guard entries > 0, bodyBytes >= 0, 0...100 ~= pressTo else {
+            throw ValidationError("no such number")
+        }
     }
 
     func run() throws {
@@ -31,6 +36,22 @@ struct MemoryCommand: ParsableCommand {
         print("resident bytes per entry: \(resident / entries)")
         print("counted bytes per entry: \(counted / entries)")
         print("chunk bytes per entry: \(BodyLayout.capacity(UInt64(bodyBytes)))")
+        try press(store, residentBefore: before)
+    }
+
+    /// What comes back to the kernel when less is held, and how long that takes.
+    private func press(_ store: MemoryStore, residentBefore: Int) throws {
+        let counted = store.account.usedBytes
+        let full = try residentBytes()
+        let clock = ContinuousClock()
+        let evicting = clock.measure { store.press(toBytes: counted / 100 * pressTo) }
+        let evicted = try residentBytes()
+        let returning = clock.measure { FreeMemory.returnToKernel() }
+        let freed = counted - store.account.usedBytes
+        print("pressed to \(pressTo) %: \(freed >> 20) MiB evicted in \(evicting)")
+        print("resident MiB less by then: \((full - evicted) >> 20)")
+        print("resident MiB less after \(returning) more: \(try (full - residentBytes()) >> 20)")
+        print("resident MiB left for the tier: \(try (residentBytes() - residentBefore) >> 20)")
     }
 
     private func residentBytes() throws -> Int {

@@ -155,14 +155,4 @@ struct MemoryStoreTests {
         }
         #expect(entries.store.account.usedBytes == 0)
     }
-
-    @Test("a lower limit is kept as soon as it is set")
-    func shrinks() {
-        let entries = Entries(limitBytes: 1 << 20)
-        for number in 0..<10 { entries.put("\(number)", bytes: 60_000) }
-        entries.store.account.setLimit(200_000)
-        entries.store.shrinkToLimit()
-        #expect(entries.store.account.usedBytes <= 200_000)
-        #expect(entries.store.count > 0)
-    }
 }

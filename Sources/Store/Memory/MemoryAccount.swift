@@ -11,7 +11,7 @@ package final class MemoryAccount: Sendable {
     private let filling = Atomic<Int>(0)
     private let limit: Atomic<Int>
 
-    /// - Parameter limit: bytes; changes live by ``setLimit(_:)``.
+    /// - Parameter limit: bytes.
     package init(limit: Int) {
         self.limit = Atomic(limit)
     }
@@ -29,7 +29,7 @@ package final class MemoryAccount: Sendable {
     }
 
     /// A lower limit frees nothing by itself: the store evicts down to it.
-    package func setLimit(_ bytes: Int) {
+    func setLimit(_ bytes: Int) {
         limit.store(bytes, ordering: .relaxed)
     }
 

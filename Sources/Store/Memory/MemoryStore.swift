@@ -27,7 +27,12 @@ package final class MemoryStore: Sendable {
 
     package let account: MemoryAccount
     private let hashing: KeyedHash
-    private let entriesMax: Int
+    /// Never raised or lowered but by ``lowerEntries(to:)``; 0 for no limit.
+    let entriesMax: Atomic<Int>
+    /// What holds of each limit; locked by nobody on a loop.
+    let limits: Mutex<Limits>
+    /// The limit on bytes that ``limits`` names, for those who may not wait.
+    let configured: Atomic<Int>
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
     private let evictionCount = Atomic<UInt64>(0)
@@ -47,13 +52,16 @@ package final class MemoryStore: Sendable {
     /// Of entries that are being read, at most a quarter of the limit may be outside the index
     /// (DESIGN.md §6).
     private var pinnedBytesMax: Int { account.limitBytes / 4 }
-    /// Entries put back because of their readers before it is admitted that there is no room.
-    private static let sparedMax = 64
+    /// Entries put back because of their readers before one is evicted anyway, or it is admitted
+    /// that there is no room.
+    static let sparedMax = 64
 
     /// An empty store; `hashing` is keyed by secrets of this process.
     package init(_ settings: Settings, hashing: KeyedHash) {
         account = MemoryAccount(limit: settings.limitBytes)
-        entriesMax = settings.entriesMax
+        entriesMax = Atomic(settings.entriesMax)
+        limits = Mutex(Limits(configuredBytes: settings.limitBytes, pressedBytes: nil))
+        configured = Atomic(settings.limitBytes)
         self.hashing = hashing
         shards = (0..<settings.shardCount).map { _ in
             Shard(MemoryShard(tier: MemoryTier(expectedEntries: 1024)))
@@ -87,7 +95,7 @@ package final class MemoryStore: Sendable {
     @discardableResult
     package func insert(_ resident: Resident) -> Bool {
         // What replaces another needs no place, so nothing is evicted for it.
-        if entriesMax > 0, put(resident, hasPlace: false) { return true }
+        if entriesMax.load(ordering: .relaxed) > 0, put(resident, hasPlace: false) { return true }
         return takePlace() && put(resident, hasPlace: true)
     }
 
@@ -117,16 +125,12 @@ package final class MemoryStore: Sendable {
         return true
     }
 
-    /// Evicts until the limit is kept again, after it was lowered.
-    package func shrinkToLimit() {
-        while account.usedBytes > account.limitBytes, evictOne(sparesReaders: false) == .evicted {}
-    }
-
     /// Counts an entry that is to come, evicting for it; false, with nothing counted, if there can
     /// be no place.
     private func takePlace() -> Bool {
         var current = count
         while true {
+            let entriesMax = entriesMax.load(ordering: .relaxed)
             guard entriesMax == 0 || current < entriesMax else {
                 guard evictOne(sparesReaders: false) == .evicted else { return false }
                 current = count
@@ -155,9 +159,10 @@ package final class MemoryStore: Sendable {
         return isIn
     }
 
-    private enum Outcome { case evicted, spared, empty }
+    enum Outcome { case evicted, spared, empty }
 
-    private func evictOne(sparesReaders: Bool) -> Outcome {
+    /// Removes the entry that the tier can best do without.
+    func evictOne(sparesReaders: Bool) -> Outcome {
         guard let shard = nextToGive() else { return .empty }
         let eviction = shard.state.withLock { state in
             let eviction = state.evict(sparesReaders: sparesReaders)
