@@ -10,10 +10,10 @@ import NIOPosix
 package final class OriginClient {
     /// The loop on which every method is called and every delegate is told.
     package let loop: any EventLoop
-    package let settings: OriginSettings
+    package private(set) var settings: OriginSettings
     /// The boot clock.
     let now: @Sendable () -> Instant
-    /// What connections may be opened to; see ``adopt(addressGuard:patterns:)``.
+    /// What connections may be opened to; see ``adopt(settings:addressGuard:patterns:)``.
     package private(set) var addressGuard: AddressGuard
     private var patterns: [OriginPattern]
     private let resolver: any NameResolver
@@ -72,8 +72,14 @@ package final class OriginClient {
 
     /// From now on other rules apply; idle connections, which were opened under the old ones, are
     /// closed.
-    package func adopt(addressGuard: AddressGuard, patterns: [OriginPattern]) {
+    ///
+    /// Fetches and connections that have begun keep the limits they began with.
+    package func adopt(
+        settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
+    ) {
         loop.preconditionInEventLoop()
+        self.settings = settings
+        pool.adopt(settings)
         self.addressGuard = addressGuard
         self.patterns = patterns
         closeIdle()

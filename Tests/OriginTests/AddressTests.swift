@@ -105,7 +105,10 @@ struct AddressTests {
             let origin = try await ByteOrigin.listening(
                 on: rig.group, Array(Self.hiAndClose.dropLast()))
             #expect(try await rig.get(origin.port).text == "hi")
-            try await rig.with { $0.adopt(addressGuard: AddressGuard(), patterns: [.everything]) }
+            try await rig.with {
+                $0.adopt(
+                    settings: $0.settings, addressGuard: AddressGuard(), patterns: [.everything])
+            }
             guard case .addressRefused? = try await rig.get(origin.port).failure else {
                 Issue.record("an idle connection was used under new rules")
                 return

@@ -27,7 +27,7 @@ package final class MemoryStore: Sendable {
 
     package let account: MemoryAccount
     private let hashing: KeyedHash
-    private let entriesMax: Int
+    private let entryLimit: Atomic<Int>
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
     private let evictionCount = Atomic<UInt64>(0)
@@ -53,7 +53,7 @@ package final class MemoryStore: Sendable {
     /// An empty store; `hashing` is keyed by secrets of this process.
     package init(_ settings: Settings, hashing: KeyedHash) {
         account = MemoryAccount(limit: settings.limitBytes)
-        entriesMax = settings.entriesMax
+        entryLimit = Atomic(settings.entriesMax)
         self.hashing = hashing
         shards = (0..<settings.shardCount).map { _ in
             Shard(MemoryShard(tier: MemoryTier(expectedEntries: 1024)))
@@ -116,6 +116,17 @@ package final class MemoryStore: Sendable {
         }
         return true
     }
+
+    /// From now on other limits hold, 0 entries for no limit; what is too much is evicted before
+    /// this returns.
+    package func adopt(limitBytes: Int, entriesMax: Int) {
+        account.setLimit(limitBytes)
+        entryLimit.store(entriesMax, ordering: .relaxed)
+        shrinkToLimit()
+        while entriesMax > 0, count > entriesMax, evictOne(sparesReaders: false) == .evicted {}
+    }
+
+    private var entriesMax: Int { entryLimit.load(ordering: .relaxed) }
 
     /// Evicts until the limit is kept again, after it was lowered.
     package func shrinkToLimit() {
