@@ -8,7 +8,8 @@ import Glibc
 
 /// Writes a line per answer to standard output, from a thread of its own.
 ///
-/// Each loop fills a buffer and hands it over four times a second or when it is full.
+/// Each loop fills a buffer and hands it over four times a second or when it is full. What a buffer
+/// holds are whole lines, so that a change of the format comes between two lines.
 final class AccessLog: Sendable {
     /// How a line looks.
     enum Format: Sendable {
@@ -18,15 +19,13 @@ final class AccessLog: Sendable {
         case json
     }
 
-    let format: Format
     private let counters: NodeCounters
     private let writer = LineWriter(to: STDOUT_FILENO)
 
     /// A buffer is handed over when it holds so much.
     static let bufferBytes = 64 << 10
 
-    init(_ format: Format, counters: NodeCounters) {
-        self.format = format
+    init(counters: NodeCounters) {
         self.counters = counters
     }
 

@@ -9,27 +9,79 @@ extension Configuration {
     ///   - environment: the whole environment of the process.
     ///   - file: the YAML file, its name as the operator wrote it.
     /// - Returns: settings that fit each other.
-    /// - Throws: the first fault found; settings are looked at in the table's order.
+    /// - Throws: the first fault; see ``check(flags:environment:file:)``.
     package static func resolve(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
     ) throws(ConfigurationError) -> Configuration {
+        do throws(ConfigurationFaults) {
+            return try check(flags: flags, environment: environment, file: file)
+        } catch {
+            throw error.first
+        }
+    }
+
+    /// The same, but for what it throws: every fault.
+    ///
+    /// A file that cannot be read as one mapping is the only fault that is named, and settings are
+    /// held against each other only when each of them has a value.
+    package static func check(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationFaults) -> Configuration {
         let layers = ConfigurationLayers(
-            flags: flags, environment: environment,
-            file: try file.map { file throws(ConfigurationError) in
-                try ConfigurationFile(name: file.name, text: file.text)
-            })
-        var values = ConfigurationValues()
+            flags: flags, environment: environment, file: try file.map(read))
+        var faults = layers.file?.faults ?? []
+        var given = ConfigurationValues()
         for setting in Setting.table {
             do throws(SettingError) {
                 let (parsed, source) = try layers.values(of: setting)
-                values.set(setting.name, parsed, from: source)
+                given.set(setting.name, parsed, from: source)
             } catch {
-                throw .setting(error)
+                faults.append(.setting(error))
             }
         }
-        try values.settle()
-        return Configuration(values, warnings: layers.warnings)
+        if let faults = ConfigurationFaults(faults) { throw faults }
+        return try Configuration(settling: given, warnings: layers.warnings)
+    }
+
+    /// Settings as they were given, held against each other.
+    init(
+        settling given: ConfigurationValues, warnings: [String]
+    ) throws(ConfigurationFaults) {
+        var values = given
+        if let faults = ConfigurationFaults(values.settle()) { throw faults }
+        self.init(values, given: given, warnings: warnings)
+    }
+
+    /// Where a node with these settings listens, the admin port first; whatever is wrong with other
+    /// settings.
+    static func listenAddresses(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationFaults) -> [ListenAddress] {
+        let layers = ConfigurationLayers(
+            flags: flags, environment: environment, file: try file.map(read))
+        var values = ConfigurationValues()
+        for name in [SettingName.adminListen, .listen] {
+            do throws(SettingError) {
+                let (parsed, source) = try layers.values(of: name.setting)
+                values.set(name, parsed, from: source)
+            } catch {
+                throw ConfigurationFaults(.setting(error))
+            }
+        }
+        return values.addresses(.adminListen) + values.addresses(.listen)
+    }
+
+    private static func read(
+        _ file: (name: String, text: String)
+    ) throws(ConfigurationFaults) -> ConfigurationFile {
+        do throws(ConfigurationError) {
+            return try ConfigurationFile(name: file.name, text: file.text)
+        } catch {
+            throw ConfigurationFaults(error)
+        }
     }
 }
 
@@ -106,7 +158,7 @@ private struct ConfigurationLayers {
         return unknown.sorted().map { name in
             let nearest = SettingName.nearest(toVariable: name)
             let hint = nearest.map { "; perhaps \($0.environmentName)" } ?? ""
-            return "environment \(name.debugDescription) is not a setting" + hint
+            return "environment \(name.quoted()) is not a setting" + hint
         }
     }
 }

@@ -117,10 +117,17 @@ package struct Configuration: Sendable {
 
     /// What the operator should be told though it stops nothing; one line each.
     package var warnings: [String]
+
+    /// What the properties above were made of.
+    let values: ConfigurationValues
+    /// The same before settings were held against each other.
+    let given: ConfigurationValues
 }
 
 extension Configuration {
-    init(_ values: ConfigurationValues, warnings: [String]) {
+    init(_ values: ConfigurationValues, given: ConfigurationValues, warnings: [String]) {
+        self.values = values
+        self.given = given
         listen = values.addresses(.listen)
         adminListen = values.addresses(.adminListen).first
         loops = values.countUnlessZero(.loops)

@@ -29,7 +29,7 @@ extension ConfigurationError: CustomStringConvertible {
             return error.description
         case .unknownKey(let key, let file, let line, let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
-            return "\(key.debugDescription) (from \(place(file, line))) is not a setting" + hint
+            return "\(key.quoted()) (from \(place(file, line))) is not a setting" + hint
         case .notInFile(let name, let file, let line):
             return
                 "setting \(name.rawValue) (from \(place(file, line))) cannot be given in a file; "
@@ -37,7 +37,7 @@ extension ConfigurationError: CustomStringConvertible {
         case .malformedFile(let file, let line, let reason):
             return "\(place(file, line)): \(reason); allowed: one YAML mapping, e.g. \(example)"
         case .unreadableFile(let file, let reason):
-            return "setting config: \(file.debugDescription) cannot be read: \(reason)"
+            return "setting config: \(file.quoted(limit: 4096)) cannot be read: \(reason)"
         case .above(let name, let text, let source, let limit, let limitText, let limitSource):
             return
                 "setting \(name.rawValue) (from \(source.text(for: name))): \(text) is too large; "

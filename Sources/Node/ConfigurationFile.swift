@@ -21,10 +21,13 @@ struct ConfigurationFile {
 
     let name: String
     private(set) var settings: [SettingName: Given] = [:]
+    /// Keys that are no settings of a file.
+    private(set) var faults: [ConfigurationError] = []
 
     /// Reads a file of one mapping, or of nothing at all.
     init(name: String, text: String) throws(ConfigurationError) {
         self.name = name
+        try ConfigurationText.check(text, in: name)
         guard let root = try Self.compose(name, text) else { return }
         if let scalar = root.scalar, scalar.string.isEmpty, scalar.style == .plain { return }
         guard let mapping = root.mapping else {
@@ -32,21 +35,22 @@ struct ConfigurationFile {
                 name, line: root.mark?.line, reason: "the file is not a mapping of keys to values")
         }
         for (key, value) in mapping {
-            let setting = try settingName(key)
-            settings[setting] = Self.given(value)
+            guard let text = key.scalar?.string else {
+                throw .malformedFile(
+                    name, line: key.mark?.line, reason: "a key is not a plain word")
+            }
+            switch SettingName(rawValue: text) {
+            case .config?:
+                faults.append(.notInFile(.config, file: name, line: key.mark?.line))
+            case let setting?:
+                settings[setting] = Self.given(value)
+            case nil:
+                faults.append(
+                    .unknownKey(
+                        text, file: name, line: key.mark?.line,
+                        nearest: SettingName.nearest(to: text)))
+            }
         }
-    }
-
-    private func settingName(_ key: Yams.Node) throws(ConfigurationError) -> SettingName {
-        guard let text = key.scalar?.string else {
-            throw .malformedFile(name, line: key.mark?.line, reason: "a key is not a plain word")
-        }
-        guard let setting = SettingName(rawValue: text) else {
-            throw .unknownKey(
-                text, file: name, line: key.mark?.line, nearest: SettingName.nearest(to: text))
-        }
-        if setting == .config { throw .notInFile(setting, file: name, line: key.mark?.line) }
-        return setting
     }
 
     private static func given(_ value: Yams.Node) -> Given {
@@ -68,7 +72,8 @@ struct ConfigurationFile {
         _ name: String, _ text: String
     ) throws(ConfigurationError) -> Yams.Node? {
         do {
-            return try Yams.compose(yaml: text)
+            // Without rules that guess a scalar's type, and without looking into the environment.
+            return try Yams.compose(yaml: text, .basic, .default, .utf8)
         } catch let error as YamlError {
             throw malformed(name, error)
         } catch {
@@ -86,7 +91,8 @@ struct ConfigurationFile {
         case .duplicatedKeysInMapping(let keys, let first):
             .malformedFile(
                 name, line: first.mark.line,
-                reason: "\(keys.sorted().joined(separator: ", ")) is given more than once")
+                reason: keys.sorted().prefix(3).map { String($0.prefix(80)).onOneLine }
+                    .joined(separator: ", ") + " is given more than once")
         default:
             .malformedFile(name, line: nil, reason: "the file is not YAML")
         }

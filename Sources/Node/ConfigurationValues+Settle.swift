@@ -4,11 +4,15 @@ import Tiers
 
 extension ConfigurationValues {
     /// Holds settings against each other, and fills in defaults that depend on another setting.
-    mutating func settle() throws(ConfigurationError) {
-        try settleSize(.objectLimit, atMost: .memoryLimit)
-        try settleSize(.urlLimit, atMost: .requestHeadLimit)
-        try settleDisk()
-        try settleOrigins()
+    ///
+    /// Gives what does not fit; with any fault the values are of no use.
+    mutating func settle() -> [ConfigurationError] {
+        let faults = [
+            settleSize(.objectLimit, atMost: .memoryLimit),
+            settleSize(.urlLimit, atMost: .requestHeadLimit),
+            diskFault, settleOrigins(),
+        ]
+        return faults.compactMap(\.self)
     }
 
     /// What was said of the disk and has no effect.
@@ -23,10 +27,10 @@ extension ConfigurationValues {
     }
 
     /// A disk cache needs room for a few segments.
-    private func settleDisk() throws(ConfigurationError) {
+    private var diskFault: ConfigurationError? {
         let bytes = UInt64(bytes(.diskLimit))
-        guard bytes > 0, bytes < DiskPlan.limitBytesMin else { return }
-        throw .diskTooSmall(
+        guard bytes > 0, bytes < DiskPlan.limitBytesMin else { return nil }
+        return .diskTooSmall(
             SizeText.render(bytes), from: source(.diskLimit),
             neededBytes: DiskPlan.limitBytesMin)
     }
@@ -34,24 +38,26 @@ extension ConfigurationValues {
     /// A size that was given must not pass the other one; a default follows it down.
     private mutating func settleSize(
         _ name: SettingName, atMost limit: SettingName
-    ) throws(ConfigurationError) {
+    ) -> ConfigurationError? {
         let bytes = bytes(name)
         let bytesMax = self.bytes(limit)
-        guard bytes > bytesMax else { return }
+        guard bytes > bytesMax else { return nil }
         guard source(name) == .builtIn else {
-            throw .above(
+            return .above(
                 name, SizeText.render(UInt64(bytes)), from: source(name),
                 limit: limit, SizeText.render(UInt64(bytesMax)), limitFrom: source(limit))
         }
         set(name, [.bytes(UInt64(bytesMax))], from: .builtIn)
+        return nil
     }
 
     /// Who can be reached only from this machine may fetch from anywhere; all others must be told.
-    private mutating func settleOrigins() throws(ConfigurationError) {
-        guard source(.allowOrigin) == .builtIn else { return }
+    private mutating func settleOrigins() -> ConfigurationError? {
+        guard source(.allowOrigin) == .builtIn else { return nil }
         if let open = addresses(.listen).first(where: { !$0.address.isLoopback }) {
-            throw .originsNotSaid(listen: open, from: source(.listen))
+            return .originsNotSaid(listen: open, from: source(.listen))
         }
         set(.allowOrigin, [.originPattern(.everything)], from: .builtIn)
+        return nil
     }
 }

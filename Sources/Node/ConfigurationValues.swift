@@ -14,8 +14,19 @@ struct ConfigurationValues {
         sources[name] = source
     }
 
+    /// Takes over the values of one setting and where they came from.
+    mutating func copy(_ name: SettingName, from other: ConfigurationValues) {
+        values[name] = other.values[name]
+        sources[name] = other.sources[name]
+    }
+
     func source(_ name: SettingName) -> SettingSource {
         sources[name] ?? .builtIn
+    }
+
+    /// The values as an operator may write them; none for an empty list and for what was not given.
+    func texts(_ name: SettingName) -> [String] {
+        all(name).map(\.text)
     }
 
     func bytes(_ name: SettingName) -> Int {

@@ -161,7 +161,7 @@ final class DiskFetch: FillSource {
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
         let isKept =
-            facts.size <= hall.settings.objectBytesMax
+            facts.size <= run.settings.objectBytesMax
             && run.reserve(overhead + BodyLayout.capacity(facts.size))
         // What is read of a body that is on disk follows its readers, chunk by chunk, so that it
         // goes on with the smallest window even if that is not to be had.

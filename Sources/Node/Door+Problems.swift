@@ -21,7 +21,7 @@ extension Door {
 
     /// Refuses what was no request, or not one in time, and ends the connection.
     func refuse(_ problem: Problem) {
-        if hall.node.accessLog != nil { logged = LoggedRequest(unreadableAt: SystemClock.now()) }
+        if hall.hasAccessLog { logged = LoggedRequest(unreadableAt: SystemClock.now()) }
         part = .none
         pending = nil
         answerProblem(problem)

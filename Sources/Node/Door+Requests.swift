@@ -31,6 +31,7 @@ extension Door {
         while position < bytes.count, queuedBytes < settings.queuedBytesMax {
             switch phase {
             case .idle, .head:
+                if hasOldLimits { adoptLimits() }
                 switch parser.parse(bytes, from: position) {
                 case .incomplete:
                     if phase == .idle { deadline = now + settings.headTimeout }

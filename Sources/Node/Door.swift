@@ -57,6 +57,8 @@ final class Door: ChannelDuplexHandler {
     var congestedBytes: Int?
     var context: ChannelHandlerContext?
     var parser: RequestParser
+    /// The parser has limits that are not the hall's any more.
+    var hasOldLimits = false
     var bodyDecoder = BodyDecoder(.none)
     /// The request whose body is being dropped.
     var pending: PendingRequest?
@@ -93,14 +95,14 @@ final class Door: ChannelDuplexHandler {
     var logged: LoggedRequest?
     var answeredStatus: UInt16 = 0
     var answeredBytes: UInt64 = 0
-    private(set) var remote = "-"
+    var remote = "-"
 
     var settings: NodeSettings { hall.settings }
 
     init(on hall: Hall, side: Side) {
         self.hall = hall
         self.side = side
-        parser = RequestParser(limits: hall.node.settings.headLimits)
+        parser = RequestParser(limits: hall.settings.headLimits)
         deadline = .distantFuture
         lent.reserveCapacity(8)
         slices.reserveCapacity(16)
@@ -115,8 +117,7 @@ final class Door: ChannelDuplexHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        // Not known any more when the last line is written.
-        if hall.hasAccessLog { remote = context.channel.remoteAddress?.ipAddress ?? "-" }
+        if hall.hasAccessLog { noteRemote(of: context.channel) }
         context.fireChannelActive()
     }
 

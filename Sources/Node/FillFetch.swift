@@ -157,7 +157,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     private var finalURL: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
 
     private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
-        let settings = hall.node.settings
+        let settings = run.settings
         var examination = AnswerRules.examine(
             head, negotiation: run.negotiation, receipt: receipt, defaultTTL: settings.defaultTTL,
             types: settings.types)
@@ -187,7 +187,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
 
     /// True if the body may be kept as far as its length is known; reserves the memory for it.
     private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
-        if let length, length > hall.node.settings.objectBytesMax { return false }
+        if let length, length > run.settings.objectBytesMax { return false }
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
         guard let length else {
@@ -200,7 +200,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     private func freshen(
         _ stale: Resident, with head: AnswerHead, _ receipt: Freshness.Receipt
     ) {
-        let settings = hall.node.settings
+        let settings = run.settings
         let fresh = RenderedHead(stale).stored.freshened(
             with: head, facts: stale.facts, receipt: receipt, redirects: redirects,
             defaultTTL: settings.defaultTTL,

@@ -19,6 +19,8 @@ final class FillRun: Sendable {
     let stamp: DiskStamp?
     /// The loop on which the fetch runs.
     let hall: Hall
+    /// As they were when the fetch began: what is kept is decided by them to its end.
+    let settings: NodeSettings
     private let state: Mutex<State>
 
     fileprivate struct State {
@@ -57,7 +59,7 @@ final class FillRun: Sendable {
         self.negotiation = negotiation
         self.stamp = stamp
         self.hall = hall
-        let settings = hall.node.settings
+        settings = hall.settings
         state = Mutex(
             State(
                 machine: Fill(

@@ -20,7 +20,7 @@ final class FillTable: Sendable {
     }
 
     private let shards: [Shard]
-    private let fillsMax: Int
+    private let fillsMax: Atomic<Int>
     private let originCount = Atomic<Int>(0)
 
     private final class Shard: Sendable {
@@ -29,8 +29,13 @@ final class FillTable: Sendable {
 
     /// An empty table; `fillsMax` fetches may be asking origins at once in the whole node.
     init(fillsMax: Int, shardCount: Int = 64) {
-        self.fillsMax = fillsMax
+        self.fillsMax = Atomic(fillsMax)
         shards = (0..<shardCount).map { _ in Shard() }
+    }
+
+    /// From now on as many may ask; those that do go on.
+    func adopt(fillsMax: Int) {
+        self.fillsMax.store(fillsMax, ordering: .relaxed)
     }
 
     /// Fetches that are asking origins, those that nobody can join included.
@@ -39,7 +44,10 @@ final class FillTable: Sendable {
     /// A fetch is about to ask its origin, and does so until ``originEnded()``; false if as many do
     /// as are allowed.
     func originBegins() -> Bool {
-        guard originCount.add(1, ordering: .relaxed).newValue <= fillsMax else {
+        guard
+            originCount.add(1, ordering: .relaxed).newValue
+                <= fillsMax.load(ordering: .relaxed)
+        else {
             originCount.subtract(1, ordering: .relaxed)
             return false
         }

@@ -21,9 +21,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let loop: any EventLoop
     let counters = LoopCounters()
     /// Of the node, here too, so that a hit finds them without another object.
-    let settings: NodeSettings
+    private(set) var settings: NodeSettings
     let store: MemoryStore
-    let hasAccessLog: Bool
+    private(set) var hasAccessLog: Bool
     /// Holds this hall until ``NodeCore/close()``.
     let node: NodeCore
     var heads = HeadBuffers()
@@ -39,6 +39,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
     private var lastTick: Instant
+    private var logFormat: AccessLog.Format?
     private var logBuffer = ByteBuffer()
     private var logLines = 0
 
@@ -54,7 +55,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         self.node = node
         settings = node.settings
         store = node.store
-        hasAccessLog = node.accessLog != nil
+        logFormat = node.accessLogFormat
+        hasAccessLog = logFormat != nil
         lastTick = SystemClock.now()
         touchesTakenAt = lastTick
         if node.disk != nil {
@@ -76,6 +78,20 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     func handleScheduledCallback(eventLoop: some EventLoop) {
         ticked(SystemClock.now())
         start()
+    }
+
+    /// Takes over new settings, on the loop.
+    func adopt(_ new: LoopSettings) {
+        let old = settings
+        settings = new.node
+        logFormat = new.accessLog
+        hasAccessLog = logFormat != nil
+        if let origins = new.origins {
+            origin.adopt(
+                settings: origins.settings, addressGuard: origins.addressGuard,
+                patterns: origins.patterns)
+        }
+        for door in doors { door.adopt(after: old) }
     }
 
     /// Ends what the loop still does, on the loop; doors and fetches that are not gone by now are
@@ -202,15 +218,15 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// Adds a line; on the loop.
     func log(_ request: LoggedRequest, _ answer: LoggedAnswer) {
-        guard let accessLog = node.accessLog else { return }
-        logBuffer.writeAccessLine(request, answer, accessLog.format)
+        guard let logFormat else { return }
+        logBuffer.writeAccessLine(request, answer, logFormat)
         logLines += 1
         if logBuffer.readableBytes >= AccessLog.bufferBytes { handOverLog() }
     }
 
     private func handOverLog() {
         guard logLines > 0 else { return }
-        node.accessLog?.hand(over: logBuffer, lines: logLines)
+        node.accessLog.hand(over: logBuffer, lines: logLines)
         logBuffer = ByteBuffer()
         logLines = 0
     }

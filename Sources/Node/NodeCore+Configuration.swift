@@ -9,19 +9,18 @@ import Tiers
 import Wire
 
 extension NodeCore {
-    /// A node as it is configured, with this many `loops`, in a process that may open so many
-    /// `descriptors`.
+    /// A node as it is configured, with what its descriptors are for.
     ///
     /// Host names are looked up on the threads of `lookups`, files read on those of `diskReaders`.
     convenience init(
-        _ configuration: Configuration, loops: Int, descriptors: Int, lookups: NIOThreadPool,
+        _ configuration: Configuration, _ budget: DescriptorBudget, lookups: NIOThreadPool,
         diskReaders: NIOThreadPool, logger: Logger
     ) {
         var random = SystemRandomNumberGenerator()
         let clock = DiskClock(
             instant: SystemClock.now(), wall: SystemClock.wallMilliseconds())
         self.init(
-            settings: NodeSettings(configuration, descriptors: descriptors, loops: loops),
+            settings: NodeSettings(configuration, budget),
             store: MemoryStore(
                 .init(
                     limitBytes: configuration.memoryBytesMax,
@@ -29,12 +28,16 @@ extension NodeCore {
                 hashing: KeyedHash(key0: random.next(), key1: random.next())),
             disk: DiskTier.Settings(configuration).map { settings in
                 DiskTier(settings, clock: clock, readers: diskReaders) { note in
-                    logger.log(level: note.isWarning ? .warning : .info, "\(note.text)")
+                    let texts = note.texts.mapValues { Logger.MetadataValue.string($0) }
+                    logger.log(
+                        level: note.isWarning ? .warning : .info, "\(note.text)",
+                        metadata: note.numbers.mapValues { .stringConvertible($0) }
+                            .merging(texts) { $1 })
                 }
             },
             clock: clock,
             origins: Origins(
-                settings: OriginSettings(configuration, descriptors: descriptors, loops: loops),
+                settings: OriginSettings(configuration, budget),
                 resolver: SystemResolver(threads: lookups),
                 addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
                 patterns: configuration.allowOrigins),
@@ -43,7 +46,7 @@ extension NodeCore {
 }
 
 extension AccessLog.Format {
-    fileprivate init?(_ setting: Configuration.AccessLog) {
+    init?(_ setting: Configuration.AccessLog) {
         switch setting {
         case .off: return nil
         case .combined: self = .combined
@@ -53,7 +56,7 @@ extension AccessLog.Format {
 }
 
 extension NodeSettings {
-    init(_ configuration: Configuration, descriptors: Int, loops: Int) {
+    init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         headLimits = HeadLimits(
             headBytesMax: configuration.requestHeadBytesMax,
             // Percent-encoding makes three bytes of one, and the path and parameter names come on
@@ -69,17 +72,10 @@ extension NodeSettings {
         headTimeout = configuration.headTimeout
         bodyTimeout = configuration.bodyTimeout
         sendTimeout = configuration.sendTimeout
-        fillsMax = configuration.fillsMax
+        fillsMax = budget.fills
         waitersMax = configuration.waitersMax
         waitTimeout = configuration.waitTimeout
-        connectionsMax =
-            configuration.connectionsMax
-            ?? DescriptorLimit.connections(
-                of: descriptors - configuration.segmentsMax, fills: fillsMax,
-                idle: loops
-                    * DescriptorLimit.idleConnections(
-                        of: descriptors, loops: loops,
-                        perOrigin: configuration.originIdleConnectionsMax))
+        connectionsMax = budget.connections
         objectBytesMax = UInt64(configuration.objectBytesMax)
         defaultTTL = configuration.defaultTTL
         touchInterval = configuration.touchInterval
@@ -104,23 +100,12 @@ extension DiskTier.Settings {
     }
 }
 
-extension Configuration {
-    /// Files that the disk cache may have open.
-    fileprivate var segmentsMax: Int {
-        guard cacheDirectory != nil, diskBytesMax > 0,
-            let plan = try? DiskPlan(limitBytes: diskBytesMax, formerSegmentBytes: nil)
-        else { return 0 }
-        return plan.segments
-    }
-}
-
 extension OriginSettings {
-    fileprivate init(_ configuration: Configuration, descriptors: Int, loops: Int) {
+    init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         self.init()
-        idleConnectionsMax = DescriptorLimit.idleConnections(
-            of: descriptors, loops: loops, perOrigin: configuration.originIdleConnectionsMax)
+        idleConnectionsMax = budget.idlePerLoop
         // A fetch has one connection, and any loop may have all fetches.
-        connectionsMax = configuration.fillsMax + idleConnectionsMax
+        connectionsMax = budget.fills + idleConnectionsMax
         gate = OriginGate.Settings(
             connectionsMax: configuration.originConnectionsMax,
             queueMax: configuration.originQueueMax,

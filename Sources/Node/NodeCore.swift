@@ -12,7 +12,7 @@ import Tiers
 
 /// What all loops of a node share.
 final class NodeCore: Sendable {
-    let settings: NodeSettings
+    private let settingsBox: Mutex<NodeSettings>
     let store: MemoryStore
     let fills: FillTable
     /// Nil without a disk cache.
@@ -20,7 +20,9 @@ final class NodeCore: Sendable {
     /// Boot clock and wall clock, read together at the start.
     let clock: DiskClock
     let counters = NodeCounters()
-    let accessLog: AccessLog?
+    let accessLog: AccessLog
+    /// What is logged of answers from the start on; nil for nothing.
+    let accessLogFormat: AccessLog.Format?
     let origins: Origins
     let exchange: OriginExchange
     let logger: Logger
@@ -29,11 +31,12 @@ final class NodeCore: Sendable {
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
+    private let connectionsMax: Atomic<Int>
     private let adminConnections = Atomic<Int>(0)
     private let waiters = Atomic<Int>(0)
     private let touches = Mutex(TouchQueue(keysMax: 64 * TouchQueue.batchKeys))
 
-    /// What every loop's origin client is made of.
+    /// What every loop's origin client is made of when it opens.
     struct Origins: Sendable {
         var settings: OriginSettings
         var resolver: any NameResolver
@@ -45,7 +48,8 @@ final class NodeCore: Sendable {
         settings: NodeSettings, store: MemoryStore, disk: DiskTier?, clock: DiskClock,
         origins: Origins, accessLog: AccessLog.Format?, logger: Logger
     ) {
-        self.settings = settings
+        settingsBox = Mutex(settings)
+        connectionsMax = Atomic(settings.connectionsMax)
         self.store = store
         self.disk = disk
         self.clock = clock
@@ -54,7 +58,24 @@ final class NodeCore: Sendable {
         exchange = OriginExchange(origins.settings) { Self.log($0, to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(fillsMax: settings.fillsMax)
-        self.accessLog = accessLog.map { [counters] in AccessLog($0, counters: counters) }
+        accessLogFormat = accessLog
+        self.accessLog = AccessLog(counters: counters)
+    }
+
+    /// As they are for the node as a whole; a loop has its own copy, ``Hall/settings``.
+    var settings: NodeSettings { settingsBox.withLock { $0 } }
+
+    /// Has every loop take over new settings, each of them at once; returns when all have.
+    func adopt(_ new: LoopSettings) async {
+        settingsBox.withLock { $0 = new.node }
+        connectionsMax.store(new.node.connectionsMax, ordering: .relaxed)
+        fills.adopt(fillsMax: new.node.fillsMax)
+        if let origins = new.origins { exchange.adopt(origins.settings) }
+        for hall in halls {
+            hall.loop.execute { hall.adopt(new) }
+        }
+        // A loop does in turn what it is told.
+        for hall in halls { try? await hall.loop.submit {}.get() }
     }
 
     /// One hall per loop, in the order of their numbers; none before ``open(on:)`` and after
@@ -137,8 +158,8 @@ final class NodeCore: Sendable {
     /// Operators have a limit of their own: they look in when the clients' one is reached.
     func openConnection(_ side: Door.Side) -> Bool {
         switch side {
-        case .data: Self.count(connections, max: settings.connectionsMax)
-        case .admin: Self.count(adminConnections, max: settings.adminConnectionsMax)
+        case .data: Self.count(connections, max: connectionsMax.load(ordering: .relaxed))
+        case .admin: Self.count(adminConnections, max: NodeSettings.adminConnectionsMax)
         }
     }
 
@@ -156,21 +177,18 @@ final class NodeCore: Sendable {
             return
         }
         let left = connections.subtract(1, ordering: .relaxed).newValue
-        if left == 0, readiness.value == .draining { emptied() }
+        if left == 0, readiness.value == .draining { waitNoLonger() }
     }
 
-    /// Returns when no client's connection is open, or after `interval`.
-    func waitUntilEmpty(within interval: Interval) async {
-        guard let loop = halls.first?.loop else { return }
+    /// Returns when no client's connection is open, or nobody waits for that any longer.
+    func waitUntilEmpty(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
         emptyPromise.withLock { $0 = promise }
-        let limit = loop.scheduleTask(in: .nanoseconds(interval.nanoseconds)) { self.emptied() }
-        if openConnections == 0 { emptied() }
+        if openConnections == 0 { waitNoLonger() }
         try? await promise.futureResult.get()
-        limit.cancel()
     }
 
-    private func emptied() {
+    func waitNoLonger() {
         emptyPromise.withLock { $0.take() }?.succeed()
     }
 

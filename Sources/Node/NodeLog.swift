@@ -3,20 +3,42 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Writes the node's log to standard error, one line `key=value …` an event (logfmt), without ever
-/// making the thread that logs wait.
+/// Writes the node's log to standard error, one line an event, without ever making the thread that
+/// logs wait.
 ///
 /// If standard error is not read, lines are dropped, and the next that gets through says how many.
+/// Level and format are those of the node: all copies of a handler have the same, and change
+/// together while it runs.
 struct NodeLog: LogHandler {
     /// What all copies of a handler share.
     private final class Output: Sendable {
         let writer = LineWriter(to: STDERR_FILENO)
         let dropped = Atomic<Int>(0)
+        let level: Atomic<Int>
+        let isJSON: Atomic<Bool>
+
+        init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
+            self.level = Atomic(NodeLog.rank(level))
+            isJSON = Atomic(format == .json)
+        }
     }
 
-    var logLevel = Logger.Level.info
     var metadata = Logger.Metadata()
-    private let output = Output()
+    private let output: Output
+
+    init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
+        output = Output(level, format)
+    }
+
+    var logLevel: Logger.Level {
+        get { Logger.Level.allCases[output.level.load(ordering: .relaxed)] }
+        nonmutating set { output.level.store(Self.rank(newValue), ordering: .relaxed) }
+    }
+
+    var format: Configuration.LogFormat {
+        get { output.isJSON.load(ordering: .relaxed) ? .json : .logfmt }
+        nonmutating set { output.isJSON.store(newValue == .json, ordering: .relaxed) }
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
@@ -24,13 +46,20 @@ struct NodeLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        var line = Self.line(
-            event.level, "\(event.message)", metadata.merging(event.metadata ?? [:]) { $1 })
+        let format = format
+        let time = CivilTime(SystemClock.wallTime()).isoText
+        var text = LogLine(
+            time: time, level: event.level, message: "\(event.message)",
+            metadata.merging(event.metadata ?? [:]) { $1 }
+        ).text(format)
         let dropped = output.dropped.exchange(0, ordering: .relaxed)
         if dropped > 0 {
-            line = Self.line(.warning, "lines of this log dropped", ["lines": "\(dropped)"]) + line
+            let note = LogLine(
+                time: time, level: .warning, message: "lines of this log dropped",
+                ["lines": .stringConvertible(dropped)])
+            text = note.text(format) + text
         }
-        output.writer.write(ByteBuffer(string: line)) { [output] in
+        output.writer.write(ByteBuffer(string: text)) { [output] in
             output.dropped.add(dropped + 1, ordering: .relaxed)
         }
     }
@@ -40,32 +69,7 @@ struct NodeLog: LogHandler {
         await output.writer.finish(on: loop)
     }
 
-    private static func line(
-        _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata
-    ) -> String {
-        var line = "\(CivilTime(SystemClock.wallTime()).isoText) level=\(level)"
-        line += " message=\(quoted(message))"
-        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
-            line += " \(key)=\(quoted("\(value)"))"
-        }
-        return line + "\n"
-    }
-
-    /// In quotes if it could be read as anything but one word; no byte of it ends the line.
-    private static func quoted(_ text: String) -> String {
-        let isWord = text.utf8.allSatisfy { byte in
-            byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "=")
-        }
-        guard !isWord || text.isEmpty else { return text }
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": quoted += "\\\(scalar)"
-            case "\n": quoted += "\\n"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F: quoted += "?"
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
+    private static func rank(_ level: Logger.Level) -> Int {
+        Logger.Level.allCases.firstIndex(of: level) ?? 0
     }
 }

@@ -2,7 +2,8 @@ import Ground
 import HTTPRules
 import Wire
 
-/// What doors and fetches are told at the start; filled from the table of settings.
+/// What doors and fetches are told at the start, and again when settings change; filled from the
+/// table of settings.
 struct NodeSettings: Sendable {
     var headLimits = HeadLimits()
     /// Bytes of a normalised URL.
@@ -21,7 +22,7 @@ struct NodeSettings: Sendable {
     var sendTimeout = Interval.seconds(60)
 
     var connectionsMax = 10_000
-    var adminConnectionsMax = 64
+    static let adminConnectionsMax = 64
     var fillsMax = 1024
     var waitersMax = 100_000
     /// How long a request may wait for the head of its answer.

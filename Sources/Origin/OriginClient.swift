@@ -17,7 +17,7 @@ package final class OriginClient {
     private(set) var number = 0
     /// The boot clock.
     let now: @Sendable () -> Instant
-    /// What connections may be opened to; see ``adopt(addressGuard:patterns:)``.
+    /// What connections may be opened to; see ``adopt(settings:addressGuard:patterns:)``.
     package private(set) var addressGuard: AddressGuard
     private var patterns: [OriginPattern]
     private let resolver: any NameResolver
@@ -84,7 +84,7 @@ package final class OriginClient {
     ) {
         loop.preconditionInEventLoop()
         self.settings = settings
-        pool.settings = settings
+        pool.adopt(settings)
         self.addressGuard = addressGuard
         self.patterns = patterns
         closeIdle()

@@ -20,7 +20,7 @@ package struct OriginPool: Sendable {
         var since: Instant
     }
 
-    package var settings: OriginSettings
+    private var settings: OriginSettings
     private var idle: [OriginAuthority: [Idle]] = [:]
     private var origins: [ConnectionID: OriginAuthority] = [:]
 
@@ -31,6 +31,11 @@ package struct OriginPool: Sendable {
 
     /// A pool with the `…ConnectionsMax` and `idleConnectionLimit` of `settings`.
     package init(settings: OriginSettings) {
+        self.settings = settings
+    }
+
+    /// From now on other limits hold; what is open stays open.
+    package mutating func adopt(_ settings: OriginSettings) {
         self.settings = settings
     }
 

@@ -13,7 +13,8 @@ package enum SettingSource: Hashable, Sendable {
         switch self {
         case .flag: "flag \(name.flag)"
         case .environment: "environment \(name.environmentName)"
-        case .file(let file, let line): line.map { "\(file), line \($0)" } ?? file
+        case .file(let file, let line):
+            line.map { "\(file.onOneLine), line \($0)" } ?? file.onOneLine
         case .builtIn: "the built-in default"
         }
     }
@@ -68,7 +69,7 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
     }
 
     private var reason: String {
-        let quoted = Self.quote(text)
+        let quoted = text.quoted(limit: 80)
         return switch problem {
         case .malformed:
             isEnumerated ? "\(quoted) is none of them" : "\(quoted) is not \(setting.kind.noun)"
@@ -80,11 +81,5 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
         case .noValue: "no value is given"
         case .nested: "a plain value is needed here"
         }
-    }
-
-    /// `text` in quotation marks, escaped, and cut after 80 characters.
-    private static func quote(_ text: String) -> String {
-        let shown = text.count > 80 ? text.prefix(80) + "…" : text[...]
-        return String(shown).debugDescription
     }
 }

@@ -17,3 +17,23 @@ package enum SettingValue: Hashable, Sendable {
     /// A host in lower case, or an IPv6 address without brackets, and a port.
     case hostPort(host: String, port: UInt16)
 }
+
+extension SettingValue {
+    /// The value as an operator may write it.
+    package var text: String {
+        switch self {
+        case .bytes(let bytes): SizeText.render(bytes)
+        case .duration(let interval): DurationText.render(interval)
+        case .count(let count): "\(count)"
+        case .address(let address): "\(address)"
+        case .off: "off"
+        case .path(let path): path
+        case .choice(let choice): choice
+        case .network(let network): "\(network)"
+        case .originPattern(let pattern): "\(pattern)"
+        case .mediaType(let type): type
+        case .hostPort(let host, let port):
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        }
+    }
+}

@@ -98,7 +98,11 @@ struct ConfigurationErrorTests {
                 "loops: 1\nidle-timeout: 1s\nloops: 2\n",
                 "n.yaml, line 1: loops is given more than once"
             ),
-            ("? [a]\n: 1\n", "n.yaml, line 1: a key is not a plain word"),
+            ("[a]: 1\n", "n.yaml, line 1: a key is not a plain word"),
+            ("loops: 1\n? [a]\n: 1\n", "n.yaml, line 2: a key marked by ? is not taken"),
+            ("loops: &a 1\n", "n.yaml, line 1: an anchor (&) is not taken"),
+            ("loops: *a\n", "n.yaml, line 1: found undefined alias"),
+            ("\"a\\nb\": 1\n\"a\\nb\": 2\n", "n.yaml, line 1: a\\nb is given more than once"),
             ("loops: \u{1}", "n.yaml: control characters are not allowed"),
         ])
     func malformedFilesAreRefused(file: String, start: String) {

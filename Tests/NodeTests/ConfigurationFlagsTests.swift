@@ -90,7 +90,7 @@ struct ConfigurationFlagsTests {
     @Test(
         "a file that cannot be read stops the start and says why",
         arguments: [
-            ("/nowhere/n.yaml", "there is no such file"), ("/", "it is not a readable file"),
+            ("/nowhere/n.yaml", "there is no such file"), ("/", "it is not a regular file"),
         ])
     func unreadableFilesAreNamed(path: String, reason: String) throws {
         let outcome = try ConfigurationProgram.run(["serve", "--config", path])

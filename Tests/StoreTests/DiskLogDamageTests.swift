@@ -48,7 +48,7 @@ struct DiskLogDamageTests {
     /// Notes of the start and of what was lost since name the file.
     private func isNoted(_ rig: LogRig) throws -> Bool {
         let notes = try rig.warnings + rig.log().takeLost()
-        return notes.contains { $0.text.contains(Self.file) }
+        return notes.contains { $0.texts["file"]?.contains(Self.file) == true }
     }
 
     @Test("a flipped bit costs the record that it lies in and no other", arguments: [true, false])

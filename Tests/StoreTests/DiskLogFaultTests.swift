@@ -108,7 +108,7 @@ struct DiskLogFaultTests {
         #expect(found == [0, 1, 3, 4])
         let notes = try rig.log().takeLost()
         #expect(notes.count == 1)
-        #expect(notes.first?.text.contains(SegmentFiles.name(0)) == true)
+        #expect(notes.first?.texts["file"]?.contains(SegmentFiles.name(0)) == true)
         #expect(rig.figures[.lostRecords] == 1)
         try rig.store(Answer(2, version: 2, bytes: 10_000))
         let again = try rig.find(2)

@@ -15,20 +15,40 @@ package enum DiskNote: Hashable, Sendable {
     /// It can be used again.
     case returned
 
-    /// One line without a full stop.
+    /// What has happened, in words that are the same each time.
     package var text: String {
         switch self {
-        case .opened(let path, let entries, let segments, let scanned):
-            "disk log \(path): \(entries) entries in \(segments) segments, \(scanned) not closed"
-        case .discarded(let file, let why): "\(file) is not used: \(why)"
-        case .damaged(let file, let offsets):
-            "\(file): \(offsets.count) records are lost, their checksums do not fit, at "
-                + offsets.prefix(16).map(String.init).joined(separator: ", ")
-        case .lost(let file, let offset, let why):
-            "\(file): the record at \(offset) is lost: \(why)"
-        case .revalidatesAll(let why): "every entry on disk is revalidated once: \(why)"
-        case .failed(let why): "the disk tier is off until the fault goes: \(why)"
+        case .opened: "disk log opened"
+        case .discarded: "a file of the disk log is not used"
+        case .damaged: "records on disk are lost: their checksums do not fit"
+        case .lost: "a record on disk is lost"
+        case .revalidatesAll: "every entry on disk is revalidated once"
+        case .failed: "the disk tier is off until the fault goes"
         case .returned: "the disk tier is back"
+        }
+    }
+
+    /// What it has happened to, and why.
+    package var texts: [String: String] {
+        switch self {
+        case .opened(let path, _, _, _): ["path": path]
+        case .discarded(let file, let why): ["file": file, "why": why]
+        case .damaged(let file, let offsets):
+            ["file": file, "offsets": offsets.prefix(16).map(String.init).joined(separator: ",")]
+        case .lost(let file, _, let why): ["file": file, "why": why]
+        case .revalidatesAll(let why), .failed(let why): ["why": why]
+        case .returned: [:]
+        }
+    }
+
+    /// How many, and where.
+    package var numbers: [String: Int] {
+        switch self {
+        case .opened(_, let entries, let segments, let scanned):
+            ["entries": entries, "segments": segments, "scanned": scanned]
+        case .damaged(_, let offsets): ["records": offsets.count]
+        case .lost(_, let offset, _): ["offset": offset]
+        case .discarded, .revalidatesAll, .failed, .returned: [:]
         }
     }
 

@@ -125,12 +125,12 @@ extension Outside {
             try get(stage, 0..<20)
             try stage.settle()
             stage.stop(gently: true)
-            let line = try flip(.noise(7), of: stage, at: place)
+            let lost = try flip(.noise(7), of: stage, at: place)
             try stage.restart()
             var details = [String](repeating: "disk", count: 20)
             details[7] = "origin"
             #expect(try get(stage, 0..<20) == details)
-            try expectLost(stage, line)
+            try expectLost(stage, lost)
             try stage.settle()
             try stage.restart()
             #expect(try get(stage, 0..<20) == Array(repeating: "disk", count: 20))
@@ -144,15 +144,14 @@ extension Outside {
             try get(stage, 0..<3)
             try stage.settle()
             stage.stop(gently: false)
-            let line = try flip(.noise(number), of: stage, at: 100_000)
+            let (file, offset) = try flip(.noise(number), of: stage, at: 100_000)
             try stage.restart()
             var details = [String](repeating: "disk", count: 3)
             details[number] = "origin"
             #expect(try get(stage, 0..<3) == details)
-            let words = line.split { ": ".contains($0) }.map(String.init)
             #expect(
-                stage.said("level=warning", words[0], "1 records are lost", "at \(words[4])") == 1,
-                "\(line)? \(stage.node.output)")
+                stage.said("level=warning", file, "records=1", "offsets=\(offset)") == 1,
+                "\(file) \(offset)? \(stage.node.output)")
         }
 
         @Test("A byte flipped while the node runs is found before it is sent")
@@ -162,9 +161,9 @@ extension Outside {
             try stage.settle()
             // Memory holds none of them then.
             try stage.restart()
-            let line = try flip(.noise(3), of: stage, at: 100_000)
+            let lost = try flip(.noise(3), of: stage, at: 100_000)
             #expect(try get(stage, 2..<5) == ["disk", "origin", "disk"])
-            try expectLost(stage, line)
+            try expectLost(stage, lost)
         }
 
         private func origins(_ count: Int) -> [String] {
@@ -180,10 +179,10 @@ extension Outside {
             let path: String
         }
 
-        /// Flips a byte of an image's record; what the log will say when that is read.
+        /// Flips a byte of an image's record; the file that it is in and its offset.
         private func flip(
             _ image: TestImage, of stage: DiskStage, at place: Int
-        ) throws -> String {
+        ) throws -> (file: String, offset: Int) {
             let path = "/" + image.name
             // A record's key stands behind its fixed part.
             let sought = Data(stage.origin.url(path).utf8)
@@ -198,16 +197,20 @@ extension Outside {
                 try file.seek(toOffset: UInt64(record + place))
                 try file.write(contentsOf: Data([bytes[record + place] ^ 0x10]))
                 try file.close()
-                return "\(name): the record at \(record) is lost"
+                return (name, record)
             }
             throw NotOnDisk(path: path)
         }
 
         /// The loss is counted, and the log says in which file and at which offset.
-        private func expectLost(_ stage: DiskStage, _ line: String) throws {
+        private func expectLost(
+            _ stage: DiskStage, _ lost: (file: String, offset: Int)
+        ) throws {
             #expect(try stage.figure("nuthatch_disk_records_total{result=\"lost\"}") == 1)
-            let isSaid = Deadline.seconds(10).reached { stage.said(line, "level=warning") == 1 }
-            #expect(isSaid, "\(line)? \(stage.node.output)")
+            let isSaid = Deadline.seconds(10).reached {
+                stage.said("level=warning", lost.file, "offset=\(lost.offset) ") == 1
+            }
+            #expect(isSaid, "\(lost)? \(stage.node.output)")
         }
     }
 }

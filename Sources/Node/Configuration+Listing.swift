@@ -1,0 +1,53 @@
+import NIOCore
+import Telemetry
+
+extension Configuration {
+    /// Every setting that was given, or is not as the table has it because of others, in the
+    /// table's order, as lines of a file of settings that would give the same; each with a comment
+    /// that says where it comes from.
+    package var listing: [String] {
+        Setting.table.compactMap { setting in
+            let name = setting.name
+            let source = values.source(name)
+            let texts = values.texts(name)
+            let before = given.texts(name)
+            if source == .builtIn, texts == before || before.isEmpty { return nil }
+            let from =
+                source == .builtIn ? "as the settings above demand" : source.text(for: name)
+            // A file cannot name another.
+            let start = name == .config ? "# " : ""
+            return
+                "\(start)\(name.rawValue): \(Self.yaml(texts, isList: setting.isList))  # \(from)"
+        }
+    }
+
+    /// What the limit on descriptors of this process leaves to be desired; one line each.
+    package var descriptorWarnings: [String] {
+        DescriptorBudget(
+            self, descriptors: DescriptorLimit.raise(),
+            loops: loops ?? min(System.coreCount, Hall.countMax)
+        ).warnings
+    }
+
+    private static func yaml(_ texts: [String], isList: Bool) -> String {
+        let scalars = texts.map(yaml)
+        guard isList, scalars.count != 1 else { return scalars.joined() }
+        return "[" + scalars.joined(separator: ", ") + "]"
+    }
+
+    /// In quotes unless YAML can take it for nothing but a word.
+    private static func yaml(_ text: String) -> String {
+        let isPlain =
+            text.first.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "/") } ?? false
+        let isWord = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "/"),
+                UInt8(ascii: ":"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        return isPlain && isWord && !text.hasSuffix(":") ? text : LogLine.quoted(text)
+    }
+}

@@ -1,0 +1,71 @@
+package import Telemetry
+
+/// What is different between the settings a node runs with and those it is given next.
+package struct ConfigurationChange: Hashable, Sendable {
+    /// One setting, with its values as texts.
+    package struct Item: Hashable, Sendable, CustomStringConvertible {
+        package let name: SettingName
+        package let before: String
+        package let after: String
+
+        /// As in `memory-limit 512MiB -> 1GiB`.
+        package var description: String { "\(name.rawValue) \(before) -> \(after)" }
+    }
+
+    /// What a running node takes over, in the order of the table.
+    package let live: [Item]
+    /// What it takes over only when it is started again, and keeps as it was until then.
+    package let awaitingRestart: [Item]
+
+    package var isEmpty: Bool { live.isEmpty && awaitingRestart.isEmpty }
+
+    /// True if a setting under this heading changes live.
+    package func touches(_ section: Setting.Section) -> Bool {
+        live.contains { $0.name.setting.section == section }
+    }
+}
+
+extension Configuration {
+    /// What a node that runs with these settings is to run with when it is given `next`, and how
+    /// that differs.
+    ///
+    /// Settings that need a restart keep their values, and the others are held against those: a
+    /// node that listens beyond loopback still has to be told its origins, wherever `next` listens.
+    /// - Throws: what does not fit; nothing is to change then.
+    package func changed(
+        to next: Configuration
+    ) throws(ConfigurationFaults) -> (configuration: Configuration, change: ConfigurationChange) {
+        var given = next.given
+        for setting in Setting.table where setting.needsRestart {
+            given.copy(setting.name, from: self.given)
+        }
+        let kept = try Configuration(settling: given, warnings: next.warnings)
+        let live = Self.differences(values, kept.values) { !$0.needsRestart }
+        let awaiting = Self.differences(values, next.values) { $0.needsRestart }
+        return (kept, ConfigurationChange(live: live, awaitingRestart: awaiting))
+    }
+
+    private static func differences(
+        _ before: ConfigurationValues, _ after: ConfigurationValues,
+        where isMeant: (Setting) -> Bool
+    ) -> [ConfigurationChange.Item] {
+        Setting.table.filter(isMeant).compactMap { setting in
+            let (old, new) = (before.texts(setting.name), after.texts(setting.name))
+            guard old != new else { return nil }
+            return ConfigurationChange.Item(
+                name: setting.name, before: shown(old, new), after: shown(new, old))
+        }
+    }
+
+    /// Long lists are cut, but not before the first item in which they differ.
+    private static func shown(_ texts: [String], _ other: [String]) -> String {
+        guard !texts.isEmpty else { return "none" }
+        let itemsMax = 8
+        let common = zip(texts, other).prefix { $0 == $1 }.count
+        let start = texts.count <= itemsMax ? 0 : min(common, texts.count - 1)
+        let shown = texts[start...].prefix(itemsMax)
+        let text = shown.map { String($0.prefix(200)).onOneLine }.joined(separator: " ")
+        let left = texts.count - shown.count
+        return left == 0 ? text : text + " and \(left) more"
+    }
+}

@@ -1,0 +1,100 @@
+import FoundationEssentials
+import Glibc
+import Telemetry
+
+/// Where a node's settings come from, as they were when it was started; only what is in the file
+/// may change while it runs.
+package struct ConfigurationSources: Sendable {
+    private let flags: [String: [String]]
+    private let environment: [String: String]
+
+    /// The texts of each flag in the order given, by the setting's name, and this process's
+    /// environment.
+    package init(flags: [String: [String]]) {
+        self.init(flags: flags, environment: ProcessInfo.processInfo.environment)
+    }
+
+    package init(flags: [String: [String]], environment: [String: String]) {
+        self.flags = flags
+        self.environment = environment
+    }
+
+    /// Reads the file, if flag or environment name one, and resolves everything.
+    ///
+    /// - Throws: every fault.
+    package func load() throws(ConfigurationFaults) -> Configuration {
+        try Configuration.check(flags: flags, environment: environment, file: try file())
+    }
+
+    /// The first address that can be asked from this machine, of the admin port or of those for
+    /// clients; nil if all have port 0. Faults in other settings do not matter.
+    func healthAddress() throws(ConfigurationFaults) -> ListenAddress? {
+        try Configuration.listenAddresses(
+            flags: flags, environment: environment, file: try file()
+        ).first { $0.port != 0 }
+    }
+
+    /// The file as the operator names it; nil if none is named.
+    package var path: String? {
+        let named = flags[SettingName.config.rawValue]?.last
+        let path = named ?? environment[SettingName.config.environmentName] ?? ""
+        return path.isEmpty ? nil : path
+    }
+
+    private func file() throws(ConfigurationFaults) -> (name: String, text: String)? {
+        guard let path else { return nil }
+        do throws(ConfigurationError) {
+            return (path, try Self.text(of: try Self.read(path), in: path))
+        } catch {
+            throw ConfigurationFaults(error)
+        }
+    }
+
+    /// A file's bytes as text.
+    package static func text(
+        of bytes: [UInt8], in file: String
+    ) throws(ConfigurationError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .unreadableFile(file, reason: "it is not UTF-8")
+        }
+        return text
+    }
+
+    /// Reads a regular file and nothing else: a pipe gives its bytes once, and the file is read
+    /// again at every SIGHUP.
+    private static func read(_ path: String) throws(ConfigurationError) -> [UInt8] {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw .unreadableFile(path, reason: reason(errno)) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw .unreadableFile(path, reason: reason(errno))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw .unreadableFile(path, reason: "it is not a regular file")
+        }
+        // One more than is taken, so that it is seen if there is more.
+        var bytes = [UInt8](repeating: 0, count: ConfigurationText.bytesMax + 1)
+        var count = 0
+        while count < bytes.count {
+            let got = unsafe bytes.withUnsafeMutableBytes { room in
+                let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...])
+                return unsafe Glibc.read(descriptor, rest.baseAddress, rest.count)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw .unreadableFile(path, reason: reason(errno)) }
+            guard got > 0 else { break }
+            count += got
+        }
+        guard count <= ConfigurationText.bytesMax else { throw ConfigurationText.tooLarge(path) }
+        return Array(bytes[..<count])
+    }
+
+    private static func reason(_ number: CInt) -> String {
+        switch number {
+        case ENOENT, ENOTDIR: "there is no such file"
+        case EACCES, EPERM: "permission is denied"
+        default: unsafe String(cString: strerror(number))
+        }
+    }
+}

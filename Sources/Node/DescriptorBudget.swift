@@ -1,0 +1,83 @@
+import Tiers
+
+/// What the descriptors that the process may open are for: first the disk's segments, a reserve
+/// and the connections to origins, and what is left for clients.
+package struct DescriptorBudget: Hashable, Sendable {
+    /// Descriptors that the process may open.
+    package let descriptors: Int
+    /// Fetches from origins at one time: those that are allowed, if there is room for them.
+    package let fills: Int
+    /// Idle connections to origins that one event loop may keep.
+    package let idlePerLoop: Int
+    /// Connections of clients at one time: those that are allowed, if there is room for them.
+    package let connections: Int
+    /// What the operator should be told of it; one line each.
+    package let warnings: [String]
+
+    /// A process that may open so many `descriptors`, with so many event `loops`.
+    package init(_ configuration: Configuration, descriptors: Int, loops: Int) {
+        let shares = Shares(configuration, descriptors, loops)
+        self.descriptors = descriptors
+        fills = shares.fills
+        idlePerLoop = shares.idlePerLoop
+        connections = min(
+            configuration.connectionsMax ?? .max, max(Self.connectionsMin, shares.room))
+        let wanted = configuration.connectionsMax ?? Self.connectionsSensible
+        guard connections < wanted else {
+            warnings = []
+            return
+        }
+        let needed = Self.needed(configuration, loops, for: wanted)
+        let asked = configuration.connectionsMax.map { "setting connections-limit is \($0), but " }
+        warnings = [
+            (asked ?? "") + "the limit on open descriptors, \(descriptors), leaves room for "
+                + "\(connections) connections of clients; raise it to \(needed) "
+                + "(ulimit -n, LimitNOFILE=, --ulimit nofile=)"
+        ]
+    }
+
+    /// So many clients are let in whatever the limit is; the last of them may find no descriptor.
+    private static let connectionsMin = 16
+    /// A node that lets in fewer clients, though nobody asked for that, is not set up as it should
+    /// be.
+    private static let connectionsSensible = 512
+
+    /// The least multiple of 1024 that leaves room for so many `connections`.
+    private static func needed(
+        _ configuration: Configuration, _ loops: Int, for connections: Int
+    ) -> Int {
+        var descriptors = 1024
+        while Shares(configuration, descriptors, loops).room < connections { descriptors += 1024 }
+        return descriptors
+    }
+}
+
+/// How a number of descriptors is shared out.
+private struct Shares {
+    let fills: Int
+    let idlePerLoop: Int
+    /// What is left for clients; may be negative.
+    let room: Int
+
+    init(_ configuration: Configuration, _ descriptors: Int, _ loops: Int) {
+        fills = min(configuration.fillsMax, max(1, descriptors / 2))
+        // All loops together may keep an eighth of the descriptors idle.
+        idlePerLoop = min(
+            max(128, configuration.originIdleConnectionsMax), descriptors / 8 / loops)
+        room =
+            descriptors - configuration.segmentsMax - Self.reserve - fills - idlePerLoop * loops
+    }
+
+    /// Listening sockets, event loops, standard streams, operators' connections, look-ups of names.
+    private static let reserve = 160
+}
+
+extension Configuration {
+    /// Files that the disk cache may have open.
+    fileprivate var segmentsMax: Int {
+        guard cacheDirectory != nil, diskBytesMax > 0,
+            let plan = try? DiskPlan(limitBytes: diskBytesMax, formerSegmentBytes: nil)
+        else { return 0 }
+        return plan.segments
+    }
+}

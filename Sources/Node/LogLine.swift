@@ -1,0 +1,108 @@
+package import Logging
+import Telemetry
+
+/// An event of the node's log as one line of text.
+///
+/// No value ends the line or turns it: control and format characters are escaped.
+package struct LogLine {
+    private let time: String
+    private let level: Logger.Level
+    private let message: String
+    private let fields: [(key: String, value: Logger.MetadataValue)]
+
+    /// - Parameter time: RFC 3339.
+    package init(time: String, level: Logger.Level, message: String, _ metadata: Logger.Metadata) {
+        self.time = time
+        self.level = level
+        self.message = message
+        fields = metadata.sorted { $0.key < $1.key }.map { (key: $0.key, value: $0.value) }
+    }
+
+    /// The line with its end.
+    package func text(_ format: Configuration.LogFormat) -> String {
+        switch format {
+        case .logfmt: logfmt
+        case .json: json
+        }
+    }
+
+    // MARK: logfmt
+
+    private var logfmt: String {
+        var line = "\(time) level=\(level) message=\(Self.word(message))"
+        for (key, value) in fields { line += " \(key)=\(Self.word(Self.plain(value)))" }
+        return line + "\n"
+    }
+
+    private static func plain(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .string(let text): text
+        case .stringConvertible(let value): "\(value)"
+        case .array(let values): values.map(plain).joined(separator: ", ")
+        case .dictionary(let values):
+            values.sorted { $0.key < $1.key }.map { "\($0.key) \(plain($0.value))" }
+                .joined(separator: ", ")
+        }
+    }
+
+    /// In quotes if it could be read as anything but one word.
+    private static func word(_ text: String) -> String {
+        let isWord = text.unicodeScalars.allSatisfy { scalar in
+            !scalar.isInvisible && !scalar.properties.isWhitespace
+                && scalar != "\"" && scalar != "=" && scalar != "\\"
+        }
+        return isWord && !text.isEmpty ? text : quoted(text)
+    }
+
+    // MARK: JSON
+
+    private var json: String {
+        var line = "{\"time\":\(Self.quoted(time)),\"level\":\"\(level)\""
+        line += ",\"message\":\(Self.quoted(message))"
+        for (key, value) in fields {
+            let isTaken = key == "time" || key == "level" || key == "message"
+            line += ",\(Self.quoted(isTaken ? key + "_" : key)):\(Self.json(value))"
+        }
+        return line + "}\n"
+    }
+
+    private static func json(_ value: Logger.MetadataValue) -> String {
+        switch value {
+        case .string(let text): return quoted(text)
+        case .stringConvertible(let value):
+            return value is any FixedWidthInteger || value is Bool ? "\(value)" : quoted("\(value)")
+        case .array(let values):
+            return "[" + values.map(json).joined(separator: ",") + "]"
+        case .dictionary(let values):
+            let members = values.sorted { $0.key < $1.key }
+            return "{"
+                + members.map { "\(quoted($0.key)):\(json($0.value))" }
+                .joined(separator: ",") + "}"
+        }
+    }
+
+    // MARK: Both
+
+    /// A string as JSON has it (RFC 8259 §7), which readers of logfmt take, too.
+    static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            case "\r": quoted += "\\r"
+            case "\t": quoted += "\\t"
+            case _ where scalar.isInvisible: quoted += escaped(scalar)
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        String(scalar).utf16.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
+    }
+}

@@ -1,0 +1,31 @@
+import Ground
+import Origin
+import Telemetry
+
+/// Everything that one event loop takes over at once when settings change.
+struct LoopSettings: Sendable {
+    /// What the loop's origin client goes by.
+    struct Origins: Sendable {
+        var settings: OriginSettings
+        var addressGuard: AddressGuard
+        var patterns: [OriginPattern]
+    }
+
+    var node: NodeSettings
+    /// Nil if they are as they were.
+    var origins: Origins?
+    /// Nil for no access log.
+    var accessLog: AccessLog.Format?
+
+    /// What `configuration` is for a loop, after a change of it.
+    init(_ configuration: Configuration, _ budget: DescriptorBudget, _ change: ConfigurationChange)
+    {
+        node = NodeSettings(configuration, budget)
+        accessLog = AccessLog.Format(configuration.accessLog)
+        guard change.touches(.origins) else { return }
+        origins = Origins(
+            settings: OriginSettings(configuration, budget),
+            addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
+            patterns: configuration.allowOrigins)
+    }
+}

@@ -1,0 +1,75 @@
+import Ground
+import Logging
+import NIOPosix
+import Store
+
+extension NodeService {
+    /// Reads all settings again, checks them, and has `node` take over what a running node can: all
+    /// of it, or nothing when anything is wrong.
+    ///
+    /// `started` is what the descriptors were for at the start.
+    func reload(_ node: NodeCore, _ started: DescriptorBudget) async {
+        manager?.reloading()
+        do {
+            // A file system may keep its reader waiting, and tasks have few threads.
+            let next = try await NIOThreadPool.singleton.runIfActive { [sources] in
+                try sources.load()
+            }
+            let (changed, change) = try configuration.changed(to: next)
+            await adopt(changed, change, node, started)
+        } catch {
+            refuse(error)
+        }
+    }
+
+    private func refuse(_ error: any Error) {
+        let faults = error as? ConfigurationFaults
+        let why = faults?.first.description ?? "\(error)"
+        logger.error(
+            "settings not reloaded; all are as they were",
+            metadata: [
+                "why": "\(why)", "faults": .stringConvertible(faults?.lines.count ?? 1),
+            ])
+        manager?.ready(status: "serving; settings not reloaded: \(why)")
+    }
+
+    private func adopt(
+        _ next: Configuration, _ change: ConfigurationChange, _ node: NodeCore,
+        _ started: DescriptorBudget
+    ) async {
+        let budget = DescriptorBudget(
+            next, descriptors: started.descriptors, loops: node.halls.count)
+        await node.adopt(LoopSettings(next, budget, change))
+        node.store.adopt(
+            limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)
+        node.pressure.turn(on: next.yieldsToPressure)
+        configuration = next
+        log.format = next.logFormat
+        // The line gets through if either level lets it.
+        log.logLevel = min(log.logLevel, next.logLevel)
+        say(change, next, budget)
+        log.logLevel = next.logLevel
+    }
+
+    private func say(
+        _ change: ConfigurationChange, _ next: Configuration, _ budget: DescriptorBudget
+    ) {
+        for warning in next.warnings + budget.warnings { logger.warning("\(warning)") }
+        if !change.awaitingRestart.isEmpty {
+            logger.warning(
+                "settings that a running node cannot take over; they wait for a restart",
+                metadata: ["waiting": Self.value(change.awaitingRestart)])
+        }
+        logger.notice(
+            change.live.isEmpty ? "settings reloaded; none has changed" : "settings reloaded",
+            metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
+        let waiting = change.awaitingRestart.count
+        manager?.ready(
+            status: "serving; settings reloaded, \(change.live.count) changed"
+                + (waiting == 0 ? "" : ", \(waiting) wait for a restart"))
+    }
+
+    private static func value(_ items: [ConfigurationChange.Item]) -> Logger.MetadataValue {
+        .array(items.map { .string($0.description) })
+    }
+}

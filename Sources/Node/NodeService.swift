@@ -1,0 +1,217 @@
+import Admin
+import Cluster
+import Ground
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Store
+import Synchronization
+
+/// A node as a service: opens its ports, takes over changed settings, waits to be told to stop,
+/// drains, and ends.
+final class NodeService: Service {
+    let stops = StopRequests()
+    let sources: ConfigurationSources
+    let log: NodeLog
+    let logger: Logger
+    /// Nil if nobody wants to be told how the service is doing.
+    let manager: ServiceManager?
+    private let current: Mutex<Configuration>
+    private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+    private let isCut = Atomic<Bool>(false)
+
+    /// The pools of threads that a node lives on.
+    struct Threads {
+        let loops: MultiThreadedEventLoopGroup
+        /// For looking up names.
+        let lookups: NIOThreadPool
+        let diskReaders: NIOThreadPool
+    }
+
+    /// How long the end of something is waited for when the time for draining is over.
+    private static let grace = Interval.seconds(1)
+
+    init(
+        _ configuration: Configuration, from sources: ConfigurationSources, log: NodeLog,
+        logger: Logger, manager: ServiceManager?
+    ) {
+        self.sources = sources
+        self.log = log
+        self.logger = logger
+        self.manager = manager
+        current = Mutex(configuration)
+        // Of many signals in a row one is enough: the file is read after the last.
+        hangups = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// The settings that hold now.
+    var configuration: Configuration {
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
+    }
+
+    /// How it has ended.
+    var ending: Ending { isCut.load(ordering: .relaxed) ? .brokenOff : .drained }
+
+    /// Settings are to be read again, as soon as the node is ready.
+    func hungUp() {
+        guard stops.count == 0 else {
+            return logger.notice("stopping; settings are not read again")
+        }
+        hangups.continuation.yield()
+    }
+
+    func run() async throws {
+        for warning in configuration.warnings { logger.warning("\(warning)") }
+        let descriptors = DescriptorLimit.raise()
+        let loops = configuration.loops ?? min(System.coreCount, Hall.countMax)
+        let budget = DescriptorBudget(configuration, descriptors: descriptors, loops: loops)
+        for warning in budget.warnings { logger.warning("\(warning)") }
+        let threads = Threads(
+            loops: MultiThreadedEventLoopGroup(numberOfThreads: loops),
+            lookups: NIOThreadPool(numberOfThreads: 4),
+            diskReaders: NIOThreadPool(numberOfThreads: configuration.diskThreads))
+        threads.lookups.start()
+        threads.diskReaders.start()
+        let node = NodeCore(
+            configuration, budget, lookups: threads.lookups, diskReaders: threads.diskReaders,
+            logger: logger)
+        node.pressure.start(on: threads.loops.any(), isOn: configuration.yieldsToPressure)
+        var doorways: [Doorway] = []
+        do {
+            try await start(node, on: threads.loops, into: &doorways)
+        } catch {
+            await close(node, doorways, threads, until: SystemClock.now())
+            throw error
+        }
+        let reloading = Task { [hangups] in
+            for await _ in hangups.stream { await reload(node, budget) }
+        }
+        let beating = Task { await beat(node, on: threads.loops.any()) }
+        try? await gracefulShutdown()
+        reloading.cancel()
+        let deadline = SystemClock.now() + configuration.drainTimeout
+        await drain(node, doorways, on: threads.loops.any(), until: deadline)
+        beating.cancel()
+        await close(node, doorways, threads, until: deadline)
+    }
+
+    // MARK: The start
+
+    /// Opens everything, unless it is told to stop before; doorways opened before one fails are in
+    /// `doorways` all the same.
+    private func start(
+        _ node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
+    ) async throws {
+        let hasDisk = await stops.outwait(within: nil, on: group.any()) {
+            await node.disk?.start(now: SystemClock.now())
+        }
+        guard hasDisk, stops.count == 0 else { return }
+        do {
+            try await node.open(on: group)
+            try await openPorts(of: node, on: group, into: &doorways)
+        } catch {
+            logger.critical("cannot start", metadata: ["why": "\(error)"])
+            throw error
+        }
+        node.readiness.set(.ready)
+        let listen = doorways.filter { $0.side == .data }.map(\.description)
+        manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
+    }
+
+    private func openPorts(
+        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
+    ) async throws {
+        var random = SystemRandomNumberGenerator()
+        let process = ProcessID(using: &random)
+        for address in configuration.listen {
+            doorways.append(try await Doorway.open(address, .data, to: node, on: group))
+        }
+        if let address = configuration.adminListen {
+            doorways.append(try await Doorway.open(address, .admin, to: node, on: group))
+        }
+        logger.info(
+            "serving",
+            metadata: [
+                "process": "\(process)", "loops": .stringConvertible(node.halls.count),
+                "listen": .array(
+                    doorways.filter { $0.side == .data }.map { .string($0.description) }),
+                "admin": "\(doorways.first { $0.side == .admin }?.description ?? "off")",
+                "connections_max": .stringConvertible(node.settings.connectionsMax),
+            ])
+    }
+
+    /// Says that the node lives, as long as every loop answers.
+    private func beat(_ node: NodeCore, on loop: any EventLoop) async {
+        guard let manager, let interval = manager.beatInterval else { return }
+        while !Task.isCancelled {
+            for hall in node.halls { try? await hall.loop.submit {}.get() }
+            manager.beat()
+            let next = loop.scheduleTask(in: .nanoseconds(interval.nanoseconds)) {}
+            try? await next.futureResult.get()
+        }
+    }
+
+    // MARK: The end
+
+    /// Accepts nothing more, and waits for the answers in progress as long as it is allowed to.
+    private func drain(
+        _ node: NodeCore, _ doorways: [Doorway], on loop: any EventLoop, until deadline: Instant
+    ) async {
+        node.readiness.set(.draining)
+        let open = node.openConnections
+        logger.info("draining", metadata: ["connections": .stringConvertible(open)])
+        manager?.stopping(
+            status: "draining \(open) connections",
+            within: deadline - SystemClock.now() + .seconds(10))
+        for doorway in doorways where doorway.side == .data { await doorway.close() }
+        for hall in node.halls { hall.loop.execute { hall.drain() } }
+        let isEmpty = await stops.outwait(within: deadline - SystemClock.now(), on: loop) {
+            await node.waitUntilEmpty(on: loop)
+        }
+        node.waitNoLonger()
+        guard !isEmpty, node.openConnections > 0 else { return }
+        isCut.store(true, ordering: .relaxed)
+        logger.warning(
+            "connections broken off",
+            metadata: [
+                "connections": .stringConvertible(node.openConnections),
+                "why": stops.count > 1 ? "told to stop again" : "drain-timeout passed",
+            ])
+    }
+
+    private func close(
+        _ node: NodeCore, _ doorways: [Doorway], _ threads: Threads, until deadline: Instant
+    ) async {
+        let loop = threads.loops.any()
+        for doorway in doorways { await doorway.close() }
+        for hall in node.halls {
+            try? await hall.loop.submit { hall.stop() }.get()
+        }
+        await node.pressure.stop()
+        let hasTime = stops.count < 2
+        let limit = max(Self.grace, hasTime ? deadline - SystemClock.now() : .zero)
+        let isClosed = await stops.outwait(within: limit, on: loop) {
+            await node.disk?.close(now: SystemClock.now())
+            // What it has read is told to the loops, which must be there.
+            try? await threads.diskReaders.shutdownGracefully()
+        }
+        if !isClosed {
+            isCut.store(true, ordering: .relaxed)
+            logger.error(
+                "the disk does not answer; what waits to be written is lost",
+                metadata: ["queued_bytes": .stringConvertible(node.disk?.queued ?? 0)])
+        }
+        // A look-up may take as long as it likes; nobody waits for its answer any more.
+        _ = await stops.outwait(within: Self.grace, on: loop) {
+            try? await threads.lookups.shutdownGracefully()
+        }
+        node.close()
+        logger.info("stopped")
+        await node.accessLog.finish(on: loop)
+        await log.finish(on: loop)
+        // Threads that are stuck end with the process.
+        if isClosed { try? await threads.loops.shutdownGracefully() }
+    }
+}

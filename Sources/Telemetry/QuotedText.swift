@@ -1,0 +1,41 @@
+extension String {
+    /// The text in quotation marks and on one line, cut after `limit` characters.
+    ///
+    /// Escaped are quotation marks, backslashes, and whatever a terminal or a log could take for
+    /// more than text: control and format characters and the separators of lines and paragraphs.
+    package func quoted(limit: Int = 200) -> String {
+        "\"" + prefix(limit).escaped(marks: true) + (count > limit ? "…\"" : "\"")
+    }
+
+    /// The text on one line, for what is a name and usually a plain one.
+    package var onOneLine: String { self[...].escaped(marks: false) }
+}
+
+extension Substring {
+    fileprivate func escaped(marks: Bool) -> String {
+        var text = ""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\"" where marks, "\\" where marks: text += "\\\(scalar)"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case _ where scalar.isInvisible:
+                text += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+extension Unicode.Scalar {
+    /// True for what shows nothing, or breaks or turns the line it stands in.
+    package var isInvisible: Bool {
+        if isASCII { return value < 0x20 || value == 0x7F }
+        switch properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: return true
+        default: return false
+        }
+    }
+}

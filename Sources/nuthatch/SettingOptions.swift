@@ -1,0 +1,46 @@
+import ArgumentParser
+import Foundation
+import Node
+
+/// The flags of all settings, which every command takes that has to do with a node's settings.
+struct SettingOptions: ParsableArguments {
+    @OptionGroup(title: "Node")
+    var node: NodeOptions
+
+    @OptionGroup(title: "Memory")
+    var memory: MemoryOptions
+
+    @OptionGroup(title: "Disk")
+    var disk: DiskOptions
+
+    @OptionGroup(title: "Origins")
+    var origins: OriginOptions
+
+    @OptionGroup(title: "Clients")
+    var clients: ClientOptions
+
+    /// These flags with this process's environment.
+    var sources: ConfigurationSources {
+        let given = [node.flags, memory.flags, disk.flags, origins.flags, clients.flags]
+        return ConfigurationSources(
+            flags: given.joined().reduce(into: [:]) { $0[$1.0] = $1.1 })
+    }
+
+    /// Resolves and checks everything.
+    ///
+    /// - Throws: after each fault has been named, the exit code that sysexits(3) has for it; a
+    ///   command line that cannot be read has ended with `EX_USAGE` before.
+    func load() throws(ExitCode) -> Configuration {
+        do throws(ConfigurationFaults) {
+            return try sources.load()
+        } catch {
+            for line in error.lines { complain(line) }
+            throw ExitCode(EX_CONFIG)
+        }
+    }
+}
+
+/// Writes a line to standard error.
+func complain(_ line: String) {
+    FileHandle.standardError.write(Data("nuthatch: \(line)\n".utf8))
+}
