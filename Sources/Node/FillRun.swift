@@ -340,11 +340,11 @@ extension FillRun.State {
         return position < inChunks ? Int(inChunks - position) : liveBytesMax
     }
 
-    /// The window is counted in the memory limit.
     fileprivate mutating func openWindow() -> Bool {
-        if reservation.growWindow(by: Int(machine.windowBytes), part: 4) { return true }
-        machine.windowBytes = UInt64(windowBytesMin)
-        return reservation.growWindow(by: windowBytesMin, part: 2)
+        let window = reservation.openWindow(
+            large: Int(machine.windowBytes), small: windowBytesMin)
+        machine.windowBytes = UInt64(window ?? windowBytesMin)
+        return window != nil
     }
 
     /// True if the reservation covers a body of `bytes`, after growing it where the length was not

@@ -17,7 +17,7 @@ package struct ConnectRace: Sendable {
     private var running: Set<Int> = []
     private var begun = 0
     private var nextAt = Instant.distantFuture
-    /// RFC 8305 §5: "recommended ... 250 milliseconds".
+    /// The time between two attempts that RFC 8305 §5 recommends.
     package static let delay = Interval.milliseconds(250)
 
     /// A race over `targets` in this order.

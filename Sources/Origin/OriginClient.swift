@@ -75,10 +75,9 @@ package final class OriginClient {
         closeIdle()
     }
 
-    /// From now on other rules and limits apply; idle connections, which were opened under the old
-    /// ones, are closed. A question under way keeps the limits with which it began.
+    /// From now on other rules and limits apply; a question under way keeps its limits.
     ///
-    /// What is of all loops together is the exchange's to adopt.
+    /// From now on other rules and limits apply; a question under way keeps those it began with.
     package func adopt(
         settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
     ) {

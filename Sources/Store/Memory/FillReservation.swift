@@ -5,12 +5,15 @@ package final class FillReservation {
     private let store: MemoryStore
     /// Bytes reserved and neither handed over nor given back.
     package private(set) var heldBytes = 0
+    /// Of windows opened.
+    private var windowBytes = 0
 
     package init(_ store: MemoryStore) {
         self.store = store
     }
 
     deinit {
+        closeWindow()
         giveBack(heldBytes)
     }
 
@@ -23,13 +26,30 @@ package final class FillReservation {
         return true
     }
 
-    /// The same for the window of a body that is not kept: false also if the fetches under way would
-    /// hold more than one `part`th of the limit, so that a storm of them leaves entries in memory.
-    package func growWindow(by bytes: Int, part: Int) -> Bool {
-        guard store.account.fillingBytes + bytes <= store.account.limitBytes / part else {
-            return false
+    /// Makes room for the window of a body that is not kept: `large` if there is room in memory and
+    /// windows take less than a quarter of it, otherwise `small`; gives its size, nil if even of
+    /// small ones there are too many.
+    ///
+    /// A storm of such bodies leaves the entries in memory by that. A small window is there also
+    /// where every byte is taken; of those not more than an eighth of the limit, which is all that
+    /// may be held beyond it.
+    package func openWindow(large: Int, small: Int) -> Int? {
+        let account = store.account
+        if account.takeWindow(large, max: account.limitBytes / 4) {
+            windowBytes += large
+            if grow(by: large) { return large }
+            closeWindow()
         }
-        return grow(by: bytes)
+        guard account.takeWindow(small, max: account.limitBytes / 4 + account.limitBytes / 8)
+        else { return nil }
+        windowBytes += small
+        _ = grow(by: small)
+        return small
+    }
+
+    private func closeWindow() {
+        store.account.giveBackWindow(windowBytes)
+        windowBytes = 0
     }
 
     /// `bytes` of it now belong to a `Body` or a `Resident`, which gives them back itself.

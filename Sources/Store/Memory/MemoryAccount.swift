@@ -9,6 +9,8 @@ package final class MemoryAccount: Sendable {
     private let used = Atomic<Int>(0)
     private let indexed = Atomic<Int>(0)
     private let filling = Atomic<Int>(0)
+    /// Windows of bodies that are not kept.
+    private let windows = Atomic<Int>(0)
     private let limit: Atomic<Int>
 
     /// - Parameter limit: bytes.
@@ -43,6 +45,20 @@ package final class MemoryAccount: Sendable {
             if exchanged { return true }
             current = original
         }
+    }
+
+    /// Counts a window of `bytes`; false, with nothing counted, if all of them would be more than
+    /// `max`.
+    func takeWindow(_ bytes: Int, max: Int) -> Bool {
+        guard windows.add(bytes, ordering: .relaxed).newValue <= max else {
+            windows.subtract(bytes, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    func giveBackWindow(_ bytes: Int) {
+        windows.subtract(bytes, ordering: .relaxed)
     }
 
     package func release(_ bytes: Int) {

@@ -9,10 +9,10 @@ struct StormCommand: AsyncParsableCommand {
         commandName: "storm",
         abstract: "Times hits on a node of its own while misses go to an origin that is down.",
         discussion: """
-            Three kinds of slices take turns in one run: quiet ones; ones in which as many requests \
-            go to another server, which shows what this program's own load costs; and ones in \
-            which they go to the node as misses. A time is counted from the instant at which its \
-            request was due. The origin that the images came from is stopped \
+            Three kinds of slices take turns in one run: quiet ones; ones in which as many \
+            requests go to another server, which shows what this program's own load costs; and \
+            ones in which they go to the node as misses. A time is counted from the instant at \
+            which its request was due. The origin that the images came from is stopped \
             before the first slice. Misses go to its port, where nobody listens any more, or with \
             --silent to an address that takes no connection and says nothing.
             """)

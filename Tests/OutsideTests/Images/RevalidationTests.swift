@@ -84,19 +84,23 @@ extension Outside {
         func mismatched() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let (jpeg, gate) = (jpeg, Gate())
+            let (jpeg, gate, last) = (jpeg, Gate(), Gate())
+            let whole = OriginAnswer(
+                jpeg, fields: ["Cache-Control: max-age=0", "ETag: W/\"v\""])
+            stage.origin.on("/it", whole)
+            #expect(try stage.get("/it").brings(jpeg))
             stage.origin.on("/it") { request in
-                guard request.isConditional else {
-                    return OriginAnswer(
-                        jpeg, fields: ["Cache-Control: max-age=0", "ETag: W/\"v\""])
-                }
+                guard request.isConditional else { return whole.holdingHead(.gate(last)) }
                 return OriginAnswer.notModified([lasting, "ETag: \"v\""]).holdingHead(.gate(gate))
             }
-            #expect(try stage.get("/it").brings(jpeg))
             let clients = ClientSwarm(
                 port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: jpeg))
             #expect(Self.waiters(5, of: stage))
             gate.open()
+            // All of them begin anew, and are there before the answer is over.
+            #expect(last.waitForArrivals())
+            #expect(Self.waiters(5, of: stage))
+            last.open()
             let responses = clients.responses()
             #expect(responses.allSatisfy { $0.brings(jpeg) }, "\(responses)")
             #expect(stage.fetches("/it") == 3)

@@ -6,6 +6,8 @@ struct Misbehaviour: Sendable {
     enum Seen: Sendable {
         /// A problem document with this status and the name at the end of its type.
         case problem(Int, String)
+        /// A problem document of status 502, whatever it is called.
+        case fetchFailed
         /// An answer that nobody can take for whole.
         case broken
         /// The image.
@@ -49,8 +51,8 @@ struct Misbehaviour: Sendable {
             "closes at once", [.close], seen: .problem(502, "origin-answer-truncated"),
             logged: "without an answer"),
         .init(
-            "resets at once", [.reset], seen: .problem(502, "origin-answer-truncated"),
-            logged: "without an answer"),
+            // Before or after the node has noticed that it is connected.
+            "resets at once", [.reset], seen: .fetchFailed, logged: "origin fetch failed"),
         .init(
             "closes after the request", [.request, .close],
             seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),

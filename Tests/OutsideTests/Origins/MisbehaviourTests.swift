@@ -83,6 +83,7 @@ extension Outside {
             case .problem(let status, let type):
                 expectProblem(response, status, misbehaviour.name)
                 #expect(response.text.contains("\(type)\""), "\(misbehaviour.name): \(response)")
+            case .fetchFailed: expectProblem(response, 502, misbehaviour.name)
             case .broken:
                 #expect(
                     !response.looksWhole || response.status >= 400,

@@ -4,8 +4,9 @@ import Synchronization
 import Testing
 
 extension Outside {
-    /// Origins that nobody here wrote: whatever of nginx, Apache httpd, Python and HAProxy is
-    /// installed. `NUTHATCH_LONG=1` fetches 10,000 images from each, otherwise it is a few hundred.
+    /// Origins that nobody here wrote: what is there of nginx, Apache httpd, Python and HAProxy.
+    ///
+    /// `NUTHATCH_LONG=1` fetches 10,000 images from each, otherwise it is a few hundred.
     @Suite("Real origins", .serialized)
     struct RealOriginTests {
         private static let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
