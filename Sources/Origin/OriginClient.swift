@@ -75,9 +75,10 @@ package final class OriginClient {
         closeIdle()
     }
 
-    /// From now on other rules and limits apply; a question under way keeps its limits.
-    ///
     /// From now on other rules and limits apply; a question under way keeps those it began with.
+    ///
+    /// Idle connections, which were opened under the old rules, are closed. What is of all loops
+    /// together is the exchange's to adopt.
     package func adopt(
         settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
     ) {
