@@ -37,9 +37,10 @@ extension Outside {
         @Test("Each gets its answer, its line in the log, and leaves nothing behind")
         func misbehaviours() async throws {
             let node = try NodeProcess(Self.flags)
+            let stage = Stage(origin: try ScriptedOrigin(), node: node)
             // The first connections and look-ups open what then stays open.
             _ = try node.get(ImageTarget.of("http://127.0.0.99:1/"))
-            let before = try settledDescriptors(of: node)
+            let before = try stage.settledDescriptors()
             #expect(Misbehaviour.all.count >= 60)
             for misbehaviour in Misbehaviour.all { try await play(misbehaviour, against: node) }
             // Idle connections go by themselves.
@@ -47,7 +48,7 @@ extension Outside {
                 node.figure("nuthatch_origin_connections") == 0
             }
             #expect(isEmpty)
-            #expect(try settledDescriptors(of: node) == before)
+            #expect(try stage.settledDescriptors() == before)
             #expect(node.isRunning)
         }
 
@@ -99,19 +100,6 @@ extension Outside {
         /// What the node has said of origins.
         private func lines(of node: NodeProcess) -> [Substring] {
             node.output.split(separator: "\n").filter { $0.contains("message=\"origin ") }
-        }
-
-        private func settledDescriptors(of node: NodeProcess) throws -> Int {
-            var last = -1
-            var same = 0
-            let isSettled = Deadline.seconds(20).reached {
-                let now = node.descriptorCount
-                same = now == last ? same + 1 : 0
-                last = now
-                return same >= 20
-            }
-            try #require(isSettled)
-            return last
         }
     }
 }
