@@ -281,9 +281,9 @@ extension OriginClient {
 // MARK: - What the exchange says
 
 extension OriginClient {
-    /// A question that waited has a place for a connection.
-    func granted(_ number: UInt64) {
-        guard let hop = hops[number] else { return }
+    /// A question that waited has a place for a connection to `origin`.
+    func granted(_ number: UInt64, at origin: OriginAuthority) {
+        guard let hop = hops[number] else { return exchange.closed(origin) }
         hop.placeGranted()
     }
 

@@ -133,8 +133,8 @@ extension OriginExchange {
     private func tell(_ news: [OriginGate.News]) {
         for item in news {
             switch item {
-            case .granted(let ticket):
-                tell(ticket.loop) { $0.granted(ticket.fetch) }
+            case .granted(let ticket, let origin):
+                tell(ticket.loop) { $0.granted(ticket.fetch, at: origin) }
             case .refused(let ticket, let retryAfter):
                 tell(ticket.loop) { $0.circuitOpened(ticket.fetch, retryAfter: retryAfter) }
             }

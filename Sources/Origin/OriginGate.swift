@@ -51,8 +51,9 @@ package struct OriginGate: Sendable {
 
     /// What is told to fetches that wait.
     package enum News: Hashable, Sendable {
-        /// Has a place now and opens a connection.
-        case granted(Ticket)
+        /// Has a place at the origin now and opens a connection; if it has left meanwhile, the place
+        /// is given back.
+        case granted(Ticket, OriginAuthority)
         /// Waits no more: the circuit opened.
         case refused(Ticket, retryAfter: Interval)
     }
@@ -254,7 +255,7 @@ extension OriginGate {
         precondition(origin.open > 0, "closed a connection to \(authority) that was not open")
         origin.open -= 1
         if wasAskedFor { origin.closing = max(0, origin.closing - 1) }
-        let news = grant(&origin)
+        let news = grant(&origin, authority)
         store(origin, of: authority)
         return news
     }
@@ -273,7 +274,7 @@ extension OriginGate {
         for authority in origins.keys.sorted(by: { $0.description < $1.description }) {
             while let granted = origins[authority].flatMap({ origin -> News? in
                 var origin = origin
-                let granted = grant(&origin)
+                let granted = grant(&origin, authority)
                 origins[authority] = origin
                 return granted
             }) { news.append(granted) }
@@ -281,10 +282,10 @@ extension OriginGate {
         return news
     }
 
-    private func grant(_ origin: inout Origin) -> News? {
+    private func grant(_ origin: inout Origin, _ authority: OriginAuthority) -> News? {
         guard origin.open < settings.connectionsMax, !origin.queue.isEmpty else { return nil }
         origin.open += 1
-        return .granted(origin.queue.removeFirst().ticket)
+        return .granted(origin.queue.removeFirst().ticket, authority)
     }
 
     private mutating func store(_ origin: Origin, of authority: OriginAuthority) {

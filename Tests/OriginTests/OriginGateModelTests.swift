@@ -60,7 +60,7 @@ private struct Loops {
     }
 
     private mutating func close(wasAskedFor: Bool = false) {
-        guard case .granted(let ticket)? = gate.closed(origin, wasAskedFor: wasAskedFor) else {
+        guard case .granted(let ticket, _)? = gate.closed(origin, wasAskedFor: wasAskedFor) else {
             return
         }
         waiting.removeAll { $0 == ticket }

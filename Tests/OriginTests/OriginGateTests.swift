@@ -32,8 +32,8 @@ struct OriginGateTests {
         #expect(gate.arrived(ticket(5), at: origin, now: at(0)) == .refused(.queueFull))
         // Another origin has places of its own.
         #expect(gate.arrived(ticket(6), at: other, now: at(0)) == .open)
-        #expect(gate.closed(origin) == .granted(ticket(3)))
-        #expect(gate.closed(origin) == .granted(ticket(4)))
+        #expect(gate.closed(origin) == .granted(ticket(3), origin))
+        #expect(gate.closed(origin) == .granted(ticket(4), origin))
         #expect(gate.closed(origin) == nil)
     }
 
@@ -47,7 +47,7 @@ struct OriginGateTests {
         #expect(gate.released(origin, on: 0) == .handOver(ticket(3)))
         _ = gate.arrived(ticket(4, loop: 1), at: origin, now: at(0))
         #expect(gate.released(origin, on: 0) == .close)
-        #expect(gate.closed(origin) == .granted(ticket(4, loop: 1)))
+        #expect(gate.closed(origin) == .granted(ticket(4, loop: 1), origin))
     }
 
     @Test("A loop's own fetches pass over another loop's only so often")
@@ -59,7 +59,7 @@ struct OriginGateTests {
         var handedOver = 0
         while case .handOver = gate.released(origin, on: 0) { handedOver += 1 }
         #expect(handedOver == 8)
-        #expect(gate.closed(origin) == .granted(ticket(2, loop: 1)))
+        #expect(gate.closed(origin) == .granted(ticket(2, loop: 1), origin))
     }
 
     @Test("Who waits gets the place of a connection that is idle on another loop")
@@ -72,7 +72,7 @@ struct OriginGateTests {
         // It is asked for once, and no fetch takes it meanwhile.
         let next = ticket(3, loop: 0)
         #expect(gate.arrived(next, at: origin, now: at(0)) == .wait(closingIdleOn: nil))
-        #expect(gate.closed(origin, wasAskedFor: true) == .granted(wanted))
+        #expect(gate.closed(origin, wasAskedFor: true) == .granted(wanted, origin))
     }
 
     @Test("A fetch that left waits no more")
@@ -82,7 +82,7 @@ struct OriginGateTests {
         _ = gate.arrived(ticket(2), at: origin, now: at(0))
         _ = gate.arrived(ticket(3), at: origin, now: at(0))
         gate.left(ticket(2), origin)
-        #expect(gate.closed(origin) == .granted(ticket(3)))
+        #expect(gate.closed(origin) == .granted(ticket(3), origin))
     }
 
     @Test("A circuit that opens sends away who waits, and refuses until its time")
@@ -128,7 +128,7 @@ struct OriginGateTests {
         for number in 1...3 { _ = gate.arrived(ticket(UInt64(number)), at: origin, now: at(0)) }
         var settings = gate.settings
         settings.connectionsMax = 5
-        #expect(gate.adopt(settings) == [.granted(ticket(2)), .granted(ticket(3))])
+        #expect(gate.adopt(settings) == [.granted(ticket(2), origin), .granted(ticket(3), origin)])
         #expect(gate.standings(now: at(0)).map(\.connections) == [3])
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Ground
 import Harness
 import NIOCore
@@ -46,6 +47,34 @@ struct SharingTests {
             // The origin hears of a closing a moment later than the gate.
             while origin.openConnections > 1 { await Task.yield() }
             #expect(rig.exchange.figures.connections == 1)
+            try await origin.stop()
+        }
+    }
+
+    @Test("A fetch that gives up just as it gets a place gives the place back")
+    func grantedTooLate() async throws {
+        try await Rig.run(settings: { $0.gate.connectionsMax = 1 }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .gate, .close], Self.image)
+            let first = try await rig.begin(origin.port)
+            let (client, exchange) = (rig.beside, rig.exchange)
+            let key = Array("http://127.0.0.1:\(origin.port)/".utf8)
+            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let loop = rig.besideLoop
+            try await loop.submit {
+                let recorder = Recorder(on: loop)
+                let fetch = client.value.fetch(request, to: recorder)
+                loop.assumeIsolated().execute {
+                    #expect(exchange.figures.waiting == 1)
+                    origin.openGate()
+                    // While this loop stands still, the other one's connection ends.
+                    while exchange.figures.waiting > 0 { sched_yield() }
+                    fetch.cancel()
+                    recorder.giveUp()
+                }
+            }.get()
+            #expect(try await first.get().failure != nil)
+            #expect(try await rig.get(origin.port).text == "hi")
             try await origin.stop()
         }
     }
