@@ -134,5 +134,7 @@ if fuzzing {
         fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
         fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-image", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-chunked", uses: ["FuzzSupport", "Wire", "Ground"]),
     ]
 }

@@ -128,8 +128,8 @@ package struct StoredHead: Hashable, Sendable {
         endLine()
     }
 
-    /// The origin's Content-Disposition (RFC 6266), but of a document always `attachment`: it is not
-    /// shown as a page of this host, but saved, under the name that the origin gives it.
+    /// The origin's Content-Disposition (RFC 6266), but of a document always `attachment`: it is
+    /// not shown as a page of this host, but saved, under the name that the origin gives it.
     private mutating func appendDisposition(
         of head: AnswerHead, _ nominated: FieldSet, _ danger: Danger
     ) {

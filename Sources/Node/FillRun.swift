@@ -26,6 +26,7 @@ final class FillRun: Sendable {
     fileprivate struct State {
         var machine: Fill
         var body = GrowingBody(isKept: false)
+        var edges = BodyEdges()
         var reservation: FillReservation
         var stale: Resident?
         var outcome = Outcome.open
@@ -158,6 +159,7 @@ final class FillRun: Sendable {
         change { state, effects in
             guard !state.isOver else { return }
             state.body.append(piece)
+            state.edges.append(piece)
             let hasRoom =
                 state.machine.phase != .storing || state.hasRoom(for: state.body.endOffset)
             state.machine.received(piece.readableBytes, hasRoom: hasRoom, effects: &effects)
@@ -251,16 +253,7 @@ final class FillRun: Sendable {
 
     /// Whether the body, of which only the connection's end says that it is over, ends as its
     /// format says.
-    var ending: ImageEnding {
-        state.withLock { state in
-            let size = state.body.endOffset
-            let count = Int(min(size, UInt64(ImageEnding.edgeBytes)))
-            guard state.machine.heldFrom == 0 else { return .unknown }
-            return ImageEnding(
-                first: state.bytes(from: 0, count: count),
-                last: state.bytes(from: size - UInt64(count), count: count), size: size)
-        }
-    }
+    var ending: ImageEnding { state.withLock { $0.edges.ending } }
 
     // MARK: Effects
 
@@ -364,12 +357,6 @@ extension FillRun.State {
         } else {
             body.appendSlices(from: offset, count: count, to: &slices)
         }
-    }
-
-    fileprivate func bytes(from offset: UInt64, count: Int) -> [UInt8] {
-        var slices: [ByteBuffer] = []
-        body.appendSlices(from: offset, count: count, to: &slices)
-        return slices.flatMap { Array($0.readableBytesView) }
     }
 
     /// Turns what was received into an entry; nil if there is no room even for its overhead.

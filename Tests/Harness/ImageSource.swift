@@ -3,17 +3,22 @@ import Foundation
 /// Images for tests: real ones where the shared folder is at hand, made ones always.
 package enum ImageSource {
     /// The real images of the shared folder, whole ones only; empty where the folder is missing.
-    package static let real: [TestImage] = {
+    package static let real = images(in: "whole")
+
+    /// The broken ones; empty where the folder is missing.
+    package static let broken = images(in: "broken")
+
+    private static func images(in part: String) -> [TestImage] {
         guard let folder = sharedFolder else { return [] }
-        return manifest(of: folder).compactMap { line in
+        return manifest(of: folder, part).compactMap { line in
             guard let data = FileManager.default.contents(atPath: "\(folder)/\(line.file)") else {
                 return nil
             }
-            let name = line.file.dropFirst("whole/".count).map { $0 == "+" ? "-" : $0 }
+            let name = line.file.dropFirst(part.count + 1).map { $0 == "+" ? "-" : $0 }
             return TestImage(
                 name: String(name), contentType: line.contentType, bytes: Array(data))
         }
-    }()
+    }
 
     /// Sizes in bytes about the borders where buffers and chunks end, 200 B to 20 MB.
     package static let sizes = [
@@ -46,15 +51,17 @@ package enum ImageSource {
             .first { FileManager.default.fileExists(atPath: "\($0)/whole") }
     }
 
-    /// The lines of `manifest.csv` (file, bytes, type, …) that name whole images.
-    private static func manifest(of folder: String) -> [(file: String, contentType: String)] {
+    /// The lines of `manifest.csv` (file, bytes, type, …) that name images of one part.
+    private static func manifest(
+        of folder: String, _ part: String
+    ) -> [(file: String, contentType: String)] {
         guard let data = FileManager.default.contents(atPath: "\(folder)/manifest.csv") else {
             return []
         }
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
         return lines.compactMap { line in
             let columns = line.split(separator: ",", omittingEmptySubsequences: false)
-            guard columns.count >= 3, columns[0].hasPrefix("whole/") else { return nil }
+            guard columns.count >= 3, columns[0].hasPrefix(part + "/") else { return nil }
             return (file: String(columns[0]), contentType: String(columns[2]))
         }
     }

@@ -22,7 +22,7 @@ package struct ImageProbe: Sendable {
     /// What came of the bytes that the header wants.
     private var field: [UInt8] = []
 
-    /// A probe of the body that follows `head`. A coded body is not looked into.
+    /// A probe of the body of an answer; one that is coded is not looked into.
     package init(_ head: AnswerHead) {
         let bytes = head.bytes.span
         declared = head.first(.contentType).flatMap { type in

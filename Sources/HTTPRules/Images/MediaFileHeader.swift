@@ -1,7 +1,7 @@
 import Ground
 
-/// The sizes that an AVIF or HEIF names: of its items in `meta`, or of its tracks in `moov` if it is
-/// a sequence (ISO/IEC 14496-12, 23008-12 §6.5.3; AV1 Image File Format §8).
+/// The sizes that an AVIF or HEIF names: of its items in `meta`, or of its tracks in `moov` if it
+/// is a sequence (ISO/IEC 14496-12, 23008-12 §6.5.3; AV1 Image File Format §8).
 ///
 /// The largest counts. An image that is a grid of tiles has an item of its own with the size of the
 /// whole.

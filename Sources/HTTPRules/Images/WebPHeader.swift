@@ -1,7 +1,7 @@
 import Ground
 
-/// The first chunk of a WebP (RFC 9649 §2): a lossy image (RFC 6386 §9.1), a lossless one (§3.4), or
-/// the canvas that everything after it has to fit (§2.7).
+/// The first chunk of a WebP (RFC 9649 §2): a lossy image (RFC 6386 §9.1), a lossless one (§3.4),
+/// or the canvas that everything after it has to fit (§2.7).
 struct WebPHeader: ImageHeader {
     let format = ImageFormat.webp
     private(set) var wanted = 12..<20

@@ -103,6 +103,23 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
+        @Test(
+            "An image ended by close without its end does not look whole though it is not kept",
+            arguments: [TestImage.Kind.jpeg, .png, .gif])
+        func closedEarlyNotKept(_ kind: TestImage.Kind) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(kind, byteCount: 2_000_000, seed: 46)
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, framing: .close, fields: ["Cache-Control: no-store"])
+                    .cut(after: 1_900_000, .close))
+            for _ in 0..<3 {
+                let response = try stage.get("/it")
+                #expect(!(response.looksWhole && response.status < 400), "\(response)")
+            }
+        }
+
         @Test("A body longer than it said is not stored and does not look whole")
         func overLong() throws {
             let stage = try Stage()

@@ -1,0 +1,23 @@
+import HTTPRules
+import NIOCore
+
+/// The first and the last bytes of a body that is being received, which may be gone from memory
+/// when its end is judged.
+struct BodyEdges: Sendable {
+    private var first: [UInt8] = []
+    private var last: [UInt8] = []
+    private var bytes: UInt64 = 0
+
+    mutating func append(_ piece: ByteBuffer) {
+        let count = ImageEnding.edgeBytes
+        bytes += UInt64(piece.readableBytes)
+        if first.count < count {
+            first += piece.readableBytesView.prefix(count - first.count)
+        }
+        last += piece.readableBytesView.suffix(count)
+        if last.count > count { last.removeFirst(last.count - count) }
+    }
+
+    /// Whether the body so far ends as its format says.
+    var ending: ImageEnding { ImageEnding(first: first, last: last, size: bytes) }
+}

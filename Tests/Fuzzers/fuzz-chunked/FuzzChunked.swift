@@ -1,0 +1,68 @@
+import FuzzSupport
+import Ground
+import Wire
+
+/// Small, so that an input of the fuzzer's length passes them.
+private let limits = BodyLimits(extensionBytesMax: 24, trailerBytesMax: 80)
+
+/// Chunked bodies of strangers, requests' and answers': the first byte says where the rest is cut
+/// in two.
+///
+/// Held: data, end and refusal are those that the grammar gives when it is read over the whole
+/// array; the two pieces are read like the whole, and byte by byte too while the input is short;
+/// what was decided stays decided.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 0 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let input = Array(bytes.dropFirst())
+    let expected = NaiveChunks.read(
+        input, extensionBytesMax: limits.extensionBytesMax,
+        trailerBytesMax: limits.trailerBytesMax)
+    precondition(read(input, stops: [input.count]) == expected)
+    let cut = Int(bytes[0]) * input.count / 255
+    precondition(read(input, stops: [cut, input.count]) == expected)
+    if input.count < 300 {
+        precondition(read(input, stops: Array(0...input.count)) == expected)
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_chunked_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+/// Reads the input as it has come up to each of `stops`, each time from where the last step ended.
+private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Outcome {
+    var decoder = BodyDecoder(.chunked, limits: limits)
+    var data: [UInt8] = []
+    var position = 0
+    for stop in stops {
+        let span = input.span.extracting(0..<stop)
+        var isWaiting = false
+        while !isWaiting {
+            let step = decoder.next(span, from: position)
+            switch step {
+            case .data(let extent, let next):
+                precondition(!extent.isEmpty && Int(extent.start) >= position)
+                precondition(next == extent.end && next <= stop)
+                data += span.copy(extent.range)
+                position = next
+            case .needsMore:
+                position = stop
+                isWaiting = true
+            case .end(let next):
+                precondition(next >= position && next <= stop && decoder.isAtEnd)
+                precondition(decoder.next(span, from: next) == step)
+                return .whole(data, end: next)
+            case .refused(let refusal):
+                precondition(!refusal.sentence.isEmpty)
+                precondition(decoder.next(span, from: stop) == step)
+                return .broken(data)
+            }
+        }
+    }
+    return .incomplete(data)
+}

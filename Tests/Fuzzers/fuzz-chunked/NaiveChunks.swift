@@ -1,0 +1,164 @@
+/// The chunked coding (RFC 9112 §7.1) read by descent over a whole array, as the grammar is written:
+/// slow, and made of nothing that the decoder under test is made of.
+struct NaiveChunks {
+    enum Outcome: Equatable {
+        /// The data, and the offset behind the body.
+        case whole([UInt8], end: Int)
+        /// The grammar is broken, or a limit is passed; the data before.
+        case broken([UInt8])
+        /// All bytes are a beginning of a body; the data so far.
+        case incomplete([UInt8])
+    }
+
+    private enum Stop: Error {
+        case broken
+        case incomplete
+    }
+
+    private let bytes: [UInt8]
+    private let extensionBytesMax: Int
+    private let trailerBytesMax: Int
+    private var index = 0
+    private var data: [UInt8] = []
+    private var extensionBytes = 0
+
+    private init(_ bytes: [UInt8], extensionBytesMax: Int, trailerBytesMax: Int) {
+        self.bytes = bytes
+        self.extensionBytesMax = extensionBytesMax
+        self.trailerBytesMax = trailerBytesMax
+    }
+
+    static func read(
+        _ bytes: [UInt8], extensionBytesMax: Int, trailerBytesMax: Int
+    ) -> Outcome {
+        var reading = NaiveChunks(
+            bytes, extensionBytesMax: extensionBytesMax, trailerBytesMax: trailerBytesMax)
+        do throws(Stop) {
+            while try reading.chunk() {}
+            try reading.trailers()
+            return .whole(reading.data, end: reading.index)
+        } catch {
+            return error == .broken ? .broken(reading.data) : .incomplete(reading.data)
+        }
+    }
+
+    // MARK: Productions
+
+    /// `chunk` or `last-chunk`; false after the latter.
+    private mutating func chunk() throws(Stop) -> Bool {
+        var size: UInt64 = 0
+        var digits = 0
+        while let digit = Character(Unicode.Scalar(try peek())).hexDigitValue {
+            digits += 1
+            guard digits <= 16 else { throw .broken }
+            size = size * 16 + UInt64(digit)
+            index += 1
+        }
+        guard digits > 0 else { throw .broken }
+        if try peek() == UInt8(ascii: ";") { try extensions() } else { try expect("\r") }
+        try expect("\n")
+        if size == 0 { return false }
+        let left = UInt64(bytes.count - index)
+        data += bytes[index..<index + Int(min(size, left))]
+        guard size <= left else { throw .incomplete }
+        index += Int(size)
+        try expect("\r\n")
+        return true
+    }
+
+    /// `chunk-ext` without white space, and the CR behind it. Whatever follows the first semicolon
+    /// of a line counts.
+    private mutating func extensions() throws(Stop) {
+        index += 1
+        while true {
+            try countedToken()
+            if try peek() == UInt8(ascii: "=") {
+                try countOne()
+                if try peek() == UInt8(ascii: "\"") { try quoted() } else { try countedToken() }
+            }
+            let next = try peek()
+            guard next == UInt8(ascii: ";") || next == 13 else { throw .broken }
+            try countOne()
+            if next == 13 { return }
+        }
+    }
+
+    private mutating func countedToken() throws(Stop) {
+        guard Self.isToken(try peek()) else { throw .broken }
+        while Self.isToken(try peek()) { try countOne() }
+    }
+
+    private mutating func quoted() throws(Stop) {
+        try countOne()
+        while try peek() != UInt8(ascii: "\"") {
+            if try peek() == UInt8(ascii: "\\") { try countOne() }
+            guard Self.isText(try peek()) else { throw .broken }
+            try countOne()
+        }
+        try countOne()
+    }
+
+    private mutating func countOne() throws(Stop) {
+        index += 1
+        extensionBytes += 1
+        guard extensionBytes <= extensionBytesMax else { throw .broken }
+    }
+
+    /// `trailer-section` and the last line end.
+    private mutating func trailers() throws(Stop) {
+        let end = index + trailerBytesMax
+        while true {
+            var byte = try next(before: end)
+            if byte == 13 { break }
+            var name: [UInt8] = []
+            while byte != UInt8(ascii: ":") {
+                guard Self.isToken(byte) else { throw .broken }
+                name.append(byte)
+                byte = try next(before: end)
+            }
+            let text = String(decoding: name, as: UTF8.self).lowercased()
+            guard !name.isEmpty, !Self.forbidden.contains(text) else { throw .broken }
+            repeat {
+                byte = try next(before: end)
+                guard Self.isText(byte) || byte == 13 else { throw .broken }
+            } while byte != 13
+            guard try next(before: end) == 10 else { throw .broken }
+        }
+        guard try next(before: end) == 10 else { throw .broken }
+    }
+
+    private mutating func next(before end: Int) throws(Stop) -> UInt8 {
+        let byte = try peek()
+        guard index < end else { throw .broken }
+        index += 1
+        return byte
+    }
+
+    /// Fields that would say how the message is framed or routed (RFC 9110 §6.5.1).
+    private static let forbidden = ["content-length", "transfer-encoding", "host"]
+
+    // MARK: Characters
+
+    private func peek() throws(Stop) -> UInt8 {
+        guard index < bytes.count else { throw .incomplete }
+        return bytes[index]
+    }
+
+    private mutating func expect(_ text: String) throws(Stop) {
+        for byte in text.utf8 {
+            guard try peek() == byte else { throw .broken }
+            index += 1
+        }
+    }
+
+    private static func isToken(_ byte: UInt8) -> Bool {
+        let character = Character(Unicode.Scalar(byte))
+        return byte < 128
+            && (character.isLetter || character.isNumber || "!#$%&'*+-.^_`|~".contains(character))
+    }
+
+    /// A tab, or anything printable, of any character set (RFC 9110 §5.5).
+    private static func isText(_ byte: UInt8) -> Bool {
+        byte == 9 || byte >= 32 && byte != 127
+    }
+}

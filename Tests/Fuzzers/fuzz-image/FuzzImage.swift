@@ -1,0 +1,71 @@
+import FuzzSupport
+import Ground
+import HTTPRules
+
+/// Bodies that claim to be images: the first byte names the type that is claimed, the second says
+/// where the rest is cut in two.
+///
+/// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
+/// whatever is found stays, whatever follows it; a beginning says nothing, or what the whole says;
+/// a body that ends has a finding; no side is 0.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 2 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let head = head(of: types[Int(bytes[0]) % types.count])
+    let body = Array(bytes.dropFirst(2))
+    let cut = Int(bytes[1]) * body.count / 255
+
+    let whole = Reading(head, body, stops: [body.count])
+    precondition(whole == Reading(head, body, stops: [cut, body.count]))
+    if body.count < 300 { precondition(whole == Reading(head, body, stops: 0...body.count)) }
+
+    let part = Reading(head, body, stops: [cut])
+    precondition(part.open == .needsMore || part.open == whole.open)
+    if whole.open != .needsMore {
+        precondition(Reading(head, body + body, stops: [2 * body.count]) == whole)
+    }
+    if let size = whole.closed.facts?.size { precondition(size.width > 0 && size.height > 0) }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_image_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+private let types = [
+    "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/heic", "image/jxl",
+    "image/bmp", "image/x-icon", "image/tiff", "image/svg+xml", "image/x-any", "text/html",
+]
+
+private func head(of type: String) -> AnswerHead {
+    let name = Array("content-type".utf8)
+    let value = Array(type.utf8)
+    let line = FieldLine(
+        id: .contentType, name: Extent(start: 0, count: name.count),
+        value: Extent(start: name.count, count: value.count))
+    return AnswerHead(status: 200, bytes: name + value, lines: [line])
+}
+
+/// What is found of a body that comes in pieces up to each of `stops`, while more may follow and
+/// when it has ended.
+private struct Reading: Equatable {
+    let open: ImageFinding
+    let closed: ImageFinding
+
+    init(_ head: AnswerHead, _ body: [UInt8], stops: some Sequence<Int>) {
+        var probe = ImageProbe(head)
+        var start = 0
+        for stop in stops {
+            probe.feed(body.span.extracting(start..<stop))
+            start = stop
+        }
+        open = probe.finding
+        probe.finish()
+        closed = probe.finding
+        precondition(closed != .needsMore, "no finding of a body that has ended")
+        precondition(open == .needsMore || open == closed, "a finding that has changed")
+    }
+}

@@ -1,0 +1,53 @@
+import NIOCore
+
+extension TestImage {
+    /// A PNG that says to have so many pixels, whatever follows.
+    ///
+    /// - Parameters:
+    ///   - width: Width in pixels.
+    ///   - height: Height in pixels.
+    ///   - byteCount: Its exact size in bytes, at least 100.
+    /// - Returns: The image, of which no byte is stored but its ends.
+    package static func png(width: Int, height: Int, byteCount: Int = 200) -> TestImage {
+        let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        let sides = big(width) + big(height)
+        let header = big(13) + Array("IHDR".utf8) + sides + [8, 6, 0, 0, 0, 0, 0, 0, 0]
+        let end: [UInt8] = big(0) + Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82]
+        let data = byteCount - signature.count - header.count - end.count - 12
+        let seed = UInt64(width) &* 31 &+ UInt64(height)
+        return TestImage(
+            name: "png-\(width)x\(height)-\(byteCount)", contentType: "image/png",
+            runs: [
+                .given(ByteBuffer(bytes: signature + header + big(data) + Array("IDAT".utf8))),
+                .noise(.bytes, at: Noise.origin(seed), count: data),
+                .given(ByteBuffer(bytes: [0, 0, 0, 0] + end)),
+            ])
+    }
+
+    /// A JPEG of 64×64 whose frame header stands behind so many bytes of a colour profile.
+    ///
+    /// - Parameters:
+    ///   - profileBytes: A multiple of 60,000.
+    ///   - seed: Images of different seeds differ in almost every byte.
+    /// - Returns: The image, of which no byte is stored but its headers.
+    package static func jpeg(profileBytes: Int, seed: UInt64) -> TestImage {
+        precondition(profileBytes % 60_000 == 0)
+        var runs: [Run] = [.given(ByteBuffer(bytes: [0xFF, 0xD8]))]
+        for part in 0..<profileBytes / 60_000 {
+            let length: [UInt8] = [0xEA, 0x60]
+            runs.append(.given(ByteBuffer(bytes: [0xFF, 0xE2] + length)))
+            runs.append(.noise(.bytes, at: Noise.origin(seed) + part * 60_000, count: 59_998))
+        }
+        let frame: [UInt8] = [0xFF, 0xC0, 0, 11, 8, 0, 64, 0, 64, 1, 1, 0x11, 0]
+        let scan: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0]
+        runs.append(.given(ByteBuffer(bytes: frame + scan)))
+        runs.append(.noise(.bytes, at: Noise.origin(seed + 1), count: 5_000))
+        runs.append(.given(ByteBuffer(bytes: [0xFF, 0xD9])))
+        return TestImage(
+            name: "jpeg-\(profileBytes)-\(seed)", contentType: "image/jpeg", runs: runs)
+    }
+
+    private static func big(_ number: Int) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) }
+    }
+}
