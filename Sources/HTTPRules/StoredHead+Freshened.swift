@@ -37,7 +37,8 @@ extension StoredHead {
         for redirect in redirects {
             examination.limit(by: redirect, defaultTTL: defaultTTL)
         }
-        let head = StoredHead(merged, size: facts.size)
+        let head = StoredHead(
+            merged.redirected(by: redirects, examination), size: facts.size)
         return Freshened(
             examination: examination, head: head,
             facts: examination.facts(size: facts.size, head: head))

@@ -214,7 +214,7 @@ final class DiskFetch: FillSource {
     }
 
     private func end(_ reading: DiskReading) {
-        let resident = run.ended(name: reading.record.name) { _ in
+        let resident = run.ended(name: reading.record.name, tags: reading.record.tags) { _ in
             (reading.facts(tier.clock), RenderedHead(reading))
         }
         if let resident {

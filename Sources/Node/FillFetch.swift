@@ -27,6 +27,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// The run is over; what still arrives is dropped, so that the connection can be used again.
     private var isSettled = false
     private var droppedBytes = 0
+    private var isEnded = false
 
     /// What is needed of the head until the body's end.
     private struct Answer {
@@ -71,7 +72,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         fetch?.cancel()
         held = nil
         settle()
-        hall.ended(self)
+        end()
     }
 
     // MARK: What the origin says
@@ -115,7 +116,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
 
     func originEnded(delimitedByClose: Bool) {
         hall.counters.add(.originFetchesOK)
-        defer { hall.ended(self) }
+        defer { end() }
         if held != nil { releaseAtEnd() }
         guard !isSettled, let answer else { return }
         let ending = delimitedByClose ? run.ending : .whole
@@ -144,7 +145,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
                 ])
         }
         refuse(.origin(failure))
-        hall.ended(self)
+        end()
     }
 
     // MARK: Decisions
@@ -167,6 +168,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
         // The origin has another answer now, whether or not this one will be whole.
         if let stale = run.stale { hall.node.forget(stale) }
+        let head = head.redirected(by: redirects, examination)
         hold(HeldAnswer(head: head, examination: examination, length: length))
     }
 
@@ -205,7 +207,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
             with: head, facts: stale.facts, receipt: receipt, redirects: redirects,
             defaultTTL: settings.defaultTTL,
             types: settings.types)
-        guard let fresh else {
+        // Validators are of one resource: what another says of them means nothing (RFC 9110 §8.8).
+        guard let fresh, finalURL == stale.tags else {
             hall.node.forget(stale)
             run.misunderstood()
             return settle()
@@ -256,18 +259,25 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         settle()
     }
 
+    /// Nothing more comes from the origin; the connection is free or gone.
+    private func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        hall.node.fills.originEnded()
+        hall.ended(self)
+    }
+
     /// From now on nobody joins this fetch.
     private func settle() {
         guard !isSettled else { return }
         isSettled = true
         hall.node.fills.remove(run)
-        hall.node.fills.originEnded()
     }
 
     private func count(_ failure: OriginFailure) {
         guard case .timedOut(let phase, limit: _) = failure else { return }
         switch phase {
-        case .connecting: hall.counters.add(.timeoutsOriginConnect)
+        case .resolving, .connecting: hall.counters.add(.timeoutsOriginConnect)
         case .awaitingHead: hall.counters.add(.timeoutsOriginFirstByte)
         case .readingBody: hall.counters.add(.timeoutsOriginIdle)
         case .total: hall.counters.add(.timeoutsOriginTotal)

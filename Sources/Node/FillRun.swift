@@ -162,6 +162,7 @@ final class FillRun: Sendable {
             state.edges.append(piece)
             let hasRoom =
                 state.machine.phase != .storing || state.hasRoom(for: state.body.endOffset)
+            if !hasRoom { state.narrowWindow() }
             state.machine.received(piece.readableBytes, hasRoom: hasRoom, effects: &effects)
         }
     }
@@ -333,6 +334,13 @@ extension FillRun.State {
         return position < inChunks ? Int(inChunks - position) : liveBytesMax
     }
 
+    /// The window of a body that is kept no more is what was reserved for it.
+    fileprivate mutating func narrowWindow() {
+        let held = UInt64(max(reservation.heldBytes, windowBytesMin))
+        machine.windowBytes = min(machine.windowBytes, held)
+    }
+
+    /// Opens the window of a body that is not kept; false if there is no room for one.
     fileprivate mutating func openWindow() -> Bool {
         let window = reservation.openWindow(
             large: Int(machine.windowBytes), small: windowBytesMin)

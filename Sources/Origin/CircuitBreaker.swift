@@ -66,7 +66,10 @@ package struct CircuitBreaker: Hashable, Sendable {
     /// before.
     package mutating func failed(limits: CircuitLimits, now: Instant) -> Bool {
         failures += 1
-        guard let failuresMax = limits.failures else { return false }
+        guard let failuresMax = limits.failures else {
+            self = CircuitBreaker()
+            return false
+        }
         switch state {
         case .open: return false
         case .closed where failures < failuresMax: return false

@@ -3,18 +3,21 @@ package import Ground
 /// Tries the addresses of an origin so that a dead one costs little: one after the other, the next
 /// when the last has failed or has not answered for a moment, families in turn (RFC 8305 §4, §5).
 ///
-/// The first attempt that succeeds wins; the shell gives up the others.
+/// The first attempt that succeeds wins; the shell gives up the others. No more than two run at one
+/// time, so that a name with many dead addresses does not cost as many connections.
 package struct ConnectRace: Sendable {
     /// What the shell does after an event.
     package enum Step: Hashable, Sendable {
         case wait
-        case connect(ConnectTarget, attempt: Int)
+        /// Connects, giving up the other attempt if there is one.
+        case connect(ConnectTarget, attempt: Int, givingUp: Int?)
         /// Every attempt has failed; the last one's reason.
         case lost(reason: String)
     }
 
     private var untried: ArraySlice<ConnectTarget>
-    private var running: Set<Int> = []
+    /// In the order in which they began.
+    private var running: [Int] = []
     private var begun = 0
     private var nextAt = Instant.distantFuture
     /// The time between two attempts that RFC 8305 §5 recommends.
@@ -49,7 +52,8 @@ package struct ConnectRace: Sendable {
 
     /// An attempt failed.
     package mutating func failed(_ attempt: Int, reason: String, now: Instant) -> Step {
-        guard running.remove(attempt) != nil else { return .wait }
+        guard let index = running.firstIndex(of: attempt) else { return .wait }
+        running.remove(at: index)
         return next(now) ?? (running.isEmpty ? .lost(reason: reason) : .wait)
     }
 
@@ -62,9 +66,10 @@ package struct ConnectRace: Sendable {
     private mutating func next(_ now: Instant) -> Step? {
         guard let target = untried.popFirst() else { return nil }
         begun += 1
-        running.insert(begun)
+        let givenUp = running.count < 2 ? nil : running.removeFirst()
+        running.append(begun)
         nextAt = now + Self.delay
-        return .connect(target, attempt: begun)
+        return .connect(target, attempt: begun, givingUp: givenUp)
     }
 }
 

@@ -71,8 +71,8 @@ package enum FetchEffect: Hashable, Sendable {
     case wait
     /// Ask the resolver for the origin's addresses.
     case resolve
-    /// Connect to this target, beside the attempts that are under way.
-    case connect(ConnectTarget, attempt: Int)
+    /// Connect to this target, in place of the attempt that is given up, if there is one.
+    case connect(ConnectTarget, attempt: Int, givingUp: Int?)
     /// Give up every other attempt and write the request on this one's connection; on the one taken
     /// from the pool if it is nil.
     case sendRequest(attempt: Int?)
@@ -184,7 +184,8 @@ extension FetchMachine {
     private mutating func perform(_ step: ConnectRace.Step) -> FetchEffect {
         switch step {
         case .wait: .wait
-        case .connect(let target, let attempt): .connect(target, attempt: attempt)
+        case .connect(let target, let attempt, let givenUp):
+            .connect(target, attempt: attempt, givingUp: givenUp)
         case .lost(let reason): fail(.connectFailed(origin, reason: reason))
         }
     }
@@ -295,7 +296,7 @@ extension FetchMachine {
         case .queued: return fail(.overloaded(.queueTime))
         case .connecting where now < connectDeadline: return perform(race.ticked(now: now))
         case .connecting: return fail(.timedOut(.connecting, limit: settings.connectLimit))
-        case .resolving: return fail(.timedOut(.connecting, limit: settings.connectLimit))
+        case .resolving: return fail(.timedOut(.resolving, limit: settings.connectLimit))
         case .awaitingHead: return fail(.timedOut(.awaitingHead, limit: settings.headLimit))
         case .readingBody: return fail(.timedOut(.readingBody, limit: settings.idleLimit))
         }

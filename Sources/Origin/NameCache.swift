@@ -25,17 +25,27 @@ package struct NameCache: Sendable {
     package enum Answer: Hashable, Sendable {
         case addresses([IPAddress])
         case notFound
+        /// The resolver gave no answer; carries its reason.
+        case failed(String)
     }
 
     private struct Entry: Sendable {
         var answer: Answer
         var until: Instant
+        /// When the resolver's own answer expired.
+        var knownUntil: Instant
         var lastAsked: Instant
     }
 
     /// While a resolver gives no answer, addresses that have expired serve so much longer (RFC
     /// 8767 §5 has days; a day is enough to mend a resolver).
     private static let graceMax = Interval.seconds(86_400)
+
+    /// How long a resolver is waited for where addresses were known before.
+    static let patience = Interval.seconds(2)
+    /// How long addresses known before are used without asking, once the resolver gave no answer
+    /// (RFC 8767 §5 recommends 30 seconds).
+    private static let prolonged = Interval.seconds(30)
 
     package var settings: Settings
     private var entries: [String: Entry] = [:]
@@ -64,10 +74,22 @@ package struct NameCache: Sendable {
         keep(.notFound, of: host, for: settings.failureLifetime, now: now)
     }
 
-    /// The resolver gave no answer: the addresses known last, if they have not expired long ago.
+    /// The resolver gave no answer: the addresses known last serve for a while; nil if none are.
+    package mutating func unanswered(
+        _ host: String, reason: String, now: Instant
+    ) -> [IPAddress]? {
+        guard let known = lastKnown(host, now: now) else {
+            keep(.failed(reason), of: host, for: settings.failureLifetime, now: now)
+            return nil
+        }
+        entries[host]?.until = now + Self.prolonged
+        return known
+    }
+
+    /// The addresses known last, if they have not expired long ago.
     package func lastKnown(_ host: String, now: Instant) -> [IPAddress]? {
         guard let entry = entries[host], case .addresses(let addresses) = entry.answer,
-            now < entry.until + Self.graceMax
+            now < entry.knownUntil + Self.graceMax
         else { return nil }
         return addresses
     }
@@ -82,7 +104,8 @@ package struct NameCache: Sendable {
     private mutating func keep(
         _ answer: Answer, of host: String, for lifetime: Interval, now: Instant
     ) {
-        entries[host] = Entry(answer: answer, until: now + lifetime, lastAsked: now)
+        entries[host] = Entry(
+            answer: answer, until: now + lifetime, knownUntil: now + lifetime, lastAsked: now)
         guard entries.count > settings.namesMax else { return }
         // A tenth at once, so that a flood of names does not search for the oldest at each.
         let order = entries.map { ($0.value.lastAsked, $0.key) }.sorted { $0 < $1 }

@@ -33,7 +33,8 @@ extension OriginClient {
             case .success(let channel):
                 let remote = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
                 self.connected(connection, channel, to: remote.map { .address($0) })
-            case .failure(let error): self.failed(connection, Self.reason(error))
+            case .failure(let error):
+                self.failed(connection, Self.reason(error), isOurs: Self.isOurs(error))
             }
         }
     }
@@ -127,9 +128,15 @@ extension OriginClient {
         hop.attemptSucceeded(connection, remote: remote)
     }
 
-    private func failed(_ connection: OriginConnection, _ reason: String) {
+    private func failed(_ connection: OriginConnection, _ reason: String, isOurs: Bool = false) {
         connectionClosed(connection)
-        connection.hop?.attemptFailed(connection, reason: reason)
+        connection.hop?.attemptFailed(connection, reason: reason, isOurs: isOurs)
+    }
+
+    /// True if the system refused a descriptor or port: that says nothing of the origin.
+    private static func isOurs(_ error: any Error) -> Bool {
+        let own: [CInt] = [EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS, ENOMEM]
+        return (error as? IOError).map { own.contains($0.errnoCode) } ?? false
     }
 
     /// The reason in words; says nothing of addresses.

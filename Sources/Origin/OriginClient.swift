@@ -13,6 +13,8 @@ package final class OriginClient {
     package let loop: any EventLoop
     package private(set) var settings: OriginSettings
     let exchange: OriginExchange
+    /// Counts changes of the rules; a connection is not used again under others.
+    private var generation = 0
     /// The loop's number in the exchange.
     private(set) var number = 0
     /// The boot clock.
@@ -84,6 +86,7 @@ package final class OriginClient {
     ) {
         loop.preconditionInEventLoop()
         self.settings = settings
+        generation += 1
         pool.adopt(settings)
         self.addressGuard = addressGuard
         self.patterns = patterns
@@ -163,12 +166,25 @@ extension OriginClient {
 
     /// The addresses of a name, from what is known or from the resolver; nil if too many names are
     /// being looked up.
+    ///
+    /// A resolver that keeps silent is not waited for long if addresses were known before (RFC 8767
+    /// §5).
     func addresses(of host: String) -> EventLoopFuture<[IPAddress]>? {
         switch exchange.known(host, now: now()) {
-        case .addresses(let addresses)?: loop.makeSucceededFuture(addresses)
-        case .notFound?: loop.makeFailedFuture(ResolveFailure.nameNotFound)
-        case nil: lookup(host)
+        case .addresses(let addresses)?: return loop.makeSucceededFuture(addresses)
+        case .notFound?: return loop.makeFailedFuture(ResolveFailure.nameNotFound)
+        case .failed(let reason)?: return loop.makeFailedFuture(ResolveFailure.failed(reason))
+        case nil: break
         }
+        guard let lookup = lookup(host) else { return nil }
+        guard let known = exchange.lastKnown(host, now: now()) else { return lookup }
+        let promise = loop.makePromise(of: [IPAddress].self)
+        let patience = schedule(at: now() + NameCache.patience) { promise.succeed(known) }
+        lookup.assumeIsolated().whenComplete { result in
+            patience.cancel()
+            promise.completeWith(result)
+        }
+        return promise.futureResult
     }
 
     private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
@@ -184,20 +200,27 @@ extension OriginClient {
         return lookup
     }
 
-    /// The idle connection to `origin` that was used last; the gate does not count it as idle any
-    /// more.
+    /// The idle connection to `origin` that was used last, where the gate has counted one less.
     func takeIdle(to origin: OriginAuthority) -> OriginConnection? {
+        // Those that have ended and of which the gate has not been told yet.
+        var over = 0
+        defer { for _ in 0..<max(0, over) { exchange.idleEnded(origin, on: number) } }
         while let id = pool.connectionWanted(to: origin) {
-            guard let connection = connections[id], !connection.isOver else { continue }
+            guard let connection = connections[id] else { continue }
             connection.isIdle = false
-            return connection
+            if !connection.isOver { return connection }
+            over += 1
         }
+        // One of them is what the gate has counted.
+        over -= 1
         return nil
     }
 
     /// Keeps a connection whose answer ended for a later question, or gives it to one that waits.
     func release(_ connection: OriginConnection) {
-        guard !isShutDown, !connection.isOver else { return connection.close() }
+        guard !isShutDown, !connection.isOver, connection.generation == generation else {
+            return connection.close()
+        }
         switch exchange.released(connection.origin, on: number) {
         case .close: connection.close()
         case .handOver(let ticket):
@@ -236,7 +259,8 @@ extension OriginClient {
         }
         connectionsBegun += 1
         let id = ConnectionID(connectionsBegun)
-        let connection = OriginConnection(id: id, origin: origin, settings: settings)
+        let connection = OriginConnection(
+            id: id, origin: origin, settings: settings, generation: generation)
         connections[id] = connection
         return connection
     }

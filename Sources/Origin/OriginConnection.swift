@@ -32,10 +32,15 @@ final class OriginConnection: ChannelInboundHandler {
     private var isGivenUp = false
     /// It is counted as idle by the gate.
     var isIdle = false
+    /// Under which rules of the client it was opened.
+    let generation: Int
     /// The gate has asked for its place.
     var isAskedFor = false
 
-    init(id: ConnectionID, origin: OriginAuthority, settings: OriginSettings) {
+    init(
+        id: ConnectionID, origin: OriginAuthority, settings: OriginSettings, generation: Int
+    ) {
+        self.generation = generation
         self.id = id
         self.origin = origin
         reader = AnswerReader(settings: settings)

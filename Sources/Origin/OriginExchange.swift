@@ -156,6 +156,10 @@ extension OriginExchange {
         state.withLock { $0.names.find(host, now: now) }
     }
 
+    func lastKnown(_ host: String, now: Instant) -> [IPAddress]? {
+        state.withLock { $0.names.lastKnown(host, now: now) }
+    }
+
     /// Takes in what the resolver said; gives what is to be used, which is what was known before
     /// if it said nothing.
     func learned(
@@ -168,8 +172,8 @@ extension OriginExchange {
                 state.names.found(addresses, of: host, now: now)
             case .failure(.nameNotFound):
                 state.names.notFound(host, now: now)
-            case .failure(.failed):
-                if let known = state.names.lastKnown(host, now: now) {
+            case .failure(.failed(let reason)):
+                if let known = state.names.unanswered(host, reason: reason, now: now) {
                     return (.success(known), true)
                 }
             }

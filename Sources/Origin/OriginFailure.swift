@@ -55,6 +55,8 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
 
 /// What a fetch was doing when its time ran out.
 package enum FetchPhase: Hashable, Sendable {
+    /// The name is looked up; its limit is that of connecting.
+    case resolving
     case connecting
     case awaitingHead
     case readingBody
@@ -70,6 +72,8 @@ package enum OriginLimit: Hashable, Sendable {
     case queue
     /// A fetch waited too long for a connection to its origin.
     case queueTime
+    /// The system gives this process no further descriptor or port.
+    case descriptors
 }
 
 /// Whose fault a failure is.
@@ -103,7 +107,7 @@ extension OriginFailure {
     package var countsAgainstOrigin: Bool {
         switch self {
         // The whole may have taken too long because its reader did.
-        case .timedOut(.total, limit: _): false
+        case .timedOut(.total, limit: _), .timedOut(.resolving, limit: _): false
         case .connectFailed, .timedOut, .closedBeforeAnswer, .truncated, .reset, .overlong,
             .malformed:
             true
@@ -187,6 +191,7 @@ extension OriginFailure: CustomStringConvertible {
         case .circuitOpen(let origin, _):
             "\(origin) has failed too often in succession and is left alone for a while"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
+        case .overloaded(.descriptors): "this node has no descriptor or port left"
         case .overloaded(.queueTime): "no connection to the origin became free in time"
         case .overloaded(.connections): "too many connections to origins are open"
         case .overloaded(.lookups): "too many host names are being looked up"
@@ -199,6 +204,7 @@ extension FetchPhase {
     fileprivate func sentence(_ limit: Interval) -> String {
         let limit = "\(limit.milliseconds) ms"
         return switch self {
+        case .resolving: "no answer from the resolver within \(limit)"
         case .connecting: "no connection to the origin within \(limit)"
         case .awaitingHead: "no answer from the origin within \(limit)"
         case .readingBody: "the origin sent nothing of the body for \(limit)"

@@ -48,9 +48,12 @@ package final class OriginFetch {
     /// The question that follows once the redirect's body is over.
     private var next: OriginFetchRequest?
     private var droppedBytes = 0
+    private var dropTimer: Scheduled<Void>?
 
-    /// Bytes of a redirect that are still read, because a new connection would cost more.
+    /// Bytes of a redirect that are still read, because a new connection would cost more, and how
+    /// long.
     private static let droppedBytesMax = 16 << 10
+    private static let droppingMax = Interval.milliseconds(250)
 
     /// True between ``pause()`` and ``resume()``.
     package private(set) var isPaused = false
@@ -96,6 +99,7 @@ package final class OriginFetch {
     @discardableResult
     private func finish() -> (any OriginFetchDelegate)? {
         next = nil
+        dropTimer?.cancel()
         let hop = hop
         self.hop = nil
         defer { delegate = nil }
@@ -128,7 +132,10 @@ extension OriginFetch {
             droppedBytes = 0
             delegate?.originRedirected(
                 head, to: url, requestedAt: requestedAt, answeredAt: answeredAt)
-            if bodyLength.map({ $0 > Self.droppedBytesMax }) ?? true { goOn() }
+            guard let bodyLength, bodyLength <= Self.droppedBytesMax else { return goOn() }
+            dropTimer = client.schedule(at: client.now() + Self.droppingMax) { [weak self] in
+                self?.goOn()
+            }
         }
     }
 
@@ -159,6 +166,7 @@ extension OriginFetch {
     private func goOn() {
         guard let request = next, delegate != nil else { return }
         next = nil
+        dropTimer?.cancel()
         let before = hop
         hop = nil
         before?.cancel()

@@ -51,8 +51,8 @@ package struct OriginGate: Sendable {
 
     /// What is told to fetches that wait.
     package enum News: Hashable, Sendable {
-        /// Has a place at the origin now and opens a connection; if it has left meanwhile, the place
-        /// is given back.
+        /// Has a place at the origin now, and opens a connection; if it has left meanwhile, the
+        /// place is given back.
         case granted(Ticket, OriginAuthority)
         /// Waits no more: the circuit opened.
         case refused(Ticket, retryAfter: Interval)
@@ -224,8 +224,9 @@ extension OriginGate {
     package mutating func released(_ authority: OriginAuthority, on loop: Int) -> Release {
         var origin = origins[authority, default: Origin()]
         defer { store(origin, of: authority) }
+        // More than allowed, because the limit was lowered or attempts raced.
+        guard origin.open <= settings.connectionsMax else { return .close }
         guard let first = origin.queue.first else {
-            guard origin.open <= settings.connectionsMax else { return .close }
             origin.idle[loop, default: 0] += 1
             return .keep
         }
@@ -271,6 +272,12 @@ extension OriginGate {
     package mutating func adopt(_ settings: Settings) -> [News] {
         self.settings = settings
         var news: [News] = []
+        if settings.circuit.failures == nil {
+            for authority in origins.keys {
+                origins[authority]?.circuit = CircuitBreaker()
+                origins[authority]?.trial = nil
+            }
+        }
         for authority in origins.keys.sorted(by: { $0.description < $1.description }) {
             while let granted = origins[authority].flatMap({ origin -> News? in
                 var origin = origin

@@ -127,10 +127,14 @@ extension OriginHop {
                 number, to: remote, addressGuard: client.addressGuard, now: client.now()))
     }
 
-    func attemptFailed(_ attempt: OriginConnection, reason: String) {
+    /// `isOurs` if it failed for want of what this process may have.
+    func attemptFailed(_ attempt: OriginConnection, reason: String, isOurs: Bool = false) {
         guard let number = attempts.first(where: { $0.value === attempt })?.key else { return }
         attempts[number] = nil
         attempt.hop = nil
+        if isOurs, attempts.isEmpty {
+            return perform(machine.refused(.overloaded(.descriptors)))
+        }
         perform(machine.connectFailed(number, reason: reason, now: client.now()))
     }
 
@@ -191,7 +195,8 @@ extension OriginHop {
             giveUpConnection()
             armTimer()
             client.resolve(for: self)
-        case .connect(let target, let attempt):
+        case .connect(let target, let attempt, let givenUp):
+            if let givenUp { attempts.removeValue(forKey: givenUp)?.close() }
             armTimer()
             connect(to: target, attempt)
         case .sendRequest(let attempt):
@@ -232,6 +237,13 @@ extension OriginHop {
         if !holdsPlace { client.exchange.opened(request.origin) }
         holdsPlace = true
         guard let attempt = client.beginConnecting(for: request.origin) else {
+            guard attempts.isEmpty else {
+                client.exchange.closed(request.origin)
+                holdsPlace = false
+                return perform(
+                    machine.connectFailed(
+                        number, reason: "no further connection", now: client.now()))
+            }
             return perform(machine.refused(.overloaded(.connections)))
         }
         holdsPlace = false

@@ -99,6 +99,32 @@ import Testing
             examine(["Cache-Control: private"], ["Cache-Control: no-store"]).notStored == .noStore)
     }
 
+    @Test("Clients and caches behind are told no more than the redirect allows")
+    func headForClients() {
+        let long = "Cache-Control: public, max-age=600, immutable"
+        let cases: [([String], [String], [String])] = [
+            (["Cache-Control: max-age=60"], [long], ["max-age=60"]),
+            (["Cache-Control: no-store"], [long], ["no-store"]),
+            (["Cache-Control: private, max-age=9"], [long], ["private, max-age=9"]),
+            (["Cache-Control: no-cache"], [long], ["no-cache, max-age=600"]),
+            (["Vary: Accept"], ["Vary: Accept-Encoding"], ["Accept-Encoding", "Accept"]),
+            ([], ["Expires: Sun, 06 Nov 1994 08:49:37 GMT"], ["max-age=0"]),
+            ([], [], []),
+        ]
+        for (redirect, fields, expected) in cases {
+            let head = AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields)
+            let step = Redirect(
+                head: AnswerHead(status: 302, fields: redirect), receipt: Self.receipt,
+                url: "http://a/b".bytes)
+            let made = head.redirected(by: [step], examine(redirect, fields))
+            let values = made.lines.filter { $0.id != .contentType }.map {
+                made.bytes.text($0.value)
+            }
+            #expect(values == expected)
+            #expect(head.redirected(by: [], examine(redirect, fields)) == head)
+        }
+    }
+
     @Test("A redirect that varies makes the answer vary")
     func varying() {
         let plain = examine([])

@@ -22,13 +22,13 @@ struct ConnectRaceTests {
     @Test("The next begins when the last has failed, or a moment later beside it")
     func order() {
         var race = ConnectRace(v4.map { .address($0) })
-        #expect(race.started(now: at(0)) == .connect(.address(v4[0]), attempt: 1))
+        #expect(race.started(now: at(0)) == .connect(.address(v4[0]), attempt: 1, givingUp: nil))
         #expect(race.deadline == at(250))
         #expect(
             race.failed(1, reason: "refused", now: at(10))
-                == .connect(.address(v4[1]), attempt: 2))
+                == .connect(.address(v4[1]), attempt: 2, givingUp: nil))
         #expect(race.ticked(now: at(250)) == .wait)
-        #expect(race.ticked(now: at(260)) == .connect(.address(v4[2]), attempt: 3))
+        #expect(race.ticked(now: at(260)) == .connect(.address(v4[2]), attempt: 3, givingUp: nil))
         #expect(race.deadline == .distantFuture)
         #expect(race.failed(3, reason: "reset", now: at(300)) == .wait)
         #expect(race.failed(2, reason: "unreachable", now: at(400)) == .lost(reason: "unreachable"))
@@ -37,7 +37,7 @@ struct ConnectRaceTests {
     @Test("An attempt that is not running cannot fail")
     func unknownAttempt() {
         var race = ConnectRace([.name])
-        #expect(race.started(now: at(0)) == .connect(.name, attempt: 1))
+        #expect(race.started(now: at(0)) == .connect(.name, attempt: 1, givingUp: nil))
         #expect(race.failed(2, reason: "?", now: at(0)) == .wait)
         #expect(race.failed(1, reason: "refused", now: at(0)) == .lost(reason: "refused"))
         #expect(race.failed(1, reason: "refused", now: at(0)) == .wait)

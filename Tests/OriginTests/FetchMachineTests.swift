@@ -30,7 +30,7 @@ struct FetchMachineTests {
         var machine = machine()
         #expect(machine.placeGranted(now: at(0)) == .resolve)
         let effect = machine.resolved([first, second], addressGuard: addressGuard, now: at(0))
-        #expect(effect == .connect(.address(first), attempt: 1))
+        #expect(effect == .connect(.address(first), attempt: 1, givingUp: nil))
         return machine
     }
 
@@ -58,10 +58,10 @@ struct FetchMachineTests {
         let mixed = [inside, first, inside, second]
         #expect(
             machine.resolved(mixed, addressGuard: addressGuard, now: at(0))
-                == .connect(.address(first), attempt: 1))
+                == .connect(.address(first), attempt: 1, givingUp: nil))
         #expect(
             machine.connectFailed(1, reason: "refused", now: at(1))
-                == .connect(.address(second), attempt: 2))
+                == .connect(.address(second), attempt: 2, givingUp: nil))
         #expect(
             machine.connectFailed(2, reason: "reset", now: at(2))
                 == .fail(.connectFailed(origin, reason: "reset")))
@@ -115,7 +115,8 @@ struct FetchMachineTests {
         let moment = at(0) + ConnectRace.delay
         #expect(machine.deadline == moment)
         #expect(machine.ticked(now: at(0)) == .wait)
-        #expect(machine.ticked(now: moment) == .connect(.address(second), attempt: 2))
+        #expect(
+            machine.ticked(now: moment) == .connect(.address(second), attempt: 2, givingUp: nil))
         #expect(machine.deadline == at(10))
         var lost = machine
         #expect(lost.connectFailed(2, reason: "refused", now: at(1)) == .wait)
@@ -162,7 +163,7 @@ struct FetchMachineTests {
         _ = machine.placeGranted(now: at(0))
         #expect(machine.deadline == at(10))
         #expect(
-            machine.ticked(now: at(10)) == .fail(.timedOut(.connecting, limit: .seconds(10))))
+            machine.ticked(now: at(10)) == .fail(.timedOut(.resolving, limit: .seconds(10))))
         #expect(machine.resolved([first], addressGuard: addressGuard, now: at(11)) == .wait)
     }
 

@@ -242,7 +242,7 @@ struct FlowTests {
             names: ["slow.example": []], settings: { $0.connectLimit = .milliseconds(20) }
         ) { rig in
             let outcome = try await rig.get(80, host: "slow.example")
-            #expect(outcome.failure == .timedOut(.connecting, limit: .milliseconds(20)))
+            #expect(outcome.failure == .timedOut(.resolving, limit: .milliseconds(20)))
         }
     }
 }

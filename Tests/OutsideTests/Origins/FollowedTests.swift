@@ -71,6 +71,24 @@ extension Outside {
             #expect(stage.fetches("/it") == 2 && stage.fetches("/there") == 2)
         }
 
+        @Test("What another URL says of a validator confirms nothing")
+        func ledElsewhere() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let other = TestImage.generated(.png, byteCount: 31_000, seed: 81)
+            let stale = "Cache-Control: max-age=0"
+            stage.origin.on("/it", redirect("/first", stale))
+            stage.origin.on("/first", OriginAnswer(image, fields: [stale, "ETag: \"1\""]))
+            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", redirect("/second", stale))
+            stage.origin.on("/second") { request in
+                request.isConditional
+                    ? .notModified(["ETag: \"1\""])
+                    : OriginAnswer(other, fields: [stale, "ETag: \"1\""])
+            }
+            #expect(try stage.get("/it").brings(other))
+        }
+
         @Test("A thousand clients of a redirected image cause one fetch of each URL")
         func collapsed() throws {
             let stage = try Stage()

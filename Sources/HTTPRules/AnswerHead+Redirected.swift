@@ -1,0 +1,47 @@
+import Ground
+
+extension AnswerHead {
+    /// The head as it is stored and sent on for the URL whose `redirects` led to it: other caches and
+    /// clients must not use the answer for longer, for others, or for other requests than the
+    /// redirects allow.
+    ///
+    /// `examination` is that of the answer, limited by the redirects. Without redirects nothing
+    /// changes.
+    package func redirected(by redirects: [Redirect], _ examination: Examination) -> AnswerHead {
+        guard !redirects.isEmpty else { return self }
+        var head = self
+        let heads = [self] + redirects.map(\.head)
+        let isExplicit = heads.contains {
+            $0.first(.cacheControl) != nil || $0.first(.expires) != nil
+        }
+        if isExplicit {
+            head.lines.removeAll { $0.id == .cacheControl || $0.id == .expires }
+            head.append(.cacheControl, "Cache-Control", Array(Self.control(examination).utf8))
+        }
+        for redirect in redirects {
+            for line in redirect.head.lines where line.id == .vary {
+                head.append(.vary, "Vary", Array(redirect.head.bytes[line.value.range]))
+            }
+        }
+        return head
+    }
+
+    private static func control(_ examination: Examination) -> String {
+        switch examination.notStored {
+        case .noStore: return "no-store"
+        case .isPrivate: return "private, max-age=\(examination.freshness.lifetime.seconds)"
+        default: break
+        }
+        let isAsked = examination.flags.contains(.noCache)
+        return (isAsked ? "no-cache, " : "")
+            + "max-age=\(examination.freshness.lifetime.seconds)"
+    }
+
+    private mutating func append(_ id: FieldName, _ name: String, _ value: [UInt8]) {
+        let nameExtent = Extent(start: bytes.count, count: name.utf8.count)
+        bytes += name.utf8
+        let valueExtent = Extent(start: bytes.count, count: value.count)
+        bytes += value
+        lines.append(FieldLine(id: id, name: nameExtent, value: valueExtent))
+    }
+}
