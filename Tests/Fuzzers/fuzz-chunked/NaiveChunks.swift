@@ -66,8 +66,9 @@ struct NaiveChunks {
         return true
     }
 
-    /// `chunk-ext` without white space, and the CR behind it. Whatever follows the first semicolon
-    /// of a line counts.
+    /// An extension as `chunk-ext` has it, but without white space, and the CR behind it.
+    ///
+    /// Whatever follows the first semicolon of a line counts.
     private mutating func extensions() throws(Stop) {
         index += 1
         while true {
