@@ -7,8 +7,8 @@ import Ground
 package struct ImageProbe: Sendable {
     /// A header that goes on behind so many bytes is not read.
     ///
-    /// The largest that are met are those of JPEGs for print, whose colour profiles have 0.5 to
-    /// 1.8 MB and stand before the frame header. What is given to no client meanwhile has to be
+    /// The colour profiles of JPEGs for print have half a megabyte and more, and stand before the
+    /// frame header; so do previews and depth maps. What is given to no client meanwhile has to be
     /// held, so this is also what an origin can make a fetch hold.
     package static let bytesMax = 2 << 20
 
