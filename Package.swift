@@ -132,6 +132,7 @@ if fuzzing {
             path: "Tests/Fuzzers/FuzzSupport", swiftSettings: house + coverage),
         fuzzer("fuzz-request-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-config", uses: ["FuzzSupport", "Node", "Telemetry", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
         fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-image", uses: ["FuzzSupport", "HTTPRules", "Ground"]),

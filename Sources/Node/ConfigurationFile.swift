@@ -21,8 +21,10 @@ struct ConfigurationFile {
 
     let name: String
     private(set) var settings: [SettingName: Given] = [:]
-    /// Keys that are no settings of a file.
+    /// Keys that are no settings of a file; no more than can be read.
     private(set) var faults: [ConfigurationError] = []
+
+    private static let faultsMax = 100
 
     /// Reads a file of one mapping, or of nothing at all.
     init(name: String, text: String) throws(ConfigurationError) {
@@ -34,7 +36,7 @@ struct ConfigurationFile {
             throw .malformedFile(
                 name, line: root.mark?.line, reason: "the file is not a mapping of keys to values")
         }
-        for (key, value) in mapping {
+        for (key, value) in mapping where faults.count < Self.faultsMax {
             guard let text = key.scalar?.string else {
                 throw .malformedFile(
                     name, line: key.mark?.line, reason: "a key is not a plain word")

@@ -94,7 +94,7 @@ extension Door {
         case .lingering, .closed: return
         }
         flush()
-        if queuedBytes < settings.queuedBytesMax { resumeReading() }
+        if queuedBytes < NodeSettings.queuedBytesMax { resumeReading() }
     }
 
     func dropWaiting() {

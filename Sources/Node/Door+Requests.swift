@@ -28,7 +28,7 @@ extension Door {
     func consume(_ bytes: Span<UInt8>) -> Int {
         let now = SystemClock.now()
         var position = 0
-        while position < bytes.count, queuedBytes < settings.queuedBytesMax {
+        while position < bytes.count, queuedBytes < NodeSettings.queuedBytesMax {
             switch phase {
             case .idle, .head:
                 if hasOldLimits { adoptLimits() }

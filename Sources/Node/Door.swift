@@ -155,7 +155,7 @@ final class Door: ChannelDuplexHandler {
     /// Reading is held back while a slow client has enough to do with what it has asked for.
     func read(context: ChannelHandlerContext) {
         if phase == .answering && input.readableBytes >= settings.pipelineBytesMax
-            || queuedBytes >= settings.queuedBytesMax
+            || queuedBytes >= NodeSettings.queuedBytesMax
         {
             holdsRead = true
         } else {

@@ -104,7 +104,9 @@ final class NodeService: Service {
     private func start(
         _ node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
     ) async throws {
-        let hasDisk = await stops.outwait(within: nil, on: group.any()) {
+        let hasDisk = await stops.outwait(
+            within: nil, unlessToldMoreThan: 0, on: group.any()
+        ) {
             await node.disk?.start(now: SystemClock.now())
         }
         guard hasDisk, stops.count == 0 else { return }
@@ -167,7 +169,9 @@ final class NodeService: Service {
             within: deadline - SystemClock.now() + .seconds(10))
         for doorway in doorways where doorway.side == .data { await doorway.close() }
         for hall in node.halls { hall.loop.execute { hall.drain() } }
-        let isEmpty = await stops.outwait(within: deadline - SystemClock.now(), on: loop) {
+        let isEmpty = await stops.outwait(
+            within: deadline - SystemClock.now(), unlessToldMoreThan: 1, on: loop
+        ) {
             await node.waitUntilEmpty(on: loop)
         }
         node.waitNoLonger()
@@ -190,9 +194,11 @@ final class NodeService: Service {
             try? await hall.loop.submit { hall.stop() }.get()
         }
         await node.pressure.stop()
-        let hasTime = stops.count < 2
-        let limit = max(Self.grace, hasTime ? deadline - SystemClock.now() : .zero)
-        let isClosed = await stops.outwait(within: limit, on: loop) {
+        let told = stops.count
+        let limit = max(Self.grace, told < 2 ? deadline - SystemClock.now() : .zero)
+        let isClosed = await stops.outwait(
+            within: limit, unlessToldMoreThan: told, on: loop
+        ) {
             await node.disk?.close(now: SystemClock.now())
             // What it has read is told to the loops, which must be there.
             try? await threads.diskReaders.shutdownGracefully()
@@ -204,7 +210,9 @@ final class NodeService: Service {
                 metadata: ["queued_bytes": .stringConvertible(node.disk?.queued ?? 0)])
         }
         // A look-up may take as long as it likes; nobody waits for its answer any more.
-        _ = await stops.outwait(within: Self.grace, on: loop) {
+        _ = await stops.outwait(
+            within: Self.grace, unlessToldMoreThan: told, on: loop
+        ) {
             try? await threads.lookups.shutdownGracefully()
         }
         node.close()

@@ -8,8 +8,14 @@ import Synchronization
 final class StopRequests: Sendable {
     private struct State {
         var count = 0
-        var listeners: [UInt64: @Sendable () -> Void] = [:]
+        var listeners: [UInt64: Listener] = [:]
         var listenersEver: UInt64 = 0
+    }
+
+    private struct Listener {
+        /// It waits for the first request after so many.
+        let count: Int
+        let tell: @Sendable () -> Void
     }
 
     private let state = Mutex(State())
@@ -20,23 +26,24 @@ final class StopRequests: Sendable {
     func add() {
         let told = state.withLock { state in
             state.count += 1
-            defer { state.listeners = [:] }
-            return Array(state.listeners.values)
+            let listeners = state.listeners.filter { $0.value.count < state.count }
+            for number in listeners.keys { state.listeners[number] = nil }
+            return listeners.values.map(\.tell)
         }
         for tell in told { tell() }
     }
 
-    /// Waits for `work`; false if it took longer than `limit`, or the node was told to stop
-    /// meanwhile.
+    /// Waits for `work`; false if it took longer than `limit`, or the node was told to stop more
+    /// than `count` times.
     ///
     /// What was not waited for goes on. The time is kept by `loop`; without a limit it waits as
     /// long as it takes.
     func outwait(
-        within limit: Interval?, on loop: any EventLoop,
+        within limit: Interval?, unlessToldMoreThan count: Int, on loop: any EventLoop,
         _ work: @escaping @Sendable () async -> Void
     ) async -> Bool {
         let promise = loop.makePromise(of: Bool.self)
-        let listener = listen { promise.succeed(false) }
+        let listener = listen(after: count) { promise.succeed(false) }
         defer { forget(listener) }
         let timer = limit.map { limit in
             loop.scheduleTask(in: .nanoseconds(limit.nanoseconds)) { promise.succeed(false) }
@@ -49,12 +56,17 @@ final class StopRequests: Sendable {
         return (try? await promise.futureResult.get()) ?? false
     }
 
-    private func listen(_ listener: @escaping @Sendable () -> Void) -> UInt64 {
-        state.withLock { state in
+    /// Calls `tell` at the first request after so many, which may be at once.
+    private func listen(after count: Int, _ tell: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, isLate) = state.withLock { state in
             state.listenersEver += 1
-            state.listeners[state.listenersEver] = listener
-            return state.listenersEver
+            if state.count <= count {
+                state.listeners[state.listenersEver] = Listener(count: count, tell: tell)
+            }
+            return (state.listenersEver, state.count > count)
         }
+        if isLate { tell() }
+        return number
     }
 
     private func forget(_ listener: UInt64) {

@@ -112,6 +112,19 @@ package final class NodeProcess: Sendable {
     /// What it has written to standard output and standard error so far.
     package var output: String { String(decoding: program.output, as: UTF8.self) + program.errors }
 
+    /// What it has written to standard output so far.
+    package var printed: String { String(decoding: program.output, as: UTF8.self) }
+
+    /// The lines that it has written to standard error so far.
+    package var lines: [String] {
+        program.errors.split(separator: "\n").map(String.init)
+    }
+
+    /// How many lines of standard error hold all of `words`.
+    package func said(_ words: String...) -> Int {
+        lines.count { line in words.allSatisfy(line.contains) }
+    }
+
     /// Whether it still runs.
     package var isRunning: Bool { program.isRunning }
 
@@ -120,6 +133,12 @@ package final class NodeProcess: Sendable {
 
     /// Asks it to stop (SIGTERM).
     package func terminate() { program.terminate() }
+
+    /// Asks it to stop as from a terminal (SIGINT).
+    package func interrupt() { program.signal(SIGINT) }
+
+    /// Has it read its settings again (SIGHUP).
+    package func hangUp() { program.hangUp() }
 
     /// Ends it at once (SIGKILL) and waits for that.
     package func kill() { program.kill() }

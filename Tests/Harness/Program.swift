@@ -67,10 +67,22 @@ package final class Program: Sendable {
     /// Asks it to stop (SIGTERM).
     package func terminate() { signal(SIGTERM) }
 
+    /// Has it read its settings again (SIGHUP).
+    package func hangUp() { signal(SIGHUP) }
+
     /// Ends it at once (SIGKILL) and waits for that.
     package func kill() {
         signal(SIGKILL)
         _ = ended.wait(until: .seconds(10)) { $0 != nil }
+    }
+
+    /// Whether the process has a handler for a signal by now.
+    package func catches(_ number: Int32) -> Bool {
+        let path = "/proc/\(identifier)/status"
+        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("SigCgt:") } ?? ""
+        let mask = line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) } ?? 0
+        return mask & 1 << UInt64(number - 1) != 0
     }
 
     /// Sends a signal unless it has ended.

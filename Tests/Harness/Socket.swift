@@ -11,7 +11,7 @@ enum Arrival {
 
 /// A TCP connection over blocking-style calls with deadlines.
 package final class Socket {
-    private var descriptor: CInt
+    private(set) var descriptor: CInt
 
     /// Connects to a port of 127.0.0.1.
     ///

@@ -31,11 +31,11 @@ struct ConfigurationFlagsTests {
         let command: Command
     }
 
-    private func options() throws -> [Option] {
+    private func options(of command: String = "serve") throws -> [Option] {
         let outcome = try ConfigurationProgram.run(["--experimental-dump-help"])
         let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
-        let serve = dump.command.subcommands?.first { $0.commandName == "serve" }
-        let arguments = try #require(serve?.arguments)
+        let found = dump.command.subcommands?.first { $0.commandName == command }
+        let arguments = try #require(found?.arguments)
         return arguments.filter { $0.valueName != "help" && $0.valueName != "version" }
     }
 
@@ -53,6 +53,15 @@ struct ConfigurationFlagsTests {
             #expect(option.valueName == setting.kind.placeholder, "\(setting.name)")
             #expect(option.abstract == setting.help, "\(setting.name)")
         }
+    }
+
+    @Test("what asks for a node's settings takes the same options, health a time beside them")
+    func othersTakeTheSame() throws {
+        let names = { (command: String) in
+            try options(of: command).compactMap { $0.names?.first?.name }
+        }
+        #expect(try names("check-config") == names("serve"))
+        #expect(try names("health").sorted() == (names("serve") + ["timeout"]).sorted())
     }
 
     @Test("each flag reaches its own setting", arguments: Setting.table)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Harness
 import Testing
 
@@ -101,9 +102,68 @@ extension Outside {
             try running.socket.send(HTTPConnection.request(stage.target("/it")))
             #expect(gate.waitForArrivals())
             stage.node.terminate()
-            #expect(stage.node.waitForExit(seconds: 30) != nil)
+            #expect(stage.node.waitForExit(seconds: 30) == 1)
             let response = running.readResponse(expecting: image)
             #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
+        }
+
+        @Test("A second signal breaks off at once what the first has let go on")
+        func twice() throws {
+            let stage = try Stage("--drain-timeout", "1h")
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
+            let running = try stage.node.connect()
+            try running.socket.send(HTTPConnection.request(stage.target("/it")))
+            #expect(gate.waitForArrivals())
+            stage.node.terminate()
+            #expect(Deadline.seconds(20).reached { stage.node.said("message=draining") == 1 })
+            stage.node.interrupt()
+            #expect(stage.node.waitForExit(seconds: 30) == 1)
+            let response = running.readResponse(expecting: image)
+            #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
+            #expect(stage.node.said("broken off", "connections=1", "told to stop again") == 1)
+        }
+
+        @Test("A disk that hangs is waited for no longer than the drain may take")
+        func hungDisk() throws {
+            let disk = try HungDisk()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let origin = try ScriptedOrigin()
+            defer { withExtendedLifetime(origin) {} }
+            let node = try NodeProcess(
+                ["--cache-dir", folder.path, "--disk-limit", "64MiB", "--drain-timeout", "1s"],
+                environment: disk.environment)
+            try disk.hang()
+            let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))
+            #expect(try node.get(target).brings(image))
+            #expect(Deadline.seconds(20).reached { node.figure("nuthatch_disk_queued_bytes") != 0 })
+            node.terminate()
+            #expect(node.waitForExit(seconds: 30) == 1)
+            #expect(node.said("level=error", "the disk does not answer", "queued_bytes=") == 1)
+        }
+
+        @Test("A disk that hangs at the start does not keep the node from being stopped")
+        func hungStart() throws {
+            let disk = try HungDisk()
+            try disk.hang()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let port = try NodeProcess.freePort()
+            let node = try Program(
+                try NodeProcess.binary(),
+                [
+                    "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off",
+                    "--cache-dir", folder.path, "--drain-timeout", "1h",
+                ], environment: disk.environment)
+            #expect(Deadline.seconds(20).reached { node.catches(SIGTERM) })
+            node.hangUp()
+            node.terminate()
+            #expect(Deadline.seconds(20).reached { node.errors.contains("message=draining") })
+            node.terminate()
+            #expect(node.wait(seconds: 30) == 1)
         }
 
         @Test("Requests already sent on a connection are answered, and the last says close")

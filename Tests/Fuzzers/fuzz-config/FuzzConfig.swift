@@ -1,0 +1,69 @@
+import FuzzSupport
+import Ground
+import Node
+import Telemetry
+
+/// A file of settings, as an operator writes it, with whatever bytes.
+///
+/// Held: there is a configuration or at least one fault, and each fault is one line that a log can
+/// take; what the configuration is listed as, read as a file again, gives the same list; a node
+/// that runs with the defaults either takes the configuration over or says in a line why not.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    guard let configuration = resolve(input) else { return 0 }
+    let listing = configuration.listing
+    guard let again = resolve(Array(listing.joined(separator: "\n").utf8)) else {
+        preconditionFailure("refused: \(listing)")
+    }
+    precondition(settings(again.listing) == settings(listing), "\(again.listing), \(listing)")
+    for running in [defaults, configuration] {
+        do {
+            let (kept, change) = try running.changed(to: configuration)
+            let rest = try kept.changed(to: configuration).change
+            precondition(rest.live.isEmpty && rest.awaitingRestart == change.awaitingRestart)
+            for item in change.live + change.awaitingRestart { check(item.description) }
+        } catch {
+            for line in error.lines { check(line) }
+        }
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_config_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+private let defaults: Configuration = {
+    guard let configuration = resolve([]) else { preconditionFailure("no default is valid") }
+    return configuration
+}()
+
+private func resolve(_ bytes: [UInt8]) -> Configuration? {
+    do {
+        let text = try ConfigurationSources.text(of: bytes, in: "f")
+        do {
+            return try Configuration.check(flags: [:], environment: [:], file: ("f", text))
+        } catch {
+            for line in error.lines { check(line) }
+        }
+    } catch {
+        check(error.description)
+    }
+    return nil
+}
+
+/// Without the comments, which say where each comes from.
+private func settings(_ listing: [String]) -> [String] {
+    listing.map { line in
+        line.split(separator: "  # ").dropLast().joined(separator: "  # ")
+    }
+}
+
+private func check(_ line: String) {
+    precondition(!line.isEmpty && line.utf8.count < 10_000, line)
+    precondition(line.unicodeScalars.allSatisfy { !$0.isInvisible }, line)
+}

@@ -1,0 +1,125 @@
+import Ground
+import Node
+import Telemetry
+import Testing
+
+@Suite("What changes between the settings of a running node and the next")
+struct ConfigurationChangeTests {
+    private func resolve(_ file: String) throws(ConfigurationError) -> Configuration {
+        try Configuration.resolve(flags: [:], environment: [:], file: ("n.yaml", file))
+    }
+
+    private func change(
+        _ before: String, _ after: String
+    ) throws -> (configuration: Configuration, change: ConfigurationChange) {
+        try resolve(before).changed(to: try resolve(after))
+    }
+
+    /// A value that the default is not, for each setting that a file may give.
+    private static func other(than setting: Setting) -> String {
+        switch setting.kind {
+        case .bytes(let range):
+            SizeText.render(setting.name == .diskLimit ? 1 << 30 : range.lowerBound << 1 | 2048)
+        case .duration(let range): DurationText.render(range.upperBound)
+        case .count(let range): "\(range.lowerBound + 5)"
+        case .address, .loopbackAddress: "127.0.0.1:9"
+        case .choice(let choices): choices.first { !setting.defaults.contains($0) } ?? ""
+        default: setting.example ?? ""
+        }
+    }
+
+    @Test("each setting changes live, or is named as waiting for a restart and stays as it is")
+    func eachSetting() throws {
+        for setting in Setting.table where setting.name != .config {
+            let value = Self.other(than: setting)
+            let next = "\(setting.name.rawValue): '\(value)'\n"
+            let (kept, change) = try change("", next)
+            let named = (setting.needsRestart ? change.awaitingRestart : change.live)
+                .first { $0.name == setting.name }
+            let others = setting.needsRestart ? change.live : change.awaitingRestart
+            #expect(named?.after == value && named?.before != value, "\(setting.name)")
+            #expect(others.isEmpty, "\(setting.name): \(others)")
+            // The node that has taken it over has nothing to change when it is told again.
+            let again = try kept.changed(to: try resolve(next)).change
+            #expect(again.live.isEmpty, "\(setting.name)")
+            #expect(again.awaitingRestart == change.awaitingRestart, "\(setting.name)")
+            #expect(try kept.changed(to: kept).change.isEmpty, "\(setting.name)")
+        }
+    }
+
+    @Test("what needs a restart keeps its value beside what changes")
+    func kept() throws {
+        let (kept, change) = try change(
+            "listen: 127.0.0.1:1\nloops: 2\nranges-limit: 3\n",
+            "listen: 127.0.0.1:2\nranges-limit: 4\nidle-timeout: 1s\n")
+        #expect(kept.listen.map(\.description) == ["127.0.0.1:1"] && kept.loops == 2)
+        #expect(kept.rangesMax == 4 && kept.idleTimeout == .seconds(1))
+        #expect(
+            change.live.map(\.description) == ["ranges-limit 3 -> 4", "idle-timeout 60s -> 1s"]
+                || change.live.map(\.description) == [
+                    "ranges-limit 3 -> 4", "idle-timeout 1m -> 1s",
+                ])
+        #expect(
+            change.awaitingRestart.map(\.description) == [
+                "listen 127.0.0.1:1 -> 127.0.0.1:2", "loops 2 -> 0",
+            ])
+    }
+
+    @Test("a default that follows another setting is named with it")
+    func followers() throws {
+        let (_, change) = try change("", "memory-limit: 32MiB\n")
+        #expect(change.live.map(\.name) == [.memoryLimit, .objectLimit])
+        #expect(change.live.last?.description == "object-limit 64MiB -> 32MiB")
+    }
+
+    @Test("settings are held against those that stay: an open node is told its origins for ever")
+    func heldAgainstKept() throws {
+        let open = try resolve("listen: 0.0.0.0:80\nallow-origin: a.example\n")
+        let closed = try resolve("listen: 127.0.0.1:80\n")
+        #expect(closed.allowOrigins.map(\.description) == ["*"])
+        let faults = #expect(throws: ConfigurationFaults.self) { try open.changed(to: closed) }
+        #expect(faults?.first.description.contains("has 0.0.0.0:80, which is beyond") == true)
+        let told = try resolve("listen: 127.0.0.1:80\nallow-origin: b.example\n")
+        #expect(try open.changed(to: told).configuration.listen == open.listen)
+    }
+
+    @Test("lists are named whole, empty ones as none, long ones from where they differ")
+    func lists() throws {
+        let few = try change("allow-private-origin: [10.0.0.0/8, 127.0.0.0/8]", "").change
+        #expect(
+            few.live.map(\.description) == [
+                "allow-private-origin 10.0.0.0/8 127.0.0.0/8 -> none"
+            ])
+        let hosts = (0..<100).map { "h\($0).example" }
+        let many = "allow-origin: [\(hosts.joined(separator: ", "))]\n"
+        let item = try change(many, many.replacing("h90.", with: "g90.")).change.live.first
+        #expect(item?.before.hasPrefix("h90.example h91.example") == true)
+        #expect(item?.after.hasPrefix("g90.example") == true)
+        #expect(item?.after.hasSuffix("h97.example and 92 more") == true)
+    }
+
+    @Test("several faults are all named, in the order of the table, unknown keys first")
+    func everyFault() {
+        let file = "ranges-limit: 0\nlops: 1\nloops: x\nallow-origin: a/b\nconfig: y\n"
+        let faults = #expect(throws: ConfigurationFaults.self) {
+            try Configuration.check(
+                flags: ["disk-threads": ["none"]], environment: [:], file: ("n.yaml", file))
+        }
+        let starts = [
+            "\"lops\" (from n.yaml, line 2)", "setting config (from n.yaml, line 5)",
+            "setting loops (from n.yaml, line 3)",
+            "setting disk-threads (from flag --disk-threads)",
+            "setting allow-origin (from n.yaml, line 4)",
+            "setting ranges-limit (from n.yaml, line 1)",
+        ]
+        let lines = faults?.lines ?? []
+        #expect(lines.count == starts.count, "\(lines)")
+        for (line, start) in zip(lines, starts) { #expect(line.hasPrefix(start), "\(line)") }
+        let conflicts = #expect(throws: ConfigurationFaults.self) {
+            try Configuration.check(
+                flags: [:], environment: [:],
+                file: ("n.yaml", "object-limit: 1GiB\nurl-limit: 64KiB\ndisk-limit: 1MiB\n"))
+        }
+        #expect(conflicts?.lines.count == 3)
+    }
+}

@@ -1,0 +1,56 @@
+import Node
+import Testing
+
+@Suite("What the descriptors of a process are for")
+struct DescriptorBudgetTests {
+    private func budget(
+        _ descriptors: Int, loops: Int = 2, _ flags: [String: [String]] = [:]
+    ) throws -> DescriptorBudget {
+        DescriptorBudget(
+            try Configuration.resolve(flags: flags, environment: [:], file: nil),
+            descriptors: descriptors, loops: loops)
+    }
+
+    @Test(
+        "all shares together fit, once there is room for any client",
+        arguments: [600, 1024, 2048, 4096, 65_536, 1 << 20])
+    func sharesFit(descriptors: Int) throws {
+        for loops in [1, 2, 16, 64] {
+            for disk in ["0", "8MiB", "100GiB"] {
+                let budget = try budget(
+                    descriptors, loops: loops,
+                    ["disk-limit": [disk], "cache-dir": ["/nowhere"]])
+                let taken = budget.connections + budget.fills + budget.idlePerLoop * loops + 160
+                let hasRoom = budget.connections > 16
+                #expect(taken <= descriptors || !hasRoom, "\(budget)")
+                #expect(hasRoom || !budget.warnings.isEmpty, "\(budget)")
+            }
+        }
+    }
+
+    @Test("few connections are said with what would do, and the said number does")
+    func advice() throws {
+        for (descriptors, flags) in [
+            (256, [:]), (1024, [:]), (1024, ["fills-limit": ["5000"]]),
+            (4096, ["connections-limit": ["9000"]]),
+            (1024, ["disk-limit": ["100GiB"], "cache-dir": ["/nowhere"]]),
+        ] as [(Int, [String: [String]])] {
+            let low = try budget(descriptors, flags)
+            let text = try #require(low.warnings.first)
+            #expect(low.warnings.count == 1 && text.contains(", \(descriptors), leaves room for"))
+            let after = try #require(text.split(separator: "raise it to ").last)
+            let needed = try #require(Int(after.prefix(while: \.isNumber)))
+            #expect(try budget(needed, flags).warnings.isEmpty, "\(text)")
+            #expect(try !budget(needed - 1024, flags).warnings.isEmpty, "\(text)")
+        }
+    }
+
+    @Test("connections that are asked for are given as far as there is room")
+    func asked() throws {
+        #expect(try budget(65_536, ["connections-limit": ["20"]]).connections == 20)
+        #expect(try budget(65_536, ["connections-limit": ["20"]]).warnings.isEmpty)
+        let much = try budget(4096, ["connections-limit": ["9000"]])
+        #expect(much.connections < 4096)
+        #expect(much.warnings.first?.hasPrefix("setting connections-limit is 9000, but") == true)
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Logging
+import Node
+import Testing
+
+@Suite("Lines of the node's log")
+struct LogLineTests {
+    private func line(
+        _ message: String, _ metadata: Logger.Metadata = [:], _ format: Configuration.LogFormat
+    ) -> String {
+        LogLine(time: "2026-11-21T01:02:03Z", level: .warning, message: message, metadata)
+            .text(format)
+    }
+
+    @Test("logfmt: words stand bare, everything else in quotes")
+    func logfmt() {
+        let metadata: Logger.Metadata = [
+            "b": .stringConvertible(3), "a": "x y", "list": ["1", "2 3"], "map": ["k": "v"],
+            "e": "", "path": "/a\\b", "q": "a=\"b\"",
+        ]
+        #expect(
+            line("all is\nwell", metadata, .logfmt)
+                == #"2026-11-21T01:02:03Z level=warning message="all is\nwell" a="x y" b=3 e="" "#
+                + #"list="1, 2 3" map="k v" path="/a\\b" q="a=\"b\"""# + "\n")
+    }
+
+    @Test("JSON: numbers and truths as such, lists as lists, no key twice")
+    func json() throws {
+        let metadata: Logger.Metadata = [
+            "n": .stringConvertible(3), "yes": .stringConvertible(true), "list": ["1", ["2"]],
+            "map": ["k": .stringConvertible(UInt16(7))], "time": "other", "level": "other",
+        ]
+        let text = line("m", metadata, .json)
+        #expect(text.hasPrefix(#"{"time":"2026-11-21T01:02:03Z","level":"warning","message":"m""#))
+        let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        #expect(object?["n"] as? Int == 3 && object?["yes"] as? Bool == true)
+        #expect((object?["map"] as? [String: Int]) == ["k": 7])
+        #expect(object?["time_"] as? String == "other" && object?["level_"] as? String == "other")
+        #expect(object?.count == 9)
+    }
+
+    @Test(
+        "no text of a stranger ends the line, leaves it, or turns it",
+        arguments: [
+            "\n", "\r\n", "\u{0}", "\u{1B}[31m", "\u{7F}", "\u{85}", "\u{9B}2J", "\u{2028}",
+            "\u{202E}gpj", "\u{E0001}", "\"", "\\", "\\n", "é日本", "a=b", "{}", " ", "\u{A0}",
+        ])
+    func hostile(text: String) throws {
+        for format in Configuration.LogFormat.allCases {
+            let line = line(text, ["k": "\(text)", "l": ["\(text)"]], format)
+            let inner = line.dropLast()
+            #expect(line.hasSuffix("\n"))
+            let isClean = inner.unicodeScalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: false
+                default: true
+                }
+            }
+            #expect(isClean, "\(inner)")
+        }
+        let object = try JSONSerialization.jsonObject(
+            with: Data(line(text, ["k": "\(text)"], .json).utf8))
+        let members = object as? [String: String]
+        #expect(members?["message"] == text && members?["k"] == text)
+    }
+}

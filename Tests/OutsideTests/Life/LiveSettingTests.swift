@@ -1,0 +1,183 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What changes live changes for what comes next, and for what waits")
+    struct LiveSettingTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 191)
+
+        private func stage(_ more: String = "", _ origin: [String] = [lasting]) throws
+            -> (SettingsStage, path: String)
+        {
+            let stage = try SettingsStage(opened + more)
+            return (stage, stage.origin.serve(image, fields: origin))
+        }
+
+        @Test("What is kept: object-limit, default-ttl, memory-entries, memory-limit")
+        func kept() throws {
+            let (stage, path) = try stage("object-limit: 1KiB\n", [])
+            for _ in 0..<2 { #expect(try stage.get(path).isHit == false) }
+            try stage.change(opened + "default-ttl: 10m\n")
+            #expect(try stage.get(path).isHit == false)
+            let hit = try stage.get(path)
+            #expect(hit.isHit && (590...600).contains(Int(hit.cacheStatus["ttl"] ?? "") ?? 0))
+            for seed: UInt64 in 0..<9 {
+                let other = TestImage.generated(.png, byteCount: 9_000, seed: 300 + seed)
+                #expect(try stage.get(stage.origin.serve(other)).brings(other))
+            }
+            #expect(stage.node.figure("nuthatch_memory_entries") == 10)
+            try stage.change(opened + "memory-entries: 4\nmemory-limit: 16MiB\n")
+            #expect(stage.node.figure("nuthatch_memory_entries") == 4)
+            #expect(stage.node.figure("nuthatch_memory_limit_bytes") == 16_777_216)
+        }
+
+        @Test("What may be fetched: allow-origin, allow-private-origin")
+        func fetched() throws {
+            let (stage, path) = try stage("allow-origin: a.example\n")
+            expectProblem(try stage.get(path), 403)
+            try stage.change("allow-origin: '*'\n")
+            expectProblem(try stage.get(path), 403)
+            try stage.change(opened)
+            #expect(try stage.get(path).brings(image))
+            // An idle connection to the origin is not used under new rules.
+            try stage.change("")
+            expectProblem(try stage.get(stage.origin.serve(image, fields: ["A: b"]) + "?2"), 403)
+        }
+
+        @Test("How many and how long: fills-limit, waiters-limit, origin-first-byte-timeout")
+        func waited() throws {
+            let (stage, path) = try stage("fills-limit: 1\n")
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/held", OriginAnswer(image).holdingHead(.gate(gate)))
+            let held = try stage.node.connect()
+            try held.socket.send(HTTPConnection.request(stage.target("/held")))
+            #expect(gate.waitForArrivals())
+            expectProblem(try stage.get(path), 503)
+            try stage.change(opened + "fills-limit: 2\nwaiters-limit: 1\n")
+            expectProblem(try stage.get(path), 503)
+            try stage.change(opened + "origin-first-byte-timeout: 100ms\n")
+            #expect(try stage.get(path).brings(image))
+            stage.origin.on("/late", OriginAnswer(image).holdingHead(.gate(gate)))
+            expectProblem(try stage.get("/late"), 504)
+            // What had begun keeps the time it began with.
+            #expect(held.isQuiet(seconds: 0.3))
+        }
+
+        @Test("The next head has the new limits, on a connection that is busy, too")
+        func heads() throws {
+            let (stage, path) = try stage()
+            let connection = try stage.node.connect()
+            let fields = (0..<30).map { "X-\($0): y" }
+            let target = stage.target(path)
+            #expect(try connection.get(target, fields: fields).brings(image))
+            let request = HTTPConnection.request(target, fields: fields)
+            try connection.socket.send(Array(request.prefix(request.count / 2)))
+            #expect(Deadline.seconds(20).reached { connection.socket.isReadByPeer })
+            try stage.change(opened + "request-fields-limit: 10\n")
+            try connection.socket.send(Array(request.suffix(from: request.count / 2)))
+            #expect(connection.readResponse().brings(image), "what was begun is read to its end")
+            #expect(try connection.get(target, fields: fields).status == 431)
+            let other = try stage.node.connect()
+            #expect(try other.get(target).brings(image))
+            #expect(try other.get(target, fields: fields).status == 431)
+        }
+
+        @Test("A request whose body is under way is answered, however small its head may be now")
+        func bodies() throws {
+            let (stage, path) = try stage()
+            let connection = try stage.node.connect()
+            let fields = (0..<30).map { "X-\($0): y" } + ["Content-Length: 4"]
+            let request = HTTPConnection.request(stage.target(path), fields: fields)
+            try connection.socket.send(request + Array("ab".utf8))
+            #expect(Deadline.seconds(20).reached { connection.socket.isReadByPeer })
+            try stage.change(opened + "request-fields-limit: 10\nrequest-body-limit: 3B\n")
+            try connection.socket.send(Array("cd".utf8))
+            // The limit on bodies holds for what comes; that on heads held when the head came.
+            #expect(connection.readResponse().status == 413)
+            let another = try stage.node.connect()
+            try another.socket.send(
+                HTTPConnection.request(stage.target(path), fields: ["Content-Length: 3"])
+                    + Array("a".utf8))
+            #expect(Deadline.seconds(20).reached { another.socket.isReadByPeer })
+            try stage.change(opened + "request-head-limit: 1KiB\nurl-limit: 1KiB\n")
+            try another.socket.send(Array("bc".utf8))
+            #expect(another.readResponse().brings(image))
+        }
+
+        @Test("Time limits hold for connections that are open already")
+        func times() throws {
+            let (stage, _) = try stage()
+            let (idle, half) = (try stage.node.connect(), try stage.node.connect())
+            #expect(try idle.get("/healthz").status == 200)
+            try half.socket.send("GET /healthz HTTP/1.1\r\n")
+            #expect(Deadline.seconds(20).reached { half.socket.isReadByPeer })
+            try stage.change(opened + "idle-timeout: 100ms\nhead-timeout: 100ms\n")
+            #expect(idle.waitForEnd(seconds: 20) == .cutShort)
+            #expect(half.readResponse(seconds: 20).status == 408)
+        }
+
+        @Test("drain-timeout is the one that holds when the node is told to stop")
+        func drain() throws {
+            let (stage, _) = try stage("drain-timeout: 1h\n")
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/held", OriginAnswer(image).stalling(at: 10_000, .gate(gate)))
+            let held = try stage.node.connect()
+            try held.socket.send(HTTPConnection.request(stage.target("/held")))
+            #expect(gate.waitForArrivals())
+            try stage.change(opened + "drain-timeout: 100ms\n")
+            stage.node.terminate()
+            #expect(stage.node.waitForExit(seconds: 30) == 1)
+        }
+
+        @Test("The access log changes its form between two lines")
+        func accessLog() throws {
+            let stage = try SettingsStage(opened + "access-log: combined\n", "--loops", "2")
+            let path = stage.origin.serve(image, fields: [lasting])
+            let target = stage.target(path)
+            #expect(try stage.node.get(target).brings(image))
+            let load = ImageLoad(
+                port: stage.node.port, connections: 8, seed: 2, [(target, image)])
+            for format in ["json", "combined", "off", "json", "combined", "json"] {
+                #expect(load.waitForAnswers(200))
+                try stage.change(opened + "access-log: \(format)\n")
+            }
+            let before = try stage.node.connect()
+            #expect(try before.get("/last").status == 404)
+            #expect(load.stop().wrong.isEmpty)
+            stage.node.terminate()
+            #expect(stage.node.waitForExit() == 0)
+            let lines = stage.node.printed.split(separator: "\n")
+            #expect(lines.count > 500)
+            let combined = try Regex(#"^127\.0\.0\.1 - - \[[^\]]*\] "GET [^"]*" \d+ \d+ "-" "-"$"#)
+            for line in lines {
+                if line.hasPrefix("{") {
+                    let object = try? JSONSerialization.jsonObject(with: Data(line.utf8))
+                    #expect((object as? [String: Any])?["remote"] as? String == "127.0.0.1")
+                } else {
+                    #expect(try combined.wholeMatch(in: line) != nil, "\(line)")
+                }
+            }
+        }
+
+        @Test("The log changes its level, and its form with the line that says so")
+        func log() throws {
+            let (stage, _) = try stage("log-level: error\n")
+            let refused = "/v1/image?url=http://10.0.0.1/a"
+            _ = try stage.node.get(refused)
+            let first = try stage.reload(opened + "log-level: info\nlog-format: json\n")
+            #expect(first.hasPrefix("{"))
+            #expect(stage.node.said("origin fetch failed") == 0)
+            _ = try stage.node.get(refused)
+            #expect(Deadline.seconds(20).reached { stage.node.said("origin fetch failed") == 1 })
+            #expect(try stage.reload(opened + "log-level: critical\n").hasPrefix("{") == false)
+            _ = try stage.node.get(refused)
+            stage.node.terminate()
+            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.said("origin fetch failed") == 1)
+            #expect(stage.node.said("stopped") == 0)
+        }
+    }
+}

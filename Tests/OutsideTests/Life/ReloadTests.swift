@@ -1,0 +1,169 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("SIGHUP changes all settings at once, or none")
+    struct ReloadTests {
+        private static let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 190)
+        private var image: TestImage { Self.image }
+        private static let longPath = "/" + String(repeating: "a", count: 650)
+
+        /// Two limits that go together: in neither does a request get what it gets in the other.
+        private enum Flavour: String, CaseIterable {
+            case narrow = "url-limit: 512B\nranges-limit: 1\n"
+            case wide = "url-limit: 1KiB\nranges-limit: 4\n"
+
+            var file: String { "# Some settings.\n" + opened + "log-level: notice\n" + rawValue }
+
+            /// Of a long URL, and of two ranges of an image.
+            var statuses: [Int] { self == .narrow ? [414, 200] : [200, 206] }
+        }
+
+        /// Files that must change nothing, and what the log has to say of each.
+        private static let bad: [(file: Data?, words: [String])] = [
+            (
+                Data("memory-limit: 1KiB\nurl-limit: 700B\n".utf8),
+                ["line 1", "memory-limit", "16MiB"]
+            ),
+            (Data("url-limit: 700B\nurl-limt: 600B\n".utf8), ["line 2", "url-limt", "url-limit"]),
+            (Data("url-limit: 700B\ndisk-limit: 6MiB\n".utf8), ["disk-limit", "line 2", "6MiB"]),
+            (
+                Data("object-limit: 1GiB\nmemory-limit: 16MiB\n".utf8),
+                ["object-limit", "line 1", "memory-limit", "line 2"]
+            ),
+            (Data("url-limit: 700B\nranges-limit: [1\n".utf8), ["line 3", "did not find"]),
+            (Data("url-limit: &a 700B\n".utf8), ["line 1", "anchor"]),
+            (Data("- url-limit\n".utf8), ["line 1", "mapping"]),
+            (Data("config: other.yaml\n".utf8), ["line 1", "config"]),
+            (Data([0x75, 0xFF]), ["UTF-8"]),
+            (Data(repeating: 0x20, count: 1 << 20 + 1), ["1 MiB"]),
+            (nil, ["no such file"]),
+        ]
+
+        /// For a long URL and for two ranges of an image, both in memory.
+        private func requests(_ stage: SettingsStage) throws -> [[UInt8]] {
+            for path in [Self.longPath, "/" + image.name] {
+                stage.origin.on(path, OriginAnswer(image, fields: [lasting]))
+                #expect(try stage.get(path).brings(image))
+            }
+            return [
+                HTTPConnection.request(stage.target(Self.longPath)),
+                HTTPConnection.request(
+                    stage.target("/" + image.name), fields: ["Range: bytes=0-1,10-11"]),
+            ]
+        }
+
+        /// What requests get that the node reads at once.
+        private func statuses(_ requests: [[UInt8]], on connection: HTTPConnection) throws -> [Int]
+        {
+            try connection.socket.send(Array(requests.joined()))
+            return requests.map { _ in connection.readResponse().status }
+        }
+
+        @Test("A hundred times under load: nothing is lost, nothing is half done")
+        func hundredTimes() throws {
+            let stage = try SettingsStage(Flavour.wide.file, "--loops", "2")
+            let requests = try requests(stage)
+            let watch = try StatusWatch(port: stage.node.port, requests)
+            let load = ImageLoad(port: stage.node.port, connections: 8, seed: 1, loaded(stage))
+            let old = try stage.node.connect()
+            for round in 0..<100 {
+                let flavour = Flavour.allCases[round / 2 % 2]
+                if round % 2 == 0 {
+                    let line = try stage.reload(flavour.file)
+                    #expect(line.contains("level=notice") && line.contains("settings reloaded"))
+                } else {
+                    let (file, words) = Self.bad[round / 2 % Self.bad.count]
+                    let line = try stage.reload(bytes: file)
+                    #expect(line.contains("level=error") && line.contains("not reloaded"))
+                    #expect(words.allSatisfy(line.contains), "\(words) in \(line)")
+                }
+                // Every loop has taken it over, on connections old and new.
+                for _ in 0..<4 {
+                    let new = try stage.node.connect()
+                    #expect(try statuses(requests, on: new) == flavour.statuses)
+                }
+                #expect(try statuses(requests, on: old) == flavour.statuses, "\(round)")
+            }
+            #expect(load.waitForAnswers(5_000, seconds: 60))
+            let tally = load.stop()
+            #expect(tally.cut == 0 && tally.wrong.isEmpty, "\(tally)")
+            let (seen, rounds) = watch.stop()
+            #expect(seen == Set(Flavour.allCases.map(\.statuses)) && rounds > 1_000)
+            #expect(stage.node.isRunning)
+        }
+
+        /// Images that are stored, and images that are fetched each time.
+        private func loaded(_ stage: SettingsStage) -> [ImageLoad.Wanted] {
+            (0..<20).map { number in
+                let image = TestImage.generated(
+                    .jpeg, byteCount: 30_000, seed: UInt64(200 + number))
+                let fields = number < 10 ? [lasting] : ["Cache-Control: no-store"]
+                return (stage.target(stage.origin.serve(image, fields: fields)), image)
+            }
+        }
+
+        @Test("A burst of signals ends with the settings of the last file")
+        func burst() throws {
+            let stage = try SettingsStage(Flavour.wide.file)
+            let requests = try requests(stage)
+            for _ in 0..<100 { stage.node.hangUp() }
+            try Data(Flavour.narrow.file.utf8).write(
+                to: URL(fileURLWithPath: stage.path), options: .atomic)
+            for _ in 0..<100 { stage.node.hangUp() }
+            let isNarrow = try Deadline.seconds(20).reached {
+                try statuses(requests, on: stage.node.connect()) == Flavour.narrow.statuses
+            }
+            #expect(isNarrow && stage.node.isRunning)
+            #expect(stage.node.said("settings not reloaded") == 0)
+        }
+
+        @Test("A signal that comes while the node starts does not end it")
+        func early() throws {
+            let port = try NodeProcess.freePort()
+            // Ignored before the program runs at all, as under nohup(1).
+            let script =
+                "trap '' HUP && exec \"$0\" serve --listen 127.0.0.1:\(port) --admin-listen off"
+            let node = try Program("/bin/sh", ["-c", script, try NodeProcess.binary()])
+            let isUp = Deadline.seconds(20).reached {
+                node.hangUp()
+                return (try? HTTPConnection(port: port).get("/readyz").status) == 200
+            }
+            #expect(isUp && node.isRunning)
+            #expect(Deadline.seconds(20).reached { node.errors.contains("settings reloaded") })
+            node.terminate()
+            #expect(node.wait(seconds: 20) == 0)
+        }
+
+        @Test("What needs a restart is named and stays; what is beside it changes")
+        func restartNeeded() throws {
+            let stage = try SettingsStage(opened + "disk-threads: 2\n")
+            let line = try stage.reload(opened + "disk-threads: 3\nranges-limit: 2\n")
+            #expect(line.contains("\"ranges-limit 16 -> 2\""), "\(line)")
+            #expect(stage.node.said("level=warning", "restart", "\"disk-threads 2 -> 3\"") == 1)
+            #expect(try stage.reload(opened + "disk-threads: 2\n").contains("ranges-limit 2 -> 16"))
+            #expect(stage.node.said("level=warning") == 1)
+        }
+
+        @Test("A node beyond loopback stays told of its origins, wherever the file would listen")
+        func openNode() throws {
+            let port = try NodeProcess.freePort()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("n.yaml")
+            try Data("listen: 0.0.0.0:\(port)\nallow-origin: a.example\n".utf8).write(to: file)
+            let node = try Program(
+                try NodeProcess.binary(),
+                ["serve", "--config", file.path, "--admin-listen", "off"])
+            #expect(Deadline.seconds(20).reached { node.errors.contains("message=serving") })
+            try Data("listen: 127.0.0.1:\(port)\n".utf8).write(to: file)
+            node.hangUp()
+            #expect(Deadline.seconds(20).reached { node.errors.contains("not reloaded") })
+            #expect(node.errors.contains("allow-origin is needed"))
+            let answer = try HTTPConnection(port: port)
+                .get("/v1/image?url=http://b.example/x", seconds: 10)
+            expectProblem(answer, 403)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A service manager is told how the node is doing")
+    struct ServiceManagerTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 30_000, seed: 3)
+
+        @Test("Ready, reloading, ready again, stopping", arguments: [false, true])
+        func states(isAbstract: Bool) throws {
+            let socket = try NotifySocket(isAbstract: isAbstract)
+            let stage = try SettingsStage(
+                opened, "--drain-timeout", "20s",
+                environment: ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "1000000"])
+            let port = stage.node.port
+            let ready = try #require(socket.next(with: "READY=1"))
+            #expect(ready == ["READY=1", "STATUS=serving on 127.0.0.1:\(port)"])
+
+            try stage.change(opened + "ranges-limit: 3\n")
+            let before = try #require(socket.next(with: "RELOADING=1"))
+            let time = before.last?.split(separator: "=")
+            #expect(before.count == 2 && time?.first == "MONOTONIC_USEC")
+            #expect((Int(time?.last ?? "") ?? 0) > 0)
+            let after = try #require(socket.next(with: "READY=1"))
+            #expect(after.last == "STATUS=serving; settings reloaded, 1 changed")
+
+            try stage.reload("ranges-limit: x\n")
+            _ = try #require(socket.next(with: "RELOADING=1"))
+            let refused = try #require(socket.next(with: "READY=1")?.last)
+            #expect(
+                refused.hasPrefix("STATUS=serving; settings not reloaded: setting ranges-limit"))
+
+            stage.node.terminate()
+            let stopping = try #require(socket.next(with: "STOPPING=1"))
+            #expect(stopping[1] == "STATUS=draining 0 connections")
+            let microseconds = stopping[2].split(separator: "=").last.flatMap { Int($0) } ?? 0
+            #expect((20_000_000...30_000_000).contains(microseconds), "\(stopping)")
+            #expect(stage.node.waitForExit() == 0)
+        }
+
+        @Test("The watchdog hears of a node as long as its loops turn")
+        func watchdog() throws {
+            let socket = try NotifySocket()
+            let disk = try HungDisk()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let origin = try ScriptedOrigin()
+            let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))
+            let flags = ["--cache-dir", folder.path, "--disk-limit", "64MiB", "--loops", "1"]
+            let first = try NodeProcess(flags)
+            #expect(try first.get(target).brings(image))
+            first.terminate()
+            #expect(first.waitForExit() == 0)
+
+            let node = try NodeProcess(
+                flags,
+                environment: disk.environment.merging(
+                    ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "200000"]) { $1 })
+            for _ in 0..<5 { #expect(socket.next(with: "WATCHDOG=1") != nil) }
+            try disk.hang()
+            // Now reading without waiting waits, on the loop.
+            let connection = try node.connect()
+            try connection.socket.send(HTTPConnection.request(target))
+            var beats = 0
+            while socket.next(seconds: 2) != nil, beats < 100 { beats += 1 }
+            #expect(beats < 100, "the loop hangs, and the beats go on")
+            #expect(node.isRunning)
+        }
+
+        @Test("A watchdog that is meant for another process is not fed")
+        func otherWatchdog() throws {
+            let socket = try NotifySocket()
+            let node = try NodeProcess(environment: [
+                "NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "20000", "WATCHDOG_PID": "1",
+            ])
+            #expect(socket.next(with: "READY=1") != nil)
+            node.terminate()
+            #expect(socket.next()?.first == "STOPPING=1")
+            #expect(node.waitForExit() == 0)
+        }
+
+        @Test("A socket that nobody reads, is not there, or is of another kind holds nothing up")
+        func unheard() throws {
+            let socket = try NotifySocket()
+            for name in [socket.name, "/nowhere/at/all", "vsock:2:1234", "@", ""] {
+                let stage = try SettingsStage(
+                    opened,
+                    environment: ["NOTIFY_SOCKET": name, "WATCHDOG_USEC": "20000"])
+                try stage.change(opened + "ranges-limit: 3\n")
+                stage.node.terminate()
+                #expect(stage.node.waitForExit(seconds: 30) == 0, "\(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Telemetry
+import Testing
+
+@Suite("Texts of strangers on one line")
+struct QuotedTextTests {
+    @Test(
+        "whatever could break or turn a line is escaped",
+        arguments: [
+            ("a b", "\"a b\""), ("", "\"\""), ("a\"b\\c", "\"a\\\"b\\\\c\""),
+            ("a\nb\r\tc", "\"a\\nb\\r\\tc\""),
+            ("\u{0}\u{1B}[2J\u{7F}", "\"\\u{0}\\u{1B}[2J\\u{7F}\""),
+            ("\u{85}\u{2028}\u{2029}", "\"\\u{85}\\u{2028}\\u{2029}\""),
+            ("a\u{202E}b\u{FEFF}", "\"a\\u{202E}b\\u{FEFF}\""), ("né 日本", "\"né 日本\""),
+        ])
+    func escapes(text: String, quoted: String) {
+        #expect(text.quoted() == quoted)
+        #expect(text.onOneLine == text || quoted.contains("\\"))
+    }
+
+    @Test("a long text is cut and says so")
+    func cuts() {
+        let text = String(repeating: "x", count: 81)
+        #expect(text.quoted(limit: 81) == "\"\(text)\"")
+        #expect(text.quoted(limit: 80) == "\"\(text.dropLast())…\"")
+    }
+
+    @Test("a value's text is read as the same value", arguments: Setting.table)
+    func valuesAreReadAgain(setting: Setting) throws {
+        let texts = setting.defaults + [setting.example].compactMap(\.self)
+        for text in texts {
+            let value = try setting.parse(text, from: .flag)
+            #expect(try setting.parse(value.text, from: .flag) == value, "\(setting.name) \(text)")
+        }
+    }
+}
