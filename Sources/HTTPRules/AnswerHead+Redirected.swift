@@ -1,9 +1,10 @@
 import Ground
 
 extension AnswerHead {
-    /// The head as it is stored and sent on for the URL whose `redirects` led to it: other caches and
-    /// clients must not use the answer for longer, for others, or for other requests than the
-    /// redirects allow.
+    /// The head as it is stored and sent on for the URL whose `redirects` led to it.
+    ///
+    /// Other caches and clients must not use the answer for longer, for others, or for other
+    /// requests than the redirects allow.
     ///
     /// `examination` is that of the answer, limited by the redirects. Without redirects nothing
     /// changes.

@@ -27,7 +27,9 @@ package struct ConfigurationSources: Sendable {
     }
 
     /// The first address that can be asked from this machine, of the admin port or of those for
-    /// clients; nil if all have port 0. Faults in other settings do not matter.
+    /// clients; nil if all have port 0.
+    ///
+    /// Faults in other settings do not matter.
     func healthAddress() throws(ConfigurationFaults) -> ListenAddress? {
         try Configuration.listenAddresses(
             flags: flags, environment: environment, file: try file()

@@ -10,7 +10,7 @@ package struct LogLine {
     private let message: String
     private let fields: [(key: String, value: Logger.MetadataValue)]
 
-    /// - Parameter time: RFC 3339.
+    /// `time` is in the form of RFC 3339.
     package init(time: String, level: Logger.Level, message: String, _ metadata: Logger.Metadata) {
         self.time = time
         self.level = level

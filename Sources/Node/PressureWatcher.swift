@@ -77,6 +77,7 @@ package final class PressureWatcher: Sendable {
 
     /// Looks and acts; gives the time until the next look.
     private func look(isFirst: Bool = false) -> Interval {
+        guard state.withLock({ $0.isOn }) else { return rest() }
         let reading = files.read()
         let use = PressureRule.Use(
             configuredBytes: store.configuredBytes, usedBytes: store.account.usedBytes,
@@ -96,6 +97,14 @@ package final class PressureWatcher: Sendable {
         count(reading, decision, isYielding: isYielding)
         if isYielding != wasYielding, !isFirst { log(isYielding: isYielding, reading, use) }
         return decision?.nextLook ?? Self.idleLook
+    }
+
+    /// Gives back what was given up; nothing is read while memory is not to be given up.
+    private func rest() -> Interval {
+        state.withLock { $0.rule = PressureRule() }
+        store.press(toBytes: nil)
+        count(MemoryReading(bounds: []), nil, isYielding: false)
+        return Self.idleLook
     }
 
     // MARK: What operators see

@@ -74,7 +74,9 @@ final class ServiceManager: Sendable {
         tell(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
     }
 
-    /// Nobody is let in any more; the end comes within `limit`. Nothing but beats is told after it.
+    /// Nobody is let in any more; the end comes within `limit`.
+    ///
+    /// Nothing but beats is told after it.
     func stopping(status: String, within limit: Interval) {
         guard !isStopping.load(ordering: .relaxed) else { return }
         tell([

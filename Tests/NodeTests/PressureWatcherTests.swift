@@ -1,6 +1,7 @@
 import Foundation
 import Ground
 import Logging
+import NIOCore
 import NIOPosix
 import Node
 import Store
@@ -73,7 +74,8 @@ private struct Container {
     func reached(_ isSo: () -> Bool) async throws -> Bool {
         for _ in 0..<3_000 {
             if isSo() { return true }
-            try await Task.sleep(for: .milliseconds(10))
+            let loop = MultiThreadedEventLoopGroup.singleton.next()
+            try await loop.scheduleTask(in: .milliseconds(10)) {}.futureResult.get()
         }
         return false
     }

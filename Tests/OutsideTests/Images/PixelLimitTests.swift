@@ -50,7 +50,7 @@ extension Outside {
             expectNothingLeft(stage.node)
             #expect(stage.node.figure("nuthatch_images_unfit_total{reason=\"too_large\"}") == 2)
             let lines = stage.node.output.split(separator: "\n")
-            #expect(lines.count { $0.contains("image refused") && $0.contains("/it") } == 2)
+            #expect(lines.count { $0.contains("origin answer refused") && $0.contains("/it") } == 2)
         }
 
         @Test("What little there is to come of one is read, and its connection used again")
