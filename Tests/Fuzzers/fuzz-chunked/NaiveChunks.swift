@@ -1,5 +1,5 @@
-/// The chunked coding (RFC 9112 §7.1) read by descent over a whole array, as the grammar is written:
-/// slow, and made of nothing that the decoder under test is made of.
+/// The chunked coding (RFC 9112 §7.1) read by descent over a whole array, as the grammar is
+/// written: slow, and made of nothing that the decoder under test is made of.
 struct NaiveChunks {
     enum Outcome: Equatable {
         /// The data, and the offset behind the body.
