@@ -16,11 +16,14 @@ extension SettingName {
     ) -> SettingName? {
         let wanted = Array(text.utf8.dropFirst(prefixCount))
         guard wanted.count <= 64 else { return nil }
-        let distances = allCases.map { name in
-            (name, editDistance(wanted, Array(spelling(name).utf8.dropFirst(prefixCount))))
+        let editsMax = max(1, wanted.count / 3)
+        let distances = allCases.compactMap { name -> (SettingName, Int)? in
+            let spelt = Array(spelling(name).utf8.dropFirst(prefixCount))
+            guard abs(spelt.count - wanted.count) <= editsMax else { return nil }
+            return (name, editDistance(wanted, spelt))
         }
         guard let best = distances.min(by: { $0.1 < $1.1 }) else { return nil }
-        return best.1 <= max(1, wanted.count / 3) ? best.0 : nil
+        return best.1 <= editsMax ? best.0 : nil
     }
 }
 

@@ -67,6 +67,7 @@ package struct Setting: Hashable, Sendable {
         if !kind.unit.isEmpty { parts.append("Units: \(kind.unit)") }
         if isList { parts.append("May be repeated; separated by white space in the environment") }
         parts.append("Default: \(defaultText)")
+        if needsRestart { parts.append("Changes only at a restart") }
         parts.append("Environment: \(name.environmentName)")
         return meaning + ". " + parts.map { $0 + "." }.joined(separator: " ")
     }

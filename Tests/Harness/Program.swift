@@ -77,10 +77,15 @@ package final class Program: Sendable {
     }
 
     /// Whether the process has a handler for a signal by now.
-    package func catches(_ number: Int32) -> Bool {
+    package func catches(_ number: Int32) -> Bool { has(number, in: "SigCgt") }
+
+    /// Whether the process ignores a signal by now.
+    package func ignores(_ number: Int32) -> Bool { has(number, in: "SigIgn") }
+
+    private func has(_ number: Int32, in set: String) -> Bool {
         let path = "/proc/\(identifier)/status"
         let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix("SigCgt:") } ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix(set + ":") } ?? ""
         let mask = line.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) } ?? 0
         return mask & 1 << UInt64(number - 1) != 0
     }

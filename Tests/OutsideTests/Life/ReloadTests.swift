@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Harness
 import Testing
 
@@ -126,6 +127,7 @@ extension Outside {
             let script =
                 "trap '' HUP && exec \"$0\" serve --listen 127.0.0.1:\(port) --admin-listen off"
             let node = try Program("/bin/sh", ["-c", script, try NodeProcess.binary()])
+            #expect(Deadline.seconds(20).reached { node.ignores(SIGHUP) || node.catches(SIGHUP) })
             let isUp = Deadline.seconds(20).reached {
                 node.hangUp()
                 return (try? HTTPConnection(port: port).get("/readyz").status) == 200
