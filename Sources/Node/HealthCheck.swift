@@ -9,8 +9,9 @@ package struct HealthCheck: Hashable, Sendable {
     /// What was asked, and what came; one line.
     package let line: String
 
-    /// Asks the node that would run with these settings; `timeout`, as an operator writes it, is for
-    /// all of it.
+    /// Asks the node that would run with these settings.
+    ///
+    /// `timeout`, as an operator writes it, is for all of it.
     package static func of(_ sources: ConfigurationSources, timeout: String) -> HealthCheck {
         guard let limit = DurationText.parse(timeout), limit > .zero else {
             return HealthCheck(

@@ -101,9 +101,17 @@ package final class PressureWatcher: Sendable {
 
     /// Gives back what was given up; nothing is read while memory is not to be given up.
     private func rest() -> Interval {
-        state.withLock { $0.rule = PressureRule() }
+        let wasYielding = state.withLock { state in
+            defer { state.rule = PressureRule() }
+            return state.rule.isYielding
+        }
         store.press(toBytes: nil)
         count(MemoryReading(bounds: []), nil, isYielding: false)
+        if wasYielding {
+            logger.info(
+                "memory-limit is held in full again",
+                metadata: ["memory_limit": "\(store.configuredBytes)"])
+        }
         return Self.idleLook
     }
 

@@ -20,7 +20,7 @@ struct PressureSimulationTests {
     }
 
     @Test(
-        "nobody is killed while others take no more than half a reserve a second and leave the floor",
+        "nobody is killed while others take at most half a reserve a second and leave the floor",
         arguments: UInt64(1)...300)
     func neverKilled(seed: UInt64) {
         var dice = Dice(seed: seed)
