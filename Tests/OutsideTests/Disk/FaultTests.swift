@@ -26,7 +26,9 @@ extension Outside {
         ) throws {
             try stage.wait(untilUp: true, at: location)
             #expect(stage.said(Self.off, "level=warning") == 1, sourceLocation: location)
-            #expect(stage.said(Self.back) == 1, sourceLocation: location)
+            // A line is written a moment after what it says.
+            let isSaid = Deadline.seconds(20).reached { stage.said(Self.back) == 1 }
+            #expect(isSaid, sourceLocation: location)
             try get(stage, 500..<510)
             try stage.settle()
             #expect(stage.said(Self.off) == 1, sourceLocation: location)

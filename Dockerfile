@@ -1,0 +1,39 @@
+# A node in a container: docker build -t nuthatch .
+#
+#   docker run -p 8080:8080 -v nuthatch:/var/cache/nuthatch -e NUTHATCH_ALLOW_ORIGIN=images.example nuthatch
+#
+# Runs with --read-only too: nothing is written outside the volume. Every setting is an environment
+# variable, or a flag behind `serve`; which origins may be fetched has to be said, or it stops at
+# once. Answers in progress get 30 s on SIGTERM (NUTHATCH_DRAIN_TIMEOUT); docker stop waits for 10,
+# if not told to wait longer with -t.
+
+FROM swift:6.3-bookworm AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libnghttp2-dev libssl-dev \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY Package.swift ./
+RUN swift package resolve
+COPY Sources Sources
+COPY Tests Tests
+RUN swift build -c release --product nuthatch --static-swift-stdlib \
+    && strip -o /nuthatch "$(swift build -c release --static-swift-stdlib --show-bin-path)/nuthatch"
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libnghttp2-14 libssl3 ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --no-create-home --home-dir /nonexistent \
+        --shell /usr/sbin/nologin nuthatch \
+    && install -d -o nuthatch -g nuthatch -m 0700 /var/cache/nuthatch
+COPY --from=build /nuthatch /usr/bin/nuthatch
+# A number, so that Kubernetes can tell that it is not root.
+USER 10001
+VOLUME /var/cache/nuthatch
+# The admin port stays on the container's loopback, where only the health check asks.
+ENV NUTHATCH_LISTEN=0.0.0.0:8080 NUTHATCH_CACHE_DIR=/var/cache/nuthatch
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["nuthatch", "health"]
+ENTRYPOINT ["nuthatch"]
+CMD ["serve"]
