@@ -23,12 +23,13 @@ FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libnghttp2-14 libssl3 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --no-create-home --home-dir /nonexistent \
+    && groupadd --system --gid 10001 nuthatch \
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent \
         --shell /usr/sbin/nologin nuthatch \
     && install -d -o nuthatch -g nuthatch -m 0700 /var/cache/nuthatch
 COPY --from=build /nuthatch /usr/bin/nuthatch
-# A number, so that Kubernetes can tell that it is not root.
-USER 10001
+# Numbers, so that Kubernetes can tell that it is not root.
+USER 10001:10001
 VOLUME /var/cache/nuthatch
 # The admin port stays on the container's loopback, where only the health check asks.
 ENV NUTHATCH_LISTEN=0.0.0.0:8080 NUTHATCH_CACHE_DIR=/var/cache/nuthatch

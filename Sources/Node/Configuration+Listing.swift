@@ -48,6 +48,11 @@ extension Configuration {
             default: false
             }
         }
-        return isPlain && isWord && !text.hasSuffix(":") ? text : LogLine.quoted(text)
+        return isPlain && isWord && !text.hasSuffix(":") ? text : quoted(text)
+    }
+
+    /// Two characters are escaped that `ConfigurationText` refuses even between quotes.
+    private static func quoted(_ text: String) -> String {
+        LogLine.quoted(text).replacing("&", with: "\\u0026").replacing("?", with: "\\u003F")
     }
 }

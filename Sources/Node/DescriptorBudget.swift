@@ -5,6 +5,8 @@ import Tiers
 package struct DescriptorBudget: Hashable, Sendable {
     /// Descriptors that the process may open.
     package let descriptors: Int
+    /// Event loops, at least one.
+    package let loops: Int
     /// Fetches from origins at one time: those that are allowed, if there is room for them.
     package let fills: Int
     /// Idle connections to origins that one event loop may keep.
@@ -17,7 +19,9 @@ package struct DescriptorBudget: Hashable, Sendable {
     /// A process that may open so many `descriptors`, with so many event `loops`.
     package init(_ configuration: Configuration, descriptors: Int, loops: Int) {
         let shares = Shares(configuration, descriptors, loops)
+        precondition(loops > 0, "connections are shared out to no loop")
         self.descriptors = descriptors
+        self.loops = loops
         fills = shares.fills
         idlePerLoop = shares.idlePerLoop
         connections = min(

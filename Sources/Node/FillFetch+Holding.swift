@@ -100,9 +100,9 @@ extension FillFetch {
             log("image not kept", why: "it is not what its type says")
             return false
         case .unreadable:
+            // It is of the kind that it claims to be; asking for it again would tell no more.
             hall.counters.add(.imagesUnreadable)
-            log("image not kept", why: "its size cannot be read")
-            return false
+            return true
         }
     }
 

@@ -140,6 +140,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// Asks the origin for what `run` wants, which is called `name` on disk.
     func startOrigin(_ run: FillRun, name: EntryName?) {
+        let key = run.key
+        if let refusal = origin.circuitRefusal(ofKey: key.span) {
+            run.failed(.origin(refusal))
+            return node.fills.remove(run)
+        }
         guard node.fills.originBegins() else {
             run.failed(.overloaded(.fills))
             return node.fills.remove(run)

@@ -38,7 +38,7 @@ extension NodeService {
         _ started: DescriptorBudget
     ) async {
         let budget = DescriptorBudget(
-            next, descriptors: started.descriptors, loops: node.halls.count)
+            next, descriptors: started.descriptors, loops: started.loops)
         await node.adopt(LoopSettings(next, budget, change))
         node.store.adopt(
             limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)

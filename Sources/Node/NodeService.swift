@@ -19,18 +19,18 @@ final class NodeService: Service {
     let manager: ServiceManager?
     private let current: Mutex<Configuration>
     private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
-    private let isCut = Atomic<Bool>(false)
+    /// Something under way was broken off.
+    let isCut = Atomic<Bool>(false)
 
     /// The pools of threads that a node lives on.
     struct Threads {
         let loops: MultiThreadedEventLoopGroup
+        /// One loop on which nothing happens but the keeping of time, whatever the others do.
+        let timeKeeper = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         /// For looking up names.
         let lookups: NIOThreadPool
         let diskReaders: NIOThreadPool
     }
-
-    /// How long the end of something is waited for when the time for draining is over.
-    private static let grace = Interval.seconds(1)
 
     init(
         _ configuration: Configuration, from sources: ConfigurationSources, log: NodeLog,
@@ -77,23 +77,25 @@ final class NodeService: Service {
         let node = NodeCore(
             configuration, budget, lookups: threads.lookups, diskReaders: threads.diskReaders,
             logger: logger)
-        node.pressure.start(on: threads.loops.any(), isOn: configuration.yieldsToPressure)
+        node.pressure.start(on: threads.timeKeeper.any(), isOn: configuration.yieldsToPressure)
         var doorways: [Doorway] = []
         do {
-            try await start(node, on: threads.loops, into: &doorways)
+            try await start(node, on: threads, into: &doorways)
         } catch {
             await close(node, doorways, threads, until: SystemClock.now())
             throw error
         }
         let reloading = Task { [hangups] in
-            for await _ in hangups.stream { await reload(node, budget) }
+            for await _ in hangups.stream where stops.count == 0 { await reload(node, budget) }
         }
-        let beating = Task { await beat(node, on: threads.loops.any()) }
+        let beating = Task { await beat(node, on: threads.timeKeeper.any()) }
         try? await gracefulShutdown()
         reloading.cancel()
         let deadline = SystemClock.now() + configuration.drainTimeout
-        await drain(node, doorways, on: threads.loops.any(), until: deadline)
+        await drain(node, doorways, threads, until: deadline)
         beating.cancel()
+        // What it is about to tell the loops must find them.
+        await finish(within: Self.grace, threads) { await reloading.value }
         await close(node, doorways, threads, until: deadline)
     }
 
@@ -102,17 +104,17 @@ final class NodeService: Service {
     /// Opens everything, unless it is told to stop before; doorways opened before one fails are in
     /// `doorways` all the same.
     private func start(
-        _ node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
+        _ node: NodeCore, on threads: Threads, into doorways: inout [Doorway]
     ) async throws {
         let hasDisk = await stops.outwait(
-            within: nil, unlessToldMoreThan: 0, on: group.any()
+            within: nil, unlessToldMoreThan: 0, on: threads.timeKeeper.any()
         ) {
             await node.disk?.start(now: SystemClock.now())
         }
         guard hasDisk, stops.count == 0 else { return }
         do {
-            try await node.open(on: group)
-            try await openPorts(of: node, on: group, into: &doorways)
+            try await node.open(on: threads.loops)
+            try await openPorts(of: node, on: threads.loops, into: &doorways)
         } catch {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
             throw error
@@ -145,81 +147,13 @@ final class NodeService: Service {
     }
 
     /// Says that the node lives, as long as every loop answers.
-    private func beat(_ node: NodeCore, on loop: any EventLoop) async {
+    private func beat(_ node: NodeCore, on timeKeeper: any EventLoop) async {
         guard let manager, let interval = manager.beatInterval else { return }
         while !Task.isCancelled {
             for hall in node.halls { try? await hall.loop.submit {}.get() }
             manager.beat()
-            let next = loop.scheduleTask(in: .nanoseconds(interval.nanoseconds)) {}
+            let next = timeKeeper.scheduleTask(in: .nanoseconds(interval.nanoseconds)) {}
             try? await next.futureResult.get()
         }
-    }
-
-    // MARK: The end
-
-    /// Accepts nothing more, and waits for the answers in progress as long as it is allowed to.
-    private func drain(
-        _ node: NodeCore, _ doorways: [Doorway], on loop: any EventLoop, until deadline: Instant
-    ) async {
-        node.readiness.set(.draining)
-        let open = node.openConnections
-        logger.info("draining", metadata: ["connections": .stringConvertible(open)])
-        manager?.stopping(
-            status: "draining \(open) connections",
-            within: deadline - SystemClock.now() + .seconds(10))
-        for doorway in doorways where doorway.side == .data { await doorway.close() }
-        for hall in node.halls { hall.loop.execute { hall.drain() } }
-        let isEmpty = await stops.outwait(
-            within: deadline - SystemClock.now(), unlessToldMoreThan: 1, on: loop
-        ) {
-            await node.waitUntilEmpty(on: loop)
-        }
-        node.waitNoLonger()
-        guard !isEmpty, node.openConnections > 0 else { return }
-        isCut.store(true, ordering: .relaxed)
-        logger.warning(
-            "connections broken off",
-            metadata: [
-                "connections": .stringConvertible(node.openConnections),
-                "why": stops.count > 1 ? "told to stop again" : "drain-timeout passed",
-            ])
-    }
-
-    private func close(
-        _ node: NodeCore, _ doorways: [Doorway], _ threads: Threads, until deadline: Instant
-    ) async {
-        let loop = threads.loops.any()
-        for doorway in doorways { await doorway.close() }
-        for hall in node.halls {
-            try? await hall.loop.submit { hall.stop() }.get()
-        }
-        await node.pressure.stop()
-        let told = stops.count
-        let limit = max(Self.grace, told < 2 ? deadline - SystemClock.now() : .zero)
-        let isClosed = await stops.outwait(
-            within: limit, unlessToldMoreThan: told, on: loop
-        ) {
-            await node.disk?.close(now: SystemClock.now())
-            // What it has read is told to the loops, which must be there.
-            try? await threads.diskReaders.shutdownGracefully()
-        }
-        if !isClosed {
-            isCut.store(true, ordering: .relaxed)
-            logger.error(
-                "the disk does not answer; what waits to be written is lost",
-                metadata: ["queued_bytes": .stringConvertible(node.disk?.queued ?? 0)])
-        }
-        // A look-up may take as long as it likes; nobody waits for its answer any more.
-        _ = await stops.outwait(
-            within: Self.grace, unlessToldMoreThan: told, on: loop
-        ) {
-            try? await threads.lookups.shutdownGracefully()
-        }
-        node.close()
-        logger.info("stopped")
-        await node.accessLog.finish(on: loop)
-        await log.finish(on: loop)
-        // Threads that are stuck end with the process.
-        if isClosed { try? await threads.loops.shutdownGracefully() }
     }
 }

@@ -93,7 +93,7 @@ package final class PressureWatcher: Sendable {
             return (wasYielding, state.rule.isYielding, decision)
         }
         store.press(toBytes: isYielding ? decision?.limitBytes : nil)
-        if decision?.returnsFreeMemory == true { FreeMemory.returnToKernel() }
+        if decision?.returnsFreeMemory == true { Allocator.returnFreeMemory() }
         count(reading, decision, isYielding: isYielding)
         if isYielding != wasYielding, !isFirst { log(isYielding: isYielding, reading, use) }
         return decision?.nextLook ?? Self.idleLook

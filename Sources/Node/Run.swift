@@ -1,6 +1,8 @@
 import Glibc
 import Logging
+import NIOCore
 import ServiceLifecycle
+import Store
 import UnixSignals
 
 /// How a node ended.
@@ -11,6 +13,11 @@ package enum Ending: Hashable, Sendable {
     case brokenOff
     /// It did not start; the log says why.
     case failed
+}
+
+/// Sets what holds for the whole process; to be called before there is a second thread.
+package func prepareProcess() {
+    Allocator.bound(arenasFor: System.coreCount)
 }
 
 /// Keeps a SIGHUP from ending the process until ``run(_:from:)`` listens for it.

@@ -74,7 +74,7 @@ final class ServiceManager: Sendable {
         tell(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
     }
 
-    /// Nobody is let in any more; the end comes within `limit`.
+    /// Nobody is let in any more, and the end comes within `limit`.
     ///
     /// Nothing but beats is told after it.
     func stopping(status: String, within limit: Interval) {

@@ -33,6 +33,12 @@ package struct CircuitBreaker: Hashable, Sendable {
 
     package init() {}
 
+    /// How long no fetch goes to the origin; nil if the next one may.
+    package func pause(now: Instant) -> Interval? {
+        guard case .open(let until) = state, now < until else { return nil }
+        return until - now
+    }
+
     /// A fetch arrives.
     package mutating func arrived(now: Instant) -> Verdict {
         switch state {

@@ -1,4 +1,5 @@
 package import Ground
+import HTTPRules
 
 /// Whom a connection is opened to: connections are shared only between equal authorities (RFC 9110
 /// §4.3.1).
@@ -10,6 +11,18 @@ package struct OriginAuthority: Hashable, Sendable {
     package init(host: String, port: UInt16) {
         self.host = host
         self.port = port
+    }
+
+    /// The authority of a canonical key; nil if it is none.
+    package init?(ofKey key: Span<UInt8>) {
+        guard let url = OriginURL(canonical: key, at: 0..<key.count) else { return nil }
+        self.init(key, url)
+    }
+
+    /// The authority of a canonical key, taken apart as `url`.
+    init(_ key: Span<UInt8>, _ url: OriginURL) {
+        host = String(decoding: key.copy(url.host.range), as: UTF8.self)
+        port = url.port
     }
 
     /// The address that ``host`` is written as; nil if it is a name.

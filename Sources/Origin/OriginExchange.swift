@@ -79,6 +79,10 @@ package final class OriginExchange: Sendable {
 // MARK: - Places and circuits
 
 extension OriginExchange {
+    func pause(at origin: OriginAuthority, now: Instant) -> Interval? {
+        state.withLock { $0.gate.pause(at: origin, now: now) }
+    }
+
     func arrived(
         _ ticket: OriginGate.Ticket, at origin: OriginAuthority, now: Instant
     ) -> OriginGate.Admission {

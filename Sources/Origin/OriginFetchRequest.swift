@@ -41,8 +41,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
         self.ifNoneMatch = ifNoneMatch
         self.ifModifiedSince = ifModifiedSince
         isSecure = url.isSecure
-        origin = OriginAuthority(
-            host: String(decoding: key.copy(url.host.range), as: UTF8.self), port: url.port)
+        origin = OriginAuthority(key, url)
         let target = key.copy(url.target.range)
         let authority = key.copy(url.authority.range)
         var request = try OriginRequest(method: .get, target: target.span, host: authority.span)

@@ -128,6 +128,11 @@ package struct OriginGate: Sendable {
 // MARK: - Fetches
 
 extension OriginGate {
+    /// How long no fetch goes to the origin because its circuit is open; nil if one may.
+    package func pause(at authority: OriginAuthority, now: Instant) -> Interval? {
+        origins[authority]?.circuit.pause(now: now)
+    }
+
     /// A fetch wants a connection; `idleCount` are idle on its loop.
     package mutating func arrived(
         _ ticket: Ticket, at authority: OriginAuthority, now: Instant

@@ -20,8 +20,10 @@ extension MetricFamily {
                 (.imagesTooLarge, "too_large"), (.imagesMislabelled, "mislabelled"),
                 (.imagesUnreadable, "unreadable"),
             ],
-            meaning: "Images refused above pixel-limit, or passed on and not kept, by why",
-            advice: "The log names each; raise pixel-limit if larger images are meant."),
+            meaning:
+                "Images refused above pixel-limit, passed on and not kept because they are "
+                + "mislabelled, or kept though their size cannot be read, by why",
+            advice: "The log names the first two; raise pixel-limit if larger images are meant."),
         MetricFamily(
             "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,
             meaning: "Fetches from origins that are running",

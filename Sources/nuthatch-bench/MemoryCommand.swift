@@ -46,7 +46,7 @@ struct MemoryCommand: ParsableCommand {
         let clock = ContinuousClock()
         let evicting = clock.measure { store.press(toBytes: counted / 100 * pressTo) }
         let evicted = try residentBytes()
-        let returning = clock.measure { FreeMemory.returnToKernel() }
+        let returning = clock.measure { Allocator.returnFreeMemory() }
         let freed = counted - store.account.usedBytes
         print("pressed to \(pressTo) %: \(freed >> 20) MiB evicted in \(evicting)")
         print("resident MiB less by then: \((full - evicted) >> 20)")

@@ -8,6 +8,11 @@ struct Nuthatch: AsyncParsableCommand {
         abstract: "A cache node for images.",
         version: Configuration.versionText,
         subcommands: [Serve.self, CheckConfig.self, Health.self, Version.self])
+
+    static func main() async {
+        prepareProcess()
+        await main(nil)
+    }
 }
 
 struct Version: ParsableCommand {

@@ -50,10 +50,15 @@ struct CheckConfigTests {
             ])
     }
 
-    @Test("what it prints, given as a file, means the same")
-    func printedIsAFile() throws {
+    @Test(
+        "what it prints, given as a file, means the same",
+        arguments: [
+            "/tmp/a", "/tmp/a #b", "/tmp/a: b", "a:", "'a'", "\"c\"\\ ü", "~", "a\nb\u{1B}", " a ",
+            "[a]", "off", "1e3", "&a", "/a &b", "? a", "/a/?",
+        ])
+    func printedIsAFile(path: String) throws {
         let given = [
-            "--cache-dir", "/tmp/a #b: \"c\"\\ ü", "--listen", "[::1]:81", "--access-log", "off",
+            "--cache-dir", path, "--listen", "[::1]:81", "--access-log", "off",
             "--allow-private-origin", "10.0.0.0/8", "--allow-private-origin", "fd00::/8",
             "--allow-type", "application/json", "--origin-proxy", "proxy.example:3128",
             "--idle-timeout", "1500ms", "--memory-limit", "20MiB", "--admin-listen", "off",
@@ -67,6 +72,7 @@ struct CheckConfigTests {
                 .map { line in line.split(separator: "  # ").dropLast().joined(separator: "  # ") }
         }
         #expect(bare(first.lines) == bare(second.lines))
+        #expect(bare(first.lines).count == 10)
     }
 
     @Test("every fault is named on a line of its own, and the status is that of a refused setting")

@@ -123,7 +123,7 @@ struct MemoryLimitTests {
         for number in 0..<2_500 { large.put("\(number)", bytes: 100_000) }
         let before = try residentBytes()
         large.store.press(toBytes: 16 << 20)
-        FreeMemory.returnToKernel()
+        Allocator.returnFreeMemory()
         let freed = try before - residentBytes()
         // Other tests of this process allocate meanwhile: of 230 MiB, so much has to be seen.
         #expect(freed > 128 << 20, "\(freed >> 20) MiB")

@@ -18,7 +18,9 @@ struct PressureMachine {
         var lossPercent = 10
         /// Bytes a second by which the others' memory moves.
         var othersRate = 32 << 20
-        /// What is reserved for fetches and still to come, at most.
+        /// What of the tier's bytes is reserved for fetches, at most; usually an eighth of it.
+        ///
+        /// They take the place of what was evicted for them, which the process still has.
         var fillingBytesMax = 4 << 20
     }
 
@@ -79,14 +81,14 @@ struct PressureMachine {
     }
 
     private mutating func look() {
-        // What is reserved and still to come is room that the tier has taken already.
-        let filling = min(
-            heldBytes - usedBytes, Int.random(in: 0...plan.fillingBytesMax, using: &dice))
+        let isBurst = Int.random(in: 0..<8, using: &dice) == 0
+        let most = isBurst ? plan.fillingBytesMax : plan.fillingBytesMax / 8
+        let filling = min(usedBytes, Int.random(in: 0...most, using: &dice))
         let decision = rule.looked(
             now: now,
             use: .init(
-                configuredBytes: plan.configuredBytes, usedBytes: usedBytes + max(0, filling),
-                fillingBytes: max(0, filling)),
+                configuredBytes: plan.configuredBytes, usedBytes: usedBytes,
+                fillingBytes: filling),
             reading: .init(bounds: [bound], stalledPermille: stalledPermille))
         if decision.limitBytes != heldBytes { history.append((now, decision.limitBytes)) }
         heldBytes = decision.limitBytes

@@ -15,7 +15,7 @@ struct PressureSimulationTests {
         plan.freeingTicks = Int.random(in: 1...30, using: &dice)
         plan.lossPercent = Int.random(in: 0...12, using: &dice)
         plan.othersRate = Int.random(in: 1 << 20...Self.reserve / 2, using: &dice)
-        plan.fillingBytesMax = Int.random(in: 0...8, using: &dice) << 20
+        plan.fillingBytesMax = Int.random(in: 0...80, using: &dice) << 20
         return PressureMachine(plan, seed: seed)
     }
 
@@ -48,7 +48,9 @@ struct PressureSimulationTests {
         #expect(wasKilled)
     }
 
-    @Test("when others stay as they are, the limit held comes to rest", arguments: UInt64(1)...100)
+    @Test(
+        "when others stay as they are, the limit held moves once at most in ten minutes",
+        arguments: UInt64(1)...100)
     func comesToRest(seed: UInt64) {
         var dice = Dice(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
@@ -59,9 +61,9 @@ struct PressureSimulationTests {
         let wasKilled = machine.wasKilled
         #expect(!wasKilled)
         let moved = machine.history.filter { $0.at > rest }
-        #expect(moved.isEmpty, "\(moved.prefix(4))")
+        #expect(moved.count <= 1, "\(moved.prefix(4))")
         let turns = machine.turns()
-        #expect(turns <= 3, "\(turns)")
+        #expect(turns <= 4, "\(turns)")
     }
 
     @Test(

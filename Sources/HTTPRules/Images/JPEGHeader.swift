@@ -14,7 +14,7 @@ struct JPEGHeader: ImageHeader {
         case code
         /// A segment's length, which counts itself.
         case length
-        /// Length, precision, height and width.
+        /// Length, precision, height, width, and the number of components.
         case frame
     }
 
@@ -29,7 +29,11 @@ struct JPEGHeader: ImageHeader {
             guard length >= 2 else { return .unreadable }
             want(1, at: length - 2, .marker)
         case .frame:
-            guard field.big16(at: 0) >= 8 else { return .unreadable }
+            // Three bytes a component: decoders give up where the length says anything else.
+            let components = Int(field[7])
+            guard components > 0, Int(field.big16(at: 0)) == 8 + 3 * components else {
+                return .unreadable
+            }
             // A height of 0 means that it stands behind the first scan; no browser takes that.
             return .sides(UInt32(field.big16(at: 5)), UInt32(field.big16(at: 3)))
         }
@@ -44,7 +48,7 @@ struct JPEGHeader: ImageHeader {
         // A second start, the end, or a scan, before any frame.
         case 0xD8...0xDA: return .unreadable
         // Frames of all kinds; among their codes DHT, JPG and DAC are none.
-        case 0xC0...0xCF where code != 0xC4 && code != 0xC8 && code != 0xCC: want(7, at: 0, .frame)
+        case 0xC0...0xCF where code != 0xC4 && code != 0xC8 && code != 0xCC: want(8, at: 0, .frame)
         default: want(2, at: 0, .length)
         }
         return nil

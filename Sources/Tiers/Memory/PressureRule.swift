@@ -68,6 +68,8 @@ package struct PressureRule: Sendable {
     private var stallSeenAt: Instant?
     private var returnedAt: Instant?
     private var lastShrink: Shrink?
+    /// The least that was reserved for fetches since `since`, and in the time before that.
+    private var filling = (least: 0, leastBefore: 0, since: Instant.zero)
 
     /// What was evicted last, and what its working set was to be seen by.
     private struct Shrink: Sendable {
@@ -84,9 +86,11 @@ package struct PressureRule: Sendable {
     package static let growthInterval = Interval.seconds(1)
     /// How long evicted bytes may take until the kernel counts them as free.
     private static let settlingTime = Interval.seconds(1)
+    /// What is reserved for fetches counts if it is for so long at least.
+    private static let fillingTime = Interval.seconds(1)
     private static let stallInterval = Interval.seconds(5)
     private static let stalledPermilleMax = 100
-    private static let returnInterval = Interval.seconds(10)
+    private static let returnInterval = Interval.seconds(20)
 
     /// Whether less than the configured limit is held.
     package var isYielding: Bool { heldBytes != nil }
@@ -96,6 +100,8 @@ package struct PressureRule: Sendable {
         now: Instant, use: Use, reading: MemoryReading
     ) -> Decision {
         let before = min(heldBytes ?? use.configuredBytes, use.configuredBytes)
+        var use = use
+        use.fillingBytes = lastingBytes(now, fillingBytes: use.fillingBytes)
         guard let tightest = reading.tightest else {
             heldBytes = nil
             return Decision(
@@ -123,11 +129,23 @@ package struct PressureRule: Sendable {
         heldBytes = limit < use.configuredBytes ? limit : nil
         return Decision(
             limitBytes: limit, shrunk: limit < before ? reason : nil,
-            returnsFreeMemory: returns(now, evicts: limit < use.usedBytes, tightest),
+            returnsFreeMemory: returns(now, limit, use, reading),
             nextLook: nextLook(limit, use, reading))
     }
 
     // MARK: Room
+
+    /// What of the bytes that are reserved for fetches has been so all the time.
+    ///
+    /// In a full tier fetches take the place of what was evicted for them, which the process still
+    /// has: as they come and go, so does what is reserved, and the working set stays as it is.
+    private mutating func lastingBytes(_ now: Instant, fillingBytes: Int) -> Int {
+        if now - filling.since >= Self.fillingTime {
+            filling = (fillingBytes, filling.least, now)
+        }
+        filling.least = min(filling.least, fillingBytes)
+        return min(filling.least, filling.leastBefore)
+    }
 
     /// What the bound has left once the cache has grown to `limit`.
     private func room(of bound: MemoryReading.Bound, at limit: Int, _ use: Use) -> Int {
@@ -209,16 +227,15 @@ package struct PressureRule: Sendable {
 
     // MARK: Pace
 
-    /// At once where something was evicted, and now and then where memory is short.
+    /// At once where something is evicted, and now and then where there is less room than the
+    /// reserve: what entries have left may be lying there, and is no reason to lower the limit.
     private mutating func returns(
-        _ now: Instant, evicts: Bool, _ bound: MemoryReading.Bound
+        _ now: Instant, _ limit: Int, _ use: Use, _ reading: MemoryReading
     ) -> Bool {
-        guard !evicts else {
-            returnedAt = now
-            return true
-        }
-        guard bound.headroomBytes < bound.reserveBytes else { return false }
-        if let returnedAt, now - returnedAt < Self.returnInterval { return false }
+        let evicts = limit < use.usedBytes
+        let isShort = reading.bounds.contains { room(of: $0, at: limit, use) < $0.reserveBytes }
+        guard evicts || isShort else { return false }
+        if !evicts, let returnedAt, now - returnedAt < Self.returnInterval { return false }
         returnedAt = now
         return true
     }

@@ -1,17 +1,28 @@
 /// The slices of one kind, taken together.
 struct StormFigures {
     private let sorted: [UInt64]
+    private let slices: [[UInt64]]
     private let statuses: [Int: Int]
     private let skipped: Int
 
     init(_ slices: [StormLoad.Seen]) {
-        sorted = slices.flatMap(\.latencies).sorted()
+        self.slices = slices.map { $0.latencies.sorted() }
+        sorted = self.slices.joined().sorted()
         statuses = slices.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
         skipped = slices.reduce(0) { $0 + $1.skipped }
     }
 
     /// Nanoseconds that so large a part of the answers took at most.
     func at(_ part: Double) -> UInt64 {
+        Self.at(part, of: sorted)
+    }
+
+    /// The same of each slice by itself.
+    func each(_ part: Double) -> [UInt64] {
+        slices.map { Self.at(part, of: $0) }
+    }
+
+    private static func at(_ part: Double, of sorted: [UInt64]) -> UInt64 {
         sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
     }
 
@@ -48,9 +59,14 @@ struct StormSlices {
         }
     }
 
+    /// The median over the rounds, whose slices follow each other within seconds.
     private static func ratio(
         _ one: StormFigures, _ other: StormFigures, _ part: Double
     ) -> Double {
-        (Double(one.at(part)) / Double(max(1, other.at(part))) * 100).rounded() / 100
+        let ratios = zip(one.each(part), other.each(part)).map { one, other in
+            Double(one) / Double(max(1, other))
+        }
+        let median = ratios.sorted()[ratios.count / 2]
+        return (median * 100).rounded() / 100
     }
 }

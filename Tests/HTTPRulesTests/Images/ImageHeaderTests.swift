@@ -31,6 +31,14 @@ struct ImageHeaderTests {
             "JPEG with a short frame", "image/jpeg", jpegOnly + [0xC0, 0, 7, 8, 0, 1, 0, 1, 1],
             false
         ),
+        (
+            "JPEG with a frame too long for its components", "image/jpeg",
+            jpegOnly + [0xC0, 0, 12, 8, 0, 1, 0, 1, 1], false
+        ),
+        (
+            "JPEG without a component", "image/jpeg",
+            jpegOnly + [0xC0, 0, 8, 8, 0, 1, 0, 1, 0], false
+        ),
         ("JPEG without a line", "image/jpeg", Sample.jpegStart + Sample.frame(9, 0), false),
         ("PNG without width", "image/png", Sample.png(0, 5), false),
         ("PNG too wide for its format", "image/png", Sample.png(1 << 31, 1), false),

@@ -59,28 +59,32 @@ extension Outside {
         }
 
         @Test(
-            "A body that ends before its size is passed on and not kept",
+            "A body that ends before its kind shows is not kept; one that ends before its size is",
             arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 7)])
         func ends(_ framing: OriginAnswer.Framing) throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            for count in [0, 1, 3, 25] {
+            for (count, isKept) in [(0, false), (1, false), (3, true), (25, true)] {
                 let piece = TestImage(
                     name: "piece-\(count)", contentType: "image/jpeg",
                     bytes: image.bytes(0..<count))
                 stage.origin.on(
                     "/\(count)", OriginAnswer(piece, framing: framing, fields: [lasting]))
-                for _ in 0..<2 {
+                for isFirst in [true, false] {
                     let response = try stage.get("/\(count)")
-                    #expect(response.brings(piece) && !response.isHit, "\(response)")
-                    #expect(response.cacheStatus["stored"] == nil, "\(response)")
+                    #expect(response.brings(piece), "\(response)")
+                    #expect(response.isHit == (isKept && !isFirst), "\(response)")
+                    let isStored = response.cacheStatus["stored"] != nil
+                    #expect(isStored == (isKept && isFirst), "\(response)")
                     #expect(response["X-Content-Type-Options"] == "nosniff")
                 }
                 #expect(try stage.get("/\(count)", method: "HEAD").status == 200)
-                #expect(stage.fetches("/\(count)") == 3)
+                #expect(stage.fetches("/\(count)") == (isKept ? 1 : 3))
             }
             expectNobodyWaits(stage.node)
-            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
+            #expect(stage.node.figure("nuthatch_memory_entries") == 2)
+            let unreadable = "nuthatch_images_unfit_total{reason=\"unreadable\"}"
+            #expect(stage.node.figure(unreadable) == 2)
             #expect(stage.node.output.contains("image not kept"))
         }
 
@@ -161,10 +165,12 @@ extension Outside {
             let client = try stage.node.connect()
             try client.socket.send(HTTPConnection.request(stage.target("/it")))
             let part = client.readResponse(bodyBytesMax: 100_000)
-            #expect(part.status == 200 && part.cacheStatus["stored"] == nil, "\(part)")
+            #expect(part.status == 200 && part.cacheStatus["stored"] != nil, "\(part)")
             gate.open()
             #expect(try stage.get("/it").brings(image))
-            #expect(stage.fetches("/it") == 2)
+            #expect(stage.fetches("/it") == 1)
+            let unreadable = "nuthatch_images_unfit_total{reason=\"unreadable\"}"
+            #expect(stage.node.figure(unreadable) == 1)
         }
 
         @Test("What is held is counted, and without memory for it there is a 503")

@@ -69,10 +69,8 @@ enum SharedImages {
 
     /// What becomes of an image that has come from its origin whole, as far as the origin knows.
     enum Fate {
-        /// Served and kept: its header can be read, and no more of it is looked at.
+        /// Served and kept: it is what it claims to be, and no more of it is looked at.
         case kept
-        /// Served, but asked for anew each time.
-        case passedOn
         /// 502.
         case refused
     }
@@ -81,16 +79,16 @@ enum SharedImages {
     static let fates: [String: (Fate, String)] = [
         "test_test-suite_images_17000x17000.avif": (.refused, "289,000,000 pixels in its ispe"),
         "Tests_images_l2rgb_read.bmp": (.kept, "3,158,064 x 48 pixels are few enough; it is cut"),
-        "Tests_images_bmp_b_badwidth.bmp": (.passedOn, "its width is negative"),
+        "Tests_images_bmp_b_badwidth.bmp": (.kept, "its width is negative"),
         "Tests_images_bmp_q_rgb16-231.bmp": (.kept, "its header is whole; its masks are odd"),
         "tests_images_bmp_images_rgba32-61754.bmp": (
             .kept, "its header is whole; so are its masks"
         ),
-        "tests_regression_gif_zero-loop-count.gif": (.passedOn, "it has a screen but no frame"),
+        "tests_regression_gif_zero-loop-count.gif": (.kept, "it has a screen but no frame"),
         "Tests_images_decompression_bomb.gif": (
             .refused, "its frame makes of 32 x 32 a screen of 65,535 x 66,601"
         ),
-        "Tests_images_zero_width.gif": (.passedOn, "its frame is 0 wide"),
+        "Tests_images_zero_width.gif": (.kept, "its frame is 0 wide"),
         "test_test-suite_images_truncated.gif": (.kept, "575 x 800; the origin has it cut"),
         "tests_regression_jpg_oss-fuzz-36829.jpeg": (
             .kept, "3 x 62,728, behind bytes between the markers; the scan is damaged"

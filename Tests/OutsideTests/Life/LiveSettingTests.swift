@@ -143,14 +143,16 @@ extension Outside {
             for format in ["json", "combined", "off", "json", "combined", "json"] {
                 #expect(load.waitForAnswers(200))
                 try stage.change(opened + "access-log: \(format)\n")
+                #expect(try stage.node.get("/under-\(format)").status == 404)
             }
-            let before = try stage.node.connect()
-            #expect(try before.get("/last").status == 404)
             #expect(load.stop().wrong.isEmpty)
             stage.node.terminate()
             #expect(stage.node.waitForExit() == 0)
             let lines = stage.node.printed.split(separator: "\n")
             #expect(lines.count > 500)
+            let probes = lines.filter { $0.contains("/under-") }
+            #expect(probes.count == 5 && probes.allSatisfy { !$0.contains("/under-off") })
+            #expect(probes.count { $0.hasPrefix("{") && $0.contains("/under-json") } == 3)
             let combined = try Regex(#"^127\.0\.0\.1 - - \[[^\]]*\] "GET [^"]*" \d+ \d+ "-" "-"$"#)
             for line in lines {
                 if line.hasPrefix("{") {

@@ -163,7 +163,7 @@ extension Outside {
             node.terminate()
             #expect(Deadline.seconds(20).reached { node.errors.contains("message=draining") })
             node.terminate()
-            #expect(node.wait(seconds: 30) == 1)
+            #expect(node.wait(seconds: 30) == 1, "\(node.errors)")
         }
 
         @Test("Requests already sent on a connection are answered, and the last says close")

@@ -1,0 +1,96 @@
+import Admin
+import Ground
+import Logging
+import NIOCore
+import NIOPosix
+import Store
+import Synchronization
+
+/// The end of a node. Nothing in it waits for ever: not for a client, a disk, a resolver or a loop.
+extension NodeService {
+    /// How long the end of something is waited for when the time for draining is over.
+    static let grace = Interval.seconds(1)
+
+    /// Accepts nothing more, and waits for the answers in progress as long as it is allowed to.
+    func drain(
+        _ node: NodeCore, _ doorways: [Doorway], _ threads: Threads, until deadline: Instant
+    ) async {
+        node.readiness.set(.draining)
+        let open = node.openConnections
+        logger.info("draining", metadata: ["connections": .stringConvertible(open)])
+        manager?.stopping(
+            status: "draining \(open) connections",
+            within: deadline - SystemClock.now() + .seconds(10))
+        let isEmpty = await stops.outwait(
+            within: deadline - SystemClock.now(), unlessToldMoreThan: 1,
+            on: threads.timeKeeper.any()
+        ) {
+            for doorway in doorways where doorway.side == .data { await doorway.close() }
+            for hall in node.halls { hall.loop.execute { hall.drain() } }
+            await node.waitUntilEmpty(on: threads.timeKeeper.any())
+        }
+        node.waitNoLonger()
+        guard !isEmpty, node.openConnections > 0 else { return }
+        isCut.store(true, ordering: .relaxed)
+        logger.warning(
+            "connections broken off",
+            metadata: [
+                "connections": .stringConvertible(node.openConnections),
+                "why": stops.count > 1 ? "told to stop again" : "drain-timeout passed",
+            ])
+    }
+
+    /// Ends everything that `node` lives on, in the order in which one part needs another.
+    func close(
+        _ node: NodeCore, _ doorways: [Doorway], _ threads: Threads, until deadline: Instant
+    ) async {
+        let hasStopped = await finish(within: timeLeft(until: deadline), threads) {
+            for doorway in doorways { await doorway.close() }
+            for hall in node.halls { try? await hall.loop.submit { hall.stop() }.get() }
+            await node.pressure.stop()
+        }
+        if !hasStopped { cut("an event loop does not answer; what it does is broken off", [:]) }
+        let isWritten = await finish(within: timeLeft(until: deadline), threads) {
+            await node.disk?.close(now: SystemClock.now())
+            // What it has read is told to the loops, which must be there.
+            try? await threads.diskReaders.shutdownGracefully()
+        }
+        if !isWritten {
+            cut(
+                "the disk does not answer; what waits to be written is lost",
+                ["queued_bytes": .stringConvertible(node.disk?.queued ?? 0)])
+        }
+        // A look-up may take as long as it likes; nobody waits for its answer any more.
+        await finish(within: Self.grace, threads) {
+            try? await threads.lookups.shutdownGracefully()
+        }
+        node.close()
+        logger.info("stopped")
+        let timeKeeper = threads.timeKeeper.any()
+        await node.accessLog.finish(on: timeKeeper)
+        await log.finish(on: timeKeeper)
+        // Threads that are stuck, and what they may still want to tell, end with the process.
+        guard hasStopped, isWritten else { return }
+        try? await threads.loops.shutdownGracefully()
+        try? await threads.timeKeeper.shutdownGracefully()
+    }
+
+    /// Waits for `work` for so long, unless the node is told to stop once more; false if it has not
+    /// ended.
+    @discardableResult
+    func finish(
+        within limit: Interval, _ threads: Threads, _ work: @escaping @Sendable () async -> Void
+    ) async -> Bool {
+        await stops.outwait(
+            within: limit, unlessToldMoreThan: stops.count, on: threads.timeKeeper.any(), work)
+    }
+
+    private func timeLeft(until deadline: Instant) -> Interval {
+        max(Self.grace, stops.count < 2 ? deadline - SystemClock.now() : .zero)
+    }
+
+    private func cut(_ message: Logger.Message, _ metadata: Logger.Metadata) {
+        isCut.store(true, ordering: .relaxed)
+        logger.error(message, metadata: metadata)
+    }
+}

@@ -1,0 +1,134 @@
+import Glibc
+import Ground
+import NIOCore
+import Synchronization
+
+/// The images of a site whose content changes all the time: a number of places, by popularity, each
+/// of which has an image that is put in the place of the last one.
+///
+/// What an image is like follows from its place and generation, so that origin and clients agree
+/// without talking.
+final class ChurnCatalog: Sendable {
+    private let generations: Mutex<[UInt32]>
+    /// Sums of the places' popularity (Zipf, exponent 0.9).
+    private let popularity: [Double]
+    /// What bodies are cut from.
+    private let noise: ByteBuffer
+    private let seed: UInt64
+
+    private static let noiseBytes = 6 << 20
+
+    init(places: Int, seed: UInt64) {
+        self.seed = seed
+        generations = Mutex(Array(repeating: 0, count: places))
+        var sum = 0.0
+        popularity = (0..<places).map { place in
+            sum += 1 / pow(Double(place + 1), 0.9)
+            return sum
+        }
+        var dice = Dice(seed: seed)
+        var noise = ByteBuffer()
+        for _ in 0..<Self.noiseBytes / 8 { noise.writeInteger(dice.next()) }
+        self.noise = noise
+    }
+
+    /// Puts new images into `count` places that nobody chose.
+    func renew(_ count: Int, using dice: inout Dice) {
+        generations.withLock { generations in
+            for _ in 0..<count {
+                generations[Int.random(in: generations.indices, using: &dice)] += 1
+            }
+        }
+    }
+
+    /// An image as popularity has it.
+    func popular(using dice: inout Dice) -> ChurnImage {
+        let wanted = Double.random(in: 0..<(popularity.last ?? 1), using: &dice)
+        var (low, high) = (0, popularity.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if popularity[middle] < wanted { low = middle + 1 } else { high = middle }
+        }
+        return image(low)
+    }
+
+    /// Any image of at least `bytes`, or whatever is found after a while.
+    func large(_ bytes: Int, using dice: inout Dice) -> ChurnImage {
+        var image = popular(using: &dice)
+        for _ in 0..<10_000 where image.bytes < bytes {
+            image = self.image(Int.random(in: popularity.indices, using: &dice))
+        }
+        return image
+    }
+
+    private func image(_ place: Int) -> ChurnImage {
+        generations.withLock { ChurnImage(place: place, generation: $0[place], seed: seed) }
+    }
+
+    /// The image of a path; nil if it is none's.
+    func image(atPath path: Substring) -> ChurnImage? {
+        let parts = path.dropFirst(3).split(separator: ".")
+        guard path.hasPrefix("/i/"), parts.count == 2, let place = Int(parts[0]),
+            let generation = UInt32(parts[1]), popularity.indices.contains(place)
+        else { return nil }
+        return ChurnImage(place: place, generation: generation, seed: seed)
+    }
+
+    /// The bytes of a body from `offset` on, at most `count`; copies nothing of what is noise.
+    func bytes(of image: ChurnImage, from offset: Int, count: Int) -> ByteBuffer {
+        let noiseEnd = image.bytes - ChurnImage.tail.readableBytes
+        if offset < ChurnImage.head.readableBytes {
+            let length = min(count, ChurnImage.head.readableBytes - offset)
+            return ChurnImage.head.getSlice(at: offset, length: length) ?? ByteBuffer()
+        }
+        if offset < noiseEnd {
+            let start = image.noiseStart(of: Self.noiseBytes) + offset
+            return noise.getSlice(at: start, length: min(count, noiseEnd - offset))
+                ?? ByteBuffer()
+        }
+        let length = min(count, image.bytes - offset)
+        return ChurnImage.tail.getSlice(at: offset - noiseEnd, length: length) ?? ByteBuffer()
+    }
+}
+
+/// One image: a PNG's beginning and end, and noise between them.
+struct ChurnImage: Sendable {
+    let place: Int
+    let generation: UInt32
+    /// Length of its body: from 200 bytes to 5 MB, half of them below 3.3 KB, 60 KB on average.
+    let bytes: Int
+    private let throwOfDice: UInt64
+
+    /// Signature and header of 100 × 100 pixels in true colour.
+    static let head = ByteBuffer(bytes: [
+        137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 100, 0, 0, 0, 100,
+        8, 2, 0, 0, 0, 255, 128, 2, 3,
+    ])
+    /// The last chunk.
+    static let tail = ByteBuffer(bytes: [0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130])
+    static let bytesMax = 5_000_000
+
+    init(place: Int, generation: UInt32, seed: UInt64) {
+        self.place = place
+        self.generation = generation
+        var dice = Dice(seed: seed ^ UInt64(place) << 32 ^ UInt64(generation))
+        let (low, high): (Double, Double) =
+            switch Int.random(in: 0..<100, using: &dice) {
+            case ..<70: (200, 10_000)
+            case ..<95: (10_000, 100_000)
+            case ..<99: (100_000, 1_000_000)
+            default: (1_000_000, Double(Self.bytesMax))
+            }
+        bytes = Int(low * pow(high / low, Double.random(in: 0..<1, using: &dice)))
+        throwOfDice = dice.next()
+    }
+
+    var path: String { "/i/\(place).\(generation)" }
+
+    /// Some images are fresh for two seconds only, so that the origin is asked again.
+    var isShortLived: Bool { throwOfDice % 16 == 0 }
+
+    func noiseStart(of noiseBytes: Int) -> Int {
+        Int(throwOfDice >> 8) % (noiseBytes - Self.bytesMax)
+    }
+}

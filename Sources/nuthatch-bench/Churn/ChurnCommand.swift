@@ -1,0 +1,100 @@
+import ArgumentParser
+import Foundation
+import Ground
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// An origin whose images change all the time, and clients who ask a running node for them.
+struct ChurnCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "churn",
+        abstract: "Asks a running node for images that change all the time; checks every byte.",
+        discussion: """
+            Sizes are from 200 bytes to 5 MB, popularity follows Zipf, one image in 16 is fresh \
+            for two seconds only. Slow clients take large images at 100 KB/s and give up after \
+            20 s. The exit status is 1 if a body was wrong, a status was neither 200 nor 503, or \
+            no connection could be opened.
+            """)
+
+    @Option(help: "Where the node listens.")
+    var node = "127.0.0.1:8080"
+
+    @Option(help: "Where the origin is to listen, which the node must be allowed to ask.")
+    var origin = "127.0.0.1:9000"
+
+    @Option(help: "How long.")
+    var seconds = 300
+
+    @Option(help: "Images that are there at one time.")
+    var images = 20_000
+
+    @Option(help: "Images that are put in the place of others a second.")
+    var renewed = 100
+
+    @Option(help: "Clients that ask as fast as they are answered.")
+    var clients = 32
+
+    @Option(help: "Clients that read slowly.")
+    var slowClients = 64
+
+    @Option(help: "Event loops of origin and clients together.")
+    var loops = 1
+
+    @Option(help: "What everything at random follows from; drawn if not given.")
+    var seed: UInt64?
+
+    func validate() throws {
+        guard Self.parse(node) != nil, Self.parse(origin) != nil else {
+            throw ValidationError("--node and --origin: HOST:PORT")
+        }
+        guard seconds > 0, images > 0, renewed >= 0, clients > 0, slowClients >= 0, loops > 0 else {
+            throw ValidationError("no such number")
+        }
+    }
+
+    func run() async throws {
+        guard let node = Self.parse(node), let origin = Self.parse(origin) else { return }
+        var random = SystemRandomNumberGenerator()
+        let seed = seed ?? random.next()
+        print("seed \(seed)")
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: loops)
+        let catalog = ChurnCatalog(places: images, seed: seed)
+        let listener = try await ChurnOrigin.open(
+            catalog, host: origin.host, port: origin.port, on: group)
+        let world = ChurnWorld(catalog: catalog, node: node, origin: origin, group: group)
+        await churn(world, Dice(seed: seed))
+        try await listener.close()
+        let tally = world.tally.withLock { $0 }
+        print(tally.report)
+        guard tally.isClean, tally.count > 0 else { throw ExitCode(1) }
+    }
+
+    private func churn(_ world: ChurnWorld, _ dice: Dice) async {
+        var dice = dice
+        await withTaskGroup(of: Void.self) { tasks in
+            for number in 0..<clients + slowClients {
+                let seed = dice.next()
+                let isSlow = number >= clients
+                tasks.addTask { await world.keepClient(isSlow: isSlow, seed: seed) }
+            }
+            for second in 1...seconds {
+                for _ in 0..<10 {
+                    await world.pause()
+                    world.catalog.renew(renewed / 10, using: &dice)
+                }
+                if second % 10 == 0 {
+                    let (count, bytes) = world.tally.withLock { ($0.count, $0.bytes) }
+                    print("\(second) s: \(count) answers, \(bytes >> 20) MiB")
+                }
+            }
+            world.end()
+        }
+    }
+
+    private static func parse(_ text: String) -> (host: String, port: Int)? {
+        let parts = text.split(separator: ":")
+        guard parts.count == 2, let port = Int(parts[1]), 0..<65_536 ~= port else { return nil }
+        return (String(parts[0]), port)
+    }
+}
