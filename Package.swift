@@ -42,11 +42,17 @@ func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = [
         swiftSettings: house)
 }
 
+/// What tests read beside their code.
+let resources: [String: [Resource]] = [
+    "TiersTests": [.copy("Traces"), .copy("Vectors")],
+    "OutsideTests": [.copy("Sites/Table")],
+]
+
 func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
-        resources: name == "TiersTests" ? [.copy("Traces"), .copy("Vectors")] : [],
+        resources: resources[name] ?? [],
         swiftSettings: house)
 }
 
@@ -116,7 +122,7 @@ let package = Package(
             "OriginTests", of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness"],
             [nioCore, nioPosix]),
         tests(
-            "NodeTests", of: ["Node", "Store", "Telemetry", "Tiers", "Ground"],
+            "NodeTests", of: ["Node", "Store", "Telemetry", "HTTPRules", "Tiers", "Ground"],
             [nioCore, nioPosix, logging]),
         tests("OutsideTests", of: ["Harness"], [nioCore, nioPosix]),
         .target(
@@ -132,10 +138,18 @@ if fuzzing {
             path: "Tests/Fuzzers/FuzzSupport", swiftSettings: house + coverage),
         fuzzer("fuzz-request-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-forward", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-config", uses: ["FuzzSupport", "Node", "Telemetry", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
         fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-vary", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-range", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-query", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-control", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-structured", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-date", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-image", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-chunked", uses: ["FuzzSupport", "Wire", "Ground"]),
+        fuzzer("fuzz-proxy-protocol", uses: ["FuzzSupport", "Wire", "Ground"]),
     ]
 }

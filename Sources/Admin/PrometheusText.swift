@@ -16,7 +16,22 @@ package enum PrometheusText {
                 text += "\(family.name)\(label) \(snapshot[member.metric])\n"
             }
         }
+        if !snapshot.sites.isEmpty { append(snapshot.sites, to: &text) }
         return text
+    }
+
+    private static func append(_ sites: [SiteFigures], to text: inout String) {
+        for family in SiteMetricFamily.table {
+            text += "# HELP \(family.name) \(escapeHelp(family.meaning))\n"
+            text += "# TYPE \(family.name) counter\n"
+            for site in sites {
+                for member in family.members {
+                    let label = family.label.isEmpty ? "" : ",\(family.label)=\"\(member.label)\""
+                    // A site's name is a host and a port, which need no escapes.
+                    text += "\(family.name){site=\"\(site.name)\"\(label)} \(site[member.metric])\n"
+                }
+            }
+        }
     }
 
     /// The format's escapes for a help text: backslash and line feed.

@@ -8,6 +8,12 @@ package struct EntryFacts: Hashable, Sendable {
     /// The first instant at which the answer is no longer fresh (RFC 9111 §4.2).
     package var freshUntil: Instant
     package var flags: EntryFlags
+    /// For how many seconds after ``freshUntil`` it may be used while it is validated (RFC 5861
+    /// §3).
+    package var staleWhileRevalidateSeconds: UInt32
+    /// For how many seconds after ``freshUntil`` it may be used when the origin fails (RFC 5861
+    /// §4).
+    package var staleIfErrorSeconds: UInt32
     /// Which parts of ``negotiation`` the origin's Vary nominated.
     package var varies: Negotiation
     /// The reduced Accept and Accept-Encoding of the request that this answer was selected by.
@@ -22,6 +28,7 @@ package struct EntryFacts: Hashable, Sendable {
 
     package init(
         size: UInt64, bornAt: Instant, freshUntil: Instant, flags: EntryFlags,
+        staleWhileRevalidateSeconds: UInt32 = 0, staleIfErrorSeconds: UInt32 = 0,
         varies: Negotiation = [], negotiation: Negotiation = [],
         lastModified: WallTime?, date: WallTime, entityTag: Extent
     ) {
@@ -29,6 +36,8 @@ package struct EntryFacts: Hashable, Sendable {
         self.bornAt = bornAt
         self.freshUntil = freshUntil
         self.flags = flags
+        self.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
+        self.staleIfErrorSeconds = staleIfErrorSeconds
         self.varies = varies
         self.negotiation = negotiation
         self.lastModified = lastModified
@@ -46,9 +55,9 @@ package struct EntryFacts: Hashable, Sendable {
 
 /// Yes-or-no facts of a stored answer.
 package struct EntryFlags: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt8
+    package let rawValue: UInt16
 
-    package init(rawValue: UInt8) {
+    package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
@@ -57,6 +66,32 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
     /// Last-Modified may be used as a strong validator: at least 1 s older than Date (RFC 9110
     /// §8.8.2.2).
     package static let strongDate = EntryFlags(rawValue: 1 << 1)
+    /// Never used stale: `must-revalidate`, `proxy-revalidate`, or `s-maxage` (RFC 9111 §4.2.4).
+    package static let mustRevalidate = EntryFlags(rawValue: 1 << 2)
+    /// `immutable`: while it is fresh no client's reload has it validated (RFC 8246 §2).
+    package static let immutable = EntryFlags(rawValue: 1 << 3)
+    /// It may be given to requests with Authorization (RFC 9111 §3.5).
+    package static let sharesAuthorized = EntryFlags(rawValue: 1 << 4)
+    /// The stored lines do not say how long it is fresh: clients are told something else.
+    package static let hidesControl = EntryFlags(rawValue: 1 << 5)
+    /// The head has the origin's Date: none is added when it is sent.
+    package static let isDated = EntryFlags(rawValue: 1 << 9)
+    /// It is no answer: under its key stands which fields of a request select one (RFC 9111 §4.1).
+    package static let isVariantIndex = EntryFlags(rawValue: 1 << 6)
+    /// It is no answer: the key's answers are not stored, and requests do not wait for each other.
+    package static let isHitForMiss = EntryFlags(rawValue: 1 << 7)
+
+    /// How long it is fresh came from Nuthatch-Cache-Control, which is not among the stored lines
+    /// (RFC 9213 §2.1).
+    package static let ownControl = EntryFlags(rawValue: 1 << 8)
+
+    /// The same as `contains(.isDated)`, for every hit: a set operation would be a call there.
+    @inline(__always)
+    package var haveDate: Bool { rawValue & 1 << 9 != 0 }
+
+    /// True for what may be given to a client.
+    @inline(__always)
+    package var isAnswer: Bool { rawValue & 0b1100_0000 == 0 }
 }
 
 /// What is left of a client's Accept and Accept-Encoding when it is passed to the origin.

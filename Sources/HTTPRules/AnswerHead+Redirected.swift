@@ -38,7 +38,8 @@ extension AnswerHead {
             + "max-age=\(examination.freshness.lifetime.seconds)"
     }
 
-    private mutating func append(_ id: FieldName, _ name: String, _ value: [UInt8]) {
+    /// Adds a line behind all others.
+    mutating func append(_ id: FieldName, _ name: String, _ value: [UInt8]) {
         let nameExtent = Extent(start: bytes.count, count: name.utf8.count)
         bytes += name.utf8
         let valueExtent = Extent(start: bytes.count, count: value.count)

@@ -1,122 +1,134 @@
 package import Ground
 
-/// Why an answer is not stored (RFC 9111 §3).
-package enum NotStored: Hashable, Sendable {
-    /// Any status but 200.
-    case status(UInt16)
-    /// 206 holds a part and is never stored as the whole (RFC 9111 §3.3).
-    case partialContent
-    /// `no-store`, unless `must-understand` lifts it (RFC 9111 §5.2.2.3, §5.2.2.5).
-    case noStore
-    /// `private`, with fields or without (RFC 9111 §5.2.2.7).
-    case isPrivate
-    /// `Vary: *` (RFC 9111 §4.1).
-    case varyEverything
-    /// The type is neither an image nor one of the operator's.
-    case contentType
-}
-
-/// What there is to know of an origin's answer before its body comes.
-package struct Examination: Hashable, Sendable {
-    /// Nil if the answer may be stored.
-    package var notStored: NotStored?
-    /// It may be given to others who wait for the same fetch: nothing in it is for one client only.
-    ///
-    /// This does not ask for freshness: who was already waiting when the answer was made is given
-    /// nothing stale.
-    package var isShareable: Bool
-    /// The type is an image or one of the operator's.
-    package var isTypeAccepted: Bool
-    package var freshness: Freshness
-    package var flags: EntryFlags
-    package var varies: Negotiation
-    package var negotiation: Negotiation
-    package var lastModified: WallTime?
-    /// Date, or the time of receipt if there is none that can be read (RFC 9110 §6.6.1).
-    package var date: WallTime
-
-    /// The facts of the stored answer, whose body has `size` bytes and whose head is `head`.
-    package func facts(size: UInt64, head: StoredHead) -> EntryFacts {
-        EntryFacts(
-            size: size, bornAt: freshness.bornAt, freshUntil: freshness.freshUntil, flags: flags,
-            varies: varies, negotiation: negotiation, lastModified: lastModified, date: date,
-            entityTag: head.entityTag)
-    }
-}
-
-extension Examination {
-    /// What was found by way of a redirect is used no longer, by nobody else, and for no other
-    /// request than the redirect itself could be (RFC 9110 §15.4, RFC 9111 §3).
-    ///
-    /// `defaultTTL` is for a redirect that says nothing of its freshness.
-    package mutating func limit(by redirect: Redirect, defaultTTL: Interval) {
-        let head = redirect.head
-        let control = CacheControl(head)
-        let vary = VaryRules(head)
-        let own = Freshness(
-            head, control: control, receipt: redirect.receipt, defaultTTL: defaultTTL)
-        if own.freshUntil < freshness.freshUntil {
-            freshness.lifetime = max(.zero, own.freshUntil - freshness.bornAt)
-        }
-        varies.formUnion(vary.varies)
-        if control.flags.contains(.noCache) { flags.insert(.noCache) }
-        if control.flags.contains(.noStore) {
-            notStored = notStored ?? .noStore
-        } else if control.flags.contains(.isPrivate) {
-            notStored = notStored ?? .isPrivate
-        } else if vary.isEverything {
-            notStored = notStored ?? .varyEverything
-        } else {
-            return
-        }
-        isShareable = false
-    }
-}
-
 /// Whether an answer may be stored by a shared cache, for how long, and for whom (RFC 9111 §3).
 ///
-/// Set-Cookie does not keep an answer from being stored (RFC 9111 §7.3): the request told the
-/// origin nothing of its client, and the field itself is neither stored nor passed on.
+/// Set-Cookie does not keep an answer from being stored (RFC 9111 §7.3). Of images, the request
+/// told the origin nothing of its client, and the field itself is neither stored nor passed on; of
+/// a site the operator may have it otherwise.
 package enum AnswerRules {
-    /// Examines the answer to a request that carried the reduced fields of `negotiation`.
+    /// Examines the answer to a request for an image that carried the reduced fields of
+    /// `negotiation`.
     package static func examine(
         _ head: AnswerHead, negotiation: Negotiation, receipt: Freshness.Receipt,
         defaultTTL: Interval, types: ContentTypes
     ) -> Examination {
-        let control = CacheControl(head)
+        examine(
+            head, to: ExaminedRequest(negotiation: negotiation), receipt: receipt,
+            policy: .image(defaultTTL: defaultTTL, types: types))
+    }
+
+    /// Examines the answer to `request`; only one to a GET is stored.
+    ///
+    /// To learn what a 304 or the answer to a HEAD makes of a stored answer, the stored head with
+    /// the new fields is examined as the answer to a GET (RFC 9111 §3.2, §4.3.5).
+    package static func examine(
+        _ head: AnswerHead, to request: ExaminedRequest, receipt: Freshness.Receipt,
+        policy: StoringPolicy
+    ) -> Examination {
+        var answered: AnswerControl
+        switch policy.kind {
+        case .image:
+            answered = AnswerControl(cacheControlOf: head)
+            answered.control = answered.control.ofWholeAnswer
+        case .site:
+            answered = AnswerControl(head)
+        }
+        let control = answered.control
         let vary = VaryRules(head)
-        let isTypeAccepted = types.accept(head)
+        let freshness = Freshness(
+            head, control: answered, receipt: receipt, policy: policy.freshness)
+        let isTypeAccepted = policy.types?.accept(head) ?? true
         let date = Freshness.time(head, .date, receipt)
         let lastModified = Freshness.time(head, .lastModified, receipt)
-        let noStore =
-            control.flags.contains(.noStore)
-            && !(control.flags.contains(.mustUnderstand) && head.status == 200)
-        let isPrivate = control.flags.contains(.isPrivate)
-        let notStored: NotStored? =
-            if head.status == 206 {
-                .partialContent
-            } else if head.status != 200 {
-                .status(head.status)
-            } else if noStore {
-                .noStore
-            } else if isPrivate {
-                .isPrivate
-            } else if vary.isEverything {
-                .varyEverything
-            } else if !isTypeAccepted {
-                .contentType
-            } else {
-                nil
-            }
+        let personal = personal(head, control, request, isVaryEverything: vary.isEverything)
+        var notStored = unstorableStatus(head, control, freshness, request, policy.kind)
+        notStored = notStored ?? personal
+        if notStored == nil, !policy.storesSetCookie, head.first(.setCookie) != nil {
+            notStored = .setCookie
+        }
+        if notStored == nil, !isTypeAccepted { notStored = .contentType }
+        if notStored == nil, policy.kind == .site, lastModified == nil, !hasEntityTag(head),
+            isNeverUsedUnasked(control, freshness)
+        {
+            notStored = .noFreshness
+        }
+        let isUsedUnasked =
+            notStored == nil && !control.flags.contains(.noCache)
+            && receipt.receivedAt < freshness.freshUntil
+        var unstoredFields = control.privateFields
+        unstoredFields.formUnion(control.noCacheFields)
         return Examination(
             notStored: notStored,
-            isShareable: !noStore && !isPrivate && !vary.isEverything,
-            isTypeAccepted: isTypeAccepted,
-            freshness: Freshness(
-                head, control: control, receipt: receipt, defaultTTL: defaultTTL),
+            isShareable: policy.kind == .image ? personal == nil : isUsedUnasked,
+            isTypeAccepted: isTypeAccepted, freshness: freshness,
             flags: flags(control, date: date, lastModified: lastModified),
-            varies: vary.varies, negotiation: negotiation, lastModified: lastModified,
-            date: date ?? receipt.receivedWall)
+            controlSource: answered.source, unstoredFields: unstoredFields,
+            staleWhileRevalidateSeconds: seconds(control.staleWhileRevalidate),
+            staleIfErrorSeconds: seconds(control.staleIfError),
+            varies: policy.kind == .image ? vary.varies : [], negotiation: request.negotiation,
+            lastModified: lastModified, date: date ?? receipt.receivedWall)
+    }
+
+    /// Why nothing is stored with this method and status, whatever the answer says of its clients.
+    private static func unstorableStatus(
+        _ head: AnswerHead, _ control: CacheControl, _ freshness: Freshness,
+        _ request: ExaminedRequest, _ kind: StoringPolicy.Kind
+    ) -> NotStored? {
+        if request.method != .get { return .method }
+        if head.status == 206 { return .partialContent }
+        let isStored: Bool
+        switch kind {
+        case .image: isStored = head.status == 200
+        case .site:
+            let isFinal = (200...599).contains(head.status) && head.status != 304
+            let isUnderstood =
+                !control.flags.contains(.mustUnderstand) || StatusRules.isUnderstood(head.status)
+            let isPermitted =
+                freshness.source != .none || control.flags.contains(.isPublic)
+                || StatusRules.isHeuristicallyCacheable(head.status)
+            isStored =
+                isFinal && isUnderstood && isPermitted && !StatusRules.isOfOneRequest(head.status)
+        }
+        return isStored ? nil : .status(head.status)
+    }
+
+    /// Why the answer is for nobody but the client that asked.
+    private static func personal(
+        _ head: AnswerHead, _ control: CacheControl, _ request: ExaminedRequest,
+        isVaryEverything: Bool
+    ) -> NotStored? {
+        let isLifted =
+            control.flags.contains(.mustUnderstand) && StatusRules.isUnderstood(head.status)
+        if control.flags.contains(.noStore), !isLifted { return .noStore }
+        if request.isNoStore { return .requestNoStore }
+        if control.flags.contains(.isPrivate) { return .isPrivate }
+        if request.hasAuthorization, !sharesAuthorized(control) { return .authorization }
+        return isVaryEverything ? .varyEverything : nil
+    }
+
+    /// Nobody may use the answer stale (RFC 9111 §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    private static func forbidsStaleUse(_ control: CacheControl) -> Bool {
+        control.flags.contains(.mustRevalidate) || control.flags.contains(.proxyRevalidate)
+            || control.sMaxAge != nil
+    }
+
+    /// The answer to a request with Authorization may be given to others (RFC 9111 §3.5).
+    private static func sharesAuthorized(_ control: CacheControl) -> Bool {
+        control.flags.contains(.mustRevalidate) || control.flags.contains(.isPublic)
+            || control.sMaxAge != nil
+    }
+
+    /// No lifetime is named or guessed, or no request may be answered with it before the origin has
+    /// been asked.
+    private static func isNeverUsedUnasked(_ control: CacheControl, _ freshness: Freshness) -> Bool
+    {
+        freshness.source == .none || control.flags.contains(.noCache)
+            || (forbidsStaleUse(control) && freshness.lifetime == .zero)
+    }
+
+    private static func hasEntityTag(_ head: AnswerHead) -> Bool {
+        guard let value = head.first(.etag) else { return false }
+        return EntityTag(head.bytes.span, at: value.range) != nil
     }
 
     private static func flags(
@@ -124,9 +136,16 @@ package enum AnswerRules {
     ) -> EntryFlags {
         var flags: EntryFlags = []
         if control.flags.contains(.noCache) { flags.insert(.noCache) }
+        if forbidsStaleUse(control) { flags.insert(.mustRevalidate) }
+        if control.flags.contains(.immutable) { flags.insert(.immutable) }
+        if sharesAuthorized(control) { flags.insert(.sharesAuthorized) }
         if let date, let lastModified, date.seconds - lastModified.seconds >= 1 {
             flags.insert(.strongDate)
         }
         return flags
+    }
+
+    private static func seconds(_ interval: Interval?) -> UInt32 {
+        UInt32(clamping: interval?.seconds ?? 0)
     }
 }

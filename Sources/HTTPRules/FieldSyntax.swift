@@ -6,6 +6,16 @@ enum FieldSyntax {
         byte == 0x20 || byte == 0x09
     }
 
+    /// True if the field name in `range` is `name`, which is in lower case (RFC 9110 §5.1).
+    static func isName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        guard name.count == range.count else { return false }
+        for offset in name.indices
+        where Byte.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
+            return false
+        }
+        return true
+    }
+
     /// The range without white space at both ends.
     static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound

@@ -6,9 +6,29 @@ package struct Freshness: Hashable, Sendable {
     package var bornAt: Instant
     /// The freshness lifetime; never negative.
     package var lifetime: Interval
+    /// What the lifetime was taken from.
+    package var source: Source
 
     /// The first instant at which the answer is no longer fresh.
     package var freshUntil: Instant { bornAt + lifetime }
+
+    /// What says how long an answer is fresh, in the order in which they count (RFC 9111 §4.2.1).
+    package enum Source: Hashable, Sendable {
+        /// `s-maxage` (RFC 9111 §5.2.2.10).
+        case sMaxAge
+        /// `max-age` (RFC 9111 §5.2.2.1).
+        case maxAge
+        /// Expires less Date (RFC 9111 §5.3).
+        case expires
+        /// The operator's time for this status.
+        case negativeTTL
+        /// The operator's default.
+        case defaultTTL
+        /// A tenth of the time between Last-Modified and Date (RFC 9111 §4.2.2).
+        case heuristic
+        /// Nothing: the answer is stale from the start.
+        case none
+    }
 
     /// When and by which clocks an answer was received.
     package struct Receipt: Hashable, Sendable {
@@ -26,32 +46,64 @@ package struct Freshness: Hashable, Sendable {
         }
     }
 
-    /// Age and lifetime of an answer; `defaultTTL` counts only where the origin gave no explicit
-    /// freshness.
+    /// Age and lifetime of an answer; `policy` counts only where the origin gave no explicit
+    /// freshness, but for its ceiling.
     ///
     /// Of Age and Expires the first line counts, of a list in Age its first member (RFC 9111 §5.1,
     /// §4.2.1). An Expires that is no date is in the past (RFC 9111 §5.3).
     package init(
-        _ head: AnswerHead, control: CacheControl, receipt: Receipt, defaultTTL: Interval
+        _ head: AnswerHead, control: AnswerControl, receipt: Receipt, policy: FreshnessPolicy
     ) {
         let date = Self.time(head, .date, receipt)
         bornAt = Self.bornAt(age: Self.age(head), date: date, receipt: receipt)
-        if let sMaxAge = control.sMaxAge {
-            lifetime = sMaxAge
-        } else if let maxAge = control.maxAge {
-            lifetime = maxAge
-        } else if head.first(.expires) != nil {
-            let expires = Self.time(head, .expires, receipt)
-            let from = (date ?? receipt.receivedWall).seconds
-            lifetime = expires.map { Self.interval($0.seconds - from) } ?? .zero
+        let (explicit, explicitSource) = Self.explicit(head, control, date, receipt)
+        if let explicit {
+            lifetime = explicit
+            source = explicitSource
         } else {
-            lifetime = max(.zero, defaultTTL)
+            (lifetime, source) = Self.implicit(head, control.control, date, receipt, policy)
         }
+        lifetime = max(.zero, lifetime)
+        if let ttlMax = policy.ttlMax { lifetime = min(lifetime, max(.zero, ttlMax)) }
+    }
+
+    /// The lifetime that the origin names; nil if it names none.
+    private static func explicit(
+        _ head: AnswerHead, _ control: AnswerControl, _ date: WallTime?, _ receipt: Receipt
+    ) -> (Interval?, Source) {
+        if let sMaxAge = control.control.sMaxAge { return (sMaxAge, .sMaxAge) }
+        if let maxAge = control.control.maxAge { return (maxAge, .maxAge) }
+        guard control.readsExpires, head.first(.expires) != nil else { return (nil, .none) }
+        let from = (date ?? receipt.receivedWall).seconds
+        let expires = Self.time(head, .expires, receipt)
+        return (expires.map { interval($0.seconds, since: from) } ?? .zero, .expires)
+    }
+
+    /// The lifetime of an answer whose origin names none.
+    private static func implicit(
+        _ head: AnswerHead, _ control: CacheControl, _ date: WallTime?, _ receipt: Receipt,
+        _ policy: FreshnessPolicy
+    ) -> (Interval, Source) {
+        if let ttl = policy.negativeTTL(head.status) { return (ttl, .negativeTTL) }
+        let isGuessed =
+            StatusRules.isHeuristicallyCacheable(head.status)
+            || control.flags.contains(.isPublic)
+        if let ttl = policy.defaultTTL, isGuessed || policy.defaultsEveryStatus {
+            return (ttl, .defaultTTL)
+        }
+        guard policy.isHeuristic, isGuessed,
+            let modified = Self.time(head, .lastModified, receipt)
+        else { return (.zero, .none) }
+        let unchanged = interval(
+            (date ?? receipt.receivedWall).seconds, since: modified.seconds)
+        let tenth = Interval(nanoseconds: unchanged.nanoseconds / 10)
+        return (min(tenth, FreshnessPolicy.heuristicMax), .heuristic)
     }
 
     /// The time of receipt less the corrected initial age (RFC 9111 §4.2.3).
     package static func bornAt(age: Interval?, date: WallTime?, receipt: Receipt) -> Instant {
-        let apparent = date.map { interval(receipt.receivedWall.seconds - $0.seconds) } ?? .zero
+        let apparent =
+            date.map { interval(receipt.receivedWall.seconds, since: $0.seconds) } ?? .zero
         let delay = max(.zero, receipt.receivedAt - receipt.requestedAt)
         return receipt.receivedAt - max(apparent, (age ?? .zero) + delay)
     }
@@ -74,8 +126,9 @@ package struct Freshness: Hashable, Sendable {
         return DeltaSeconds.parse(bytes, at: first)
     }
 
-    /// Seconds from 0 to the greatest number that counts (RFC 9111 §1.2.2).
-    private static func interval(_ seconds: Int64) -> Interval {
-        .seconds(min(max(0, seconds), DeltaSeconds.max))
+    /// Seconds from one moment to another, from 0 to the greatest number that counts (RFC 9111
+    /// §1.2.2).
+    private static func interval(_ seconds: Int64, since start: Int64) -> Interval {
+        .seconds(min(max(0, seconds - start), DeltaSeconds.max))
     }
 }

@@ -28,7 +28,7 @@ package enum RedirectTarget {
     }
 
     /// True if it begins with a scheme (RFC 3986 §3.1).
-    private static func hasScheme(_ location: [UInt8]) -> Bool {
+    static func hasScheme(_ location: [UInt8]) -> Bool {
         guard let first = location.first, ASCII.isLetter(first) else { return false }
         for byte in location {
             switch byte {

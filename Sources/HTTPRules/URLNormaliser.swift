@@ -215,7 +215,7 @@ struct URLNormaliser {
         index += 3
     }
 
-    private static func appendEscape(_ byte: UInt8, to bytes: inout [UInt8]) {
+    static func appendEscape(_ byte: UInt8, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "%"))
         bytes.append(hexDigit(byte >> 4))
         bytes.append(hexDigit(byte & 15))

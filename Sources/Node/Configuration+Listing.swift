@@ -6,11 +6,11 @@ extension Configuration {
     /// table's order, as lines of a file of settings that would give the same; each with a comment
     /// that says where it comes from.
     package var listing: [String] {
-        Setting.table.compactMap { setting in
+        let given = Setting.table.compactMap { setting -> String? in
             let name = setting.name
             let source = values.source(name)
             let texts = values.texts(name)
-            let before = given.texts(name)
+            let before = self.given.texts(name)
             if source == .builtIn, texts == before || before.isEmpty { return nil }
             let from =
                 source == .builtIn ? "as the settings above demand" : source.text(for: name)
@@ -19,6 +19,20 @@ extension Configuration {
             return
                 "\(start)\(name.rawValue): \(Self.yaml(texts, isList: setting.isList))  # \(from)"
         }
+        return given + siteListing
+    }
+
+    /// The sites with settings of their own.
+    private var siteListing: [String] {
+        guard !values.siteBlocks.isEmpty else { return [] }
+        var lines = ["\(ConfigurationFile.sitesKey):"]
+        for site in values.siteBlocks {
+            lines.append(
+                "  \(Self.yaml("\(site.pattern)")):  # \(site.source.text(for: .site))")
+            lines.append("    origin: \(site.origin)")
+            lines += site.lines.map { "    \($0.option.rawValue): \($0.yaml)" }
+        }
+        return lines
     }
 
     /// What the limit on descriptors of this process leaves to be desired; one line each.
@@ -36,7 +50,7 @@ extension Configuration {
     }
 
     /// In quotes unless YAML can take it for nothing but a word.
-    private static func yaml(_ text: String) -> String {
+    static func yaml(_ text: String) -> String {
         let isPlain =
             text.first.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "/") } ?? false
         let isWord = text.utf8.allSatisfy { byte in

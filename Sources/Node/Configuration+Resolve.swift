@@ -33,6 +33,7 @@ extension Configuration {
             flags: flags, environment: environment, file: try file.map(read))
         var faults = layers.file?.faults ?? []
         var given = ConfigurationValues()
+        given.siteBlocks = layers.file?.sites ?? []
         for setting in Setting.table {
             do throws(SettingError) {
                 let (parsed, source) = try layers.values(of: setting)

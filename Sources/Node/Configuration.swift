@@ -1,4 +1,5 @@
 package import Ground
+package import HTTPRules
 package import Logging
 package import Telemetry
 
@@ -38,6 +39,10 @@ package struct Configuration: Sendable {
     package var accessLog: AccessLog
     package var logLevel: Logger.Level
     package var logFormat: LogFormat
+    /// Nil for no token.
+    package var decisionTokenFile: String?
+    /// What the file held when it was last read, without the line's end.
+    package var decisionToken: [UInt8]?
     package var drainTimeout: Interval
 
     // Memory
@@ -63,6 +68,7 @@ package struct Configuration: Sendable {
     package var diskThreads: Int
 
     // Origins
+    package var sites: SiteTable
     /// An origin that none of these matches is refused.
     package var allowOrigins: [OriginPattern]
     package var allowPrivateOrigins: [Network]
@@ -100,6 +106,8 @@ package struct Configuration: Sendable {
     package var waitTimeout: Interval
 
     // Clients
+    /// Whose connections begin with the PROXY protocol.
+    package var trustedProxies: [Network]
     /// Nil for what the descriptor limit allows.
     package var connectionsMax: Int?
     /// Of further requests, while one is answered.
@@ -134,6 +142,7 @@ extension Configuration {
         accessLog = values.choice(.accessLog)
         logLevel = values.choice(.logLevel)
         logFormat = values.choice(.logFormat)
+        decisionTokenFile = values.path(.decisionTokenFile)
         drainTimeout = values.interval(.drainTimeout)
 
         memoryBytesMax = values.bytes(.memoryLimit)
@@ -149,6 +158,7 @@ extension Configuration {
         diskQueueBytesMax = min(values.bytes(.diskQueueLimit), memoryBytesMax / 4)
         diskThreads = values.count(.diskThreads)
 
+        sites = SiteTable(values.sites.map(\.site))
         allowOrigins = values.originPatterns(.allowOrigin)
         allowPrivateOrigins = values.networks(.allowPrivateOrigin)
         allowTypes = values.mediaTypes(.allowType)
@@ -177,6 +187,7 @@ extension Configuration {
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
 
+        trustedProxies = values.networks(.trustedProxy)
         connectionsMax = values.countUnlessZero(.connectionsLimit)
         pipelineBytesMax = values.bytes(.pipelineLimit)
         requestHeadBytesMax = values.bytes(.requestHeadLimit)

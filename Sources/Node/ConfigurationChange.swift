@@ -39,7 +39,8 @@ extension Configuration {
         for setting in Setting.table where setting.needsRestart {
             given.copy(setting.name, from: self.given)
         }
-        let kept = try Configuration(settling: given, warnings: next.warnings)
+        var kept = try Configuration(settling: given, warnings: next.warnings)
+        kept.decisionToken = next.decisionToken
         let live = Self.differences(values, kept.values) { !$0.needsRestart }
         let awaiting = Self.differences(values, next.values) { $0.needsRestart }
         return (kept, ConfigurationChange(live: live, awaitingRestart: awaiting))
@@ -50,7 +51,10 @@ extension Configuration {
         where isMeant: (Setting) -> Bool
     ) -> [ConfigurationChange.Item] {
         Setting.table.filter(isMeant).compactMap { setting in
-            let (old, new) = (before.texts(setting.name), after.texts(setting.name))
+            let (old, new) =
+                setting.name == .site
+                ? (before.sites.map(\.text), after.sites.map(\.text))
+                : (before.texts(setting.name), after.texts(setting.name))
             guard old != new else { return nil }
             return ConfigurationChange.Item(
                 name: setting.name, before: shown(old, new), after: shown(new, old))

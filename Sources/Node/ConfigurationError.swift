@@ -1,9 +1,14 @@
+package import Ground
 package import Telemetry
 
 /// Why a node does not start with the settings it was given; nothing has been opened yet.
 package enum ConfigurationError: Error, Hashable {
     /// One value is refused.
     case setting(SettingError)
+    /// What the file says of a site is refused.
+    case site(SiteFault)
+    /// The file with the decision token is of no use.
+    case decisionToken(String, reason: String)
     /// The file has a key that is no setting; the nearest setting, if one is near.
     case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
     /// The file has a setting that only flag and environment may give.
@@ -17,6 +22,12 @@ package enum ConfigurationError: Error, Hashable {
         limitFrom: SettingSource)
     /// Four segments of the disk's log do not fit into its limit.
     case diskTooSmall(String, from: SettingSource, neededBytes: UInt64)
+    /// Two sites answer to one Host.
+    case siteTwice(SitePattern, from: SettingSource, and: SettingSource)
+    case tooManySites(Int)
+    /// A setting of a site is larger than one of the node allows it to be; both as texts.
+    case siteAbove(
+        SitePattern, SiteOption, String, from: SettingSource, limit: SettingName, String)
     /// Clients beyond loopback are served, and nobody said which origins may be fetched from.
     case originsNotSaid(listen: ListenAddress, from: SettingSource)
 }
@@ -27,6 +38,11 @@ extension ConfigurationError: CustomStringConvertible {
         switch self {
         case .setting(let error):
             return error.description
+        case .site(let fault):
+            return fault.description
+        case .decisionToken(let file, let reason):
+            return "setting decision-token-file: \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: a file of 16 to 256 visible ASCII characters in one line"
         case .unknownKey(let key, let file, let line, let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
             return "\(key.quoted()) (from \(place(file, line))) is not a setting" + hint
@@ -50,9 +66,19 @@ extension ConfigurationError: CustomStringConvertible {
                 + "e.g. --disk-limit 8MiB, or 0 for no disk cache"
         case .originsNotSaid(let listen, let source):
             let name = SettingName.allowOrigin
-            return "setting \(name.rawValue) is needed because setting listen "
+            let site = SettingName.site
+            return "setting \(name.rawValue) or \(site.rawValue) is needed because setting listen "
                 + "(from \(source.text(for: .listen))) has \(listen), which is beyond loopback; "
-                + "allowed: \(name.setting.kind.allowed), e.g. \(name.flag) '*.example.com'"
+                + "allowed: \(name.setting.kind.allowed), e.g. \(name.flag) '*.example.com', "
+                + "or \(site.flag) \(site.setting.example ?? "")"
+        case .siteTwice(let pattern, let source, let other):
+            return "site \(pattern) (from \(source.text(for: .site))) is given twice "
+                + "(also from \(other.text(for: .site))); allowed: each Host once"
+        case .tooManySites(let count):
+            return "\(count) sites are given; allowed: at most \(ConfigurationValues.sitesMax)"
+        case .siteAbove(let pattern, let option, let text, let source, let limit, let limitText):
+            return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) is "
+                + "\(text); allowed: at most setting \(limit.rawValue), which is \(limitText)"
         }
     }
 

@@ -21,10 +21,14 @@ struct ConfigurationFile {
 
     let name: String
     private(set) var settings: [SettingName: Given] = [:]
+    /// Sites with settings of their own, in the order of the file.
+    private(set) var sites: [SiteBlock] = []
     /// Keys that are no settings of a file; no more than can be read.
     private(set) var faults: [ConfigurationError] = []
 
     private static let faultsMax = 100
+    /// The key of the mapping of sites.
+    static let sitesKey = "sites"
 
     /// Reads a file of one mapping, or of nothing at all.
     init(name: String, text: String) throws(ConfigurationError) {
@@ -41,6 +45,10 @@ struct ConfigurationFile {
                 throw .malformedFile(
                     name, line: key.mark?.line, reason: "a key is not a plain word")
             }
+            if text == Self.sitesKey {
+                try read(sites: value)
+                continue
+            }
             switch SettingName(rawValue: text) {
             case .config?:
                 faults.append(.notInFile(.config, file: name, line: key.mark?.line))
@@ -55,6 +63,20 @@ struct ConfigurationFile {
         }
     }
 
+    private mutating func read(sites value: Yams.Node) throws(ConfigurationError) {
+        guard let texts = SiteText.all(under: value) else {
+            throw .malformedFile(
+                name, line: value.mark?.line,
+                reason: "\(Self.sitesKey) is not a mapping of hosts to URLs or to settings"
+            )
+        }
+        var siteFaults: [SiteFault] = []
+        for text in texts where siteFaults.count < Self.faultsMax {
+            if let site = SiteBlock(text, in: name, &siteFaults) { sites.append(site) }
+        }
+        faults += siteFaults.map(ConfigurationError.site)
+    }
+
     private static func given(_ value: Yams.Node) -> Given {
         if let text = text(value) { return .scalar(text) }
         guard let sequence = value.sequence else { return .nested(line: value.mark?.line) }
@@ -66,7 +88,8 @@ struct ConfigurationFile {
         return .list(texts, line: value.mark?.line)
     }
 
-    private static func text(_ node: Yams.Node) -> Text? {
+    /// The text of a scalar and its line; nil for anything else.
+    static func text(_ node: Yams.Node) -> Text? {
         node.scalar.map { Text(text: $0.string, line: node.mark?.line) }
     }
 

@@ -23,7 +23,34 @@ package struct ConfigurationSources: Sendable {
     ///
     /// - Throws: every fault.
     package func load() throws(ConfigurationFaults) -> Configuration {
-        try Configuration.check(flags: flags, environment: environment, file: try file())
+        var configuration = try Configuration.check(
+            flags: flags, environment: environment, file: try file())
+        if let path = configuration.decisionTokenFile {
+            do throws(ConfigurationError) {
+                configuration.decisionToken = try Self.decisionToken(path)
+            } catch {
+                throw ConfigurationFaults(error)
+            }
+        }
+        return configuration
+    }
+
+    private static func decisionToken(_ path: String) throws(ConfigurationError) -> [UInt8] {
+        let bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try read(path)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw .decisionToken(path, reason: reason)
+        }
+        let token = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
+        guard bytes.dropFirst(token.count).allSatisfy({ $0 == 0x0A || $0 == 0x0D }),
+            token.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { throw .decisionToken(path, reason: "it holds more than one word") }
+        guard (16...256).contains(token.count) else {
+            throw .decisionToken(path, reason: "it holds \(token.count) characters")
+        }
+        return token
     }
 
     /// The first address that can be asked from this machine, of the admin port or of those for

@@ -3,22 +3,27 @@ import Telemetry
 extension SettingName {
     /// The setting whose name takes the fewest edits to get from `text`, if few are enough.
     static func nearest(to text: String) -> SettingName? {
-        nearest(to: text, among: \.rawValue)
+        Spelling.nearest(to: text, among: allCases.map { ($0, $0.rawValue) })
     }
 
     /// The same for the name of an environment variable.
     static func nearest(toVariable text: String) -> SettingName? {
-        nearest(to: text, among: \.environmentName, after: environmentPrefix.utf8.count)
+        let prefixCount = environmentPrefix.count
+        return Spelling.nearest(
+            to: String(text.dropFirst(prefixCount)),
+            among: allCases.map { ($0, String($0.environmentName.dropFirst(prefixCount))) })
     }
+}
 
-    private static func nearest(
-        to text: String, among spelling: (SettingName) -> String, after prefixCount: Int = 0
-    ) -> SettingName? {
-        let wanted = Array(text.utf8.dropFirst(prefixCount))
+/// Words that were perhaps meant.
+enum Spelling {
+    /// What belongs to the word that takes the fewest edits to get from `text`, if few are enough.
+    static func nearest<Name>(to text: String, among words: [(Name, String)]) -> Name? {
+        let wanted = Array(text.utf8)
         guard wanted.count <= 64 else { return nil }
         let editsMax = max(1, wanted.count / 3)
-        let distances = allCases.compactMap { name -> (SettingName, Int)? in
-            let spelt = Array(spelling(name).utf8.dropFirst(prefixCount))
+        let distances = words.compactMap { name, word -> (Name, Int)? in
+            let spelt = Array(word.utf8)
             guard abs(spelt.count - wanted.count) <= editsMax else { return nil }
             return (name, editDistance(wanted, spelt))
         }

@@ -12,7 +12,7 @@ extension ConfigurationValues {
             settleSize(.urlLimit, atMost: .requestHeadLimit),
             diskFault, settleOrigins(),
         ]
-        return faults.compactMap(\.self)
+        return faults.compactMap(\.self) + siteFaults()
     }
 
     /// What was said of the disk and has no effect.
@@ -51,11 +51,15 @@ extension ConfigurationValues {
         return nil
     }
 
-    /// Who can be reached only from this machine may fetch from anywhere; all others must be told.
+    /// Who can be reached only from this machine may fetch from anywhere; all others must be told,
+    /// and with nothing but sites fetch for those alone.
     private mutating func settleOrigins() -> ConfigurationError? {
         guard source(.allowOrigin) == .builtIn else { return nil }
         if let open = addresses(.listen).first(where: { !$0.address.isLoopback }) {
-            return .originsNotSaid(listen: open, from: source(.listen))
+            guard !sites.isEmpty else {
+                return .originsNotSaid(listen: open, from: source(.listen))
+            }
+            return nil
         }
         set(.allowOrigin, [.originPattern(.everything)], from: .builtIn)
         return nil

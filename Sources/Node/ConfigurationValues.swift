@@ -7,6 +7,8 @@ import Telemetry
 struct ConfigurationValues {
     private var values: [SettingName: [SettingValue]] = [:]
     private var sources: [SettingName: SettingSource] = [:]
+    /// Sites with settings of their own, in the order of the file.
+    var siteBlocks: [SiteBlock] = []
 
     /// Takes over the values of one setting.
     mutating func set(_ name: SettingName, _ values: [SettingValue], from source: SettingSource) {
@@ -91,6 +93,14 @@ struct ConfigurationValues {
         all(name).map { value in
             guard case .originPattern(let pattern) = value else { wrongKind(name) }
             return pattern
+        }
+    }
+
+    /// Sites without settings of their own, in the order given.
+    func plainSites(_ name: SettingName) -> [(pattern: SitePattern, origin: BaseURL)] {
+        all(name).map { value in
+            guard case .site(let pattern, let origin) = value else { wrongKind(name) }
+            return (pattern, origin)
         }
     }
 

@@ -17,7 +17,13 @@ final class DiskFetch: FillSource {
     private unowned let hall: Hall
     private let tier: DiskTier
     private let view: DiskView
+    /// What the answer to the URL is called, variants apart.
     private let name: EntryName
+    /// What is still looked for, in that order.
+    private var candidates: [DiskCandidate]
+    /// What has been found is of this one.
+    private var found: DiskCandidate?
+    private weak var door: Door?
     private var isSettled = false
     /// Held back until the readers have caught up.
     private var waits = false
@@ -32,8 +38,14 @@ final class DiskFetch: FillSource {
     /// The same for this body: of one that has no room in memory only what its readers take soon.
     private var chunksAtOnce = chunksAtOnceMax
 
-    /// `name` is what the answer to the URL is called, variants apart.
-    init(_ run: FillRun, name: EntryName, on hall: Hall, tier: DiskTier, view: DiskView) {
+    /// `name` is what the answer to the URL is called, variants apart; `door` is the one that asks.
+    init(
+        _ run: FillRun, name: EntryName, on hall: Hall, tier: DiskTier, view: DiskView,
+        for door: Door?
+    ) {
+        candidates = DiskCandidate.first(for: run, name: name)
+        run.look(onDisk: true)
+        self.door = door
         self.run = run
         self.hall = hall
         self.tier = tier
@@ -42,7 +54,7 @@ final class DiskFetch: FillSource {
     }
 
     func start() {
-        look(from: 0)
+        look()
     }
 
     // MARK: What the run asks for
@@ -59,21 +71,54 @@ final class DiskFetch: FillSource {
 
     // MARK: Looking
 
-    /// Looks for the candidates from number `first` on.
-    private func look(from first: Int) {
-        for number in first..<EntryName.candidateCount {
-            let candidate = name.candidate(number, for: run.negotiation)
-            guard view.shards.find(candidate.digest) != nil else { continue }
-            let found = view.readAtOnce(candidate, key: run.key, room: &hall.diskRoom)
+    /// Looks for the candidates that are left.
+    private func look() {
+        while !candidates.isEmpty {
+            let candidate = candidates.removeFirst()
+            guard view.shards.find(candidate.name.digest) != nil,
+                !hall.node.isLeaving(candidate.name)
+            else { continue }
+            let found = view.readAtOnce(
+                candidate.name, key: candidate.place.key, room: &hall.diskRoom)
             switch found {
             case .absent: continue
-            case .later: return readLater(number)
+            case .later: return readLater(candidate)
             case .whole(let reading, let chunks):
-                guard reading.facts(tier.clock).answers(run.negotiation) else { continue }
+                self.found = candidate
+                let facts = reading.facts(tier.clock)
+                if facts.flags.contains(.isVariantIndex) {
+                    learn(reading)
+                    continue
+                }
+                guard facts.answers(run.negotiation) else { continue }
                 return use(reading, chunks)
             }
         }
         askOrigin()
+    }
+
+    /// Answers were selected by fields of their requests: goes on with those variants that answer
+    /// this one.
+    private func learn(_ reading: DiskReading) {
+        let store = hall.node.store
+        if let entry = store.promote(
+            reading, [], hash: run.hash, clock: tier.clock, share: run.query?.share)
+        {
+            insert(entry)
+        }
+        guard let query = run.query else { return }
+        let head = reading.record.head
+        guard let index = VariantIndex(head.span, at: 0..<head.count) else { return }
+        candidates = query.variantPlaces(of: index, in: store).map {
+            DiskCandidate(name: EntryName(ofKey: $0.key), place: $0)
+        }
+    }
+
+    /// What an entry is good for, by the request that has caused the fetch.
+    private static func isUsable(_ facts: EntryFacts, for run: FillRun) -> Bool {
+        let now = SystemClock.now()
+        guard let query = run.query else { return judge(facts, for: [], now: now) != .revalidate }
+        return facts.flags.isAnswer && query.reuse(facts, now: now).isUsable
     }
 
     /// What a disk thread has found.
@@ -85,19 +130,26 @@ final class DiskFetch: FillSource {
         case part(DiskReading, [ByteBuffer])
         /// The origin would have to be asked about it, and memory has no room for it.
         case stale
+        /// It says which fields select an answer.
+        case index(DiskReading)
     }
 
-    private func readLater(_ number: Int) {
+    private func readLater(_ candidate: DiskCandidate) {
         let (view, clock, run, store) = (view, tier.clock, run, hall.node.store)
-        let candidate = name.candidate(number, for: run.negotiation)
+        self.found = candidate
         let found = tier.readers.runIfActive(eventLoop: hall.loop) { () -> Found in
-            guard var reading = view.read(candidate, key: run.key) else { return .absent }
+            guard var reading = view.read(candidate.name, key: candidate.place.key) else {
+                return .absent
+            }
             let facts = reading.facts(clock)
+            if facts.flags.contains(.isVariantIndex) { return .index(reading) }
             guard facts.answers(run.negotiation) else { return .absent }
             // What the origin has to be asked about is served from memory afterwards.
-            let isFresh = judge(facts, for: [], now: SystemClock.now()) != .revalidate
+            let isFresh = Self.isUsable(facts, for: run)
             if !isFresh || facts.size <= Self.wholeBytesMax {
-                let found = store.promote(&reading, hash: run.hash, clock: clock) {
+                let found = store.promote(
+                    &reading, hash: candidate.place.hash, clock: clock, share: run.query?.share
+                ) {
                     view.readBody(&$0)
                 }
                 switch found {
@@ -116,7 +168,10 @@ final class DiskFetch: FillSource {
             case .success(.whole(let resident)): use(resident)
             case .success(.part(let reading, let chunks)): deliver(reading, chunks)
             case .success(.stale): askOrigin()
-            case .success(.absent), .failure: look(from: number + 1)
+            case .success(.index(let reading)):
+                learn(reading)
+                look()
+            case .success(.absent), .failure: look()
             }
         }
     }
@@ -124,33 +179,54 @@ final class DiskFetch: FillSource {
     /// Serves an entry if it is fresh, and asks the origin about it if not.
     private func use(_ resident: Resident) {
         let now = SystemClock.now()
-        guard judge(resident.facts, for: [], now: now) != .revalidate else {
+        guard Self.isUsable(resident.facts, for: run) else {
+            // What may stand in for an origin that fails must be found then.
+            if let query = run.query {
+                insert(resident)
+                guard query.reuse(resident.facts, now: now) != .unusable else {
+                    return askOrigin()
+                }
+            }
             run.ask(about: resident)
             return askOrigin()
         }
-        hall.node.store.insert(resident)
+        insert(resident)
         hall.touch(resident, now: now)
-        run.found(resident)
+        run.found(
+            resident, nominated: run.query == nil ? FieldNames() : resident.nominated)
         settle()
+        if let query = run.query, query.reuse(resident.facts, now: now) == .stale(.whileRevalidate)
+        {
+            hall.revalidate(query, resident, now: now)
+        }
+    }
+
+    /// Puts an entry into memory, unless the resource was changed after it was looked for.
+    private func insert(_ resident: Resident) {
+        guard !run.isOutdated else { return }
+        hall.node.store.insert(resident)
+        if run.isOutdated { hall.node.store.remove(resident) }
     }
 
     /// The same for what was read at once, for which memory may have no room.
     private func use(_ reading: DiskReading, _ chunks: [ByteBuffer]) {
         let store = hall.node.store
-        if let resident = store.promote(reading, chunks, hash: run.hash, clock: tier.clock) {
+        let hash = found?.place.hash ?? run.hash
+        if let resident = store.promote(
+            reading, chunks, hash: hash, clock: tier.clock, share: run.query?.share)
+        {
             return use(resident)
         }
-        let isFresh =
-            judge(reading.facts(tier.clock), for: [], now: SystemClock.now())
-            != .revalidate
+        let isFresh = Self.isUsable(reading.facts(tier.clock), for: run)
         if isFresh { deliver(reading, chunks) } else { askOrigin() }
     }
 
     private func askOrigin() {
         guard !isSettled else { return }
         isSettled = true
+        run.look(onDisk: false)
         hall.ended(self)
-        hall.startOrigin(run, name: name)
+        hall.startOrigin(run, name: name, for: door)
     }
 
     // MARK: A body, part by part
@@ -169,7 +245,9 @@ final class DiskFetch: FillSource {
         run.answered(
             FillAnswer(
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true),
-            isShared: true, varies: facts.varies)
+            isShared: true, varies: facts.varies,
+            nominated: run.query == nil
+                ? FieldNames() : FieldNames(selectingAnswerWith: reading.record.head))
         self.reading = reading
         guard !isKept else { return take(chunks) }
         chunksAtOnce = min(
@@ -214,11 +292,13 @@ final class DiskFetch: FillSource {
     }
 
     private func end(_ reading: DiskReading) {
-        let resident = run.ended(name: reading.record.name, tags: reading.record.tags) { _ in
+        let resident = run.ended(
+            name: reading.record.name, tags: reading.record.tags, place: found?.place
+        ) { _ in
             (reading.facts(tier.clock), RenderedHead(reading))
         }
         if let resident {
-            hall.node.store.insert(resident)
+            insert(resident)
             hall.touch(resident, now: SystemClock.now())
         }
         settle()

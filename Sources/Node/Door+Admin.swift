@@ -30,6 +30,13 @@ extension Door {
         }
     }
 
+    /// True if the target is one of the pages that clients may see.
+    func isPublicPage(_ bytes: Span<UInt8>) -> Bool {
+        if case .notFound = route(bytes) { return false }
+        let path = String(decoding: bytes.copy(parser.path.range), as: UTF8.self)
+        return AdminPage(rawValue: String(path.prefix { $0 != "?" }))?.isPublic == true
+    }
+
     private func route(_ bytes: Span<UInt8>) -> AdminRoute {
         AdminRoute(
             method: String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),

@@ -42,8 +42,9 @@ extension Door {
     func sendNotModified(
         _ head: RenderedHead, _ facts: EntryFacts, _ note: CacheNote, now: Instant
     ) {
+        if !note.isHit { addStatusLine(note, facts, now: now) }
         sendHead(
-            "HTTP/1.1 304 Not Modified\r\n", status: 304, head, from: head.layout.notModifiedStart
+            Self.notModifiedLine, status: 304, head, from: head.layout.notModifiedStart
         ) {
             $0.appendTail(facts, note: note, date: hall.dateLine, connectionNote, now: now)
         }
@@ -61,8 +62,9 @@ extension Door {
         _ range: ByteRange, _ head: RenderedHead, _ facts: EntryFacts, _ note: CacheNote,
         now: Instant
     ) {
+        if !note.isHit { addStatusLine(note, facts, now: now) }
         sendHead(
-            "HTTP/1.1 206 Partial Content\r\n", status: 206, head, from: head.layout.partialStart
+            Self.partialLine, status: 206, head, from: head.layout.partialStart
         ) {
             $0.append("content-length: ")
             $0.append(range.count)
@@ -87,8 +89,9 @@ extension Door {
             contentType: head.text(head.layout.contentType), boundary: .random(in: .min ... .max))
         var type: [UInt8] = []
         parts.appendContentType(to: &type)
+        if !note.isHit { addStatusLine(note, resident.facts, now: now) }
         sendHead(
-            "HTTP/1.1 206 Partial Content\r\n", status: 206, head, from: head.layout.multipartStart
+            Self.partialLine, status: 206, head, from: head.layout.multipartStart
         ) {
             $0.append("content-length: ")
             $0.append(parts.contentLength)
@@ -111,13 +114,15 @@ extension Door {
         proceed()
     }
 
-    /// The head of a 200 whose body is still being received.
+    /// The head of an answer whose body is still being received.
     func sendWholeHead(
         _ answer: FillAnswer, _ framing: Framing, _ note: CacheNote, now: Instant
     ) {
         if framing == .untilClose { closesAfterAnswer = true }
+        if !note.isHit { addStatusLine(note, answer.facts, now: now) }
+        let line = Array(answer.head.bytes[..<answer.head.statusLineEnd])
         sendHead(
-            "HTTP/1.1 200 OK\r\n", status: 200, answer.head, from: answer.head.layout.partialStart
+            line, status: answer.head.status, answer.head, from: answer.head.layout.partialStart
         ) {
             switch framing {
             case .length(let bytes):
@@ -131,17 +136,22 @@ extension Door {
         }
     }
 
-    /// Writes a status line, the fields of `head` from `start`, and what `more` adds.
+    private static let notModifiedLine = Array("HTTP/1.1 304 Not Modified\r\n".utf8)
+    private static let partialLine = Array("HTTP/1.1 206 Partial Content\r\n".utf8)
+
+    /// Writes the first line, the fields of `head` from `start`, and what `more` adds.
     private func sendHead(
-        _ statusLine: StaticString, status: UInt16, _ head: RenderedHead, from start: Int,
+        _ firstLine: [UInt8], status: UInt16, _ head: RenderedHead, from start: Int,
         more: (inout HeadWriter) -> Void
     ) {
         beginAnswer(status: status)
-        let room = head.bytes.count + HeadWriter.linesBytesMax
+        let room =
+            firstLine.count + head.bytes.count + extraLines.count + HeadWriter.linesBytesMax
         let buffer = hall.heads.with { buffer in
             buffer.writeHead(room: room) { writer in
-                writer.append(statusLine)
+                writer.append(firstLine)
                 writer.append(head.bytes, from: start)
+                if !extraLines.isEmpty { writer.append(extraLines) }
                 more(&writer)
             }
         }

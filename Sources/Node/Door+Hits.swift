@@ -16,6 +16,10 @@ extension Door {
         }
         part = .none
         guard side == .data else { return answerAdmin(bytes) }
+        if siteCounters != nil { forgetSite() }
+        if hasSites {
+            if let number = site(bytes) { return answerSite(bytes, number, now: now) }
+        }
         guard parser.method == .get || parser.method == .head else {
             return answerOther(bytes)
         }
@@ -98,7 +102,7 @@ extension Door {
     }
 
     @inline(__always)
-    private var requestFacts: RequestFacts {
+    var requestFacts: RequestFacts {
         let present = parser.fields.present
         return RequestFacts(
             isHead: isHeadRequest, isConditional: !present.isDisjoint(with: Self.preconditions),
@@ -113,15 +117,18 @@ extension Door {
 
     /// Gives the whole of an entry.
     func sendWhole(_ resident: Resident, note: CacheNote, isHead: Bool, now: Instant) {
-        beginAnswer(status: 200)
+        beginAnswer(status: resident.status)
+        if !note.isHit { addStatusLine(note, resident.facts, now: now) }
         let connection = connectionNote
         let size = resident.facts.size
         let copies = !isHead && size <= UInt64(settings.copiedBytesMax)
         let head = hall.heads.with { buffer in
             let room =
-                resident.text.count + HeadWriter.linesBytesMax + (copies ? Int(size) : 0)
+                resident.text.count + extraLines.count + HeadWriter.linesBytesMax
+                + (copies ? Int(size) : 0)
             buffer.writeHead(room: room) { writer in
                 writer.append(resident.text, from: resident.headStart)
+                if !extraLines.isEmpty { writer.append(extraLines) }
                 writer.appendTail(
                     resident.facts, note: note, date: hall.dateLine, connection, now: now)
                 guard copies else { return }
@@ -143,6 +150,15 @@ extension Door {
         finishAnswer()
     }
 
+    /// Adds the line of Cache-Status of an answer that the origin was asked for; that of a hit is
+    /// written with its head.
+    func addStatusLine(_ note: CacheNote, _ facts: EntryFacts, now: Instant) {
+        guard let status = note.status(facts, key: waitingKey, now: now) else { return }
+        extraLines += Array("Cache-Status: ".utf8)
+        status.append(to: &extraLines)
+        extraLines += Array("\r\n".utf8)
+    }
+
     @inline(__always)
     func beginAnswer(status: UInt16) {
         answeredStatus = status
@@ -151,11 +167,13 @@ extension Door {
         guard side == .data else { return }
         hall.counters.add(.answers(status: status))
         hall.counters.add(part.metric)
+        if let siteCounters { siteCounters.add(part.siteMetric) }
     }
 
     /// The answer is written; the connection goes on or ends.
     @inline(__always)
     func finishAnswer() {
+        if !extraLines.isEmpty { extraLines.removeAll(keepingCapacity: true) }
         if logged != nil { log(isComplete: true) }
         if closesAfterAnswer { return beginEnding() }
         phase = .idle
@@ -174,6 +192,10 @@ enum CachePart {
     case stale
     /// It waited for a fetch that another request had caused.
     case collapsed
+    /// It was stored and no longer fresh, and was given all the same.
+    case outlived
+    /// It went to the origin and back: nothing of it is for a cache.
+    case passed
 
     var metric: Metric {
         switch self {
@@ -183,6 +205,19 @@ enum CachePart {
         case .miss: .requestsMissed
         case .stale: .requestsRevalidated
         case .collapsed: .requestsCollapsed
+        case .outlived: .requestsStale
+        case .passed: .requestsPassed
+        }
+    }
+
+    /// What it counts as for its site.
+    var siteMetric: SiteMetric {
+        switch self {
+        case .none: .refusals
+        case .hit, .disk: .hits
+        case .miss, .stale, .collapsed: .misses
+        case .outlived: .stale
+        case .passed: .passes
         }
     }
 
@@ -195,6 +230,8 @@ enum CachePart {
         case .miss: "miss"
         case .stale: "stale"
         case .collapsed: "collapsed"
+        case .outlived: "outlived"
+        case .passed: "passed"
         }
     }
 }
@@ -202,18 +239,50 @@ enum CachePart {
 /// What Cache-Status says of an answer (RFC 9211), and how it came about.
 enum CacheNote: Hashable {
     case hit(Tier)
+    /// Stored and no longer fresh, and given all the same.
+    case stale(Tier)
+    /// The origin was asked and failed, with this status if it answered; what is stored was given
+    /// in its stead.
+    case stoodIn(Reason, status: UInt16?)
     /// Forwarded; `isStored` and `isCollapsed` as far as they are known when the head is sent.
     case forwarded(Reason, status: UInt16, isStored: Bool, isCollapsed: Bool)
+
+    /// The store alone has given the answer, fresh.
+    @inline(__always)
+    var isHit: Bool {
+        if case .hit = self { true } else { false }
+    }
 
     enum Tier: Hashable {
         case memory
         case disk
     }
 
-    enum Reason: Hashable {
-        case uriMiss
-        case varyMiss
-        case stale
+    typealias Reason = CacheStatus.Reason
+
+    /// What is said of an answer that the origin was asked for; nil of one that comes from the
+    /// store alone, which says it shorter.
+    func status(_ facts: EntryFacts, key: [UInt8]?, now: Instant) -> CacheStatus? {
+        let left = (facts.freshUntil - now).seconds
+        switch self {
+        case .hit, .stale: return nil
+        case .stoodIn(let reason, let status):
+            var member = CacheStatus(.forwarded(reason))
+            member.forwardStatus = status
+            member.ttl = left
+            member.key = key
+            member.detail = "stored"
+            return member
+        case .forwarded(let reason, let status, let isStored, let isCollapsed):
+            var member = CacheStatus(.forwarded(reason))
+            member.forwardStatus = status
+            if isStored { member.ttl = left }
+            member.isStored = isStored
+            member.isCollapsed = isCollapsed
+            member.key = key
+            member.detail = "origin"
+            return member
+        }
     }
 }
 
@@ -227,23 +296,23 @@ extension HeadWriter {
         let age = now - facts.bornAt
         switch note {
         case .hit(let tier):
-            appendDateAndAge(date, age: age)
+            if !facts.flags.haveDate { append(date.bytes) }
+            appendAge(age)
             append("Cache-Status: nuthatch; hit; ttl=")
             append(UInt64(max(0, (facts.freshUntil - now).seconds)))
             append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
-        case .forwarded(let reason, let status, let isStored, let isCollapsed):
-            appendDateAndAge(date, age: age.seconds > 0 ? age : nil)
-            append("Cache-Status: nuthatch; fwd=")
-            switch reason {
-            case .uriMiss: append("uri-miss")
-            case .varyMiss: append("vary-miss")
-            case .stale: append("stale")
-            }
-            append("; fwd-status=")
-            append(UInt64(status))
-            if isStored { append("; stored") }
-            if isCollapsed { append("; collapsed") }
-            append("; detail=origin\r\n")
+        case .stale(let tier):
+            if !facts.flags.haveDate { append(date.bytes) }
+            appendAge(age)
+            append("Cache-Status: nuthatch; hit; ttl=-")
+            append(UInt64(max(0, (now - facts.freshUntil).seconds)))
+            append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
+        case .stoodIn:
+            if !facts.flags.haveDate { append(date.bytes) }
+            appendAge(age)
+        case .forwarded:
+            if !facts.flags.haveDate { append(date.bytes) }
+            if age.seconds > 0 { appendAge(age) }
         }
         append(connection)
         append("\r\n")

@@ -98,6 +98,7 @@ extension Door {
     }
 
     func dropWaiting() {
+        abandonUpload()
         guard let waiting else { return }
         self.waiting = nil
         dropRun(waiting)

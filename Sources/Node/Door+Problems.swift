@@ -31,6 +31,7 @@ extension Door {
     func fail(with problem: Problem) {
         if let waiting { dropRun(waiting) }
         waiting = nil
+        abandonUpload()
         if let counter = problem.counter { hall.counters.add(counter) }
         answerProblem(problem)
         goOn()
@@ -44,6 +45,8 @@ extension Door {
         head.writeBytes(hall.dateLine.bytes)
         head.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
         head.writeString("X-Content-Type-Options: nosniff\r\n\(fields)")
+        if siteCounters != nil { head.writeString("Cache-Status: nuthatch\r\n") }
+        head.writeBytes(extraLines)
         switch connectionNote {
         case .none: break
         case .close: head.writeString("Connection: close\r\n")

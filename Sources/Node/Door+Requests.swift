@@ -28,6 +28,11 @@ extension Door {
     func consume(_ bytes: Span<UInt8>) -> Int {
         let now = SystemClock.now()
         var position = 0
+        if awaitsProxyHeader {
+            guard let end = readProxyHeader(bytes, now: now) else { return bytes.count }
+            guard !awaitsProxyHeader else { return 0 }
+            position = end
+        }
         while position < bytes.count, queuedBytes < NodeSettings.queuedBytesMax {
             switch phase {
             case .idle, .head:
@@ -47,7 +52,7 @@ extension Door {
                     position = end
                     phase = .idle
                     deadline = now + settings.idleTimeout
-                    if parser.framing == .none || parser.framing == .length(0) {
+                    if parser.framing == .none || parser.framing == .length(0) || isOfSite(bytes) {
                         answer(bytes, now: now)
                     } else {
                         beginBody(bytes, now: now)
@@ -58,6 +63,9 @@ extension Door {
                     return bytes.count
                 }
                 position = next
+            case .answering where upload?.fetch?.isFull == false:
+                position = uploadBody(bytes, from: position, now: now)
+                guard upload != nil || phase == .idle else { return position }
             case .answering, .ending, .lingering, .closed:
                 return position
             }
@@ -118,6 +126,9 @@ extension Door {
             preconditionFailure("a head that was read once cannot be read again")
         }
         headRange = 0..<request.head.count
-        answer(request.head.span, now: now)
+        let head = request.head
+        // Of a site the body would have gone to its origin; it became one while the body came.
+        if isOfSite(head.span) { return breakOff() }
+        answer(head.span, now: now)
     }
 }

@@ -29,60 +29,90 @@ extension Door {
         enter(waiting, alone: false)
     }
 
-    private func enter(_ waiting: Waiting, alone: Bool) {
+    func enter(_ waiting: Waiting, alone: Bool) {
         let node = hall.node
         guard node.waiterCount < settings.waitersMax else {
             return fail(with: .overloaded(.waiters))
         }
         var stale: Resident?
+        var expected = FieldNames()
+        var note = CacheNote.hit(.memory)
         let begin = { [hall] in
             FillRun(
                 key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-                stamp: node.disk?.stamp, hall: hall)
+                stamp: node.disk?.stamp, hall: hall, query: waiting.query, expected: expected,
+                isAlone: alone)
         }
-        let lookUp = { () -> Resident? in
-            let key = waiting.key
-            let found = node.store.find(
-                key.span, 0..<key.count, hash: waiting.hash, wanted: waiting.wanted)
-            guard let found else { return nil }
-            guard judge(found.facts, for: waiting.facts, now: SystemClock.now()) == .revalidate
-            else { return found }
-            stale = found
+        let lookUp = { [self] () -> Resident? in
+            let finding = find(waiting)
+            switch finding {
+            case .answer(let found, .fresh): return found
+            case .answer(let found, .stale):
+                note = .stale(.memory)
+                return found
+            case .answer(_, .unusable): break
+            case .answer(let found, _):
+                stale = found
+                expected = found.nominated
+            case .absent(let names): expected = names
+            case .passes: break
+            }
             return nil
         }
         let admission: FillTable.Admission
         if alone {
-            let (run, reader) = node.fills.beginAlone(waiting.wanted, begin: begin)
+            // What is to be freshened, or to stand in for an origin that fails.
+            if waiting.query?.mode == .whole, lookUp() != nil { stale = nil }
+            let (run, reader) = node.fills.beginAlone(
+                key: waiting.key, hash: waiting.hash, waiting.wanted, waiting.query, begin: begin)
             admission = .begun(run, reader)
         } else {
             admission = node.fills.admit(
-                key: waiting.key, hash: waiting.hash, wanted: waiting.wanted, lookUp: lookUp,
-                begin: begin)
+                key: waiting.key, hash: waiting.hash, wanted: waiting.wanted,
+                query: waiting.query, lookUp: lookUp, begin: begin)
         }
         switch admission {
         case .stored(let resident):
-            part = .hit
-            serve(waiting, from: resident, note: .hit(.memory))
+            part = note == .hit(.memory) ? .hit : .outlived
+            serve(waiting, from: resident, note: note)
         case .joined(let run, let reader):
             part = .collapsed
-            waiting.isCollapsed = true
+            waiting.join()
             attach(waiting, to: run, as: reader)
             proceed()
         case .begun(let run, let reader):
             part = stale == nil ? .miss : .stale
-            waiting.reason = stale == nil ? waiting.reason : .stale
+            waiting.isFirst = true
+            if waiting.query?.mode == .verbatim { part = .passed }
+            if stale != nil, waiting.query == nil { waiting.reason = .stale }
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
-            // What may not be shared is not stored either.
-            let asksDisk = waiting.asksDisk && !alone && stale == nil
+            // What may not be shared is not stored either; of a site the request may be one that
+            // others cannot wait with.
+            let isOfSite = waiting.query != nil
+            let asksDisk = waiting.asksDisk && (!alone || isOfSite) && stale == nil
             // Who has to begin anew may find there what others have left.
-            waiting.asksDisk = true
-            hall.start(run, name: waiting.name, asksDisk: asksDisk)
+            waiting.asksDisk = !isOfSite
+            let source = hall.start(run, name: waiting.name, asksDisk: asksDisk, for: self)
+            if upload != nil { upload?.fetch = source as? SiteFetch }
             proceed()
+            if upload != nil, upload?.fetch == nil { abandonUpload() }
         }
     }
 
-    private func attach(_ waiting: Waiting, to run: FillRun, as reader: Fill.ReaderID) {
+    /// What memory has for a request that it could not serve a moment ago.
+    private func find(_ waiting: Waiting) -> SiteFinding {
+        let (store, now) = (hall.node.store, SystemClock.now())
+        if let query = waiting.query { return query.find(in: store, now: now) }
+        let key = waiting.key
+        let found = store.find(
+            key.span, 0..<key.count, hash: waiting.hash, wanted: waiting.wanted)
+        guard let found else { return .absent(expected: FieldNames()) }
+        let isUsable = judge(found.facts, for: waiting.facts, now: now) != .revalidate
+        return .answer(found, isUsable ? .fresh : .validate(.stale))
+    }
+
+    func attach(_ waiting: Waiting, to run: FillRun, as reader: Fill.ReaderID) {
         waiting.run = run
         waiting.reader = reader
         hall.node.waiterJoined()
@@ -108,265 +138,29 @@ extension Door {
         guard let waiting, case .head = waiting.stage, let run = waiting.run,
             case .open = run.outcome
         else { return }
-        fail(with: .overloaded(.time))
-    }
-
-    // MARK: Before the head
-
-    /// False if there is nothing to do before the door is woken.
-    private func proceedToHead(_ waiting: Waiting) -> Bool {
-        guard let run = waiting.run, let reader = waiting.reader else {
-            preconditionFailure("waits for nothing")
+        if upload?.fetch?.isFull == true {
+            // It is the origin that takes its time.
+            deadline = SystemClock.now() + settings.bodyTimeout
+            return
         }
-        let step = run.step(reader, limit: 0, on: hall, slices: &slices)
-        switch step {
-        case .startOver(let alone):
+        guard upload == nil else {
+            return fail(with: .slow("body", seconds: settings.bodyTimeout.seconds))
+        }
+        // Who waits for another's fetch then goes by itself.
+        if waiting.isCollapsed, waiting.query != nil {
             dropRun(waiting)
-            // After a failure it is not the variant that was wrong.
-            if !alone, run.phase != .failed { waiting.reason = .varyMiss }
-            enter(waiting, alone: alone)
-            return false
-        case .fail, .breakOff:
-            if case .refused(let problem) = run.outcome {
-                fail(with: problem)
-            } else {
-                breakOff()
-            }
-            return false
-        case .wait, .take, .finish: break
+            deadline = SystemClock.now() + settings.waitTimeout
+            return enter(waiting, alone: true)
         }
-        switch run.outcome {
-        case .open:
-            hall.await(run, for: self)
-            return false
-        case .refused(let problem):
-            fail(with: problem)
-            return false
-        case .found(let resident):
-            part = .disk
-            serve(waiting, from: resident, note: .hit(.disk))
-            return false
-        case .stored(let resident):
-            noteStale(waiting, run)
-            let status: UInt16 = run.stale?.body === resident.body ? 304 : 200
-            serve(
-                waiting, from: resident,
-                note: waiting.note(status: status, isStored: run.isStored))
-            return false
-        case .answering(let answer):
-            return begin(waiting, answer, of: run)
-        }
-    }
-
-    /// Sends the head of an answer whose body is still being received; false if that has to wait
-    /// for its end.
-    private func begin(_ waiting: Waiting, _ answer: FillAnswer, of run: FillRun) -> Bool {
-        let now = SystemClock.now()
-        let note: CacheNote
-        if answer.isFromDisk {
-            part = .disk
-            note = .hit(.disk)
-        } else {
-            noteStale(waiting, run)
-            note = waiting.note(status: 200, isStored: answer.isKept)
-        }
-        let selection = select(waiting.request, waiting.facts, of: answer.facts, answer.head)
-        switch selection {
-        case .notModified:
-            end(waiting) { sendNotModified(answer.head, answer.facts, note, now: now) }
-            return false
-        case .preconditionFailed:
-            fail(with: .preconditionFailed)
-            return false
-        case .whole, .parts, .unsatisfiable: break
-        }
-        // Not one that has ended: it made no entry, or the outcome would be that.
-        let isKept = run.phase == .storing
-        let plan = DeliveryPlan.decide(
-            waiting.facts, sizeBytes: answer.sizeBytes, isKept: isKept,
-            isHTTP10: waiting.request.isHTTP10)
-        switch (plan, selection) {
-        case (.whenWhole, _):
-            return waitForEnd(run)
-        case (.parts, .parts) where isSeveral(selection) && isKept:
-            return waitForEnd(run)
-        case (.parts, .unsatisfiable):
-            end(waiting) { answerUnsatisfiable(size: answer.facts.size) }
-            return false
-        case (.parts, .parts(let ranges)) where ranges.count == 1:
-            sendPartHead(ranges[0], answer.head, answer.facts, note, now: now)
-            waiting.stage = .transfer(
-                .init(from: ranges[0].first, end: ranges[0].last + 1, isChunked: false))
-        case (.parts(let size), _):
-            sendWhole(answer, .length(size), waiting, note, now: now)
-        case (.whole(let framing), _):
-            sendWhole(answer, framing, waiting, note, now: now)
-        }
-        if isHeadRequest { endWaiting(waiting) }
-        return !isHeadRequest
-    }
-
-    /// The disk had what the origin was then asked about.
-    private func noteStale(_ waiting: Waiting, _ run: FillRun) {
-        guard run.stale != nil else { return }
-        waiting.reason = .stale
-        if !waiting.isCollapsed { part = .stale }
-    }
-
-    private func isSeveral(_ selection: Selection) -> Bool {
-        if case .parts(let ranges) = selection { return ranges.count > 1 }
-        return false
-    }
-
-    private func sendWhole(
-        _ answer: FillAnswer, _ framing: Framing, _ waiting: Waiting, _ note: CacheNote,
-        now: Instant
-    ) {
-        sendWholeHead(answer, framing, note, now: now)
-        var end: UInt64?
-        if case .length(let bytes) = framing { end = bytes }
-        waiting.stage = .transfer(.init(from: 0, end: end, isChunked: framing == .chunked))
-    }
-
-    /// Gives an entry to a request that waited for it.
-    private func serve(_ waiting: Waiting, from resident: Resident, note: CacheNote) {
-        dropRun(waiting)
-        self.waiting = nil
-        let selection = select(
-            waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
-        send(
-            selection, of: resident, note: note, isHead: waiting.facts.contains(.head),
-            now: SystemClock.now())
-        goOn()
-    }
-
-    /// Ends a wait with an answer that needs nothing of the fetch any more.
-    private func end(_ waiting: Waiting, _ send: () -> Void) {
-        dropRun(waiting)
-        self.waiting = nil
-        send()
-        goOn()
-    }
-
-    /// True if the fetch has ended, or is no longer kept, so that the answer has to be planned
-    /// anew.
-    private func waitForEnd(_ run: FillRun) -> Bool {
-        guard run.awaitsEnd(on: hall) else { return true }
-        hall.await(run, for: self)
-        return false
-    }
-
-    // MARK: The body, as it is received
-
-    /// False if there is nothing to do before the door is woken.
-    private func proceed(_ waiting: Waiting, _ transfer: Waiting.Transfer) -> Bool {
-        guard let run = waiting.run, let reader = waiting.reader else {
-            preconditionFailure("a transfer from nothing")
-        }
-        var transfer = transfer
-        if transfer.lentBytes > 0 {
-            run.advance(reader, by: transfer.lentBytes)
-            transfer.position += UInt64(transfer.lentBytes)
-            transfer.lentBytes = 0
-            waiting.stage = .transfer(transfer)
-        }
-        if let end = transfer.end, transfer.position >= end {
-            endTransfer(waiting, transfer)
-            return false
-        }
-        slices.removeAll(keepingCapacity: true)
-        switch run.step(reader, limit: settings.transferBytesMax, on: hall, slices: &slices) {
-        case .wait:
-            hall.await(run, for: self)
-            return false
-        case .take(_, let count):
-            transfer.lentBytes = count
-            waiting.stage = .transfer(transfer)
-            sendSlices(transfer, count)
-            // Bytes outside of the wanted part were skipped: nothing will come from the socket.
-            return queuedBytes == 0
-        case .finish:
-            endTransfer(waiting, transfer)
-            return false
-        case .startOver, .breakOff, .fail:
-            breakOff()
-            return false
-        }
-    }
-
-    /// Writes those of the bytes in `slices` that the client wants.
-    private func sendSlices(_ transfer: Waiting.Transfer, _ count: Int) {
-        let first = max(transfer.from, transfer.position)
-        let last = min(transfer.end ?? .max, transfer.position + UInt64(count))
-        guard first < last else { return slices.removeAll(keepingCapacity: true) }
-        answeredBytes += last - first
-        if transfer.isChunked { writeText(String(last - first, radix: 16) + "\r\n") }
-        var offset = transfer.position
-        for slice in slices {
-            let next = offset + UInt64(slice.readableBytes)
-            let from = max(first, offset)
-            let to = min(last, next)
-            if from < to,
-                let part = slice.getSlice(
-                    at: slice.readerIndex + Int(from - offset), length: Int(to - from))
-            {
-                write(part)
-            }
-            offset = next
-        }
-        slices.removeAll(keepingCapacity: true)
-        if transfer.isChunked { writeText("\r\n") }
-    }
-
-    private func endTransfer(_ waiting: Waiting, _ transfer: Waiting.Transfer) {
-        if let end = transfer.end, transfer.position < end {
-            // The origin's length and the body's disagree; the client must not take it for whole.
-            return breakOff()
-        }
-        if transfer.isChunked { writeText("0\r\n\r\n") }
-        endWaiting(waiting)
-    }
-
-    // MARK: The body, from an entry
-
-    /// Gives `segments`, the bodies among them from `resident`, as fast as the client takes them.
-    func stream(_ resident: Resident, _ segments: [Segment]) {
-        phase = .answering
-        let waiting = self.waiting ?? Waiting()
-        waiting.stage = .segments(resident, segments)
-        self.waiting = waiting
-    }
-
-    /// Writes until the output is congested; false when the answer is complete.
-    private func proceed(_ waiting: Waiting, _ resident: Resident, _ left: [Segment]) -> Bool {
-        guard let first = left.first else {
-            endWaiting(waiting)
-            return false
-        }
-        lent.append(resident)
-        switch first {
-        case .text(let text):
-            write(text)
-            waiting.stage = .segments(resident, Array(left.dropFirst()))
-        case .body(let offset, let count):
-            let taken = min(count, UInt64(settings.transferBytesMax))
-            slices.removeAll(keepingCapacity: true)
-            resident.body.appendSlices(from: offset, count: Int(taken), to: &slices)
-            for slice in slices { write(slice) }
-            slices.removeAll(keepingCapacity: true)
-            answeredBytes += taken
-            let rest: [Segment] =
-                taken < count ? [.body(from: offset + taken, count: count - taken)] : []
-            waiting.stage = .segments(resident, rest + left.dropFirst())
-        }
-        return true
+        fail(with: .overloaded(.time))
     }
 
     // MARK: The end
 
-    private func endWaiting(_ waiting: Waiting) {
+    func endWaiting(_ waiting: Waiting) {
         dropRun(waiting)
         self.waiting = nil
+        abandonUpload()
         finishAnswer()
         goOn()
     }
@@ -386,7 +180,7 @@ extension Door {
         if let reader = waiting.reader { run.leave(reader) }
     }
 
-    private func writeText(_ text: String) {
+    func writeText(_ text: String) {
         write(ByteBuffer(string: text))
     }
 }

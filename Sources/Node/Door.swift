@@ -62,6 +62,20 @@ final class Door: ChannelDuplexHandler {
     var bodyDecoder = BodyDecoder(.none)
     /// The request whose body is being dropped.
     var pending: PendingRequest?
+    /// The client's address as a trusted proxy gives it.
+    var proxied: IPAddress?
+    /// A trusted proxy has yet to say whose connection it is.
+    var awaitsProxyHeader = false
+    /// Of the site that the request is for; nil for none.
+    var siteCounters: SiteCounters?
+    /// The key that the site was asked for, of a request that memory did not answer.
+    var answeredKey: [UInt8] = []
+    /// Lines that this answer has beside its own.
+    var extraLines: [UInt8] = []
+    /// Who asked wants to know how the answer came about, and may.
+    var tellsDecision = false
+    /// The body of a request to a site, while it goes to the origin.
+    var upload: Upload?
     /// The answer in progress, if it is not one that memory gave at once.
     var waiting: Waiting?
     /// Bytes that were read and not yet looked at.
@@ -118,6 +132,7 @@ final class Door: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         if hall.hasAccessLog { noteRemote(of: context.channel) }
+        awaitsProxyHeader = isFromTrustedProxy(context.channel)
         context.fireChannelActive()
     }
 
@@ -136,9 +151,9 @@ final class Door: ChannelDuplexHandler {
         var buffer = unwrapInboundIn(data)
         if !hasUnflushed { hall.heads.begin() }
         if phase == .lingering || phase == .ending { return drop(buffer.readableBytes) }
-        guard input.readableBytes == 0, phase != .answering else {
+        guard input.readableBytes == 0, !holdsInput else {
             input.writeBuffer(&buffer)
-            if phase != .answering { consumeInput() }
+            if !holdsInput { consumeInput() }
             return
         }
         let used = consume(buffer.readableBytesUInt8Span)
@@ -154,13 +169,19 @@ final class Door: ChannelDuplexHandler {
 
     /// Reading is held back while a slow client has enough to do with what it has asked for.
     func read(context: ChannelHandlerContext) {
-        if phase == .answering && input.readableBytes >= settings.pipelineBytesMax
+        if holdsInput && (input.readableBytes >= settings.pipelineBytesMax || upload != nil)
             || queuedBytes >= NodeSettings.queuedBytesMax
         {
             holdsRead = true
         } else {
             context.read()
         }
+    }
+
+    /// What comes now waits: an answer is in progress, or the origin takes no more of a body.
+    private var holdsInput: Bool {
+        guard phase == .answering else { return false }
+        return upload.map { $0.fetch?.isFull ?? true } ?? true
     }
 
     /// The water marks are one byte: writable means that the socket has taken everything.
@@ -231,6 +252,8 @@ final class Door: ChannelDuplexHandler {
         switch phase {
         case .idle, .head, .body: endInput()
         case .lingering: close()
+        // What it was sending will never be whole.
+        case .answering where upload != nil && input.readableBytes == 0: breakOff()
         case .answering, .ending, .closed: break
         }
     }

@@ -14,6 +14,11 @@ struct FillAnswer: Sendable {
     var isKept: Bool
     /// It comes from the disk, not from the origin.
     var isFromDisk = false
+    /// What the rules say of an answer of a site's; nil for an image.
+    var examination: Examination?
+    /// The origin has answered what the client asked, parts and conditions included: nothing is
+    /// chosen of it here.
+    var isVerbatim = false
 
     /// Bytes to be reserved while a body of unknown length has grown to `bodyBytes`: its chunks,
     /// and one for what is not yet in a chunk.
@@ -47,6 +52,15 @@ struct RenderedHead: Sendable {
         bytes = reading.record.head
         layout = reading.layout
         entityTag = reading.record.layout.entityTag
+    }
+
+    /// Where the status line ends, its CRLF included.
+    var statusLineEnd: Int { (bytes.firstIndex(of: 0x0A) ?? -1) + 1 }
+
+    /// The status code.
+    var status: UInt16 {
+        guard bytes.count >= 12 else { return 200 }
+        return bytes[9..<12].reduce(0) { $0 * 10 + UInt16($1 &- 0x30) }
     }
 
     /// The head as the rules know it.

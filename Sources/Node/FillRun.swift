@@ -19,11 +19,15 @@ final class FillRun: Sendable {
     let stamp: DiskStamp?
     /// The loop on which the fetch runs.
     let hall: Hall
+    /// What is asked of a site; nil for an image.
+    let query: SiteRequest?
+    /// Nobody else may wait for it.
+    let isAlone: Bool
     /// As they were when the fetch began: what is kept is decided by them to its end.
     let settings: NodeSettings
     private let state: Mutex<State>
 
-    fileprivate struct State {
+    struct State {
         var machine: Fill
         var body = GrowingBody(isKept: false)
         var edges = BodyEdges()
@@ -32,10 +36,32 @@ final class FillRun: Sendable {
         var outcome = Outcome.open
         /// What is whole is kept for others.
         var isStored = true
+        /// It was joined by the one who caused it.
+        var isBegun = false
+        /// The disk is looked at, by the wishes of the one who caused it.
+        var isOnDisk = false
+        /// The origin has said that what is stored still holds.
+        var isValidated = false
+        /// Something newer than this fetch has made its answer unfit to be kept.
+        var isOutdated = false
+        /// The origin failed, and the stale answer is given in its stead.
+        var stoodIn: StoodIn?
+        /// The answer as the one who caused the fetch gets it, if that is not as it is stored.
+        var own: FillAnswer?
+        /// What the rules say of an answer of a site's.
+        var examination: Examination?
+        /// What follows the body (RFC 9110 §6.5), as lines with their ends.
+        var trailers: [UInt8] = []
         /// Bit n: a reader on loop n was told to wait.
         var hungryLoops: UInt64 = 0
         let windowBytesMin: Int
         let liveBytesMax: Int
+    }
+
+    /// Why what is stored was given in the stead of an answer of the origin's.
+    struct StoodIn: Sendable {
+        /// That of the answer; nil if there was none.
+        let status: UInt16?
     }
 
     /// What is known of the answer.
@@ -53,19 +79,24 @@ final class FillRun: Sendable {
 
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        stamp: DiskStamp?, hall: Hall
+        stamp: DiskStamp?, hall: Hall, query: SiteRequest? = nil,
+        expected: FieldNames = FieldNames(), isAlone: Bool = false
     ) {
+        self.isAlone = isAlone
         self.key = key
         self.hash = hash
         self.negotiation = negotiation
         self.stamp = stamp
         self.hall = hall
+        self.query = query
         settings = hall.settings
         state = Mutex(
             State(
                 machine: Fill(
-                    negotiation: negotiation, windowBytes: UInt64(settings.windowBytes),
-                    keptBytesMax: settings.objectBytesMax, patience: settings.patience),
+                    negotiation: negotiation, request: query?.told, expected: expected,
+                    windowBytes: UInt64(settings.windowBytes),
+                    keptBytesMax: query?.plan.objectBytesMax ?? settings.objectBytesMax,
+                    patience: settings.patience),
                 reservation: FillReservation(hall.node.store), stale: stale,
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
@@ -73,9 +104,16 @@ final class FillRun: Sendable {
     // MARK: Readers
 
     /// Nil if this fetch cannot serve such a request.
-    func join(_ wanted: Negotiation) -> Fill.ReaderID? {
+    func join(_ wanted: Negotiation, _ query: SiteRequest? = nil) -> Fill.ReaderID? {
         state.withLock { state in
-            state.machine.accepts(wanted) ? state.machine.joined(wanted) : nil
+            guard !state.isOutdated, !(isAlone && state.isBegun),
+                state.machine.accepts(wanted, query?.told)
+            else { return nil }
+            if state.isOnDisk, query?.control.isEmpty == false { return nil }
+            // Who wants to be sure that it is new waits for no answer that has begun before.
+            if state.machine.phase != .asking, query?.wantsValidation == true { return nil }
+            state.isBegun = true
+            return state.machine.joined(wanted, query?.told)
         }
     }
 
@@ -126,6 +164,16 @@ final class FillRun: Sendable {
     var stale: Resident? { state.withLock { $0.stale } }
     /// Whether an answer that is whole is kept for others.
     var isStored: Bool { state.withLock { $0.isStored } }
+    /// True if what it brings is not to be kept.
+    var isOutdated: Bool { state.withLock { $0.isOutdated } }
+    /// Not nil if the stale answer was given because the origin failed.
+    var stoodIn: StoodIn? { state.withLock { $0.stoodIn } }
+    /// What the one who caused the fetch is given, if that is not what is stored.
+    var own: FillAnswer? { state.withLock { $0.own } }
+    /// The origin has confirmed what is stored.
+    var isValidated: Bool { state.withLock { $0.isValidated } }
+    var examination: Examination? { state.withLock { $0.examination } }
+    var trailers: [UInt8] { state.withLock { $0.trailers } }
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }
     /// How far a body that is not kept may run ahead of its slowest reader.
     var windowBytes: UInt64 { state.withLock { $0.machine.windowBytes } }
@@ -145,12 +193,19 @@ final class FillRun: Sendable {
     }
 
     /// The head was received and a body follows; of one that is not kept the window is open.
-    func answered(_ answer: FillAnswer, isShared: Bool, varies: Negotiation) {
+    func answered(
+        _ answer: FillAnswer, isShared: Bool, varies: Negotiation,
+        nominated: FieldNames = FieldNames(), own: FillAnswer? = nil
+    ) {
         change { state, effects in
             state.outcome = .answering(answer)
+            state.own = own
+            state.examination = answer.examination
             state.body = GrowingBody(isKept: answer.isKept)
             state.machine.answered(
-                .init(isKept: answer.isKept, isShared: isShared, varies: varies),
+                .init(
+                    isKept: answer.isKept, isShared: isShared, varies: varies,
+                    nominated: nominated),
                 effects: &effects)
         }
     }
@@ -172,14 +227,16 @@ final class FillRun: Sendable {
     /// `render` makes facts and head, now that the size is known; if it gives nil, nothing is kept.
     ///
     /// `name` is what it is called on disk, if there is one; `tags` are its further names.
+    ///
+    /// `place` is where it stands if that is not the key that was asked for.
     func ended(
-        name: EntryName?, tags: [[UInt8]] = [],
+        name: EntryName?, tags: [[UInt8]] = [], place: EntryPlace? = nil,
         _ render: (UInt64) -> (facts: EntryFacts, head: RenderedHead)?
     ) -> Resident? {
         var resident: Resident?
         change { state, effects in
             if state.machine.phase == .storing, let made = render(state.body.endOffset) {
-                resident = state.makeResident(self, name, tags, made.facts, made.head)
+                resident = state.makeResident(self, name, tags, place, made.facts, made.head)
             }
             if let resident {
                 state.outcome = state.isFromDisk ? .found(resident) : .stored(resident)
@@ -190,13 +247,35 @@ final class FillRun: Sendable {
     }
 
     /// The stored answer is still good, and is now `resident`, which stays stored or not.
-    func confirmed(_ resident: Resident, isShared: Bool, isStored: Bool) {
+    func confirmed(
+        _ resident: Resident, isShared: Bool, isStored: Bool, isValidated: Bool = false,
+        nominated: FieldNames = FieldNames(), stoodIn: StoodIn? = nil
+    ) {
         change { state, effects in
+            guard !state.isOver else { return }
             state.isStored = isStored
+            state.stoodIn = stoodIn
+            state.isValidated = isValidated
             state.outcome = .stored(resident)
             state.machine.confirmed(
-                isShared: isShared, varies: resident.facts.varies, effects: &effects)
+                isShared: isShared, varies: resident.facts.varies, nominated: nominated,
+                effects: &effects)
         }
+    }
+
+    /// The disk is looked at from now on, or no longer.
+    func look(onDisk: Bool) {
+        state.withLock { $0.isOnDisk = onDisk }
+    }
+
+    /// From now on nobody joins, and what it brings is not kept.
+    func outdate() {
+        state.withLock { $0.isOutdated = true }
+    }
+
+    /// What follows the body; to be told before its end.
+    func trailed(by lines: [UInt8]) {
+        state.withLock { $0.trailers = lines }
     }
 
     /// An entry that is to be held against the origin was found.
@@ -205,11 +284,12 @@ final class FillRun: Sendable {
     }
 
     /// The answer was on disk, and is now `resident`.
-    func found(_ resident: Resident) {
+    func found(_ resident: Resident, nominated: FieldNames = FieldNames()) {
         change { state, effects in
             state.outcome = .found(resident)
             state.machine.confirmed(
-                isShared: true, varies: resident.facts.varies, effects: &effects)
+                isShared: true, varies: resident.facts.varies, nominated: nominated,
+                effects: &effects)
         }
     }
 
@@ -237,18 +317,20 @@ final class FillRun: Sendable {
 
     /// The stored body with new facts and a new head; nil if there is no room for the head.
     func makeFreshened(
-        _ stale: Resident, _ name: EntryName?, tags: [[UInt8]], _ facts: EntryFacts,
-        _ head: RenderedHead
+        _ stale: Resident, _ name: EntryName?, tags: [[UInt8]], place: EntryPlace? = nil,
+        _ facts: EntryFacts, _ head: RenderedHead
     ) -> Resident? {
+        let place = place ?? EntryPlace(key: key, hash: hash)
         let overhead = Resident.overhead(
-            keyBytes: key.count, headBytes: head.bytes.count,
+            keyBytes: place.key.count, headBytes: head.bytes.count,
             tagBytes: Resident.bytes(of: tags), bodyBytes: stale.body.size)
         return state.withLock { state in
             guard state.reservation.grow(by: overhead) else { return nil }
             state.reservation.handOver(overhead)
             return Resident(
-                key: key, hash: hash, name: name, facts: facts, head: head.bytes,
-                layout: head.layout, tags: tags, body: stale.body, account: hall.node.store.account)
+                key: place.key, hash: place.hash, name: name, facts: facts, head: head.bytes,
+                layout: head.layout, tags: tags, body: stale.body,
+                account: hall.node.store.account, share: query?.share)
         }
     }
 
@@ -282,112 +364,5 @@ final class FillRun: Sendable {
             let hall = hall.node.halls[index]
             hall.loop.execute { hall.wakeReaders(of: self) }
         }
-    }
-}
-
-extension FillRun.State {
-    /// What the origin still says is not for this fetch.
-    fileprivate var isOver: Bool { machine.phase == .ended || machine.phase == .failed }
-
-    /// True if the body that is on its way comes from the disk.
-    fileprivate var isFromDisk: Bool {
-        guard case .answering(let answer) = outcome else { return false }
-        return answer.isFromDisk
-    }
-
-    /// The entry that the whole of the answer is.
-    private var resident: Resident? {
-        switch outcome {
-        case .stored(let resident), .found(let resident): resident
-        case .open, .answering, .refused: nil
-        }
-    }
-
-    /// Does what the effects ask of the state itself; gives the loops to be woken.
-    fileprivate mutating func settle(_ effects: [FillEffect]) -> UInt64 {
-        var wakes = false
-        for effect in effects {
-            switch effect {
-            case .wakeReaders: wakes = true
-            case .stopKeeping: body.stopKeeping()
-            case .dropHead:
-                body.drop(below: machine.heldFrom)
-                let needed = Int(machine.receivedBytes - machine.heldFrom + machine.windowBytes)
-                if reservation.heldBytes > needed {
-                    reservation.giveBack(reservation.heldBytes - needed)
-                }
-            case .paceOrigin, .cancelOrigin: continue
-            }
-        }
-        guard wakes else { return 0 }
-        defer { hungryLoops = 0 }
-        return hungryLoops
-    }
-
-    /// Bytes that a reader at `position` may take at once.
-    ///
-    /// Of what is as the network gave it only little: a client that then stalls holds on to it
-    /// after it has become part of a chunk, and that memory is counted nowhere.
-    fileprivate func limit(at position: UInt64) -> Int {
-        if resident != nil { return .max }
-        let inChunks = UInt64(body.chunkBytes)
-        return position < inChunks ? Int(inChunks - position) : liveBytesMax
-    }
-
-    /// The window of a body that is kept no more is what was reserved for it.
-    fileprivate mutating func narrowWindow() {
-        let held = UInt64(max(reservation.heldBytes, windowBytesMin))
-        machine.windowBytes = min(machine.windowBytes, held)
-    }
-
-    /// Opens the window of a body that is not kept; false if there is no room for one.
-    fileprivate mutating func openWindow() -> Bool {
-        let window = reservation.openWindow(
-            large: Int(machine.windowBytes), small: windowBytesMin)
-        machine.windowBytes = UInt64(window ?? windowBytesMin)
-        return window != nil
-    }
-
-    /// True if the reservation covers a body of `bytes`, after growing it where the length was not
-    /// known before.
-    fileprivate mutating func hasRoom(for bytes: UInt64) -> Bool {
-        guard case .answering(let answer) = outcome, answer.sizeBytes == nil else { return true }
-        let needed = FillAnswer.reservedBytes(growingTo: bytes)
-        return needed <= reservation.heldBytes
-            || reservation.grow(by: needed - reservation.heldBytes)
-    }
-
-    fileprivate mutating func appendSlices(
-        from offset: UInt64, count: Int, to slices: inout [ByteBuffer]
-    ) {
-        if let resident {
-            resident.body.appendSlices(from: offset, count: count, to: &slices)
-        } else {
-            body.appendSlices(from: offset, count: count, to: &slices)
-        }
-    }
-
-    /// Turns what was received into an entry; nil if there is no room even for its overhead.
-    fileprivate mutating func makeResident(
-        _ run: FillRun, _ name: EntryName?, _ tags: [[UInt8]], _ facts: EntryFacts,
-        _ head: RenderedHead
-    ) -> Resident? {
-        let size = body.endOffset
-        let capacity = BodyLayout.capacity(size)
-        let overhead = Resident.overhead(
-            keyBytes: run.key.count, headBytes: head.bytes.count,
-            tagBytes: Resident.bytes(of: tags), bodyBytes: size)
-        let missing = capacity + overhead - reservation.heldBytes
-        guard missing <= 0 || reservation.grow(by: missing), let chunks = body.finish() else {
-            return nil
-        }
-        reservation.handOver(capacity + overhead)
-        reservation.giveBack(reservation.heldBytes)
-        let account = run.hall.node.store.account
-        return Resident(
-            key: run.key, hash: run.hash, name: name, facts: facts, head: head.bytes,
-            layout: head.layout, tags: tags,
-            body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
-            account: account)
     }
 }

@@ -63,24 +63,39 @@ final class FillTable: Sendable {
     /// Under the lock `lookUp`, which looks for a usable entry in memory, and then `begin`, which
     /// makes the fetch, are called at most once each.
     func admit(
-        key: [UInt8], hash: UInt64, wanted: Negotiation,
+        key: [UInt8], hash: UInt64, wanted: Negotiation, query: SiteRequest? = nil,
         lookUp: () -> Resident?, begin: () -> FillRun
     ) -> Admission {
         shard(hash).runs.withLock { runs in
             for run in runs[key] ?? [] {
-                if let reader = run.join(wanted) { return .joined(run, reader) }
+                if let reader = run.join(wanted, query) { return .joined(run, reader) }
             }
             if let resident = lookUp() { return .stored(resident) }
-            let (run, reader) = beginAlone(wanted, begin: begin)
+            let (run, reader) = Self.begin(wanted, query, begin)
             runs[key, default: []].append(run)
             return .begun(run, reader)
         }
     }
 
     /// Begins a fetch that nobody else will join.
-    func beginAlone(_ wanted: Negotiation, begin: () -> FillRun) -> (FillRun, Fill.ReaderID) {
+    ///
+    /// It stands in the table all the same: what it brings can be outdated, too.
+    func beginAlone(
+        key: [UInt8], hash: UInt64, _ wanted: Negotiation, _ query: SiteRequest? = nil,
+        begin: () -> FillRun
+    ) -> (FillRun, Fill.ReaderID) {
+        shard(hash).runs.withLock { runs in
+            let (run, reader) = Self.begin(wanted, query, begin)
+            runs[key, default: []].append(run)
+            return (run, reader)
+        }
+    }
+
+    private static func begin(
+        _ wanted: Negotiation, _ query: SiteRequest?, _ begin: () -> FillRun
+    ) -> (FillRun, Fill.ReaderID) {
         let run = begin()
-        guard let reader = run.join(wanted) else {
+        guard let reader = run.join(wanted, query) else {
             preconditionFailure("a fetch that has not begun refuses its first reader")
         }
         return (run, reader)
@@ -91,6 +106,14 @@ final class FillTable: Sendable {
         shard(run.hash).runs.withLock { runs in
             runs[run.key]?.removeAll { $0 === run }
             if runs[run.key]?.isEmpty == true { runs[run.key] = nil }
+        }
+    }
+
+    /// What fetches for this key bring is not to be kept, and nobody joins them any more: the
+    /// resource was changed after they began.
+    func outdate(key: [UInt8], hash: UInt64) {
+        shard(hash).runs.withLock { runs in
+            for run in runs[key] ?? [] { run.outdate() }
         }
     }
 

@@ -20,6 +20,14 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let index: Int
     let loop: any EventLoop
     let counters = LoopCounters()
+    /// Keys, by their hashes, about which the origin is not asked in the background until then.
+    private var backgroundPauses: [UInt64: Instant] = [:]
+    /// There are sites; here, because every request asks.
+    private(set) var hasSites: Bool
+    /// In the order of the table of sites in ``settings``.
+    private(set) var siteCounters: [SiteCounters]
+    /// The part of memory that each of them has; nil for one that may take all.
+    private(set) var siteShares: [MemoryShare?]
     /// Of the node, here too, so that a hit finds them without another object.
     private(set) var settings: NodeSettings
     let store: MemoryStore
@@ -54,6 +62,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         self.loop = loop
         self.node = node
         settings = node.settings
+        hasSites = !settings.sitePlans.isEmpty
+        siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
+        siteShares = node.siteShares.shares(of: node.settings.sites)
         store = node.store
         logFormat = node.accessLogFormat
         hasAccessLog = logFormat != nil
@@ -84,6 +95,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     func adopt(_ new: LoopSettings) {
         let old = settings
         settings = new.node
+        hasSites = !settings.sitePlans.isEmpty
+        siteCounters = node.siteLedger.counters(of: new.node.sites.names, loop: index)
+        siteShares = node.siteShares.shares(of: new.node.sites)
         logFormat = new.accessLog
         hasAccessLog = logFormat != nil
         if let origins = new.origins {
@@ -131,30 +145,99 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// Starts the fetch of `run`, which was begun by a request on this loop, and whose answer is
     /// called `name` on disk: from there if it may have it, otherwise from the origin.
-    func start(_ run: FillRun, name: EntryName?, asksDisk: Bool) {
+    ///
+    /// Gives what brings the answer, unless that has been refused; `door` is the one that asks.
+    @discardableResult
+    func start(
+        _ run: FillRun, name: EntryName?, asksDisk: Bool, for door: Door?
+    ) -> (any FillSource)? {
         guard asksDisk, let name, let disk = node.disk, let view = disk.view else {
-            return startOrigin(run, name: name)
+            return startOrigin(run, name: name, for: door)
         }
-        start(DiskFetch(run, name: name, on: self, tier: disk, view: view))
+        return start(DiskFetch(run, name: name, on: self, tier: disk, view: view, for: door))
     }
 
     /// Asks the origin for what `run` wants, which is called `name` on disk.
-    func startOrigin(_ run: FillRun, name: EntryName?) {
-        let key = run.key
-        if let refusal = origin.circuitRefusal(ofKey: key.span) {
-            run.failed(.origin(refusal))
-            return node.fills.remove(run)
+    @discardableResult
+    func startOrigin(_ run: FillRun, name: EntryName?, for door: Door?) -> (any FillSource)? {
+        if let problem = refusal(of: run) {
+            if !standIn(run) { run.failed(problem) }
+            node.fills.remove(run)
+            return nil
         }
-        guard node.fills.originBegins() else {
-            run.failed(.overloaded(.fills))
-            return node.fills.remove(run)
-        }
-        start(FillFetch(run, name: name, on: self))
+        guard let query = run.query else { return start(FillFetch(run, name: name, on: self)) }
+        return start(SiteFetch(run, query.asAsked, for: door, on: self))
     }
 
-    private func start(_ source: any FillSource) {
+    /// Why the origin is not even asked; nil if it is, which then counts as a fetch.
+    private func refusal(of run: FillRun) -> Problem? {
+        if run.query?.control.isOnlyIfCached == true { return .notCached }
+        let key = run.key
+        let refused =
+            if let query = run.query {
+                origin.circuitRefusal(ofSite: query.plan.origin)
+            } else {
+                origin.circuitRefusal(ofKey: key.span)
+            }
+        if let refused { return .origin(refused) }
+        return node.fills.originBegins() ? nil : .overloaded(.fills)
+    }
+
+    /// Gives what is stored in the stead of an origin that is not even asked, if it may be given.
+    private func standIn(_ run: FillRun) -> Bool {
+        guard let query = run.query, !query.control.isOnlyIfCached, let stale = run.stale,
+            query.standsIn(stale.facts, now: SystemClock.now())
+        else { return false }
+        run.confirmed(
+            stale, isShared: true, isStored: true, nominated: stale.nominated,
+            stoodIn: .init(status: nil))
+        return true
+    }
+
+    /// Asks the origin in the background whether `stale`, which is being given to a client, is
+    /// still good; at most one such question for a key runs at a time (RFC 5861 §3).
+    func revalidate(_ query: SiteRequest, _ stale: Resident, now: Instant) {
+        if let until = backgroundPauses[query.hash], now < until { return }
+        let background = query.inBackground
+        let expected = stale.nominated
+        let admission = node.fills.admit(
+            key: query.key, hash: query.hash, wanted: [], query: background,
+            lookUp: {
+                guard case .answer(let found, let reuse) = background.find(in: node.store, now: now)
+                else { return nil }
+                return reuse == .fresh ? found : nil
+            },
+            begin: {
+                FillRun(
+                    key: query.key, hash: query.hash, negotiation: [], stale: stale,
+                    stamp: node.disk?.stamp, hall: self, query: background, expected: expected)
+            })
+        switch admission {
+        case .stored: break
+        case .joined(let run, let reader): run.leave(reader)
+        case .begun(let run, let reader):
+            start(
+                run, name: node.disk == nil ? nil : EntryName(ofKey: query.key), asksDisk: false,
+                for: nil)
+            // With an answer that is kept it goes on without a reader.
+            run.leave(reader)
+        }
+    }
+
+    /// The origin has failed in the background: it is not asked about the key at every hit.
+    func pauseBackground(_ query: SiteRequest, now: Instant) {
+        if backgroundPauses.count >= Self.backgroundPausesMax { backgroundPauses = [:] }
+        backgroundPauses[query.hash] = now + Self.backgroundPause
+    }
+
+    private static let backgroundPausesMax = 4096
+    private static let backgroundPause = Interval.seconds(1)
+
+    @discardableResult
+    private func start(_ source: any FillSource) -> any FillSource {
         fetches[ObjectIdentifier(source.run)] = source
         source.start()
+        return source
     }
 
     /// A source will not speak again.

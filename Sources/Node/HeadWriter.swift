@@ -96,11 +96,9 @@ extension HeadWriter {
         unsafe chunk.withUnsafeReadableBytes { unsafe append($0) }
     }
 
-    /// `Date`, and `Age` in whole seconds (RFC 9111 §5.1).
+    /// `Age` in whole seconds (RFC 9111 §5.1).
     @inline(__always)
-    mutating func appendDateAndAge(_ dateLine: DateLine, age: Interval?) {
-        append(dateLine.bytes)
-        guard let age else { return }
+    mutating func appendAge(_ age: Interval) {
         append("Age: ")
         append(UInt64(max(0, age.seconds)))
         append("\r\n")

@@ -64,6 +64,9 @@ extension NodeSettings {
             targetBytesMax: min(
                 configuration.requestHeadBytesMax, configuration.urlBytesMax * 3 + 1024),
             fieldsMax: configuration.requestFieldsMax)
+        sites = configuration.sites
+        trustedProxies = configuration.trustedProxies
+        decisionToken = configuration.decisionToken
         urlBytesMax = configuration.urlBytesMax
         requestBodyBytesMax = UInt64(configuration.requestBodyBytesMax)
         rangesMax = configuration.rangesMax
@@ -81,6 +84,9 @@ extension NodeSettings {
         touchInterval = configuration.touchInterval
         types = ContentTypes(extra: configuration.allowTypes)
         pixelsMax = configuration.pixelsMax
+        sitePlans = sites.sites.enumerated().map {
+            SitePlan($0, $1, objectBytesMax: objectBytesMax)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 import Admin
 import Cluster
 import Ground
+import HTTPRules
 import Logging
 import NIOCore
 import NIOPosix
@@ -20,6 +21,8 @@ final class NodeCore: Sendable {
     /// Boot clock and wall clock, read together at the start.
     let clock: DiskClock
     let counters = NodeCounters()
+    let siteLedger = SiteLedger()
+    let siteShares = SiteShares()
     let accessLog: AccessLog
     /// What is logged of answers from the start on; nil for nothing.
     let accessLogFormat: AccessLog.Format?
@@ -28,6 +31,10 @@ final class NodeCore: Sendable {
     let logger: Logger
     let readiness = ReadinessBox()
     let pressure: PressureWatcher
+    /// Entries on disk that were invalidated and are not gone yet, and how often.
+    let leaving = Mutex<[EntryDigest: Int]>([:])
+    /// Held while an index of variants is looked for and made.
+    let indexing = Mutex<Void>(())
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
@@ -60,6 +67,9 @@ final class NodeCore: Sendable {
         fills = FillTable(fillsMax: settings.fillsMax)
         accessLogFormat = accessLog
         self.accessLog = AccessLog(counters: counters)
+        siteLedger.adopt(settings.sites.names)
+        siteShares.adopt(settings.sites)
+        disk?.adopt(DiskShares(settings.sites))
     }
 
     /// As they are for the node as a whole; a loop has its own copy, ``Hall/settings``.
@@ -68,6 +78,9 @@ final class NodeCore: Sendable {
     /// Has every loop take over new settings, each of them at once; returns when all have.
     func adopt(_ new: LoopSettings) async {
         settingsBox.withLock { $0 = new.node }
+        siteLedger.adopt(new.node.sites.names)
+        siteShares.adopt(new.node.sites)
+        disk?.adopt(DiskShares(new.node.sites))
         connectionsMax.store(new.node.connectionsMax, ordering: .relaxed)
         fills.adopt(fillsMax: new.node.fillsMax)
         if let origins = new.origins { exchange.adopt(origins.settings) }
@@ -219,7 +232,7 @@ final class NodeCore: Sendable {
         counters.set(.connectionsOpen, to: openConnections)
         setFigures(of: exchange.figures)
         if let disk { setFigures(of: disk) }
-        return Snapshot(loops: halls.map(\.counters), node: counters)
+        return Snapshot(loops: halls.map(\.counters), node: counters, sites: siteLedger.figures())
     }
 }
 

@@ -6,6 +6,15 @@ import Wire
 /// table of settings.
 struct NodeSettings: Sendable {
     var headLimits = HeadLimits()
+    /// The sites that are answered for beside the API for images.
+    var sites = SiteTable.none
+    /// What each of ``sites`` comes to, in their order.
+    var sitePlans: [SitePlan] = []
+    /// Whose connections begin with the PROXY protocol, which says who the client is.
+    var trustedProxies: [Network] = []
+    /// What a request has to know to be told how its answer came about; nil if none may.
+    var decisionToken: [UInt8]?
+
     /// Bytes of a normalised URL.
     var urlBytesMax = 8 * 1024
     /// Bytes of a request's body, which is read and dropped.

@@ -82,14 +82,41 @@ struct Problem: Hashable, Sendable {
         return problem
     }()
 
+    /// What a site takes; empty for whatever the node can pass on.
+    static func methodNotAllowed(_ methods: [String]) -> Problem {
+        var problem = Problem(
+            405, "method-not-allowed", "The method is not allowed here",
+            methods.isEmpty
+                ? "CONNECT is not served." : "The site takes \(methods.joined(separator: ", ")).")
+        problem.allowedMethods =
+            methods.isEmpty ? "GET, HEAD, OPTIONS" : methods.joined(separator: ", ")
+        return problem
+    }
+
+    static let purgeNotAllowed = Problem(
+        403, "purge-not-allowed", "PURGE is not allowed here",
+        "Nothing was purged, and the origin was not asked.")
+
+    static let notCached = Problem(
+        504, "not-cached", "There is no stored answer",
+        "The request says only-if-cached, and nothing that is stored may be used for it.")
+
+    static let notValidated = Problem(
+        504, "not-validated", "The stored answer could not be validated",
+        "The origin failed, and the request does not take what is stored without asking it.")
+
+    static let loop = Problem(
+        508, "loop-detected", "The request came through here too often",
+        "Its Via names this cache again and again: the site's origin leads back to it.")
+
     static let preconditionFailed = Problem(
         412, "precondition-failed", "A precondition of the request does not hold",
-        "The image is not the one that If-Match or If-Unmodified-Since asks for.")
+        "What is here is not what If-Match or If-Unmodified-Since asks for.")
 
     static func rangeNotSatisfiable(size: UInt64) -> Problem {
         Problem(
-            416, "range-not-satisfiable", "The image has no such range",
-            "None of the ranges asked for begins within the \(size) bytes of the image.")
+            416, "range-not-satisfiable", "There is no such range",
+            "None of the ranges asked for begins within the \(size) bytes that there are.")
     }
 
     // MARK: What we do
@@ -108,10 +135,10 @@ struct Problem: Hashable, Sendable {
         let what =
             switch shortage {
             case .connections: "As many connections are open as this node allows."
-            case .fills: "As many images are being fetched as this node allows."
-            case .waiters: "As many requests wait for images as this node allows."
+            case .fills: "As many fetches are under way as this node allows."
+            case .waiters: "As many requests wait for fetches as this node allows."
             case .memory: "All memory that bodies on their way may take is taken."
-            case .time: "The image did not begin to arrive in the time that a request may wait."
+            case .time: "The answer did not begin to arrive in the time that a request may wait."
             }
         var problem = Problem(
             503, "overloaded", "The node is overloaded", what, retryAfterSeconds: 1,
@@ -129,8 +156,11 @@ struct Problem: Hashable, Sendable {
 
     // MARK: What origins do
 
-    static func origin(_ failure: OriginFailure) -> Problem {
+    /// `isValidation`: what is stored must be validated, and could not be: then it is 504 (RFC 9111
+    /// §5.2.2.2).
+    static func origin(_ failure: OriginFailure, isValidation: Bool? = nil) -> Problem {
         var problem = Problem(failure.problem)
+        if isValidation == true, failure.side == .origin { problem.document.status = 504 }
         // Rounded up: who asks before that is refused again.
         problem.retryAfterSeconds = failure.retryAfter.map {
             max(1, Int(($0 + .milliseconds(999)).seconds))

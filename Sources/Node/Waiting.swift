@@ -13,6 +13,8 @@ final class Waiting {
     let hash: UInt64
     let wanted: Negotiation
     let facts: RequestFacts
+    /// What a site was asked; nil for an image.
+    var query: SiteRequest?
     /// What Cache-Status gives as the reason for going on.
     var reason: CacheNote.Reason
     /// What the answer is called on disk, variants apart; nil without a disk tier.
@@ -21,6 +23,8 @@ final class Waiting {
     var asksDisk = false
     /// Another request caused the fetch.
     var isCollapsed = false
+    /// This one did.
+    var isFirst = false
     /// The fetch that it waits for, and its name there; nil while the body comes from an entry.
     var run: FillRun?
     var reader: Fill.ReaderID?
@@ -73,6 +77,12 @@ final class Waiting {
         wanted = []
         facts = []
         reason = .uriMiss
+    }
+
+    /// It waits for what another request has caused.
+    func join() {
+        isCollapsed = true
+        isFirst = false
     }
 
     func note(status: UInt16, isStored: Bool) -> CacheNote {

@@ -12,6 +12,11 @@ package struct AddressGuard: Sendable {
     /// embedding.
     package let opened: [Network]
 
+    /// A guard that refuses nothing.
+    package static let open = AddressGuard(opening: [
+        Network(.v4(0), 0), Network(.v6(0), 0),
+    ])
+
     /// A guard that refuses the special ranges except those `opened`.
     package init(opening opened: [Network] = []) {
         self.opened = opened

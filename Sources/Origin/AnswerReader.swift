@@ -1,4 +1,5 @@
 import Ground
+package import HTTPRules
 package import NIOCore
 package import Wire
 
@@ -18,6 +19,8 @@ package struct AnswerReader: ~Copyable {
 
     private var parser: ResponseParser
     private var state = State.head
+    private var requestIsHead = false
+    private var keepsTrailers = false
     /// The beginning of a head whose end has not come.
     private var partialHead = ByteBuffer()
 
@@ -28,8 +31,11 @@ package struct AnswerReader: ~Copyable {
                 headBytesMax: settings.headBytesMax, fieldsMax: settings.headFieldsMax))
     }
 
-    /// The connection is used for another request.
-    package mutating func requestSent() {
+    /// The connection is used for another request, which may be a HEAD, and to whose answer
+    /// trailers may be wanted.
+    package mutating func requestSent(isHead: Bool = false, keepsTrailers: Bool = false) {
+        requestIsHead = isHead
+        self.keepsTrailers = keepsTrailers
         parser.reset()
         partialHead.clear()
         state = .head
@@ -39,13 +45,18 @@ package struct AnswerReader: ~Copyable {
     ///
     /// After `.needsMore` the buffer is empty. Bytes behind the answer's end that come in the same
     /// read as its last ones refuse it: nobody asked for more, so its length is not to be trusted,
-    /// and its last piece is withheld so that no reader takes it for whole.
+    /// and its last piece is withheld so that no reader takes it for whole. An answer to HEAD has
+    /// no length to be trusted, and some servers send a body behind it: it is whole, and the bytes
+    /// stay in `buffer`.
     package mutating func next(_ buffer: inout ByteBuffer) -> AnswerStep {
         switch state {
         case .head: return head(&buffer)
         case .body(var decoder):
-            let step = Self.body(&decoder, &buffer)
-            state = step == .end ? .ended : .body(decoder)
+            let step = body(&decoder, &buffer)
+            switch step {
+            case .end, .trailers: state = .ended
+            default: state = .body(decoder)
+            }
             return step
         case .ended: return .end
         }
@@ -58,7 +69,7 @@ package struct AnswerReader: ~Copyable {
             partialHead = ByteBuffer()
         }
         guard buffer.readableBytes > 0 else { return .needsMore }
-        switch parser.parse(buffer.readableBytesUInt8Span, from: 0, requestIsHead: false) {
+        switch parser.parse(buffer.readableBytesUInt8Span, from: 0, requestIsHead: requestIsHead) {
         case .incomplete:
             // A head that began in a read of its own is copied once; later reads are appended to
             // it.
@@ -66,12 +77,12 @@ package struct AnswerReader: ~Copyable {
                 buffer.storageCapacity > 2 * buffer.readableBytes ? buffer.copied() : buffer
             buffer = ByteBuffer()
             return .needsMore
-        case .interim(status: _, let end):
+        case .interim(let head, let end):
             buffer.moveReaderIndex(forwardBy: end)
-            return .interim
+            return .interim(head)
         case .head(let head, let end):
             buffer.moveReaderIndex(forwardBy: end)
-            state = .body(BodyDecoder(head.framing))
+            state = .body(BodyDecoder(head.framing, keepsTrailers: keepsTrailers))
             return .head(head)
         case .refused(.headTooLarge(let bytesMax)):
             return .refused(.headTooLarge(bytesMax: bytesMax))
@@ -79,7 +90,7 @@ package struct AnswerReader: ~Copyable {
         }
     }
 
-    private static func body(
+    private func body(
         _ decoder: inout BodyDecoder, _ buffer: inout ByteBuffer
     ) -> AnswerStep {
         switch decoder.next(buffer.readableBytesUInt8Span, from: 0) {
@@ -98,7 +109,9 @@ package struct AnswerReader: ~Copyable {
             return .body(piece)
         case .end(let next):
             buffer.moveReaderIndex(forwardBy: next)
-            return buffer.readableBytes > 0 ? .refused(.overlong) : .end
+            if buffer.readableBytes > 0, !requestIsHead { return .refused(.overlong) }
+            let trailers = decoder.trailers
+            return trailers.isEmpty ? .end : .trailers(trailers)
         case .refused(let refusal): return .refused(.malformed(refusal.sentence))
         }
     }
@@ -108,11 +121,13 @@ package struct AnswerReader: ~Copyable {
 package enum AnswerStep: Hashable, Sendable {
     /// Go on with the connection's next read.
     case needsMore
-    /// An interim answer, which is dropped.
-    case interim
+    /// An interim answer (1xx); another head follows.
+    case interim(AnswerHead)
     case head(ResponseHead)
     /// A piece of the body; it holds on to at most twice its size of memory.
     case body(ByteBuffer)
+    /// The fields behind the body, which are not empty; the end follows.
+    case trailers(Trailers)
     /// The answer is whole.
     case end
     /// The bytes are no valid answer.

@@ -32,6 +32,10 @@ package struct FetchMachine: Sendable {
     private var race = ConnectRace([])
     /// The connection was used by an earlier fetch, and no byte came on it for this one.
     private var mayBeStale = false
+    /// The request may be sent again.
+    private var isRepeatable: Bool
+    private let hasBody: Bool
+    private var requestProgress = RequestProgress.whole
     private var retried = false
     private var isPaused = false
     /// Bytes that arrived since the request was sent, while awaiting the head.
@@ -45,10 +49,22 @@ package struct FetchMachine: Sendable {
     private let totalDeadline: Instant
 
     /// A question to `origin`; the fetch that it is part of ends at `totalDeadline` at the latest.
-    package init(origin: OriginAuthority, settings: OriginSettings, totalDeadline: Instant) {
+    ///
+    /// - Parameters:
+    ///   - origin: whom it goes to.
+    ///   - settings: limits.
+    ///   - totalDeadline: when the fetch ends at the latest.
+    ///   - hasBody: a body follows the request's head.
+    ///   - isSafeToRetry: asking twice does no harm, as long as nothing of a body was sent.
+    package init(
+        origin: OriginAuthority, settings: OriginSettings, totalDeadline: Instant,
+        hasBody: Bool = false, isSafeToRetry: Bool = true
+    ) {
         self.origin = origin
         self.settings = settings
         self.totalDeadline = totalDeadline
+        self.hasBody = hasBody
+        isRepeatable = isSafeToRetry
     }
 
     /// True once nothing can come any more.
@@ -58,11 +74,24 @@ package struct FetchMachine: Sendable {
     package var deadline: Instant {
         guard state != .finished else { return .distantFuture }
         switch state {
-        case .awaitingHead where isPaused, .readingBody where isPaused: return totalDeadline
+        case .awaitingHead, .readingBody:
+            let isWaitedFor = !isPaused && requestProgress != .waitsForCaller
+            return isWaitedFor ? min(stateDeadline, totalDeadline) : totalDeadline
         case .connecting: return min(race.deadline, connectDeadline)
         default: return min(stateDeadline, totalDeadline)
         }
     }
+}
+
+/// How far a request is written.
+package enum RequestProgress: Hashable, Sendable {
+    /// All that was given of the body is, and more is to be given: the origin owes nothing. →
+    /// beingWritten, whole
+    case waitsForCaller
+    /// Something of it is not. → beingWritten, waitsForCaller, whole
+    case beingWritten
+    /// The origin has it all, or wants no more of it.
+    case whole
 }
 
 /// What the shell does next for a fetch.
@@ -195,8 +224,25 @@ extension FetchMachine {
         headBytes = 0
         interimAnswers = 0
         state = .awaitingHead
+        requestProgress = hasBody ? .waitsForCaller : .whole
         stateDeadline = now + settings.headLimit
         return .sendRequest(attempt: attempt)
+    }
+}
+
+// MARK: - The request's body
+
+extension FetchMachine {
+    /// Something of the request's body was given to the connection, or written by it; the limit on
+    /// the origin's silence begins anew, and rests while the caller gives nothing.
+    package mutating func bodyMoved(_ progress: RequestProgress, now: Instant) {
+        switch state {
+        case .awaitingHead: stateDeadline = now + settings.headLimit
+        case .readingBody: stateDeadline = now + settings.idleLimit
+        case .created, .queued, .resolving, .connecting, .finished: return
+        }
+        requestProgress = progress
+        if progress == .beingWritten { isRepeatable = false }
     }
 }
 
@@ -216,7 +262,7 @@ extension FetchMachine {
         }
     }
 
-    /// An interim (1xx) head arrived and is skipped (RFC 9110 §15.2).
+    /// An interim (1xx) head arrived; another one follows (RFC 9110 §15.2).
     package mutating func interimHeadArrived() -> FetchEffect {
         guard state == .awaitingHead else { return .wait }
         interimAnswers += 1
@@ -258,9 +304,9 @@ extension FetchMachine {
     /// The connection ended, `orderly` or by a reset; all bytes that came before were told.
     package mutating func inputClosed(orderly: Bool, now: Instant) -> FetchEffect {
         switch state {
-        case .awaitingHead where mayBeStale && !retried:
-            // The origin closed an idle connection just as it was taken; GET is safe to send again
-            // (RFC 9112 §9.3.1).
+        case .awaitingHead where mayBeStale && !retried && isRepeatable:
+            // The origin closed an idle connection just as it was taken, and the request is safe to
+            // send again (RFC 9112 §9.3.1).
             retried = true
             return freshConnectionDue(now: now)
         case .awaitingHead: return fail(.closedBeforeAnswer(bytesReceived: headBytes))

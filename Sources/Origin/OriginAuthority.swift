@@ -7,10 +7,15 @@ package struct OriginAuthority: Hashable, Sendable {
     /// Canonical host: a lower-case name, dotted decimal, or an IPv6 address without brackets.
     package var host: String
     package var port: UInt16
+    /// True if the operator names it, as the origin of a site, and not a client's URL: it is
+    /// reached whatever the address guard and the patterns say, and its connections carry nothing
+    /// else.
+    package var isNamedByOperator: Bool
 
-    package init(host: String, port: UInt16) {
+    package init(host: String, port: UInt16, isNamedByOperator: Bool = false) {
         self.host = host
         self.port = port
+        self.isNamedByOperator = isNamedByOperator
     }
 
     /// The authority of a canonical key; nil if it is none.
@@ -23,6 +28,7 @@ package struct OriginAuthority: Hashable, Sendable {
     init(_ key: Span<UInt8>, _ url: OriginURL) {
         host = String(decoding: key.copy(url.host.range), as: UTF8.self)
         port = url.port
+        isNamedByOperator = false
     }
 
     /// The address that ``host`` is written as; nil if it is a name.

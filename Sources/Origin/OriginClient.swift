@@ -64,7 +64,7 @@ package final class OriginClient {
         _ request: OriginFetchRequest, to delegate: any OriginFetchDelegate
     ) -> OriginFetch {
         loop.preconditionInEventLoop()
-        let fetch = OriginFetch(to: delegate, from: request.key, client: self)
+        let fetch = OriginFetch(to: delegate, asking: request, client: self)
         fetch.begin(request)
         return fetch
     }
@@ -75,10 +75,19 @@ package final class OriginClient {
     /// Storms of misses meet origins that are down; this costs less than a fetch.
     package func circuitRefusal(ofKey key: Span<UInt8>) -> OriginFailure? {
         loop.assertInEventLoop()
-        guard let origin = OriginAuthority(ofKey: key), allows(origin),
-            let pause = exchange.pause(at: origin, now: now())
-        else { return nil }
-        return .circuitOpen(origin, retryAfter: pause)
+        guard let origin = OriginAuthority(ofKey: key), allows(origin) else { return nil }
+        return circuitRefusal(of: origin)
+    }
+
+    /// The same for a site whose origin is `origin`.
+    package func circuitRefusal(ofSite origin: OriginAuthority) -> OriginFailure? {
+        loop.assertInEventLoop()
+        return circuitRefusal(
+            of: OriginAuthority(host: origin.host, port: origin.port, isNamedByOperator: true))
+    }
+
+    private func circuitRefusal(of origin: OriginAuthority) -> OriginFailure? {
+        exchange.pause(at: origin, now: now()).map { .circuitOpen(origin, retryAfter: $0) }
     }
 
     /// Fails every fetch that runs, closes every connection, and refuses what comes later.
@@ -138,7 +147,13 @@ extension OriginClient {
     }
 
     private func allows(_ origin: OriginAuthority) -> Bool {
-        patterns.contains { $0.matches(host: origin.host, port: origin.port) }
+        origin.isNamedByOperator
+            || patterns.contains { $0.matches(host: origin.host, port: origin.port) }
+    }
+
+    /// Judges the addresses of `origin`.
+    func addressGuard(for origin: OriginAuthority) -> AddressGuard {
+        origin.isNamedByOperator ? .open : addressGuard
     }
 
     func makeHop(

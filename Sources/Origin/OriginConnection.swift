@@ -30,6 +30,8 @@ final class OriginConnection: ChannelInboundHandler {
     private var input = Input.open
     private var isAdvancing = false
     private var isGivenUp = false
+    /// Writes whose bytes are not all with the kernel; 0 before it is used again.
+    private var unwritten = 0
     /// It is counted as idle by the gate.
     var isIdle = false
     /// Under which rules of the client it was opened.
@@ -46,21 +48,37 @@ final class OriginConnection: ChannelInboundHandler {
         reader = AnswerReader(settings: settings)
     }
 
-    /// Writes a request and waits for its answer.
-    func send(_ request: [UInt8]) {
-        reader.requestSent()
+    /// Writes a request with what there is of its body, and waits for the answer.
+    func send(_ request: OriginFetchRequest, _ body: [ByteBuffer]) {
+        reader.requestSent(isHead: request.isHead, keepsTrailers: request.origin.isNamedByOperator)
         isPersistent = false
-        guard let context else { return advance() }
+        write([ByteBuffer(bytes: request.bytes)] + body)
+        advance()
+    }
+
+    /// Writes more of the request's body; a hop that is still there is told when that is done.
+    func write(_ parts: [ByteBuffer]) {
+        guard let context, let last = parts.last else { return }
+        for part in parts.dropLast() { context.write(wrapOutboundOut(part), promise: nil) }
         let written = context.eventLoop.makePromise(of: Void.self)
-        written.futureResult.assumeIsolated().whenFailure { [weak self] _ in
-            guard let self, input == .open else { return }
+        written.futureResult.assumeIsolated().whenComplete { [weak self] in self?.written($0) }
+        unwritten += 1
+        context.writeAndFlush(wrapOutboundOut(last), promise: written)
+    }
+
+    private func written(_ result: Result<Void, any Error>) {
+        unwritten -= 1
+        switch result {
+        case .success: if unwritten == 0 { hop?.requestWritten() }
+        case .failure:
+            guard input == .open else { return }
             input = .reset
             advance()
         }
-        context.writeAndFlush(
-            wrapOutboundOut(context.channel.allocator.buffer(bytes: request)), promise: written)
-        advance()
     }
+
+    /// False while much of what was written is not with the kernel yet, or there is no channel.
+    var takesMore: Bool { context?.channel.isWritable ?? false }
 
     /// Waits without a fetch; anything that comes, comes unasked and ends the connection.
     func becomeIdle() {
@@ -99,6 +117,11 @@ final class OriginConnection: ChannelInboundHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         advance()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { hop?.connectionTakesMore() }
+        context.fireChannelWritabilityChanged()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -145,7 +168,8 @@ extension OriginConnection {
             }
             let step = reader.next(&buffer)
             if case .head(let head) = step { isPersistent = head.isPersistent }
-            let isClean = buffer.readableBytes == 0 && held.isEmpty && input == .open
+            let isClean =
+                buffer.readableBytes == 0 && held.isEmpty && input == .open && unwritten == 0
             hop.found(step, isReusable: isPersistent && isClean)
             if case .needsMore = step { return }
         }

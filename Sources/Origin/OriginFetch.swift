@@ -1,6 +1,7 @@
 package import Ground
 package import HTTPRules
 package import NIOCore
+package import Wire
 
 /// Who is told what an origin answers; called on the client's loop, never before `fetch` returned.
 ///
@@ -32,6 +33,22 @@ package protocol OriginFetchDelegate: AnyObject {
     func originEnded(delimitedByClose: Bool)
     /// There will be no answer, or no more of it; what came is not the whole.
     func originFailed(_ failure: OriginFailure)
+    /// An interim answer (1xx but 101) arrived; the final one follows (RFC 9110 §15.2).
+    func originInterim(_ head: AnswerHead)
+    /// Fields came behind the body, which is whole; the last call follows. Only for sites.
+    func originTrailers(_ trailers: Trailers)
+    /// ``OriginFetch/takesMore`` is true now and was not before; never called within a call of
+    /// ``OriginFetch/send(body:)``.
+    func originTakesMore()
+}
+
+extension OriginFetchDelegate {
+    /// Drops it.
+    package func originInterim(_ head: AnswerHead) {}
+    /// Drops them.
+    package func originTrailers(_ trailers: Trailers) {}
+    /// Has nothing to give.
+    package func originTakesMore() {}
 }
 
 /// One fetch of an ``OriginClient``, over as many redirects as are allowed; used only on the
@@ -58,11 +75,16 @@ package final class OriginFetch {
     /// True between ``pause()`` and ``resume()``.
     package private(set) var isPaused = false
 
-    init(to delegate: any OriginFetchDelegate, from url: [UInt8], client: OriginClient) {
+    init(
+        to delegate: any OriginFetchDelegate, asking request: OriginFetchRequest,
+        client: OriginClient
+    ) {
         self.client = client
         self.delegate = delegate
-        totalDeadline = client.now() + client.settings.totalLimit
-        chain = RedirectChain(from: url, followedMax: client.settings.redirectsMax)
+        totalDeadline = client.now() + (request.totalLimit ?? client.settings.totalLimit)
+        let followsRedirects = !request.origin.isNamedByOperator
+        chain = RedirectChain(
+            from: request.key, followedMax: followsRedirects ? client.settings.redirectsMax : 0)
     }
 
     /// Nothing more is read from the origin until ``resume()``.
@@ -80,6 +102,44 @@ package final class OriginFetch {
         client.loop.assertInEventLoop()
         isPaused = false
         hop?.resume()
+    }
+
+    /// True if the origin takes a piece of the request's body now; false before there is a
+    /// connection, and when there is nothing more to be given.
+    ///
+    /// A piece given while it is false is kept until it can be written, which is right for the few
+    /// bytes that came with a client's head, and for no more.
+    package var takesMore: Bool {
+        client.loop.assertInEventLoop()
+        return hop?.takesMore ?? false
+    }
+
+    /// True until all of the request's body was given, or nobody wants more of it.
+    ///
+    /// That is when the origin refused (status 400 or above, RFC 9112 §9.5), when its answer is
+    /// whole, or when the fetch is over. What is given later is dropped.
+    package var wantsBody: Bool {
+        client.loop.assertInEventLoop()
+        return hop?.wantsBody ?? false
+    }
+
+    /// Gives the next piece of the request's body, without any framing; more than the length that
+    /// was announced is a programmer's error.
+    ///
+    /// Then ``takesMore`` says whether to go on at once or at
+    /// ``OriginFetchDelegate/originTakesMore()``. A piece should be of the size of a read: the
+    /// limits on the origin's silence see whole pieces only.
+    package func send(body piece: ByteBuffer) {
+        client.loop.assertInEventLoop()
+        hop?.send(body: piece)
+    }
+
+    /// The request's body is whole; says nothing new if its length was announced and is reached.
+    ///
+    /// Trailers are written only after a chunked body.
+    package func endBody(trailers: Trailers = Trailers()) {
+        client.loop.assertInEventLoop()
+        hop?.endBody(trailers)
     }
 
     /// The delegate is called no more and let go; the connection is closed.
@@ -137,6 +197,18 @@ extension OriginFetch {
                 self?.goOn()
             }
         }
+    }
+
+    func hopInterim(_ head: AnswerHead) {
+        delegate?.originInterim(head)
+    }
+
+    func hopTrailers(_ trailers: Trailers) {
+        if next == nil { delegate?.originTrailers(trailers) }
+    }
+
+    func hopTakesMore() {
+        delegate?.originTakesMore()
     }
 
     func hopSent(_ body: ByteBuffer) {

@@ -2,17 +2,31 @@ package import Ground
 import HTTPRules
 package import Wire
 
-/// What is asked of an origin: a GET for one canonical URL, already written as bytes.
+/// What is asked of an origin, already written as bytes: a GET for one canonical URL, or anything
+/// for a site.
 ///
-/// Nothing of the client's is in it but what ``Negotiation`` keeps of Accept and Accept-Encoding.
+/// In the first nothing of the client's is but what ``Negotiation`` keeps of Accept and
+/// Accept-Encoding.
 package struct OriginFetchRequest: Hashable, Sendable {
     /// The URL's scheme is `https`.
     package let isSecure: Bool
     package let origin: OriginAuthority
-    /// The canonical key that is asked for.
+    /// The canonical key that is asked for; empty in a site's request, after which no redirect is
+    /// followed.
     package let key: [UInt8]
     /// The request's head, up to and with the empty line.
     package let bytes: [UInt8]
+    /// How the body that follows is framed; it is given to the ``OriginFetch``.
+    package let body: RequestBody
+    /// The answer has no body, whatever its fields say (RFC 9110 §9.3.2).
+    package let isHead: Bool
+    /// True if asking twice does no harm, so that a connection that turns out closed may be
+    /// replaced (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    package let isSafeToRetry: Bool
+    /// Greatest size in bytes of the answer's body; nil for that of ``OriginSettings``.
+    package var bodyBytesMax: UInt64?
+    /// From the start of the fetch to its end; nil for that of ``OriginSettings``.
+    package var totalLimit: Interval?
     private let negotiation: Negotiation
     private let ifNoneMatch: [UInt8]
     private let ifModifiedSince: [UInt8]
@@ -37,6 +51,9 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ) throws(OriginRequestError) {
         guard let url = OriginURL(canonical: key, at: 0..<key.count) else { throw .invalidTarget }
         self.key = key.copy(0..<key.count)
+        body = .none
+        isHead = false
+        isSafeToRetry = true
         self.negotiation = negotiation
         self.ifNoneMatch = ifNoneMatch
         self.ifModifiedSince = ifModifiedSince
@@ -55,6 +72,42 @@ package struct OriginFetchRequest: Hashable, Sendable {
         if !ifNoneMatch.isEmpty { try request.add(.ifNoneMatch, ifNoneMatch.span) }
         if !ifModifiedSince.isEmpty { try request.add(.ifModifiedSince, ifModifiedSince.span) }
         bytes = request.finish()
+    }
+
+    /// A request for a site, whose origin the operator names; every answer to it is handed on.
+    ///
+    /// - Parameters:
+    ///   - origin: whom to ask; taken as ``OriginAuthority/isNamedByOperator``.
+    ///   - isSecure: over TLS.
+    ///   - method: what the request line says; `other` for what has no case. CONNECT is a
+    ///     programmer's error.
+    ///   - head: the request line and every field line, each with its CR LF, without Content-Length
+    ///     and Transfer-Encoding, which follow from `body`, and without the empty line.
+    ///   - body: how the body is framed.
+    ///   - isSafeToRetry: asking twice does no harm; never so once a byte of the body was sent.
+    package init(
+        origin: OriginAuthority, isSecure: Bool, method: RequestMethod, head: [UInt8],
+        body: RequestBody = .none, isSafeToRetry: Bool
+    ) {
+        precondition(method != .connect)
+        precondition(
+            head.suffix(2).elementsEqual("\r\n".utf8)
+                && !head.suffix(4).elementsEqual("\r\n\r\n".utf8),
+            "the head of a request ends behind its last line, before the empty one")
+        self.origin = OriginAuthority(
+            host: origin.host, port: origin.port, isNamedByOperator: true)
+        self.isSecure = isSecure
+        self.body = body
+        self.isSafeToRetry = isSafeToRetry
+        isHead = method == .head
+        key = []
+        negotiation = []
+        ifNoneMatch = []
+        ifModifiedSince = []
+        var bytes = head
+        body.appendField(to: &bytes)
+        bytes += Array("\r\n".utf8)
+        self.bytes = bytes
     }
 
     /// The same question about another URL, which is where a redirect leads.

@@ -25,6 +25,9 @@ final class OriginHop {
     private var timerDue = Instant.distantFuture
     private var requestedAt = Instant.zero
     private var isReusable = false
+    private var outgoing: OutgoingBody
+    /// Something is being given to the connection; it is not asked for more meanwhile.
+    private var isSending = false
 
     private(set) var isPaused = false
 
@@ -36,8 +39,13 @@ final class OriginHop {
         self.request = request
         self.fetch = fetch
         self.client = client
+        outgoing = OutgoingBody(request.body)
+        var settings = client.settings
+        settings.bodyBytesMax = request.bodyBytesMax ?? settings.bodyBytesMax
+        settings.totalLimit = request.totalLimit ?? settings.totalLimit
         machine = FetchMachine(
-            origin: request.origin, settings: client.settings, totalDeadline: totalDeadline)
+            origin: request.origin, settings: settings, totalDeadline: totalDeadline,
+            hasBody: !request.body.isEmpty, isSafeToRetry: request.isSafeToRetry)
     }
 
     var isFinished: Bool { machine.isFinished }
@@ -124,7 +132,8 @@ extension OriginHop {
         guard let number = attempts.first(where: { $0.value === attempt })?.key else { return }
         perform(
             machine.connected(
-                number, to: remote, addressGuard: client.addressGuard, now: client.now()))
+                number, to: remote, addressGuard: client.addressGuard(for: request.origin),
+                now: client.now()))
     }
 
     /// `isOurs` if it failed for want of what this process may have.
@@ -146,14 +155,18 @@ extension OriginHop {
     func found(_ step: AnswerStep, isReusable: Bool) {
         switch step {
         case .needsMore: break
-        case .interim: perform(machine.interimHeadArrived())
+        case .interim(let head):
+            let effect = machine.interimHeadArrived()
+            if case .fail = effect { return perform(effect) }
+            fetch?.hopInterim(head)
         case .head(let head): headArrived(head)
         case .body(let piece):
             let effect = machine.bodyArrived(piece.readableBytes)
             if case .fail = effect { return perform(effect) }
             fetch?.hopSent(piece)
+        case .trailers(let trailers): fetch?.hopTrailers(trailers)
         case .end:
-            self.isReusable = isReusable
+            self.isReusable = isReusable && outgoing.isWhole
             perform(machine.bodyEnded())
         case .refused(let failure): perform(machine.answerRefused(failure))
         }
@@ -169,6 +182,13 @@ extension OriginHop {
         client.exchange.answered(request.origin)
         let effect = machine.headArrived(head.framing, now: now)
         if case .fail = effect { return perform(effect) }
+        // A refusal; the origin is not made to read what it does not want (RFC 9112 §9.5).
+        if head.answer.status >= 400, outgoing.isOpen {
+            outgoing.stop()
+            machine.bodyMoved(.whole, now: now)
+            // Whoever holds the rest back need not.
+            fetch?.hopTakesMore()
+        }
         armTimer()
         let length: UInt64? =
             switch head.framing {
@@ -178,6 +198,54 @@ extension OriginHop {
             }
         fetch?.hopAnswered(
             head.answer, bodyLength: length, requestedAt: requestedAt, answeredAt: now)
+    }
+}
+
+// MARK: - The request's body
+
+extension OriginHop {
+    var takesMore: Bool { wantsBody && connection?.takesMore == true }
+    var wantsBody: Bool { !machine.isFinished && outgoing.isOpen }
+
+    func send(body piece: ByteBuffer) {
+        guard wantsBody else { return }
+        outgoing.add(piece)
+        passBody()
+    }
+
+    func endBody(_ trailers: Trailers) {
+        guard wantsBody else { return }
+        outgoing.end(trailers)
+        passBody()
+    }
+
+    /// What is given before there is a connection waits for it.
+    private func passBody() {
+        guard let connection else { return }
+        pass { connection.write($0) }
+    }
+
+    private func pass(_ write: ([ByteBuffer]) -> Void) {
+        let wasSending = isSending
+        isSending = true
+        defer { isSending = wasSending }
+        let parts = outgoing.take()
+        if !parts.isEmpty { machine.bodyMoved(.beingWritten, now: client.now()) }
+        write(parts)
+        armTimer()
+    }
+
+    /// All that was given to the connection is with the kernel.
+    func requestWritten() {
+        guard !request.body.isEmpty, !machine.isFinished else { return }
+        machine.bodyMoved(outgoing.isOpen ? .waitsForCaller : .whole, now: client.now())
+        armTimer()
+    }
+
+    /// The connection takes more again.
+    func connectionTakesMore() {
+        guard !isSending, takesMore else { return }
+        fetch?.hopTakesMore()
     }
 }
 
@@ -204,7 +272,8 @@ extension OriginHop {
             giveUpAttempts()
             requestedAt = client.now()
             armTimer()
-            connection?.send(request.bytes)
+            pass { connection?.send(request, $0) }
+            connectionTakesMore()
         case .finish(let delimitedByClose):
             leave(closing: !isReusable, .succeeded)?
                 .hopEnded(delimitedByClose: delimitedByClose)
@@ -220,7 +289,8 @@ extension OriginHop {
         case .success(let addresses):
             perform(
                 machine.resolved(
-                    addresses, addressGuard: client.addressGuard, now: client.now()))
+                    addresses, addressGuard: client.addressGuard(for: request.origin),
+                    now: client.now()))
         case .failure(let failure): perform(machine.resolveFailed(failure))
         }
     }

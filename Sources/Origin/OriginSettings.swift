@@ -4,7 +4,8 @@ package import Ground
 package struct OriginSettings: Hashable, Sendable {
     /// From the start of a fetch to a usable connection: name look-up and all addresses tried.
     package var connectLimit: Interval = .seconds(10)
-    /// From the request to the end of the answer's head, interim answers included.
+    /// From the request to the end of the answer's head, interim answers included; from the last
+    /// of the request's body that the origin took, if there is one.
     package var headLimit: Interval = .seconds(30)
     /// Between two reads that bring bytes of a body; does not run while the fetch is paused.
     package var idleLimit: Interval = .seconds(30)

@@ -41,7 +41,11 @@ extension OriginGate {
                 idle: origin.idle.values.reduce(0, +), waiting: origin.queue.count,
                 circuit: origin.circuit.state, failures: origin.circuit.failures,
                 retryAfter: retryAfter)
-        }.sorted { $0.origin.description < $1.origin.description }
+        }.sorted { one, other in
+            let (text, otherText) = (one.origin.description, other.origin.description)
+            guard text == otherText else { return text < otherText }
+            return !one.origin.isNamedByOperator && other.origin.isNamedByOperator
+        }
     }
 
     var figures: OriginFigures {

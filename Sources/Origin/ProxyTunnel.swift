@@ -46,7 +46,7 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
         guard !isDone else { return context.fireChannelReadComplete() }
         switch parser.parse(received.readableBytesUInt8Span, from: 0, requestIsHead: true) {
         case .incomplete: context.read()
-        case .interim(status: _, let end):
+        case .interim(_, let end):
             received.moveReaderIndex(forwardBy: end)
             received.discardReadBytes()
             channelReadComplete(context: context)

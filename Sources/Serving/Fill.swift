@@ -1,4 +1,5 @@
 package import Ground
+package import HTTPRules
 
 /// One fetch from an origin and everybody who waits for it: the decisions, without bytes, sockets
 /// or locks.
@@ -43,26 +44,37 @@ package struct Fill: Sendable {
         package var isShared: Bool
         /// The parts of the readers' negotiation that the answer depends on.
         package var varies: Negotiation
+        /// The fields of the readers' requests that the answer depends on (RFC 9111 §4.1).
+        package var nominated: FieldNames
 
-        package init(isKept: Bool, isShared: Bool, varies: Negotiation) {
+        package init(
+            isKept: Bool, isShared: Bool, varies: Negotiation,
+            nominated: FieldNames = FieldNames()
+        ) {
             self.isKept = isKept
             self.isShared = isShared
             self.varies = varies
+            self.nominated = nominated
         }
     }
 
-    package private(set) var phase = Phase.asking
+    package internal(set) var phase = Phase.asking
     /// Bytes of the body received.
-    package private(set) var receivedBytes: UInt64 = 0
+    package internal(set) var receivedBytes: UInt64 = 0
     /// Offset of the first byte of the body that is still held; 0 while everything is kept.
-    package private(set) var heldFrom: UInt64 = 0
+    package internal(set) var heldFrom: UInt64 = 0
     /// True while the origin is not to be read from.
-    package private(set) var isPaused = false
+    package internal(set) var isPaused = false
     /// Readers that have not left.
     package var readerCount: Int { readers.count - vacant.count }
 
     /// The negotiation that the origin was asked with.
     package let negotiation: Negotiation
+    /// The request that the origin was asked with, where answers may depend on any field.
+    package let request: RequestLines?
+    /// The fields that earlier answers depended on: while nothing is known of this one, it is
+    /// expected to do the same.
+    package let expected: FieldNames
     /// Bytes that a passing fill holds for its slowest reader before it stops reading from the
     /// origin.
     package var windowBytes: UInt64
@@ -71,25 +83,31 @@ package struct Fill: Sendable {
     /// How long, added up, a slow reader of a passing fill may keep another reader waiting.
     package let patience: Interval
 
-    private var answer: Answer?
-    private var readers: [Reader] = []
-    private var vacant: [Int] = []
+    var answer: Answer?
+    var readers: [Reader] = []
+    var vacant: [Int] = []
     /// How many followers stand at ``heldFrom``; kept up only while passing, so that 1,000 readers
     /// that move in step cost one search for the new floor, not 1,000.
-    private var atFloor = 0
+    var atFloor = 0
 
     /// A fetch that is about to be made.
     ///
     /// - Parameters:
     ///   - negotiation: what the origin is asked for.
+    ///   - request: the same, where answers may depend on any field.
+    ///   - expected: the fields that the answer is expected to depend on.
     ///   - windowBytes: how far a body that is not kept may run ahead of its slowest reader.
     ///   - keptBytesMax: the largest body that is kept.
     ///   - patience: how long in all a slow reader of a body that is not kept may hold up the
     ///     others.
     package init(
-        negotiation: Negotiation, windowBytes: UInt64, keptBytesMax: UInt64, patience: Interval
+        negotiation: Negotiation, request: RequestLines? = nil,
+        expected: FieldNames = FieldNames(), windowBytes: UInt64,
+        keptBytesMax: UInt64, patience: Interval
     ) {
         self.negotiation = negotiation
+        self.request = request
+        self.expected = expected
         self.windowBytes = windowBytes
         self.keptBytesMax = keptBytesMax
         self.patience = patience
@@ -97,10 +115,10 @@ package struct Fill: Sendable {
 
     /// Names a reader of one fill; not reused before it has left.
     package struct ReaderID: Hashable, Sendable {
-        fileprivate let index: Int
+        let index: Int
     }
 
-    fileprivate struct Reader: Sendable {
+    struct Reader: Sendable {
         enum State: Sendable {
             /// Waits for the head, or reads the body.
             case following
@@ -114,6 +132,7 @@ package struct Fill: Sendable {
         }
         var state = State.following
         var negotiation: Negotiation
+        var request: RequestLines?
         var position: UInt64 = 0
         /// Where it stood at the last tick.
         var lastPosition: UInt64 = 0
@@ -175,11 +194,15 @@ extension Fill {
 
     /// The stored answer that the origin was asked about is still good (RFC 9111 §4.3.4).
     ///
-    /// `isShared` and `varies` are those of the stored answer with the fields of the 304.
+    /// `isShared`, `varies` and `nominated` are those of the stored answer with the fields of the
+    /// 304.
     package mutating func confirmed(
-        isShared: Bool, varies: Negotiation, effects: inout [FillEffect]
+        isShared: Bool, varies: Negotiation, nominated: FieldNames = FieldNames(),
+        effects: inout [FillEffect]
     ) {
-        answered(Answer(isKept: true, isShared: isShared, varies: varies), effects: &effects)
+        answered(
+            Answer(isKept: true, isShared: isShared, varies: varies, nominated: nominated),
+            effects: &effects)
         ended(effects: &effects)
     }
 
@@ -215,12 +238,12 @@ extension Fill {
 
 extension Fill {
     /// True if a request that arrives now may be served from this fetch.
-    package func accepts(_ wanted: Negotiation) -> Bool {
+    package func accepts(_ wanted: Negotiation, _ request: RequestLines? = nil) -> Bool {
         switch phase {
-        case .asking: return true
+        case .asking: return agrees(request, on: expected)
         case .storing, .ended:
             guard let answer, answer.isShared, answer.isKept else { return false }
-            return agrees(wanted, answer)
+            return agrees(wanted, answer) && agrees(request, on: answer.nominated)
         case .passing, .failed: return false
         }
     }
@@ -228,9 +251,11 @@ extension Fill {
     /// A request was found to want what this fetch brings.
     ///
     /// - Precondition: the first to join caused the fetch; later ones were told true by
-    ///   ``accepts(_:)``.
-    package mutating func joined(_ wanted: Negotiation) -> ReaderID {
-        let reader = Reader(negotiation: wanted, isFirst: readers.isEmpty)
+    ///   ``accepts(_:_:)``.
+    package mutating func joined(
+        _ wanted: Negotiation, _ request: RequestLines? = nil
+    ) -> ReaderID {
+        let reader = Reader(negotiation: wanted, request: request, isFirst: readers.isEmpty)
         if let index = vacant.popLast() {
             readers[index] = reader
             return ReaderID(index: index)
@@ -283,94 +308,5 @@ extension Fill {
         if wasAtFloor { atFloor -= 1 }
         raiseFloor(&effects)
         holdBackIfAhead(&effects)
-    }
-}
-
-// MARK: - Events of the clock
-
-extension Fill {
-    /// `elapsed` has gone by since the last tick.
-    package mutating func ticked(_ elapsed: Interval, effects: inout [FillEffect]) {
-        guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
-        var cuts = false
-        for index in readers.indices where readers[index].state == .following {
-            blame(index, elapsed)
-            if readers[index].heldUp >= patience {
-                readers[index].state = .cut
-                cuts = true
-            }
-        }
-        guard cuts else { return }
-        effects.append(.wakeReaders)
-        atFloor = 0
-        raiseFloor(&effects)
-        holdBackIfAhead(&effects)
-    }
-
-    /// The slowest holds the others up, and whoever has not moved will be the slowest soon.
-    private mutating func blame(_ index: Int, _ elapsed: Interval) {
-        let position = readers[index].position
-        let isSlow = position == heldFrom || position == readers[index].lastPosition
-        readers[index].lastPosition = position
-        guard isSlow, position < receivedBytes else { return }
-        readers[index].heldUp = readers[index].heldUp + elapsed
-    }
-
-    private var someoneHasTakenEverything: Bool {
-        readers.contains { $0.state == .following && $0.position == receivedBytes }
-    }
-}
-
-// MARK: - Rules
-
-extension Fill {
-    private func agrees(_ wanted: Negotiation, _ answer: Answer) -> Bool {
-        (wanted.rawValue ^ negotiation.rawValue) & answer.varies.rawValue == 0
-    }
-
-    private func mayServe(_ reader: Reader) -> Bool {
-        guard let answer else { return true }
-        return reader.isFirst || (answer.isShared && agrees(reader.negotiation, answer))
-    }
-
-    /// A fetch whose bytes are not kept is for its readers alone.
-    private mutating func abandonIfUnwanted(_ effects: inout [FillEffect]) {
-        guard phase == .passing, !readers.contains(where: { $0.state == .following }) else {
-            return
-        }
-        phase = .failed
-        effects.append(.cancelOrigin)
-        effects.append(.wakeReaders)
-    }
-
-    private mutating func countFloor() {
-        atFloor = readers.count { $0.state == .following && $0.position == heldFrom }
-    }
-
-    private mutating func raiseFloor(_ effects: inout [FillEffect]) {
-        guard atFloor <= 0 else { return }
-        var lowest = UInt64.max
-        for reader in readers where reader.state == .following {
-            lowest = min(lowest, reader.position)
-        }
-        guard lowest != .max else { return }
-        if lowest > heldFrom {
-            heldFrom = lowest
-            effects.append(.dropHead)
-        }
-        countFloor()
-    }
-
-    /// Stops the origin when a window is full, starts it again when there is space.
-    private mutating func holdBackIfAhead(_ effects: inout [FillEffect]) {
-        guard phase == .passing else { return }
-        let isAhead = receivedBytes - heldFrom >= windowBytes
-        if isAhead && !isPaused {
-            isPaused = true
-            effects.append(.paceOrigin)
-        } else if !isAhead && isPaused {
-            isPaused = false
-            effects.append(.paceOrigin)
-        }
     }
 }

@@ -35,7 +35,7 @@ package struct RequestFacts: OptionSet, Hashable, Sendable {
 
     /// Anything but the whole may have to be given.
     @inline(__always)
-    var isSelective: Bool { rawValue & ~Self.head.rawValue != 0 }
+    package var isSelective: Bool { rawValue & ~Self.head.rawValue != 0 }
 }
 
 /// Decides a memory hit; nothing else does.

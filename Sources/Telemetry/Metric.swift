@@ -7,6 +7,10 @@ package enum Metric: Int, CaseIterable, Sendable {
     case requestsRevalidated
     case requestsMissed
     case requestsCollapsed
+    /// Given though no longer fresh.
+    case requestsStale
+    /// Of a site, what no cache may answer.
+    case requestsPassed
     case requestsOther
 
     case answersSuccess

@@ -54,9 +54,15 @@ package struct Setting: Hashable, Sendable {
         switch kind {
         case .network: "10.0.0.0/8"
         case .originPattern: "*.example.com"
+        case .site: "www.example.com=http://127.0.0.1:9000"
         case .mediaType: "application/json"
         case .hostPort: "proxy.example.com:3128"
-        case .path: name == .config ? "nuthatch.yaml" : "/var/cache/nuthatch"
+        case .path:
+            switch name {
+            case .config: "nuthatch.yaml"
+            case .decisionTokenFile: "/etc/nuthatch/decision-token"
+            default: "/var/cache/nuthatch"
+            }
         default: defaults.first
         }
     }
@@ -114,11 +120,26 @@ extension Setting {
             return .network(try Self.network(text))
         case .originPattern:
             return .originPattern(try Self.required(OriginPattern(text)))
+        case .site:
+            return try Self.site(text)
         case .mediaType:
             return .mediaType(try Self.required(Self.mediaType(text)))
         case .hostPort:
             let (host, port) = try Self.required(HostPort(text)?.endpoint)
             return .hostPort(host: host, port: port)
+        }
+    }
+
+    /// What stands before the first `=`, and behind it.
+    private static func site(_ text: String) throws(Refusal) -> SettingValue {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let pattern = SitePattern(String(parts[0])) else {
+            throw Refusal(problem: .malformed)
+        }
+        do throws(BaseURL.Problem) {
+            return .site(pattern, try BaseURL(String(parts[1])))
+        } catch {
+            throw Refusal(problem: error == .secure ? .secureOrigin : .malformed)
         }
     }
 

@@ -15,6 +15,8 @@ package enum SettingKind: Hashable, Sendable {
     case network
     /// One pattern of a list.
     case originPattern
+    /// One site of a list: what it answers to, and where its answers come from.
+    case site
     /// One media type of a list, without parameters.
     case mediaType
     /// A name or a numeric address, and a port.
@@ -31,6 +33,7 @@ package enum SettingKind: Hashable, Sendable {
         case .choice: "a choice"
         case .network: "a network"
         case .originPattern: "an origin pattern"
+        case .site: "a site"
         case .mediaType: "a media type"
         case .hostPort: "a host and port"
         }
@@ -47,6 +50,7 @@ package enum SettingKind: Hashable, Sendable {
         case .choice(let choices): choices.joined(separator: "|")
         case .network: "network"
         case .originPattern: "pattern"
+        case .site: "host=url"
         case .mediaType: "type/subtype"
         case .hostPort: "host:port"
         }
@@ -75,6 +79,7 @@ package enum SettingKind: Hashable, Sendable {
         case .choice(let choices): choices.joined(separator: ", ")
         case .network: "ADDRESS or ADDRESS/BITS, IPv4 or IPv6"
         case .originPattern: "*, HOST or *.SUFFIX, each perhaps with :PORT"
+        case .site: "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH]"
         case .mediaType: "TYPE/SUBTYPE without parameters"
         case .hostPort: "HOST:PORT, IPV4:PORT or [IPV6]:PORT"
         }

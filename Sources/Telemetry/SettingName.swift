@@ -7,6 +7,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case accessLog = "access-log"
     case logLevel = "log-level"
     case logFormat = "log-format"
+    case decisionTokenFile = "decision-token-file"
     case drainTimeout = "drain-timeout"
 
     case memoryLimit = "memory-limit"
@@ -22,6 +23,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case diskQueueLimit = "disk-queue-limit"
     case diskThreads = "disk-threads"
 
+    case site
     case allowOrigin = "allow-origin"
     case allowPrivateOrigin = "allow-private-origin"
     case allowType = "allow-type"
@@ -50,6 +52,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case waitersLimit = "waiters-limit"
     case waitTimeout = "wait-timeout"
 
+    case trustedProxy = "trusted-proxy"
     case connectionsLimit = "connections-limit"
     case pipelineLimit = "pipeline-limit"
     case requestHeadLimit = "request-head-limit"

@@ -17,7 +17,7 @@ extension Setting {
             needsRestart: true,
             meaning: "Where clients are served; port 0 lets the kernel choose",
             advice:
-                "Beyond loopback the node must be told which origins it may fetch: allow-origin."),
+                "Beyond loopback the node must be told what it may fetch: allow-origin or site."),
         Setting(
             .adminListen, in: .node, .loopbackAddress, default: "127.0.0.1:8081",
             needsRestart: true,
@@ -42,6 +42,10 @@ extension Setting {
             .logFormat, in: .node, .choice(["logfmt", "json"]), default: "logfmt",
             meaning: "How a message of the log on standard error is written, one a line",
             advice: "json for a collector that reads no logfmt."),
+        Setting(
+            .decisionTokenFile, in: .node, .path,
+            meaning: "File with the token that makes an answer tell how it came about",
+            advice: "Without it no request can ask; at least 16 bytes, read again at SIGHUP."),
         Setting(
             .drainTimeout, in: .node, .duration(.zero ... .seconds(3600)), default: "30s",
             meaning: "Time that running requests are given after SIGTERM",
@@ -106,8 +110,13 @@ extension Setting {
 
     private static let originRows: [Setting] = [
         Setting(
+            .site, in: .origins, .site, isList: true,
+            meaning: "Host that is answered for, and the base of the URLs its answers come from",
+            advice: "Settings of one site are given in the file, under sites; * is any other host."
+        ),
+        Setting(
             .allowOrigin, in: .origins, .originPattern,
-            note: "* if every listen address is loopback, otherwise it must be given",
+            note: "* if every listen address is loopback; otherwise it or site must be given",
             isList: true,
             meaning: "Origins that may be fetched from",
             advice: "Name the hosts whose images you serve; * makes the node fetch for anyone."),
@@ -231,6 +240,10 @@ extension Setting {
     ]
 
     private static let clientRows: [Setting] = [
+        Setting(
+            .trustedProxy, in: .clients, .network, isList: true,
+            meaning: "Networks whose connections begin with the PROXY protocol, version 1 or 2",
+            advice: "Name only load balancers that send it: they say who the client is."),
         Setting(
             .connectionsLimit, in: .clients, .count(0...10_000_000), default: "0",
             note: "0 (what the descriptor limit allows)", needsRestart: true,

@@ -12,6 +12,7 @@ package enum SettingValue: Hashable, Sendable {
     case choice(String)
     case network(Network)
     case originPattern(OriginPattern)
+    case site(SitePattern, BaseURL)
     /// In lower case.
     case mediaType(String)
     /// A host in lower case, or an IPv6 address without brackets, and a port.
@@ -31,6 +32,7 @@ extension SettingValue {
         case .choice(let choice): choice
         case .network(let network): "\(network)"
         case .originPattern(let pattern): "\(pattern)"
+        case .site(let pattern, let origin): "\(pattern)=\(origin)"
         case .mediaType(let type): type
         case .hostPort(let host, let port):
             host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

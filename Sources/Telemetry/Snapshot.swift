@@ -1,9 +1,12 @@
 /// The value of every metric at about one moment: the sum over all loops and the node.
 package struct Snapshot: Sendable {
     private var values: [UInt64]
+    /// In the order of the table of sites.
+    package let sites: [SiteFigures]
 
     /// Reads all counters; each one is exact, together they are not of one instant.
-    package init(loops: [LoopCounters], node: NodeCounters) {
+    package init(loops: [LoopCounters], node: NodeCounters, sites: [SiteFigures] = []) {
+        self.sites = sites
         values = Metric.allCases.map { metric in
             loops.reduce(node.load(metric)) { $0 &+ $1.load(metric) }
         }

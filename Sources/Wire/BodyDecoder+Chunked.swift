@@ -20,6 +20,7 @@ extension BodyDecoder {
             guard trailerBytes <= limits.trailerBytesMax else {
                 return fail(.trailersTooLong(bytesMax: limits.trailerBytesMax))
             }
+            if keepsTrailers { trailerSection.append(byte) }
             state = trailer(byte)
         default:
             extensionBytes += 1
@@ -127,9 +128,6 @@ extension BodyDecoder {
 
     private var nameIsForbidden: Bool {
         guard nameBytes <= 24 else { return false }
-        switch FieldName(first: name.0, second: name.1, third: name.2) {
-        case .contentLength, .transferEncoding, .host: return true
-        default: return false
-        }
+        return Trailers.forbids(FieldName(first: name.0, second: name.1, third: name.2))
     }
 }

@@ -1,7 +1,7 @@
 package import Ground
 import HTTPRules
 
-/// How much a chunked body may carry beside its data; all of it is read and dropped.
+/// How much a chunked body may carry beside its data.
 package struct BodyLimits: Hashable, Sendable {
     /// Bytes of chunk extensions in the whole body, so that tiny chunks cannot hide a flood of
     /// them.
@@ -66,9 +66,14 @@ package enum BodyRefusal: Hashable, Sendable {
 /// Finds a body's data in the bytes that follow a head; for requests and answers.
 ///
 /// The caller need not keep what has been passed: every byte before `next` is done with, and after
-/// `.needsMore` every byte given. Chunk extensions and trailers are checked and dropped.
+/// `.needsMore` every byte given. Chunk extensions are checked and dropped; so are trailers, unless
+/// they are to be kept.
 package struct BodyDecoder: Sendable {
     package let limits: BodyLimits
+    /// ``trailers`` are wanted.
+    let keepsTrailers: Bool
+    /// The trailer section as far as it has come, if it is kept.
+    var trailerSection: [UInt8] = []
     var state: State
     /// Bytes of the body or of the present chunk that have not come; 0 before a chunk's size.
     var remaining: UInt64 = 0
@@ -113,8 +118,12 @@ package struct BodyDecoder: Sendable {
         case failed(BodyRefusal)
     }
 
-    package init(_ framing: BodyFraming, limits: BodyLimits = BodyLimits()) {
+    /// A decoder before the first byte of a body.
+    package init(
+        _ framing: BodyFraming, limits: BodyLimits = BodyLimits(), keepsTrailers: Bool = false
+    ) {
         self.limits = limits
+        self.keepsTrailers = keepsTrailers
         switch framing {
         case .none: state = .done
         case .length(0): state = .done
@@ -128,6 +137,17 @@ package struct BodyDecoder: Sendable {
 
     /// True once `.end` has been, or would be, returned.
     package var isAtEnd: Bool { state == .done }
+
+    /// The fields that came after the body, once its end has come; none unless they were to be
+    /// kept.
+    package var trailers: Trailers {
+        guard isAtEnd, !trailerSection.isEmpty else { return Trailers() }
+        // The last line end is that of the section.
+        guard let trailers = Trailers(trailerSection.dropLast(2)) else {
+            preconditionFailure("trailers that were checked are malformed: \(trailerSection)")
+        }
+        return trailers
+    }
 
     /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its
     /// end.

@@ -6,7 +6,7 @@ package enum ResponseParse: Hashable, Sendable {
     /// The head's end has not come. Call again with the same bytes and more.
     case incomplete
     /// An interim answer (1xx, RFC 9110 §15.2) ends before `end`; another head follows there.
-    case interim(status: UInt16, end: Int)
+    case interim(AnswerHead, end: Int)
     /// The final head ends before `end`, where the body begins.
     case head(ResponseHead, end: Int)
     /// The answer is not to be used; close the connection.
@@ -34,8 +34,10 @@ package struct ResponseHead: Hashable, Sendable {
 /// same bytes give the same result, in whatever pieces they came.
 ///
 /// Decided here: a status line without reason may lack the space before it; repeated
-/// Content-Length is refused even with one value; 101 is refused; after an interim answer that says
-/// `close`, or one in HTTP/1.0, the final one is awaited and the connection is not persistent.
+/// Content-Length is refused even with one value; 101 is refused; a status of 600 or above is read
+/// (RFC 9110 §15 has a client take it for a 5xx, and a relay has nothing better to say); after an
+/// interim answer that says `close`, or one in HTTP/1.0, the final one is awaited and the
+/// connection is not persistent.
 package struct ResponseParser: ~Copyable {
     package let limits: HeadLimits
     private var progress = HeadProgress()
@@ -143,7 +145,7 @@ extension ResponseParser {
         guard stop - start >= 12, bytes.holds("HTTP/", at: start..<start + 5),
             ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,
             ASCII.isDigit(bytes[start + 7]), bytes[start + 8] == Byte.space,
-            let code = bytes.decimal(at: start + 9..<start + 12), (100...599).contains(code),
+            let code = bytes.decimal(at: start + 9..<start + 12), code >= 100,
             stop == start + 12 || bytes[start + 12] == Byte.space
         else { return .refused(.malformedStatusLine) }
         isHTTP10 = bytes[start + 7] == 0x30
@@ -182,7 +184,7 @@ extension ResponseParser {
         if status < 200 {
             guard status != 101 else { return refuse(.unexpectedSwitch) }
             if !notes.isPersistent(isHTTP10: isHTTP10) { interimSaidClose = true }
-            return .interim(status: status, end: range.upperBound)
+            return .interim(answer(bytes, range), end: range.upperBound)
         }
         let framing: BodyFraming
         if requestIsHead || status == 204 || status == 304 {
@@ -193,13 +195,16 @@ extension ResponseParser {
             framing = notes.contentLength.map { .length($0) } ?? .untilClose
         }
         let head = ResponseHead(
-            answer: AnswerHead(
-                status: status, bytes: bytes.copy(range), lines: lines(movedTo: range.lowerBound)),
-            framing: framing,
+            answer: answer(bytes, range), framing: framing,
             isPersistent: framing != .untilClose && !interimSaidClose
                 && notes.isPersistent(isHTTP10: isHTTP10))
         interimSaidClose = false
         return .head(head, end: range.upperBound)
+    }
+
+    private func answer(_ bytes: Span<UInt8>, _ range: Range<Int>) -> AnswerHead {
+        AnswerHead(
+            status: status, bytes: bytes.copy(range), lines: lines(movedTo: range.lowerBound))
     }
 
     /// The lines with extents counted from the head's first byte.

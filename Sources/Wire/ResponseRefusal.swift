@@ -3,7 +3,7 @@
 /// Its connection is closed: nothing after this can be trusted.
 /// Offsets are counted from the beginning of the span that was parsed.
 package enum ResponseRefusal: Hashable, Sendable {
-    /// Not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or a status outside 100 to 599.
+    /// Not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or a status below 100.
     case malformedStatusLine
     /// Neither HTTP/1.1 nor HTTP/1.0.
     case version

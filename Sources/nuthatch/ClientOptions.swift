@@ -2,6 +2,9 @@ import ArgumentParser
 
 /// The flags under “Clients” of the table of settings.
 struct ClientOptions: ParsableArguments {
+    @Option(help: help("trusted-proxy"))
+    var trustedProxy: [String] = []
+
     @Option(help: help("connections-limit"))
     var connectionsLimit: String?
 
@@ -38,6 +41,7 @@ struct ClientOptions: ParsableArguments {
     /// The texts given for each setting; none for those not given.
     var flags: [(String, [String])] {
         [
+            ("trusted-proxy", trustedProxy),
             ("connections-limit", connectionsLimit.texts),
             ("pipeline-limit", pipelineLimit.texts),
             ("request-head-limit", requestHeadLimit.texts),

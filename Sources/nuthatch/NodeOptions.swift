@@ -23,6 +23,9 @@ struct NodeOptions: ParsableArguments {
     @Option(help: help("log-format"))
     var logFormat: String?
 
+    @Option(help: help("decision-token-file"))
+    var decisionTokenFile: String?
+
     @Option(help: help("drain-timeout"))
     var drainTimeout: String?
 
@@ -36,6 +39,7 @@ struct NodeOptions: ParsableArguments {
             ("access-log", accessLog.texts),
             ("log-level", logLevel.texts),
             ("log-format", logFormat.texts),
+            ("decision-token-file", decisionTokenFile.texts),
             ("drain-timeout", drainTimeout.texts),
         ]
     }

@@ -2,6 +2,9 @@ import ArgumentParser
 
 /// The flags under “Origins” of the table of settings.
 struct OriginOptions: ParsableArguments {
+    @Option(help: help("site"))
+    var site: [String] = []
+
     @Option(help: help("allow-origin"))
     var allowOrigin: [String] = []
 
@@ -86,6 +89,7 @@ struct OriginOptions: ParsableArguments {
     /// The texts given for each setting; none for those not given.
     var flags: [(String, [String])] {
         [
+            ("site", site),
             ("allow-origin", allowOrigin),
             ("allow-private-origin", allowPrivateOrigin),
             ("allow-type", allowType),

@@ -21,13 +21,15 @@ struct PrometheusTextTests {
     func familyIsHelpTypeAndSeries() throws {
         let start = try #require(lines.firstIndex { $0.hasPrefix("# HELP nuthatch_requests_") })
         #expect(
-            lines[start + 1...start + 7] == [
+            lines[start + 1...start + 9] == [
                 "# TYPE nuthatch_requests_total counter",
                 "nuthatch_requests_total{cache=\"hit\"} 42",
                 "nuthatch_requests_total{cache=\"disk\"} 0",
                 "nuthatch_requests_total{cache=\"revalidated\"} 0",
                 "nuthatch_requests_total{cache=\"miss\"} 0",
                 "nuthatch_requests_total{cache=\"collapsed\"} 0",
+                "nuthatch_requests_total{cache=\"stale\"} 0",
+                "nuthatch_requests_total{cache=\"passed\"} 0",
                 "nuthatch_requests_total{cache=\"none\"} 0",
             ])
     }
@@ -49,6 +51,29 @@ struct PrometheusTextTests {
                 try series.wholeMatch(in: line) != nil || comment.wholeMatch(in: line) != nil
             #expect(isWellFormed, "\(line)")
         }
+    }
+
+    @Test("sites have series of their own, named by their hosts")
+    func sitesAreLabelled() throws {
+        let counters = SiteCounters()
+        counters.add(.hits, 7)
+        counters.add(.originBytes, 10)
+        let sites = [
+            SiteFigures(name: "a.example:8080", counters: []),
+            SiteFigures(name: "*", counters: [counters]),
+        ]
+        let text = PrometheusText.render(
+            Snapshot(loops: [], node: NodeCounters(), sites: sites))
+        let lines = text.split(separator: "\n").map(String.init)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("# HELP nuthatch_site_requ") })
+        #expect(
+            lines[start + 1...start + 3] == [
+                "# TYPE nuthatch_site_requests_total counter",
+                "nuthatch_site_requests_total{site=\"a.example:8080\",cache=\"hit\"} 0",
+                "nuthatch_site_requests_total{site=\"a.example:8080\",cache=\"stale\"} 0",
+            ])
+        #expect(lines.contains("nuthatch_site_requests_total{site=\"*\",cache=\"hit\"} 7"))
+        #expect(lines.last == "nuthatch_site_origin_received_bytes_total{site=\"*\"} 10")
     }
 
     @Test("a help text's backslashes and line feeds are escaped")

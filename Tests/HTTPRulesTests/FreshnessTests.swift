@@ -11,8 +11,10 @@ let receipt = Freshness.Receipt(
 
 @Suite struct FreshnessTests {
     private func freshness(_ head: AnswerHead, defaultTTL: Int64 = 3600) -> Freshness {
-        Freshness(
-            head, control: CacheControl(head), receipt: receipt, defaultTTL: .seconds(defaultTTL))
+        var policy = FreshnessPolicy(defaultTTL: .seconds(defaultTTL))
+        policy.defaultsEveryStatus = true
+        return Freshness(
+            head, control: AnswerControl(cacheControlOf: head), receipt: receipt, policy: policy)
     }
 
     private func age(_ fields: String...) -> Int64 {
@@ -56,6 +58,25 @@ let receipt = Freshness.Receipt(
     func severalAges() {
         #expect(age("Age: 5", "Age: 50") == 7)
         #expect(age("Age: 50", "Age: 5") == 52)
+    }
+
+    @Test("RFC 9111 §5.1: an Age that is no number is none, whatever follows in other lines")
+    func brokenAges() {
+        #expect(age("Age: x", "Age: 50") == 2)
+        #expect(age("Age: 7200;foo=bar") == 2)
+        #expect(age("Age: 7200;foo=111") == 2)
+        #expect(age("Age: 0, 7200") == 2)
+        #expect(age("Age: 7200, 0") == 7202)
+        #expect(age("Age: 5", "Age: x") == 7)
+    }
+
+    @Test("RFC 9110 §6.6.1: of several Date lines the first counts, and one in any form")
+    func severalDates() {
+        #expect(
+            age("Date: Sun, 06 Nov 1994 08:49:27 GMT", "Date: Sun, 06 Nov 1994 08:49:07 GMT") == 10)
+        #expect(age("Date: x", "Date: Sun, 06 Nov 1994 08:49:07 GMT") == 2)
+        #expect(age("Date: Sunday, 06-Nov-94 08:49:27 GMT") == 10)
+        #expect(age("Date: Sun Nov  6 08:49:27 1994") == 10)
     }
 
     private static let lifetimeTable: [([String], Int64)] = [
@@ -121,7 +142,8 @@ let receipt = Freshness.Receipt(
                 receivedWall: WallTime(seconds: Int64.random(in: 0...4_000_000_000, using: &dice)))
             let head = AnswerHead(status: 200, fields: fields)
             let found = Freshness(
-                head, control: CacheControl(), receipt: receipt, defaultTTL: .seconds(1))
+                head, control: AnswerControl(head), receipt: receipt,
+                policy: FreshnessPolicy(defaultTTL: .seconds(1)))
             #expect(found.bornAt <= receipt.receivedAt)
             #expect(found.lifetime >= .zero && found.freshUntil >= found.bornAt)
         }

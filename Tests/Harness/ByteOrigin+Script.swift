@@ -7,7 +7,7 @@ final class ScriptHandler: ChannelInboundHandler {
 
     private let origin: ByteOrigin
     private var script: ArraySlice<ByteOrigin.Step>
-    private var received = ""
+    private var received = ByteBuffer()
     private var isBusy = false
 
     init(_ origin: ByteOrigin, script: [ByteOrigin.Step]) {
@@ -25,7 +25,7 @@ final class ScriptHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        received += String(buffer: unwrapInboundIn(data))
+        received.writeImmutableBuffer(unwrapInboundIn(data))
         run(context)
     }
 
@@ -41,19 +41,34 @@ final class ScriptHandler: ChannelInboundHandler {
     /// A step is taken from the script before it is done, since it may come back here when it is.
     private func run(_ context: ChannelHandlerContext) {
         while !isBusy, let step = script.first {
-            if case .request = step {
-                guard let end = received.firstRange(of: "\r\n\r\n") else { return }
-                origin.received(String(received[..<end.upperBound]))
-                received.removeSubrange(..<end.upperBound)
+            switch step {
+            case .request:
+                guard let head = taken(through: "\r\n\r\n") else { return }
+                origin.received(String(buffer: head))
+            case .body(let count):
+                guard let body = received.readSlice(length: count) else { return }
+                origin.received(body: body)
+            case .bodyEnding(let text):
+                guard let body = taken(through: text) else { return }
+                origin.received(body: body)
+            default: break
             }
             script.removeFirst()
             perform(step, context)
         }
     }
 
+    /// What came up to and with `text`; nil if that has not come.
+    private func taken(through text: String) -> ByteBuffer? {
+        guard let range = received.readableBytesView.firstRange(of: Array(text.utf8)) else {
+            return nil
+        }
+        return received.readSlice(length: range.upperBound - received.readerIndex)
+    }
+
     private func perform(_ step: ByteOrigin.Step, _ context: ChannelHandlerContext) {
         switch step {
-        case .request: break
+        case .request, .body, .bodyEnding: break
         case .send(let text):
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
         case .drip(let text):
@@ -73,6 +88,12 @@ final class ScriptHandler: ChannelInboundHandler {
         case .flood(let count):
             isBusy = true
             flood(from: 0, to: count, context)
+        case .deaf:
+            let options = context.channel.syncOptions
+            try? options?.setOption(.autoRead, value: false)
+            origin.gate.hop(to: context.eventLoop).assumeIsolated().whenComplete { _ in
+                try? options?.setOption(.autoRead, value: true)
+            }
         case .gate: wait(for: origin.gate.hop(to: context.eventLoop), context)
         case .close:
             script = []

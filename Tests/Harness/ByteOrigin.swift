@@ -8,6 +8,12 @@ package final class ByteOrigin: Sendable {
     package enum Step: Sendable {
         /// Wait for the end of a request's head.
         case request
+        /// Wait for this many bytes of a request's body, framing included.
+        case body(Int)
+        /// Wait for this text, up to which everything is a request's body with its framing.
+        case bodyEnding(String)
+        /// Read no more until the test opens the gate.
+        case deaf
         case send(String)
         /// Send this many bytes of `block`, as fast as they are taken.
         case flood(Int)
@@ -29,6 +35,7 @@ package final class ByteOrigin: Sendable {
     private struct Log {
         var connections = 0
         var requests: [String] = []
+        var bodies: [ByteBuffer] = []
         var open = 0
         var bytesTaken = 0
     }
@@ -94,6 +101,8 @@ package final class ByteOrigin: Sendable {
     package var openConnections: Int { log.withLock { $0.open } }
     /// The heads received, in order.
     package var requests: [String] { log.withLock { $0.requests } }
+    /// The bodies received, in order, with their framing.
+    package var bodies: [ByteBuffer] { log.withLock { $0.bodies } }
     /// Bytes of floods that were handed to the kernel.
     package var bytesTaken: Int { log.withLock { $0.bytesTaken } }
     var gate: EventLoopFuture<Void> { gatePromise.futureResult }
@@ -118,6 +127,10 @@ package final class ByteOrigin: Sendable {
 
     func received(_ head: String) {
         log.withLock { $0.requests.append(head) }
+    }
+
+    func received(body: ByteBuffer) {
+        log.withLock { $0.bodies.append(body) }
     }
 
     func took(_ count: Int) {

@@ -11,8 +11,8 @@ package final class HTTPConnection {
     private static let pieceBytesMax = 64 * 1_024
 
     /// Connects to a port of 127.0.0.1.
-    package init(port: Int, receiveBufferBytes: CInt? = nil) throws {
-        socket = try Socket(port: port, receiveBufferBytes: receiveBufferBytes)
+    package init(port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil) throws {
+        socket = try Socket(port: port, from: address, receiveBufferBytes: receiveBufferBytes)
     }
 
     /// Sends a request and reads its response.
@@ -20,24 +20,26 @@ package final class HTTPConnection {
     /// - Parameters:
     ///   - target: The request target.
     ///   - method: The method.
+    ///   - host: The value of `Host`.
     ///   - fields: Field lines beside `Host`.
     ///   - expecting: An image to compare the body with, in place of keeping it.
     ///   - seconds: How long to wait for each piece of the response.
     /// - Returns: The response, however it ended.
     /// - Throws: What the system says if the request cannot be sent.
     package func get(
-        _ target: String, method: String = "GET", fields: [String] = [],
-        expecting: TestImage? = nil, seconds: Double = 30
+        _ target: String, method: String = "GET", host: String = "localhost",
+        fields: [String] = [], expecting: TestImage? = nil, seconds: Double = 30
     ) throws -> Response {
-        try socket.send(Self.request(target, method: method, fields: fields))
+        try socket.send(Self.request(target, method: method, host: host, fields: fields))
         return readResponse(method: method, expecting: expecting, seconds: seconds)
     }
 
     /// The bytes of a request without body.
     package static func request(
-        _ target: String, method: String = "GET", fields: [String] = []
+        _ target: String, method: String = "GET", host: String = "localhost",
+        fields: [String] = []
     ) -> [UInt8] {
-        let lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"] + fields
+        let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host)"] + fields
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 

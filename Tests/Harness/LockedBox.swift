@@ -12,4 +12,9 @@ package final class LockedBox<Value: Sendable>: Sendable {
         get { mutex.withLock { $0 } }
         set { mutex.withLock { $0 = newValue } }
     }
+
+    /// Changes the value in one step.
+    package func change<Result>(_ change: (inout Value) -> Result) -> Result {
+        mutex.withLock { value in change(&value) }
+    }
 }

@@ -153,10 +153,11 @@ package final class NodeProcess: Sendable {
 
     /// One request over a connection of its own.
     package func get(
-        _ target: String, method: String = "GET", fields: [String] = [],
-        expecting: TestImage? = nil, seconds: Double = 30
+        _ target: String, method: String = "GET", host: String = "localhost",
+        fields: [String] = [], expecting: TestImage? = nil, seconds: Double = 30
     ) throws -> Response {
         try connect().get(
-            target, method: method, fields: fields, expecting: expecting, seconds: seconds)
+            target, method: method, host: host, fields: fields, expecting: expecting,
+            seconds: seconds)
     }
 }

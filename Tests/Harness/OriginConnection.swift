@@ -21,8 +21,8 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether `proceed` runs further up the stack.
     private var isProceeding = false
     private var requestCount = 0
-    /// Bytes of a request's body still to be skipped.
-    private var skipCount = 0
+    /// The request whose body is being read; nil between requests.
+    private var pending: (request: OriginRequest, body: OriginBodyReader)?
 
     private static let pieceBytesMax = 64 * 1_024
     private static let headBytesMax = 256 * 1_024
@@ -56,15 +56,16 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Takes the next request if no answer is under way.
     private func answerNext() {
         while steps == nil, !isEnding {
-            received.moveReaderIndex(
-                forwardBy: takeSkipped(received.readableBytes))
-            guard skipCount == 0, let head = nextHead() else { break }
-            guard let request = ledger.request(head, connection: number) else {
-                end(.close)
-                return
+            if pending == nil {
+                guard let head = nextHead() else { break }
+                guard let request = ledger.request(head, connection: number) else {
+                    end(.close)
+                    return
+                }
+                begin(request)
             }
+            guard let request = takeBody() else { break }
             requestCount += 1
-            skipCount = request.fields["Content-Length"].flatMap { Int($0) } ?? 0
             let answer = ledger.answer(request)
             steps = answer.steps(isHead: request.method == "HEAD")[...]
             if requestCount == requestsMax { steps?.append(.end(.close)) }
@@ -74,10 +75,22 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
         if received.readableBytes > Self.headBytesMax { end(.close) }
     }
 
-    private func takeSkipped(_ available: Int) -> Int {
-        let count = min(skipCount, available)
-        skipCount -= count
-        return count
+    private func begin(_ request: OriginRequest) {
+        let body = OriginBodyReader(of: request.fields, record: ledger.bodyRecord(request))
+        pending = (request, body)
+        guard !body.isDone, request.fields["Expect"]?.lowercased() == "100-continue" else { return }
+        write(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), isBody: false)
+        channel.flush()
+    }
+
+    /// Reads on in the pending request's body; the request once the body is whole.
+    private func takeBody() -> OriginRequest? {
+        guard var reading = pending else { return nil }
+        reading.body.read(&received)
+        ledger.bodyCame(reading.body.body, of: reading.request)
+        pending = reading.body.isDone ? nil : reading
+        if reading.body.isBroken { end(.close) }
+        return reading.body.isDone ? reading.request : nil
     }
 
     /// Takes a whole head out of what was received, without the empty line.

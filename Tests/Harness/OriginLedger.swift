@@ -2,10 +2,16 @@
 final class OriginLedger: Sendable {
     struct State {
         var routes: [String: @Sendable (OriginRequest) -> OriginAnswer] = [:]
+        /// What answers where no route does.
+        var otherwise: (@Sendable (OriginRequest) -> OriginAnswer)?
         var requests: [OriginRequest] = []
         var connectionsOpened = 0
         var connectionsOpen: Set<Int> = []
         var bodyBytesSent: [Int: Int] = [:]
+        /// Bodies of requests by the request's number; none for requests without a body.
+        var bodies: [Int: OriginBody] = [:]
+        /// What the bodies of requests for a path are compared with, in place of being kept.
+        var expectedBodies: [String: TestImage] = [:]
         /// Heads that were no request, as text.
         var malformed: [String] = []
     }
@@ -47,8 +53,17 @@ final class OriginLedger: Sendable {
         }
     }
 
+    func bodyRecord(_ request: OriginRequest) -> BodyRecord {
+        state.read { $0.expectedBodies[request.path].map { .comparing($0) } } ?? .keeping
+    }
+
+    func bodyCame(_ body: OriginBody, of request: OriginRequest) {
+        guard body.byteCount > 0 || !body.isComplete else { return }
+        state.update { $0.bodies[request.number] = body }
+    }
+
     func answer(_ request: OriginRequest) -> OriginAnswer {
-        let route = state.read { $0.routes[request.path] }
+        let route = state.read { $0.routes[request.path] ?? $0.otherwise }
         return route?(request) ?? .text("no such thing", status: "404 Not Found")
     }
 }

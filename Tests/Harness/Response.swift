@@ -26,6 +26,10 @@ package struct Response: Sendable {
     package var fields = HeaderLines()
     /// Status codes of interim responses before it.
     package var interim: [Int] = []
+    /// Their field lines.
+    package var interimFields: [HeaderLines] = []
+    /// The field lines behind the last chunk.
+    package var trailers = HeaderLines()
     /// The body, or nil where the reader only compared it.
     package var body: [UInt8]?
     /// Bytes of body received.
@@ -53,12 +57,27 @@ package struct Response: Sendable {
 
     /// The parameters of the last member of `Cache-Status` (RFC 9211), for example `fwd`: `stale`.
     package var cacheStatus: [String: String] {
-        guard let member = fields.members("Cache-Status").last else { return [:] }
-        let parameters = member.split(separator: ";").dropFirst().map { $0.trimmingWhitespace() }
+        guard let member = fields.all("Cache-Status").last else { return [:] }
+        let parameters = Self.pieces(of: member).dropFirst().map { $0[...].trimmingWhitespace() }
         return parameters.reduce(into: [:]) { status, parameter in
             let parts = parameter.split(separator: "=", maxSplits: 1)
             status[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
         }
+    }
+
+    /// What stands between the semicolons that are not in a quoted string.
+    private static func pieces(of member: String) -> [String] {
+        var pieces = [""]
+        var isQuoted = false
+        for character in member {
+            if character == "\"" { isQuoted.toggle() }
+            if character == ";", !isQuoted {
+                pieces.append("")
+            } else {
+                pieces[pieces.count - 1].append(character)
+            }
+        }
+        return pieces
     }
 
     /// Whether `Cache-Status` says that the cache answered by itself.

@@ -103,7 +103,7 @@ struct ResponseReader {
         case .chunkSize: chunkSizeCame(text)
         case .chunkEnd where text.isEmpty: state = .chunkSize
         case .chunkEnd: finish(.malformed("bytes behind a chunk"))
-        case .trailer: if text.isEmpty { finish(.complete) }
+        case .trailer: trailerCame(text)
         default: break
         }
     }
@@ -113,6 +113,14 @@ struct ResponseReader {
         guard !digits.isEmpty, digits.allSatisfy(\.isHexDigit), let size = Int(digits, radix: 16)
         else { return finish(.malformed("chunk size \(text)")) }
         state = size == 0 ? .trailer : .chunk(left: size)
+    }
+
+    private mutating func trailerCame(_ text: String) {
+        if text.isEmpty { return finish(.complete) }
+        guard let field = HeaderLines.parse(text) else {
+            return finish(.malformed("trailer \(text)"))
+        }
+        response.trailers.lines.append(field)
     }
 
     private mutating func headCame() {
@@ -126,6 +134,7 @@ struct ResponseReader {
         lines = []
         if (100..<200).contains(status), status != 101 {
             response.interim.append(status)
+            response.interimFields.append(HeaderLines(fields.compactMap { $0 }))
             return
         }
         response.version = String(words[0])

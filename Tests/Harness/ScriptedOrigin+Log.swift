@@ -7,6 +7,20 @@ extension ScriptedOrigin {
         log.filter { $0.path == path }
     }
 
+    /// The body of a request so far; an empty whole one if it has none.
+    package func body(of request: OriginRequest) -> OriginBody {
+        ledger.state.read(\.bodies)[request.number] ?? OriginBody(isComplete: true)
+    }
+
+    /// Waits until at least `count` bytes of the body of a request for `path` have come.
+    package func waitForBody(_ count: Int, _ path: String, seconds: Double = 30) -> Bool {
+        ledger.state.wait(until: .seconds(seconds)) { state in
+            state.requests.contains { request in
+                request.path == path && (state.bodies[request.number]?.byteCount ?? 0) >= count
+            }
+        }
+    }
+
     /// Heads that came and were no request.
     package var malformedHeads: [String] { ledger.state.read(\.malformed) }
 

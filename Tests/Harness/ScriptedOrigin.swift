@@ -63,6 +63,16 @@ package final class ScriptedOrigin: Sendable {
         ledger.state.update { $0.routes[path] = route }
     }
 
+    /// Answers every request that no path's route answers.
+    package func onAnythingElse(_ route: @escaping @Sendable (OriginRequest) -> OriginAnswer) {
+        ledger.state.update { $0.otherwise = route }
+    }
+
+    /// Compares the bodies of requests for `path` with an image, in place of keeping them.
+    package func expectBody(_ image: TestImage, at path: String) {
+        ledger.state.update { $0.expectedBodies[path] = image }
+    }
+
     /// Answers requests for `path` always the same way.
     package func on(_ path: String, _ answer: OriginAnswer) {
         on(path) { _ in answer }

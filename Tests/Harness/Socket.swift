@@ -17,34 +17,45 @@ package final class Socket {
     ///
     /// - Parameters:
     ///   - port: The port.
+    ///   - address: The address of this machine to connect from; nil for any.
     ///   - receiveBufferBytes: Size of the kernel's receive buffer, set before connecting.
     /// - Throws: What the system says, for example that the connection was refused.
-    package init(port: Int, receiveBufferBytes: CInt? = nil) throws {
+    package init(port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil) throws {
         DescriptorLimit.raise()
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         descriptor = socket(AF_INET, type, 0)
         guard descriptor >= 0 else { throw SystemError.last("socket") }
         if let receiveBufferBytes { setOption(SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
         setOption(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port).bigEndian)
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let result = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe connect(descriptor, $0, size)
-            }
-        }
-        guard result == 0 else {
-            let error = SystemError.last("connect")
-            close()
-            throw error
-        }
+        if let address { unsafe try check("bind", give(address, port: 0, to: bind)) }
+        unsafe try check("connect", give("127.0.0.1", port: port, to: connect))
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
     deinit { close() }
+
+    /// Calls the system with this socket and an address.
+    private func give(
+        _ host: String, port: Int, to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
+    ) -> CInt {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = unsafe inet_addr(host)
+        let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe call(descriptor, $0, size)
+            }
+        }
+    }
+
+    private func check(_ call: String, _ result: CInt) throws {
+        guard result != 0 else { return }
+        let error = SystemError.last(call)
+        close()
+        throw error
+    }
 
     /// Sends all the bytes.
     ///

@@ -1,8 +1,9 @@
+import Foundation
 import Glibc
 
 /// Starts a process with its output in files and all signals as they are by default.
 ///
-/// Descriptors of this process do not reach it as far as they are opened with `O_CLOEXEC`.
+/// No descriptor of this process reaches it: it would hold an origin's port open that has stopped.
 ///
 /// - Parameters:
 ///   - arguments: The program's path and its arguments.
@@ -21,6 +22,7 @@ func spawn(
     unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     unsafe posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
     unsafe posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
+    keepDescriptors()
 
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
@@ -45,4 +47,13 @@ func spawn(
         &identifier, arguments[0], &actions, &attributes, &argumentPointers, &environmentPointers)
     guard result == 0 else { throw SystemError(call: "posix_spawn", number: result) }
     return identifier
+}
+
+/// Marks every open descriptor to be closed in children; not every library opens its so.
+private func keepDescriptors() {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    for descriptor in names.compactMap({ CInt($0) }) where descriptor > 2 {
+        let flags = fcntl(descriptor, F_GETFD)
+        if flags >= 0 { _ = fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) }
+    }
 }

@@ -23,14 +23,16 @@ package struct SwarmClientPlan: Sendable {
     ///
     /// - Parameters:
     ///   - target: The request target.
+    ///   - host: The value of `Host`.
     ///   - fields: Field lines beside `Host`.
     ///   - expecting: The image its answer should bring.
     ///   - behaviour: How it reads.
     package init(
-        _ target: String, fields: [String] = [], expecting: TestImage? = nil,
+        _ target: String, host: String = "localhost", fields: [String] = [],
+        expecting: TestImage? = nil,
         behaviour: SwarmBehaviour = .readAll
     ) {
-        request = HTTPConnection.request(target, fields: fields)
+        request = HTTPConnection.request(target, host: host, fields: fields)
         self.expecting = expecting
         self.behaviour = behaviour
     }

@@ -172,10 +172,11 @@ struct ConfigurationErrorTests {
         #expect(
             message(environment: ["NUTHATCH_LISTEN": "127.0.0.1:8080 [::]:8080"])
                 == """
-                setting allow-origin is needed because setting listen \
+                setting allow-origin or site is needed because setting listen \
                 (from environment NUTHATCH_LISTEN) has [::]:8080, which is beyond loopback; \
                 allowed: *, HOST or *.SUFFIX, each perhaps with :PORT, \
-                e.g. --allow-origin '*.example.com'
+                e.g. --allow-origin '*.example.com', \
+                or --site www.example.com=http://127.0.0.1:9000
                 """)
     }
 }

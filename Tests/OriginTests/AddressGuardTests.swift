@@ -107,6 +107,13 @@ struct AddressGuardTests {
             after: nil),
     ]
 
+    @Test("The guard of what the operator names refuses nothing")
+    func open() throws {
+        for text in ["127.0.0.1", "10.0.0.7", "::1", "fd00::1", "::ffff:192.168.0.1", "8.8.8.8"] {
+            #expect(AddressGuard.open.judge(try #require(IPAddress(text))) == .allowed)
+        }
+    }
+
     @Test(
         "A special range is refused up to its edges, and nothing beside it", arguments: v4 + v6
     )

@@ -1,6 +1,7 @@
 import NIOCore
 import Origin
 import Testing
+import Wire
 
 @Suite("Reading an answer in pieces")
 struct AnswerReaderTests {
@@ -53,6 +54,7 @@ struct AnswerReaderTests {
                         #expect(buffer.readableBytes == 0)
                         break reading
                     case .interim: break
+                    case .trailers: Issue.record("trailers that nobody wants")
                     case .head: heads += 1
                     case .body(let piece): read += String(buffer: piece)
                     case .end: isWhole = true
@@ -64,6 +66,42 @@ struct AnswerReaderTests {
             }
             #expect(heads == 1 && isWhole && read == body, "cut at \(cut)")
         }
+    }
+
+    @Test("Trailers that are wanted come before the end, wherever the answer is cut in two")
+    func trailers() throws {
+        let section = "Sum: \u{E9}\r\nX:\r\n"
+        let answer =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\(section)\r\n"
+        let wanted = try #require(Trailers(Array(section.utf8)))
+        let bytes = Array(answer.utf8)
+        for cut in 0...bytes.count {
+            var reader = AnswerReader(settings: OriginSettings())
+            reader.requestSent(keepsTrailers: true)
+            var steps: [AnswerStep] = []
+            for part in [bytes[..<cut], bytes[cut...]] {
+                var buffer = ByteBuffer(bytes: part)
+                while steps.last != .end {
+                    steps.append(reader.next(&buffer))
+                    if steps.last == .needsMore { break }
+                }
+            }
+            #expect(steps.suffix(2) == [.trailers(wanted), .end], "cut at \(cut)")
+        }
+    }
+
+    @Test("The end of an answer to HEAD is its head, and bytes behind it are left")
+    func head() {
+        var reader = AnswerReader(settings: OriginSettings())
+        reader.requestSent(isHead: true)
+        var buffer = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        guard case .head(let head) = reader.next(&buffer) else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.framing == .none)
+        #expect(reader.next(&buffer) == .end)
+        #expect(buffer.readableBytes == 5)
     }
 
     @Test("A piece holds on to at most twice its size, and is not copied if it fills its buffer")

@@ -273,6 +273,81 @@ struct FetchMachineTests {
         #expect(silent.ticked(now: at(20)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
     }
 
+    // MARK: The request's body
+
+    /// A machine whose request, which a body follows, was sent at 0 s.
+    private func sending(isSafeToRetry: Bool = false) -> FetchMachine {
+        var settings = OriginSettings()
+        settings.headLimit = .seconds(20)
+        settings.idleLimit = .seconds(5)
+        var machine = FetchMachine(
+            origin: origin, settings: settings, totalDeadline: at(100), hasBody: true,
+            isSafeToRetry: isSafeToRetry)
+        #expect(machine.connectionReused(now: at(0)) == .sendRequest(attempt: nil))
+        return machine
+    }
+
+    @Test("While the caller gives nothing of the body, only the limit on the whole runs")
+    func callerIsSlow() {
+        var machine = sending()
+        #expect(machine.deadline == at(100))
+        machine.bodyMoved(.beingWritten, now: at(30))
+        #expect(machine.deadline == at(50))
+        machine.bodyMoved(.waitsForCaller, now: at(40))
+        #expect(machine.deadline == at(100))
+        #expect(machine.ticked(now: at(99)) == .wait)
+    }
+
+    @Test("An origin that takes nothing of the body is given up after the limit on the head")
+    func bodyNotTaken() {
+        var machine = sending()
+        machine.bodyMoved(.beingWritten, now: at(10))
+        machine.bodyMoved(.beingWritten, now: at(15))
+        #expect(
+            machine.ticked(now: at(35)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
+    }
+
+    @Test("The limit on the head runs from the end of the request's body")
+    func bodyTaken() {
+        var machine = sending()
+        machine.bodyMoved(.beingWritten, now: at(10))
+        machine.bodyMoved(.whole, now: at(50))
+        #expect(machine.deadline == at(70))
+        #expect(
+            machine.ticked(now: at(70)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
+    }
+
+    @Test("An answer that began before the request's body ended has limits once it is owed")
+    func answeredEarly() {
+        var machine = sending()
+        machine.bodyMoved(.beingWritten, now: at(1))
+        machine.bytesArrived(10, now: at(2))
+        _ = machine.headArrived(.chunked, now: at(2))
+        #expect(machine.deadline == at(7))
+        machine.bodyMoved(.waitsForCaller, now: at(3))
+        #expect(machine.deadline == at(100))
+        machine.bodyMoved(.whole, now: at(60))
+        #expect(machine.deadline == at(65))
+        machine.paused()
+        #expect(machine.deadline == at(100))
+    }
+
+    @Test("A request is repeated only if that does no harm and nothing of its body was sent")
+    func repeated() {
+        var unsafe = sending()
+        #expect(
+            unsafe.inputClosed(orderly: true, now: at(1))
+                == .fail(.closedBeforeAnswer(bytesReceived: 0)))
+        var untouched = sending(isSafeToRetry: true)
+        untouched.bodyMoved(.waitsForCaller, now: at(1))
+        #expect(untouched.inputClosed(orderly: true, now: at(1)) == .resolve)
+        var begun = sending(isSafeToRetry: true)
+        begun.bodyMoved(.beingWritten, now: at(1))
+        #expect(
+            begun.inputClosed(orderly: false, now: at(2))
+                == .fail(.closedBeforeAnswer(bytesReceived: 0)))
+    }
+
     @Test("After cancelling nothing follows, whatever happens")
     func cancelled() {
         for start in [machine(), connecting(), awaitingHead(), readingBody(.untilClose)] {

@@ -7,6 +7,7 @@ import NIOPosix
 import Origin
 import Synchronization
 import Testing
+import Wire
 
 /// What a fetch came to, as its delegate saw it.
 struct Outcome: Sendable {
@@ -17,7 +18,11 @@ struct Outcome: Sendable {
 
     /// The URLs that redirects led to.
     var redirects: [String] = []
+    /// The heads of interim answers.
+    var interims: [String] = []
+    var trailers = ""
     var status: UInt16?
+    var head = ""
     var bodyLength: UInt64?
     var body = ByteBuffer()
     var pieces = 0
@@ -40,6 +45,8 @@ final class Recorder: OriginFetchDelegate {
     private let promise: EventLoopPromise<Outcome>
     /// Called after the head and after each piece of the body.
     var afterEach: (Recorder) -> Void = { _ in }
+    /// Called when the origin takes more of the request's body.
+    var whenMoreIsTaken: (Recorder) -> Void = { _ in }
     var keepsBody = true
     private(set) var bytesSeen = 0
 
@@ -69,10 +76,28 @@ final class Recorder: OriginFetchDelegate {
         noteCall()
         #expect(seen.status == nil, "two heads")
         seen.status = head.status
+        seen.head = String(decoding: head.bytes, as: UTF8.self)
         seen.bodyLength = bodyLength
         seen.requestedAt = requestedAt
         seen.answeredAt = answeredAt
         afterEach(self)
+    }
+
+    func originInterim(_ head: AnswerHead) {
+        noteCall()
+        #expect(seen.status == nil, "an interim answer after the final head")
+        seen.interims.append(String(decoding: head.bytes, as: UTF8.self))
+        afterEach(self)
+    }
+
+    func originTrailers(_ trailers: Trailers) {
+        noteCall()
+        seen.trailers += String(decoding: trailers.bytes, as: UTF8.self)
+    }
+
+    func originTakesMore() {
+        noteCall()
+        whenMoreIsTaken(self)
     }
 
     func originSent(_ body: ByteBuffer) {
@@ -161,6 +186,8 @@ struct Rig: Sendable {
     let besideLoop: any EventLoop
     let exchange: OriginExchange
     let events: LockedBox<[OriginEvent]>
+    /// How far the clients' clock is ahead of the machine's.
+    let lead: LockedBox<Interval>
 
     /// Runs `body` with a client that may fetch from `opening`, then checks that it leaves nothing
     /// behind.
@@ -179,6 +206,7 @@ struct Rig: Sendable {
         let addressGuard = AddressGuard(opening: try opening.map { try Network(parsing: $0) })
         let allowed = patterns.compactMap { OriginPattern($0) }
         let events = LockedBox<[OriginEvent]>([])
+        let lead = LockedBox(Interval.zero)
         let exchange = OriginExchange(chosen) { events.value.append($0) }
         let besideLoop = group.next()
         @Sendable func client(
@@ -189,14 +217,14 @@ struct Rig: Sendable {
                     OriginClient(
                         loop: loop, resolver: resolver, addressGuard: addressGuard,
                         patterns: allowed, exchange: exchange, settings: chosen,
-                        now: { bootClock() }),
+                        now: { bootClock() + lead.value }),
                     eventLoop: loop)
             }.get()
         }
         let rig = Rig(
             group: group, loop: loop, resolver: resolver, bound: try await client(on: loop),
             beside: try await client(on: besideLoop), besideLoop: besideLoop,
-            exchange: exchange, events: events)
+            exchange: exchange, events: events, lead: lead)
         do {
             let result = try await body(rig)
             try await rig.close()
@@ -241,7 +269,14 @@ struct Rig: Sendable {
         _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
     ) async throws -> EventLoopFuture<Outcome> {
         let key = Array("http://\(host):\(port)\(path)".utf8)
-        let request = try OriginFetchRequest(key: key.span, negotiation: [])
+        return try await begin(OriginFetchRequest(key: key.span, negotiation: []), prepare)
+    }
+
+    /// The same for any request.
+    func begin(
+        _ request: OriginFetchRequest,
+        _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
+    ) async throws -> EventLoopFuture<Outcome> {
         let boundLoop = loop
         let future = try await with { client in
             let recorder = Recorder(on: boundLoop)

@@ -19,7 +19,7 @@ struct Entries {
     @discardableResult
     func put(
         _ name: String, bytes: Int, marker: UInt8 = 0, varies: Negotiation = [],
-        negotiation: Negotiation = []
+        negotiation: Negotiation = [], share: MemoryShare? = nil
     ) -> Resident? {
         let key = Self.key(name)
         let capacity = BodyLayout.capacity(UInt64(bytes))
@@ -43,9 +43,8 @@ struct Entries {
             body: Body(
                 chunks: chunks, size: UInt64(bytes), capacityBytes: capacity,
                 account: store.account),
-            account: store.account)
-        store.insert(resident)
-        return resident
+            account: store.account, share: share)
+        return store.insert(resident) ? resident : nil
     }
 
     func find(_ name: String, wanted: Negotiation = []) -> Resident? {

@@ -20,6 +20,9 @@ struct SettingErrorTests {
     private static let loopbacks =
         "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off, e.g. 127.0.0.1:8081"
     private static let networks = "ADDRESS or ADDRESS/BITS, IPv4 or IPv6, e.g. 10.0.0.0/8"
+    private static let sites =
+        "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH], "
+        + "e.g. www.example.com=http://127.0.0.1:9000"
     private static let patterns =
         "*, HOST or *.SUFFIX, each perhaps with :PORT, e.g. *.example.com"
 
@@ -77,6 +80,13 @@ struct SettingErrorTests {
             name: .originProxy, text: "http://proxy:3128",
             says: "\"http://proxy:3128\" is not a host and port",
             allowed: "HOST:PORT, IPV4:PORT or [IPV6]:PORT, e.g. proxy.example.com:3128"),
+        Refusal(
+            name: .site, text: "a b=http://o.example",
+            says: "\"a b=http://o.example\" is not a site", allowed: sites),
+        Refusal(
+            name: .site, text: "a=https://o.example",
+            says: "\"a=https://o.example\" has an https origin, and TLS is not spoken yet",
+            allowed: sites),
         Refusal(
             name: .config, text: "", says: "\"\" is not a path",
             allowed: "a path, e.g. nuthatch.yaml"),

@@ -1,4 +1,5 @@
 import Ground
+import HTTPRules
 import Testing
 import Wire
 
@@ -94,6 +95,55 @@ import Wire
                 == .trailersTooLong(bytesMax: 10))
     }
 
+    @Test("trailers are kept when they are wanted, byte for byte and in order")
+    func trailers() {
+        let section = "A: b\r\nX-Y:\t\u{E9} \r\na:\r\n"
+        let bytes = latin1("1\r\nx\r\n0\r\n\(section)\r\nrest")
+        for cut in 0...bytes.count {
+            var decoder = BodyDecoder(.chunked, keepsTrailers: true)
+            var dropping = BodyDecoder(.chunked)
+            for range in [0..<cut, cut..<bytes.count] {
+                let span = bytes.span.extracting(range)
+                for position in 0..<span.count where !decoder.isAtEnd {
+                    let one = span.extracting(position..<position + 1)
+                    _ = decoder.next(one, from: 0)
+                    _ = dropping.next(one, from: 0)
+                }
+            }
+            #expect(decoder.isAtEnd && dropping.isAtEnd)
+            let trailers = decoder.trailers
+            #expect(trailers.bytes == latin1(section))
+            #expect(trailers.lines.map { trailers.text($0.name) } == ["A", "X-Y", "a"])
+            #expect(trailers.lines.map { trailers.text($0.value) } == ["b", "\u{E9}", ""])
+            #expect(dropping.trailers.isEmpty)
+        }
+    }
+
+    @Test("there are no trailers before the end, nor in an empty section")
+    func noTrailers() {
+        var decoder = BodyDecoder(.chunked, keepsTrailers: true)
+        let first = latin1("0\r\nA: b\r\n")
+        #expect(decoder.next(first.span, from: 0) == .needsMore)
+        #expect(decoder.trailers == Trailers())
+        let last = latin1("\r\n")
+        #expect(decoder.next(last.span, from: 0) == .end(next: 2))
+        #expect(decoder.trailers.lines.count == 1)
+        var empty = BodyDecoder(.chunked, keepsTrailers: true)
+        let whole = latin1("0\r\n\r\n")
+        #expect(empty.next(whole.span, from: 0) == .end(next: 5))
+        #expect(empty.trailers == Trailers())
+    }
+
+    @Test(
+        "a section that is none of trailers is none",
+        arguments: [
+            "A", "A: b", "A: b\n", " A: b\r\n", ": b\r\n", "A: b\r\n\r\n", "A : b\r\n",
+            "HOST: a\r\n", "Content-length: 1\r\n", "A: b\r\nTransfer-Encoding: x\r\n",
+        ])
+    func noSection(_ text: String) {
+        #expect(Trailers(latin1(text)) == nil)
+    }
+
     @Test("the largest chunk size is read")
     func largest() {
         #expect(chunked("FFFFFFFFFFFFFFFF\r\nabc").data == latin1("abc"))
@@ -119,11 +169,34 @@ import Wire
         #expect(decoder.next(latin1("abc").span, from: 1) == .end(next: 1))
     }
 
+    @Test("the framing of a request that is passed on is that of the one received")
+    func requestBody() {
+        let framings: [BodyFraming] = [.none, .length(0), .length(.max), .chunked, .untilClose]
+        let lines = framings.map { framing -> String? in
+            guard let body = RequestBody(framing) else { return nil }
+            var bytes: [UInt8] = []
+            body.appendField(to: &bytes)
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        #expect(
+            lines == [
+                "", "Content-Length: 0\r\n", "Content-Length: 18446744073709551615\r\n",
+                "Transfer-Encoding: chunked\r\n", nil,
+            ])
+        #expect(framings.map { RequestBody($0)?.isEmpty } == [true, true, false, false, nil])
+    }
+
     @Test("a refused body stays refused")
     func refusedForEver() {
         var decoder = BodyDecoder(.chunked)
         let bytes = latin1("x0\r\n\r\n")
         #expect(decoder.next(bytes.span, from: 0) == .refused(.malformedChunkSize))
         #expect(decoder.next(bytes.span, from: 1) == .refused(.malformedChunkSize))
+    }
+}
+
+extension Trailers {
+    fileprivate func text(_ extent: Extent) -> String {
+        String(String.UnicodeScalarView(bytes[extent.range].map { Unicode.Scalar($0) }))
     }
 }

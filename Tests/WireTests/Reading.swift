@@ -104,10 +104,10 @@ extension Reading {
                 switch parser.parse(span, from: position, requestIsHead: requestIsHead) {
                 case .incomplete: break
                 case .refused(let refusal): reading.ending = .responseRefused(refusal)
-                case .interim(let status, let end):
+                case .interim(let head, let end):
                     reading.messages.append(
                         ReadMessage(
-                            start: Array("\(status)".utf8), isHTTP10: false, fields: [],
+                            start: Array("\(head.status)".utf8), isHTTP10: false, fields: [],
                             framing: .none, isPersistent: true, isWhole: true))
                     position = end
                     continue

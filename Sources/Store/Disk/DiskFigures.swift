@@ -8,8 +8,8 @@ package final class DiskFigures: Sendable {
         case admittedBytes
         /// Everything written: records, those written again, headers, footers, marks.
         case writtenBytes
-        /// Answers that were not kept because the writer was behind, the disk has a fault, or
-        /// they are larger than a segment.
+        /// Answers that were not kept because the writer was behind, the disk has a fault,
+        /// they are larger than a segment, or their site may not take so much.
         case droppedRecords
         /// Records written again when their segment was reclaimed.
         case reinsertedRecords

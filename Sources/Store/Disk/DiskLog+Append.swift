@@ -10,6 +10,8 @@ extension DiskLog {
         case tooLarge
         /// It was invalidated after its request began.
         case dead
+        /// Its site may not take so much.
+        case beyondShare
     }
 
     /// Appends an answer, in the place of what the entry was until now.
@@ -19,6 +21,7 @@ extension DiskLog {
         _ record: DiskRecord, body: [ByteBuffer], now: Int64
     ) throws(DiskFile.Failure) -> Kept {
         guard !isDead(record) else { return .dead }
+        guard makeShare(for: record) else { return .beyondShare }
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
         let digest = record.name.digest
@@ -137,7 +140,8 @@ extension DiskLog {
         let entry = DiskEntry(
             location: location, lengthUnits: record.units, lastAccess: record.lastAccess,
             accessCount: UInt8(min(record.accessCount, UInt16(UInt8.max))),
-            flags: queue == .main ? .inMain : [])
+            flags: queue == .main ? .inMain : [],
+            share: DiskShare.number(ofKey: record.key.span))
         if let old = view.shards.insert(record.name.digest, entry) { gone(old) }
         rule.entriesGrew(to: view.shards.count)
     }

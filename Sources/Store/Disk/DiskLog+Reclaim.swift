@@ -180,6 +180,6 @@ extension DiskLog {
         let location = noted(record, in: .main, at: offset)
         return DiskEntry(
             location: location, lengthUnits: entry.lengthUnits, lastAccess: entry.lastAccess,
-            accessCount: count, flags: .inMain)
+            accessCount: count, flags: .inMain, share: entry.share)
     }
 }

@@ -51,8 +51,9 @@ extension DiskLog {
         guard least > 0 else { return }
         var left = entriesMax
         for _ in 0..<view.shards.shardCount where left > 0 {
-            let part = view.shards.idle(
-                since: least, inShard: sweep.shard, below: sweep.below, atMost: left)
+            let part = view.shards.entries(
+                inShard: sweep.shard, below: sweep.below, atMost: left
+            ) { $0.lastAccess < least }
             for (digest, entry) in part.found {
                 guard view.shards.remove(digest, ifAt: entry.location) else { continue }
                 gone(entry)

@@ -62,6 +62,10 @@ package final class DiskLog {
     /// The latest mark of each entry that one of them covers.
     var deleted: [EntryName: DiskStamp] = [:]
     var invalidations: UInt64 = 0
+    /// What sites may take of the log.
+    var shares = DiskShares()
+    /// Where the search for entries of a site that has to give some up goes on.
+    var shareWalk: (shard: Int, below: Int?) = (0, nil)
     /// Where the search for idle entries goes on.
     var sweep: (shard: Int, below: Int?) = (0, nil)
 

@@ -8,6 +8,8 @@ package import Tiers
 package final class DiskShards: Sendable {
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
+    /// Bytes of the records of each share but that of none.
+    private let shareBytes = Mutex<[UInt16: Int]>([:])
 
     private final class Shard: Sendable {
         let index: Mutex<DiskIndex>
@@ -41,15 +43,41 @@ package final class DiskShards: Sendable {
     package func insert(_ digest: EntryDigest, _ entry: DiskEntry) -> DiskEntry? {
         let old = shard(digest).index.withLock { $0.insert(digest, entry) }
         if old == nil { entryCount.add(1, ordering: .relaxed) }
+        if let old { count(old, sign: -1) }
+        count(entry, sign: 1)
         return old
     }
 
     /// Forgets the entry if its record lies at `location`.
     @discardableResult
     package func remove(_ digest: EntryDigest, ifAt location: DiskLocation) -> Bool {
-        let isGone = shard(digest).index.withLock { $0.remove(digest, ifAt: location) }
-        if isGone { entryCount.subtract(1, ordering: .relaxed) }
-        return isGone
+        let gone = shard(digest).index.withLock { index -> DiskEntry? in
+            guard let entry = index.find(digest), index.remove(digest, ifAt: location) else {
+                return nil
+            }
+            return entry
+        }
+        guard let gone else { return false }
+        entryCount.subtract(1, ordering: .relaxed)
+        count(gone, sign: -1)
+        return true
+    }
+
+    /// Bytes of the records of a group.
+    package func bytes(of group: DiskShares.Group, in shares: DiskShares) -> Int {
+        shareBytes.withLock { bytes in
+            if case .host(let number) = group { return bytes[number] ?? 0 }
+            // The order does not matter to a sum.
+            return bytes.reduce(0) { $0 + (shares.holds($1.key, in: group) ? $1.value : 0) }
+        }
+    }
+
+    private func count(_ entry: DiskEntry, sign: Int) {
+        guard entry.share != DiskShare.none else { return }
+        shareBytes.withLock { bytes in
+            let left = bytes[entry.share, default: 0] + sign * entry.bytes
+            bytes[entry.share] = left == 0 ? nil : left
+        }
     }
 
     /// Forgets the entry; what was kept.
@@ -82,18 +110,18 @@ package final class DiskShards: Sendable {
         }
     }
 
-    /// The entries that were last asked for before `second`, at most `entriesMax` looked at from
-    /// `position` on downwards in shard `number`; how many were looked at; and the position to go
-    /// on from, nil after the last.
-    package func idle(
-        since second: UInt32, inShard number: Int, below position: Int?, atMost entriesMax: Int
+    /// The entries that are meant, at most `entriesMax` looked at from `position` on downwards in
+    /// shard `number`; how many were looked at; and the position to go on from, nil after the last.
+    package func entries(
+        inShard number: Int, below position: Int?, atMost entriesMax: Int,
+        where isMeant: (DiskEntry) -> Bool
     ) -> (found: [(EntryDigest, DiskEntry)], looked: Int, next: Int?) {
         var found: [(EntryDigest, DiskEntry)] = []
         var looked = 0
         let next = shards[number].index.withLock { index in
             index.forEach(below: position ?? index.count, atMost: entriesMax) { digest, entry in
                 looked += 1
-                if entry.lastAccess < second { found.append((digest, entry)) }
+                if isMeant(entry) { found.append((digest, entry)) }
             }
         }
         return (found, looked, next == 0 ? nil : next)

@@ -164,6 +164,11 @@ package final class DiskTier: Sendable {
         submit { $0.tick(now: now, wall: wall) }
     }
 
+    /// What sites may take of the disk from now on.
+    package func adopt(_ shares: DiskShares) {
+        submit { $0.adopt(shares) }
+    }
+
     // MARK: Numbers
 
     /// Bytes that wait to be written.

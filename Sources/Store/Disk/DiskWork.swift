@@ -17,6 +17,7 @@ struct DiskWork: ~Copyable {
     private var lastTick = Instant.zero
     private var checkpointAt = Instant.zero
     private var isClosed = false
+    private var shares = DiskShares()
 
     private static let retryMin = Interval.seconds(1)
     private static let retryMax = Interval.seconds(30)
@@ -71,6 +72,7 @@ struct DiskWork: ~Copyable {
                 keys: (random.next(), random.next()), dice: Dice(seed: random.next())),
             directory.identity, figures: figures, formerWall: directory.formerWall, now: wall,
             note: note)
+        log?.adopt(shares)
         self.volume = volume
         allocatedBytes = volume.allocatedBytes()
     }
@@ -97,6 +99,11 @@ struct DiskWork: ~Copyable {
             figures.add(.droppedRecords)
             failed("\(error)")
         }
+    }
+
+    mutating func adopt(_ shares: DiskShares) {
+        self.shares = shares
+        log?.adopt(shares)
     }
 
     mutating func forget(_ name: EntryName) {

@@ -13,6 +13,8 @@ extension Resident {
                 lastModified: facts.lastModified.map { $0.seconds * 1000 } ?? DiskFormat.noTime,
                 date: facts.date.seconds * 1000),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: facts.flags,
+            staleWhileRevalidateSeconds: facts.staleWhileRevalidateSeconds,
+            staleIfErrorSeconds: facts.staleIfErrorSeconds,
             varies: facts.varies, negotiation: facts.negotiation,
             layout: DiskHeadLayout(
                 partialStart: UInt32(layout.partialStart),
@@ -30,7 +32,10 @@ extension DiskReading {
         return EntryFacts(
             size: record.bodyBytes, bornAt: clock.instant(times.born),
             freshUntil: isStale ? Instant(nanoseconds: .min) : clock.instant(times.freshUntil),
-            flags: record.flags, varies: record.varies, negotiation: record.negotiation,
+            flags: record.flags,
+            staleWhileRevalidateSeconds: record.staleWhileRevalidateSeconds,
+            staleIfErrorSeconds: record.staleIfErrorSeconds,
+            varies: record.varies, negotiation: record.negotiation,
             lastModified: times.lastModified == DiskFormat.noTime
                 ? nil : WallTime(seconds: times.lastModified / 1000),
             date: WallTime(seconds: times.date / 1000), entityTag: record.layout.entityTag)
@@ -59,9 +64,9 @@ extension MemoryStore {
 
     /// Makes an entry of what is on disk: when there is room for it, `read` gives its body.
     ///
-    /// `hash` is that of its key.
+    /// `hash` is that of its key, `share` its site's part of the memory.
     package func promote(
-        _ reading: inout DiskReading, hash: UInt64, clock: DiskClock,
+        _ reading: inout DiskReading, hash: UInt64, clock: DiskClock, share: MemoryShare? = nil,
         read: (inout DiskReading) -> [ByteBuffer]?
     ) -> Promotion {
         let bytes = Self.bytes(of: reading)
@@ -70,17 +75,18 @@ extension MemoryStore {
             account.release(bytes)
             return .lost
         }
-        return .promoted(resident(reading, chunks, hash, clock))
+        return .promoted(resident(reading, chunks, hash, clock, share))
     }
 
     /// An entry of what the disk has given, whose body is in `chunks`; nil if there is no room.
     ///
-    /// It is not yet findable; `hash` is that of its key.
+    /// It is not yet findable; `hash` is that of its key, `share` its site's part of the memory.
     package func promote(
-        _ reading: DiskReading, _ chunks: [ByteBuffer], hash: UInt64, clock: DiskClock
+        _ reading: DiskReading, _ chunks: [ByteBuffer], hash: UInt64, clock: DiskClock,
+        share: MemoryShare? = nil
     ) -> Resident? {
         guard reserve(Self.bytes(of: reading)) else { return nil }
-        return resident(reading, chunks, hash, clock)
+        return resident(reading, chunks, hash, clock, share)
     }
 
     /// What the entry will take.
@@ -93,7 +99,8 @@ extension MemoryStore {
     }
 
     private func resident(
-        _ reading: DiskReading, _ chunks: [ByteBuffer], _ hash: UInt64, _ clock: DiskClock
+        _ reading: DiskReading, _ chunks: [ByteBuffer], _ hash: UInt64, _ clock: DiskClock,
+        _ share: MemoryShare?
     ) -> Resident {
         let record = reading.record
         return Resident(
@@ -102,6 +109,6 @@ extension MemoryStore {
             body: Body(
                 chunks: chunks, size: record.bodyBytes,
                 capacityBytes: BodyLayout.capacity(record.bodyBytes), account: account),
-            account: account)
+            account: account, share: share)
     }
 }

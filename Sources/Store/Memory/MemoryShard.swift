@@ -86,6 +86,43 @@ struct MemoryShard: ~Copyable {
         case empty
     }
 
+    /// What came of looking at an entry of a site that has to give one up.
+    enum Turn {
+        /// It is not here any more.
+        case gone
+        /// It was asked for, so often in all, since it was last looked at.
+        case stays(frequency: UInt8)
+        case evicted(Resident)
+    }
+
+    /// Removes the entry unless it `mayStay` and was asked for since it was last looked at.
+    ///
+    /// What was asked for most is halved, because nothing is counted beyond that.
+    mutating func turn(of place: MemoryShare.Place, mayStay: Bool) -> Turn {
+        guard let id = find(place) else { return .gone }
+        let frequency = tier.frequency(of: id)
+        if mayStay, frequency > place.frequency {
+            return .stays(frequency: tier.halved(id))
+        }
+        tier.remove(id)
+        guard let resident = residents[Int(id.index)].take() else { return .gone }
+        return .evicted(resident)
+    }
+
+    /// The id of this very entry; nil if it is not here any more.
+    func find(_ place: MemoryShare.Place) -> EntryID? {
+        var candidate = tier.first(place.hash)
+        while let current = candidate {
+            if let resident = residents[Int(current.id.index)],
+                ObjectIdentifier(resident) == place.entry
+            {
+                return current.id
+            }
+            candidate = tier.next(after: current)
+        }
+        return nil
+    }
+
     private mutating func removeAll(
         hash: UInt64, into removed: inout [Resident], where isMeant: (Resident) -> Bool
     ) {

@@ -89,11 +89,19 @@ package final class MemoryStore: Sendable {
     }
 
     /// Makes an entry findable, in the place of those that it replaces; false if the limit on
-    /// entries leaves no place for it.
+    /// entries, or the share of its site, leaves no place for it.
     ///
-    /// Its bytes are reserved already; only the limit on entries is kept here.
+    /// Its bytes are reserved already; only the limit on entries and the share of its site are kept
+    /// here.
     @discardableResult
     package func insert(_ resident: Resident) -> Bool {
+        guard takeShare(for: resident) else { return false }
+        let isIn = place(resident)
+        settleShare(of: resident, isIn: isIn)
+        return isIn
+    }
+
+    private func place(_ resident: Resident) -> Bool {
         // What replaces another needs no place, so nothing is evicted for it.
         if entriesMax.load(ordering: .relaxed) > 0, put(resident, hasPlace: false) { return true }
         return takePlace() && put(resident, hasPlace: true)
@@ -152,7 +160,10 @@ package final class MemoryStore: Sendable {
         let isIn = shard.state.withLock {
             $0.insert(resident, adds: hasPlace, replaced: &replaced)
         }
-        for gone in replaced { count(bytesOf: gone, sign: -1) }
+        for gone in replaced {
+            count(bytesOf: gone, sign: -1)
+            gone.share?.left(bytes: gone.indexedBytes)
+        }
         if !isIn { count(bytesOf: resident, sign: -1) }
         let placesLeft = replaced.count - (isIn && !hasPlace ? 1 : 0)
         entryCount.subtract(placesLeft, ordering: .relaxed)
@@ -202,14 +213,33 @@ package final class MemoryStore: Sendable {
         return chosen
     }
 
+    /// Looks at an entry of a site that has to give one up.
+    func turn(of place: MemoryShare.Place, mayStay: Bool) -> MemoryShard.Turn {
+        shard(place.hash).state.withLock { $0.turn(of: place, mayStay: mayStay) }
+    }
+
+    /// True if the entry is still in the tier.
+    func isThere(_ place: MemoryShare.Place) -> Bool {
+        shard(place.hash).state.withLock { $0.find(place) != nil }
+    }
+
+    /// An entry of a site was evicted for another one.
+    func leave(_ resident: Resident) {
+        uncount([resident])
+        evictionCount.add(1, ordering: .relaxed)
+    }
+
     private func uncount(_ gone: [Resident]) {
-        for resident in gone { count(bytesOf: resident, sign: -1) }
+        for resident in gone {
+            count(bytesOf: resident, sign: -1)
+            resident.share?.left(bytes: resident.indexedBytes)
+        }
         entryCount.subtract(gone.count, ordering: .relaxed)
     }
 
     /// The entry's bytes now belong to the index (`sign` 1), or no longer do (-1).
     private func count(bytesOf resident: Resident, sign: Int) {
-        let bytes = sign * (resident.overheadBytes + resident.body.capacityBytes)
+        let bytes = sign * resident.indexedBytes
         account.countIndexed(bytes)
         shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
     }

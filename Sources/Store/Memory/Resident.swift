@@ -12,6 +12,8 @@ package final class Resident: Sendable {
     /// Where in ``text`` the head begins.
     package let headStart: Int
     package let facts: EntryFacts
+    /// The status code that the head begins with; 200 where it begins with none.
+    package let status: UInt16
     /// Those of ``body``, here too, so that a hit has one object less to read.
     package let chunks: [ByteBuffer]
     /// The keyed hash of the key.
@@ -24,22 +26,27 @@ package final class Resident: Sendable {
     package let tags: [[UInt8]]
     /// Bytes reserved for everything but the body.
     package let overheadBytes: Int
+    /// The part of memory that its site has; nil if it has all of it.
+    package let share: MemoryShare?
     private let account: MemoryAccount
 
     /// Takes over a reservation of ``overhead(keyBytes:headBytes:tagBytes:bodyBytes:)`` bytes,
     /// which the caller has made.
     package init(
         key: [UInt8], hash: UInt64, name: EntryName? = nil, facts: EntryFacts, head: [UInt8],
-        layout: HeadLayout, tags: [[UInt8]] = [], body: Body, account: MemoryAccount
+        layout: HeadLayout, tags: [[UInt8]] = [], body: Body, account: MemoryAccount,
+        share: MemoryShare? = nil
     ) {
         text = key + head
         headStart = key.count
+        status = Self.status(head)
         self.hash = hash
         self.name = name
         self.facts = facts
         self.layout = layout
         self.body = body
         self.tags = tags
+        self.share = share
         chunks = body.chunks
         self.account = account
         overheadBytes = Self.overhead(
@@ -51,10 +58,19 @@ package final class Resident: Sendable {
         account.release(overheadBytes)
     }
 
+    /// Bytes of memory that belong to it while a look-up can find it.
+    var indexedBytes: Int { overheadBytes + body.capacityBytes }
+
     /// The normalised URL.
     package var key: [UInt8] { Array(text[..<headStart]) }
     /// The rendered head.
     package var head: [UInt8] { Array(text[headStart...]) }
+
+    /// The three digits behind `HTTP/1.1 `.
+    private static func status(_ head: [UInt8]) -> UInt16 {
+        guard head.count >= 12, head[0] == UInt8(ascii: "H") else { return 200 }
+        return head[9..<12].reduce(0) { $0 * 10 + UInt16($1 &- 0x30) }
+    }
 
     func hasKey(of other: Resident) -> Bool {
         text[..<headStart] == other.text[..<other.headStart]

@@ -15,7 +15,7 @@ package struct DiskLocation: Hashable, Sendable {
 /// What is known of a record without reading it: where it lies, how long it is, how it is used.
 ///
 /// Packed into 16 bytes: segment 16 bits, offset 24, length 24; last access 32, access count 8,
-/// flags 8, and 16 that are free.
+/// flags 8, and share 16.
 package struct DiskEntry: Hashable, Sendable {
     /// Bits that the policy keeps with an entry; the index hands them back as they were.
     package struct Flags: OptionSet, Hashable, Sendable {
@@ -42,11 +42,13 @@ package struct DiskEntry: Hashable, Sendable {
     /// An entry for a record of `lengthUnits` units, at most ``unitsMax``.
     package init(
         location: DiskLocation, lengthUnits: UInt32, lastAccess: UInt32, accessCount: UInt8 = 0,
-        flags: Flags = []
+        flags: Flags = [], share: UInt16 = DiskShare.none
     ) {
         precondition(lengthUnits <= Self.unitsMax, "a record of \(lengthUnits) units")
         place = Self.packed(location) << 24 | UInt64(lengthUnits)
-        use = UInt64(lastAccess) << 32 | UInt64(accessCount) << 24 | UInt64(flags.rawValue) << 16
+        use =
+            UInt64(lastAccess) << 32 | UInt64(accessCount) << 24 | UInt64(flags.rawValue) << 16
+            | UInt64(share)
     }
 
     package var location: DiskLocation {
@@ -79,6 +81,9 @@ package struct DiskEntry: Hashable, Sendable {
         get { Flags(rawValue: UInt8(truncatingIfNeeded: use >> 16)) }
         set { use = (use & ~(0xFF << 16)) | UInt64(newValue.rawValue) << 16 }
     }
+
+    /// Whose part of the disk it counts to; see ``DiskShare``.
+    package var share: UInt16 { UInt16(truncatingIfNeeded: use) }
 
     /// Segment and offset in the lower 40 bits.
     @inline(__always)

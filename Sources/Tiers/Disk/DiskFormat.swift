@@ -4,7 +4,7 @@ package enum DiskFormat {
     /// Files of another major version are not read.
     package static let major: UInt16 = 1
     /// A newer minor version is read as far as it is understood.
-    package static let minor: UInt16 = 0
+    package static let minor: UInt16 = 1
     /// Size of a segment's header.
     package static let headerBytes = 4096
     /// Records begin at multiples of this from the segment's beginning.

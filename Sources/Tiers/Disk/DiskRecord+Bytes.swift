@@ -47,8 +47,12 @@ extension DiskRecord {
         }
         bytes.appendLittle(lastAccess)
         bytes.appendLittle(accessCount)
-        bytes += [flags.rawValue, varies.rawValue, negotiation.rawValue]
-        bytes.pad(to: 144)
+        bytes += [
+            UInt8(truncatingIfNeeded: flags.rawValue), varies.rawValue, negotiation.rawValue,
+            UInt8(flags.rawValue >> 8),
+        ]
+        bytes.pad(to: 140)
+        bytes.appendLittle(staleWhileRevalidateSeconds)
         for number in [
             layout.partialStart, layout.multipartStart, layout.notModifiedStart,
             layout.contentType.start, layout.contentType.count, layout.entityTag.start,
@@ -56,6 +60,7 @@ extension DiskRecord {
         ] {
             bytes.appendLittle(number)
         }
+        bytes.appendLittle(staleIfErrorSeconds)
         bytes.pad(to: Self.fixedBytes)
         bytes += key
         bytes += head
@@ -111,7 +116,9 @@ extension DiskRecord {
                 received: time(88, bytes), born: time(96, bytes), freshUntil: time(104, bytes),
                 lastModified: time(112, bytes), date: time(120, bytes)),
             lastAccess: bytes.little32(at: 128), accessCount: bytes.little16(at: 132),
-            flags: EntryFlags(rawValue: bytes[134]), varies: Negotiation(rawValue: bytes[135]),
+            flags: EntryFlags(rawValue: UInt16(bytes[134]) | UInt16(bytes[137]) << 8),
+            staleWhileRevalidateSeconds: bytes.little32(at: 140),
+            staleIfErrorSeconds: bytes.little32(at: 172), varies: Negotiation(rawValue: bytes[135]),
             negotiation: Negotiation(rawValue: bytes[136]),
             layout: try DiskHeadLayout(bytes, headBytes: tagsStart - headStart),
             key: bytes.copy(keyStart..<headStart), head: bytes.copy(headStart..<tagsStart),

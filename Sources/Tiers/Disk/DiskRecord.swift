@@ -11,6 +11,9 @@ package struct DiskRecord: Hashable, Sendable {
     package var lastAccess: UInt32
     package var accessCount: UInt16
     package var flags: EntryFlags
+    /// See `EntryFacts`; 0 in records of before sites.
+    package var staleWhileRevalidateSeconds: UInt32
+    package var staleIfErrorSeconds: UInt32
     /// Which parts of ``negotiation`` the origin's Vary nominated.
     package var varies: Negotiation
     /// The reduced request that the answer was selected by.
@@ -28,7 +31,8 @@ package struct DiskRecord: Hashable, Sendable {
 
     package init(
         name: EntryName, stamp: DiskStamp, times: DiskTimes, lastAccess: UInt32,
-        accessCount: UInt16, flags: EntryFlags, varies: Negotiation, negotiation: Negotiation,
+        accessCount: UInt16, flags: EntryFlags, staleWhileRevalidateSeconds: UInt32 = 0,
+        staleIfErrorSeconds: UInt32 = 0, varies: Negotiation, negotiation: Negotiation,
         layout: DiskHeadLayout, key: [UInt8], head: [UInt8], tags: [[UInt8]], bodyBytes: UInt64,
         chunkSums: [UInt64]
     ) {
@@ -38,6 +42,8 @@ package struct DiskRecord: Hashable, Sendable {
         self.lastAccess = lastAccess
         self.accessCount = accessCount
         self.flags = flags
+        self.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
+        self.staleIfErrorSeconds = staleIfErrorSeconds
         self.varies = varies
         self.negotiation = negotiation
         self.layout = layout

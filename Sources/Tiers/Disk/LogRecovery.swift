@@ -55,7 +55,8 @@ package struct LogRecovery: Sendable {
                 DiskEntry(
                     location: DiskLocation(segment: index, offsetUnits: found.offsetUnits),
                     lengthUnits: found.units, lastAccess: access,
-                    accessCount: UInt8(min(found.accessCount, UInt16(UInt8.max))), flags: flags))
+                    accessCount: UInt8(min(found.accessCount, UInt16(UInt8.max))), flags: flags,
+                    share: found.share))
         }
     }
 }

@@ -12,10 +12,12 @@ package struct SegmentFooter: Hashable, Sendable {
         /// In seconds since 1970.
         package var lastAccess: UInt32
         package var accessCount: UInt16
+        /// See ``DiskShare``.
+        package var share: UInt16
 
         package init(
             digest: EntryDigest, offsetUnits: UInt32, units: UInt32, stamp: DiskStamp,
-            lastAccess: UInt32, accessCount: UInt16
+            lastAccess: UInt32, accessCount: UInt16, share: UInt16 = DiskShare.none
         ) {
             self.digest = digest
             self.offsetUnits = offsetUnits
@@ -23,6 +25,7 @@ package struct SegmentFooter: Hashable, Sendable {
             self.stamp = stamp
             self.lastAccess = lastAccess
             self.accessCount = accessCount
+            self.share = share
         }
 
         /// Size in bytes.
@@ -77,7 +80,7 @@ package struct SegmentFooter: Hashable, Sendable {
             bytes.append(entry.stamp)
             bytes.appendLittle(entry.lastAccess)
             bytes.appendLittle(entry.accessCount)
-            bytes.appendLittle(UInt16(0))
+            bytes.appendLittle(entry.share)
         }
         let trailer = bytes.count
         bytes += Array(Self.magic.utf8)
@@ -151,6 +154,7 @@ extension SegmentFooter.Entry {
                 first: bytes.little64(at: offset), second: bytes.little64(at: offset + 8)),
             offsetUnits: bytes.little32(at: offset + 16), units: bytes.little32(at: offset + 20),
             stamp: bytes.stamp(at: offset + 24), lastAccess: bytes.little32(at: offset + 40),
-            accessCount: bytes.little16(at: offset + 44))
+            accessCount: bytes.little16(at: offset + 44),
+            share: bytes.little16(at: offset + 46))
     }
 }

@@ -165,6 +165,7 @@ extension SegmentFooter.Entry {
             digest: record.name.digest,
             offsetUnits: UInt32(offset / UInt64(DiskFormat.unitBytes)),
             units: UInt32(record.extent.recordBytes / DiskFormat.unitBytes),
-            stamp: record.stamp, lastAccess: record.lastAccess, accessCount: record.accessCount)
+            stamp: record.stamp, lastAccess: record.lastAccess, accessCount: record.accessCount,
+            share: DiskShare.number(ofKey: record.key.span))
     }
 }

@@ -199,6 +199,16 @@ package struct MemoryTier: ~Copyable {
         queue(id, frequency(of: id))
     }
 
+    /// Halves how often an entry was asked for if that is more than it could be counted on from,
+    /// and gives what it is now.
+    package mutating func halved(_ id: EntryID) -> UInt8 {
+        let frequency = frequency(of: id)
+        guard frequency > Self.frequencyMax / 2 else { return frequency }
+        queues.unlink(id.index)
+        queue(id, frequency / 2)
+        return frequency / 2
+    }
+
     private mutating func queue(_ id: EntryID, _ frequency: UInt8) {
         frequencies[Int(id.index)] = frequency
         queues.append(id.index, frequency: frequency)

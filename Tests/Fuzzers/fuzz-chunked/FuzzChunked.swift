@@ -8,9 +8,9 @@ private let limits = BodyLimits(extensionBytesMax: 24, trailerBytesMax: 80)
 /// Chunked bodies of strangers, requests' and answers': the first byte says where the rest is cut
 /// in two.
 ///
-/// Held: data, end and refusal are those that the grammar gives when it is read over the whole
-/// array; the two pieces are read like the whole, and byte by byte too while the input is short;
-/// what was decided stays decided.
+/// Held: data, trailers, end and refusal are those that the grammar gives when it is read over the
+/// whole array; the two pieces are read like the whole, and byte by byte too while the input is
+/// short; what was decided stays decided.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let start = unsafe start, count > 0 else { return 0 }
@@ -36,7 +36,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 
 /// Reads the input as it has come up to each of `stops`, each time from where the last step ended.
 private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Outcome {
-    var decoder = BodyDecoder(.chunked, limits: limits)
+    var decoder = BodyDecoder(.chunked, limits: limits, keepsTrailers: true)
     var data: [UInt8] = []
     var position = 0
     for stop in stops {
@@ -56,7 +56,7 @@ private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Outcome {
             case .end(let next):
                 precondition(next >= position && next <= stop && decoder.isAtEnd)
                 precondition(decoder.next(span, from: next) == step)
-                return .whole(data, end: next)
+                return .whole(data, trailers: decoder.trailers.bytes, end: next)
             case .refused(let refusal):
                 precondition(!refusal.sentence.isEmpty)
                 precondition(decoder.next(span, from: stop) == step)

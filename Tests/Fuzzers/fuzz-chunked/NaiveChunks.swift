@@ -2,8 +2,8 @@
 /// written: slow, and made of nothing that the decoder under test is made of.
 struct NaiveChunks {
     enum Outcome: Equatable {
-        /// The data, and the offset behind the body.
-        case whole([UInt8], end: Int)
+        /// The data, the lines of the trailer section, and the offset behind the body.
+        case whole([UInt8], trailers: [UInt8], end: Int)
         /// The grammar is broken, or a limit is passed; the data before.
         case broken([UInt8])
         /// All bytes are a beginning of a body; the data so far.
@@ -35,8 +35,10 @@ struct NaiveChunks {
             bytes, extensionBytesMax: extensionBytesMax, trailerBytesMax: trailerBytesMax)
         do throws(Stop) {
             while try reading.chunk() {}
+            let start = reading.index
             try reading.trailers()
-            return .whole(reading.data, end: reading.index)
+            let end = reading.index
+            return .whole(reading.data, trailers: Array(bytes[start..<end - 2]), end: end)
         } catch {
             return error == .broken ? .broken(reading.data) : .incomplete(reading.data)
         }

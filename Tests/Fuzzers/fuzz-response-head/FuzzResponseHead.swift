@@ -31,7 +31,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 
 /// What was read, in an order that does not depend on the pieces.
 struct Transcript: Equatable {
-    private var interims: [UInt16] = []
+    private var interims: [AnswerHead] = []
     private var heads: [ResponseHead] = []
     private var bodies = BodyTranscript()
     private var refusal: ResponseRefusal?
@@ -54,12 +54,15 @@ struct Transcript: Equatable {
                 let result = parser.parse(span, from: position, requestIsHead: isHead)
                 if result == .incomplete { break }
                 switch result {
-                case .interim(let status, let end):
-                    precondition(end > position && end <= stop && status / 100 == 1)
-                    interims.append(status)
+                case .interim(let head, let end):
+                    precondition(end > position && end <= stop && head.status / 100 == 1)
+                    check(head, input[position..<end])
+                    interims.append(head)
                     position = end
                 case .head(let head, let end):
-                    check(head, input[position..<end])
+                    check(head.answer, input[position..<end])
+                    precondition(head.answer.status >= 200)
+                    precondition(head.framing != .untilClose || !head.isPersistent)
                     heads.append(head)
                     body = bodies.begin(head.framing)
                     position = end
@@ -72,12 +75,11 @@ struct Transcript: Equatable {
         }
     }
 
-    private func check(_ head: ResponseHead, _ bytes: ArraySlice<UInt8>) {
-        precondition(head.answer.bytes == Array(bytes))
-        precondition((200...599).contains(head.answer.status))
-        precondition(head.framing != .untilClose || !head.isPersistent)
-        let span = head.answer.bytes.span
-        for line in head.answer.lines {
+    private func check(_ head: AnswerHead, _ bytes: ArraySlice<UInt8>) {
+        precondition(head.bytes == Array(bytes))
+        precondition((100...999).contains(head.status))
+        let span = head.bytes.span
+        for line in head.lines {
             precondition(!line.name.isEmpty && line.value.end + 2 <= span.count)
             precondition(line.id == FieldName(span, at: line.name.range))
             for index in line.value.range {

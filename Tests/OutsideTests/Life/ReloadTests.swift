@@ -171,7 +171,7 @@ extension Outside {
             try Data("listen: 127.0.0.1:\(port)\n".utf8).write(to: file)
             node.hangUp()
             #expect(Deadline.seconds(20).reached { node.errors.contains("not reloaded") })
-            #expect(node.errors.contains("allow-origin is needed"))
+            #expect(node.errors.contains("allow-origin or site is needed"))
             let answer = try HTTPConnection(port: port)
                 .get("/v1/image?url=http://b.example/x", seconds: 10)
             expectProblem(answer, 403)

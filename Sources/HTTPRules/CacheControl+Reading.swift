@@ -1,0 +1,155 @@
+import Ground
+
+extension CacheControl {
+    /// Adds the value of one field line.
+    package mutating func add(_ value: Span<UInt8>) {
+        add(value, at: 0..<value.count)
+    }
+
+    /// Adds the value of one field line, which lies in `range`.
+    package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
+        var cursor = range.lowerBound
+        while let element = FieldSyntax.nextElement(bytes, at: range, cursor: &cursor) {
+            var nameEnd = element.lowerBound
+            while nameEnd < element.upperBound, ByteSet.token.contains(bytes[nameEnd]) {
+                nameEnd += 1
+            }
+            let name = element.lowerBound..<nameEnd
+            let rest = nameEnd..<element.upperBound
+            switch Self.flag(bytes, named: name) {
+            case .isPrivate?:
+                if !Self.addFields(bytes, at: rest, to: &privateFields) { flags.insert(.isPrivate) }
+            case .noCache?:
+                if !Self.addFields(bytes, at: rest, to: &noCacheFields) { flags.insert(.noCache) }
+            case let flag?: flags.insert(flag)
+            case nil:
+                if !addNumber(bytes, named: name, rest: rest) {
+                    addUnknown(bytes, named: name, rest: rest)
+                }
+            }
+        }
+    }
+
+    private static func flag(_ bytes: Span<UInt8>, named name: Range<Int>) -> Flags? {
+        switch name.count {
+        case 6: bytes.holdsIgnoringCase("public", at: name) ? .isPublic : nil
+        case 7: bytes.holdsIgnoringCase("private", at: name) ? .isPrivate : nil
+        case 8:
+            bytes.holdsIgnoringCase("no-store", at: name)
+                ? .noStore : bytes.holdsIgnoringCase("no-cache", at: name) ? .noCache : nil
+        case 9: bytes.holdsIgnoringCase("immutable", at: name) ? .immutable : nil
+        case 12: bytes.holdsIgnoringCase("no-transform", at: name) ? .noTransform : nil
+        case 14: bytes.holdsIgnoringCase("only-if-cached", at: name) ? .onlyIfCached : nil
+        case 15:
+            bytes.holdsIgnoringCase("must-revalidate", at: name)
+                ? .mustRevalidate
+                : bytes.holdsIgnoringCase("must-understand", at: name) ? .mustUnderstand : nil
+        case 16: bytes.holdsIgnoringCase("proxy-revalidate", at: name) ? .proxyRevalidate : nil
+        default: nil
+        }
+    }
+
+    /// True if the name is of a directive with a number.
+    private mutating func addNumber(
+        _ bytes: Span<UInt8>, named name: Range<Int>, rest: Range<Int>
+    ) -> Bool {
+        let number = Self.number(bytes, at: rest)
+        switch name.count {
+        case 7 where bytes.holdsIgnoringCase("max-age", at: name):
+            Self.keepFirst(&maxAge, number)
+        case 8 where bytes.holdsIgnoringCase("s-maxage", at: name):
+            Self.keepFirst(&sMaxAge, number)
+        case 9 where bytes.holdsIgnoringCase("max-stale", at: name):
+            Self.keepFirst(&maxStale, rest.isEmpty ? .seconds(DeltaSeconds.max) : number)
+        case 9 where bytes.holdsIgnoringCase("min-fresh", at: name):
+            Self.keepFirst(&minFresh, number)
+        case 14 where bytes.holdsIgnoringCase("stale-if-error", at: name):
+            Self.keepFirst(&staleIfError, number)
+        case 22 where bytes.holdsIgnoringCase("stale-while-revalidate", at: name):
+            Self.keepFirst(&staleWhileRevalidate, number)
+        default:
+            return false
+        }
+        return true
+    }
+
+    private static func keepFirst(_ slot: inout Interval?, _ number: Interval) {
+        if slot == nil { slot = number }
+    }
+
+    /// The number after `=`, quoted or not; 0 if there is none.
+    private static func number(_ bytes: Span<UInt8>, at rest: Range<Int>) -> Interval {
+        guard let equals = rest.first, bytes[equals] == UInt8(ascii: "=") else { return .zero }
+        var value = equals + 1..<rest.upperBound
+        if value.count >= 2, bytes[value.lowerBound] == UInt8(ascii: "\""),
+            bytes[value.upperBound - 1] == UInt8(ascii: "\"")
+        {
+            value = value.lowerBound + 1..<value.upperBound - 1
+        }
+        return DeltaSeconds.parse(bytes, at: value) ?? .zero
+    }
+
+    /// Adds the field names after `=` to `names`; false if they cannot be read.
+    private static func addFields(
+        _ bytes: Span<UInt8>, at rest: Range<Int>, to names: inout FieldNames
+    ) -> Bool {
+        guard let argument = argument(bytes, at: rest), let fields = fields(argument) else {
+            return false
+        }
+        names.formUnion(fields)
+        return true
+    }
+
+    /// No list of an honest origin is longer, and no long one costs more than it is worth: a longer
+    /// one counts as broken.
+    static let fieldsMax = 64
+
+    /// The names in a list of them; nil if there is none, or anything else.
+    static func fields(_ list: [UInt8]) -> FieldNames? {
+        let bytes = list.span
+        var names = FieldNames()
+        var cursor = 0
+        while let name = FieldSyntax.nextElement(bytes, at: 0..<bytes.count, cursor: &cursor) {
+            for index in name where !ByteSet.token.contains(bytes[index]) { return nil }
+            if names.count == fieldsMax { return nil }
+            names.insert(bytes, at: name)
+        }
+        return names.isEmpty ? nil : names
+    }
+
+    private mutating func addUnknown(
+        _ bytes: Span<UInt8>, named name: Range<Int>, rest: Range<Int>
+    ) {
+        guard !name.isEmpty else { return }
+        let argument = Self.argument(bytes, at: rest)
+        guard rest.isEmpty || argument != nil else { return }
+        let letters = bytes.copy(name).map(Byte.lowercased)
+        unknown.append(UnknownDirective(name: letters, argument: argument))
+    }
+
+    /// The token or the quoted string after `=`, without quotes and escapes (RFC 9110 §5.6.4); nil
+    /// if there is neither.
+    private static func argument(_ bytes: Span<UInt8>, at rest: Range<Int>) -> [UInt8]? {
+        guard let equals = rest.first, bytes[equals] == UInt8(ascii: "=") else { return nil }
+        var text: [UInt8] = []
+        var index = equals + 1
+        guard index < rest.upperBound, bytes[index] == UInt8(ascii: "\"") else {
+            for index in index..<rest.upperBound {
+                guard ByteSet.token.contains(bytes[index]) else { return nil }
+                text.append(bytes[index])
+            }
+            return text.isEmpty ? nil : text
+        }
+        index += 1
+        while index < rest.upperBound {
+            if bytes[index] == UInt8(ascii: "\"") {
+                return index + 1 == rest.upperBound ? text : nil
+            }
+            if bytes[index] == UInt8(ascii: "\\") { index += 1 }
+            guard index < rest.upperBound else { return nil }
+            text.append(bytes[index])
+            index += 1
+        }
+        return nil
+    }
+}

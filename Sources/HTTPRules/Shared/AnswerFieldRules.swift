@@ -1,0 +1,102 @@
+package import Ground
+
+/// What a site does to the fields of its answers before clients get them; without settings nothing
+/// but what is addressed to Nuthatch is taken out.
+package struct AnswerFieldRules: Hashable, Sendable {
+    /// Fields that clients do not get.
+    package let removed: FieldNames
+    /// Lines that stand in place of the origin's of the same name, and are there if it sent none.
+    package let lines: [FieldSetting]
+    /// Fields that hold the tags of an answer and are not passed on; empty if they are.
+    package let tagsStripped: FieldNames
+    /// The node names itself in Via of answers that pass (RFC 9110 §7.6.3).
+    package let addsVia: Bool
+    /// The Cache-Control that clients get of stored answers, without Expires; nil for the origin's
+    /// own.
+    let clientControl: FieldSetting?
+
+    /// The rules of a site without settings.
+    package static let none = AnswerFieldRules()
+
+    /// - Parameters:
+    ///   - removed: as ``removed``; each ``mayChange(_:)``.
+    ///   - lines: as ``lines``; each ``mayChange(_:)``.
+    ///   - tagsStripped: as ``tagsStripped``.
+    ///   - clientControl: the value of the Cache-Control that clients get of stored answers, such
+    ///     as `max-age=60`, which ``FieldSetting`` takes; they get no Expires then. Nil leaves the
+    ///     origin's.
+    ///   - addsVia: as ``addsVia``.
+    package init(
+        removed: FieldNames = FieldNames(), lines: [FieldSetting] = [],
+        tagsStripped: FieldNames = FieldNames(), clientControl: [UInt8]? = nil,
+        addsVia: Bool = true
+    ) {
+        self.addsVia = addsVia
+        for name in removed.names { precondition(Self.mayChange(name), "\(name)") }
+        for line in lines { precondition(Self.mayChange(line.name), "\(line)") }
+        self.removed = removed
+        self.lines = lines
+        self.tagsStripped = tagsStripped
+        if let clientControl {
+            let setting = FieldSetting(name: Array("Cache-Control".utf8), value: clientControl)
+            precondition(setting != nil, "no field value: \(clientControl)")
+            self.clientControl = setting
+        } else {
+            self.clientControl = nil
+        }
+    }
+
+    /// True for a field that an operator may set or remove.
+    ///
+    /// Not for one that frames the message or is of one hop, nor for what a stored answer is
+    /// selected, validated and dated by: a 304 updates the lines that were rendered (RFC 9111
+    /// §3.2), which must still say what the origin said.
+    package static func mayChange(_ name: [UInt8]) -> Bool {
+        let bytes = name.span
+        let id = FieldName(bytes, at: name.indices)
+        switch id {
+        case .age, .cacheStatus, .contentEncoding, .contentLength, .contentRange, .date, .etag,
+            .lastModified, .vary, .via:
+            return false
+        default:
+            return !name.isEmpty && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
+        }
+    }
+
+    /// What the facts of `head`'s answer must say because its rendered lines will not:
+    /// ``EntryFlags/ownControl`` and ``EntryFlags/hidesControl``.
+    ///
+    /// To be inserted whenever a head is rendered with these rules and stored; a later 304 is
+    /// understood with them: see ``StoredHead/updated(with:facts:)``.
+    package func flags(for head: AnswerHead) -> EntryFlags {
+        var flags: EntryFlags = clientControl == nil ? [] : .hidesControl
+        let bytes = head.bytes.span
+        for line in head.lines {
+            switch line.id {
+            case .cacheControl where drops(line, in: bytes),
+                .expires where drops(line, in: bytes):
+                flags.insert(.hidesControl)
+            case .other where Self.isOurControl(bytes, at: line.name.range):
+                flags.insert(.ownControl)
+            default: break
+            }
+        }
+        for setting in lines where setting.id == .cacheControl || setting.id == .expires {
+            flags.insert(.hidesControl)
+        }
+        return flags
+    }
+
+    /// True if `line` is not passed on.
+    func drops(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        let name = line.name.range
+        return (line.id == .other && Self.isOurControl(bytes, at: name))
+            || tagsStripped.contains(bytes, at: name) || removed.contains(bytes, at: name)
+            || lines.name(bytes, at: name)
+    }
+
+    /// True for Nuthatch-Cache-Control, which is for this cache and no other (RFC 9213 §2.1).
+    static func isOurControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+        name.count == 22 && bytes.holdsIgnoringCase("nuthatch-cache-control", at: name)
+    }
+}

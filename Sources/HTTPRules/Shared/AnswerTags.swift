@@ -1,0 +1,97 @@
+import Ground
+
+/// The tags of an answer, by which it can be purged together with others.
+package struct AnswerTags: Hashable, Sendable {
+    /// Tags of an answer at most.
+    package static let countMax = 1000
+    /// Bytes of one tag at most.
+    package static let tagBytesMax = 1024
+    /// Bytes of all tags at most.
+    package static let bytesMax = 16_384
+
+    /// Each once, in the order they were met, byte by byte as the origin wrote them.
+    package private(set) var tags: [[UInt8]] = []
+    /// How many were left out because a limit was passed; purging those does not reach the answer.
+    package private(set) var cutCount = 0
+
+    /// The tags in all lines of `head` that are fields of `fields`.
+    package init(_ head: AnswerHead, fields: [TagField] = TagField.usual) {
+        let bytes = head.bytes.span
+        var seen: Set<[UInt8]> = []
+        var bytesCount = 0
+        for line in head.lines {
+            guard let field = TagField.first(of: fields, namedIn: bytes, at: line.name.range) else {
+                continue
+            }
+            var cursor = line.value.range.lowerBound
+            while let tag = field.next(bytes, at: line.value.range, cursor: &cursor) {
+                guard tag.count <= Self.tagBytesMax else {
+                    cutCount += 1
+                    continue
+                }
+                let text = bytes.copy(tag)
+                if seen.contains(text) { continue }
+                guard tags.count < Self.countMax, bytesCount + tag.count <= Self.bytesMax else {
+                    cutCount += 1
+                    continue
+                }
+                seen.insert(text)
+                tags.append(text)
+                bytesCount += tag.count
+            }
+        }
+    }
+}
+
+/// A field in which an origin names tags, and what stands between them.
+package struct TagField: Hashable, Sendable {
+    private let name: [UInt8]
+    private let splitsAtWhite: Bool
+    private let splitsAtCommas: Bool
+
+    /// The field with this name; nil if it cannot be one.
+    ///
+    /// Tags in Cache-Tag lie between commas, those in Surrogate-Key between white space, and those
+    /// in xkey and any other field between both.
+    package init?(_ name: String) {
+        guard !name.isEmpty, name.utf8.allSatisfy(ByteSet.token.contains) else { return nil }
+        self.init(lowercase: name.utf8.map(Byte.lowercased))
+    }
+
+    private init(lowercase name: [UInt8]) {
+        self.name = name
+        splitsAtWhite = name != Array("cache-tag".utf8)
+        splitsAtCommas = name != Array("surrogate-key".utf8)
+    }
+
+    /// Surrogate-Key, Cache-Tag and xkey.
+    package static let usual = ["surrogate-key", "cache-tag", "xkey"].map {
+        TagField(lowercase: Array($0.utf8))
+    }
+
+    /// The first of `fields` whose name lies in `range`.
+    fileprivate static func first(
+        of fields: [TagField], namedIn bytes: Span<UInt8>, at range: Range<Int>
+    ) -> TagField? {
+        for field in fields where FieldSyntax.isName(field.name, bytes, at: range) { return field }
+        return nil
+    }
+
+    /// The next tag in `range`, never empty; `cursor` begins at the range's start.
+    fileprivate func next(
+        _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
+    ) -> Range<Int>? {
+        while cursor < range.upperBound {
+            var end = cursor
+            while end < range.upperBound, !separates(bytes[end]) { end += 1 }
+            let tag = FieldSyntax.trimmed(bytes, at: cursor..<end)
+            cursor = end + 1
+            if !tag.isEmpty { return tag }
+        }
+        return nil
+    }
+
+    private func separates(_ byte: UInt8) -> Bool {
+        FieldSyntax.isWhite(byte) ? splitsAtWhite : splitsAtCommas && byte == UInt8(ascii: ",")
+    }
+}

@@ -1,0 +1,28 @@
+package import Ground
+
+/// What the storing of an answer depends on in its request (RFC 9111 §3).
+package struct ExaminedRequest: Hashable, Sendable {
+    package enum Method: Hashable, Sendable {
+        case get
+        case head
+        case other
+    }
+
+    package var method: Method
+    /// It had an Authorization (RFC 9111 §3.5).
+    package var hasAuthorization: Bool
+    /// It said `no-store` (RFC 9111 §5.2.1.5).
+    package var isNoStore: Bool
+    /// The reduced fields that an image was asked for with; empty for a site.
+    package var negotiation: Negotiation
+
+    package init(
+        method: Method = .get, hasAuthorization: Bool = false, isNoStore: Bool = false,
+        negotiation: Negotiation = []
+    ) {
+        self.method = method
+        self.hasAuthorization = hasAuthorization
+        self.isNoStore = isNoStore
+        self.negotiation = negotiation
+    }
+}

@@ -1,0 +1,121 @@
+import Ground
+
+/// The fields that say who asked, and how, before a message was passed on.
+enum ForwardedField: Hashable {
+    case xFor
+    case xProto
+    case xHost
+    /// RFC 7239.
+    case standard
+
+    init?(_ bytes: Span<UInt8>, at name: Range<Int>) {
+        switch name.count {
+        case 9 where bytes.holdsIgnoringCase("forwarded", at: name): self = .standard
+        case 15 where bytes.holdsIgnoringCase("x-forwarded-for", at: name): self = .xFor
+        case 16 where bytes.holdsIgnoringCase("x-forwarded-host", at: name): self = .xHost
+        case 17 where bytes.holdsIgnoringCase("x-forwarded-proto", at: name): self = .xProto
+        default: return nil
+        }
+    }
+
+    static let all: [ForwardedField] = [.xFor, .xProto, .xHost, .standard]
+
+    private var name: String {
+        switch self {
+        case .xFor: "X-Forwarded-For"
+        case .xProto: "X-Forwarded-Proto"
+        case .xHost: "X-Forwarded-Host"
+        case .standard: "Forwarded"
+        }
+    }
+
+    /// Appends this field's line, if there is to be one.
+    ///
+    /// One line with everything: origins that look at one line only see all of it.
+    ///
+    /// - Parameters:
+    ///   - rule: how the client's lines and what this node saw are put together.
+    ///   - request: what this node saw.
+    ///   - lines: the client's lines that are passed on; their extents lie in `source`.
+    ///   - source: the client's head.
+    ///   - bytes: what is appended to.
+    func append(
+        _ rule: RequestFieldRules.ForwardedRule, _ request: ForwardedRequest,
+        _ lines: [FieldLine], in source: Span<UInt8>, to bytes: inout [UInt8]
+    ) {
+        let sent = lines.filter {
+            $0.id == .other && ForwardedField(source, at: $0.name.range) == self
+        }
+        // What any client may say of host and scheme would be in answers that others get.
+        let own = self == .xFor || request.isTrusted ? sent : []
+        var seen: [UInt8] = []
+        appendSeen(request, to: &seen)
+        let isList = self == .xFor || self == .standard
+        if seen.isEmpty || (rule == .added && !own.isEmpty && !isList) {
+            if rule == .added { for line in own { bytes.appendLine(line, of: source) } }
+            return
+        }
+        // Nobody who does not know it is told of it (RFC 7239 §4).
+        if self == .standard, sent.isEmpty { return }
+        bytes.append(contentsOf: "\(name): ".utf8)
+        if rule == .added {
+            for line in own where Self.canBeContinued(source, at: line.value.range) {
+                bytes.append(source, at: line.value.range)
+                bytes.append(contentsOf: ", ".utf8)
+            }
+        }
+        bytes.append(contentsOf: seen)
+        bytes.appendLineEnd()
+    }
+
+    /// True if something stands there, and what follows is not read as part of a quoted string that
+    /// a client left open.
+    private static func canBeContinued(_ bytes: Span<UInt8>, at value: Range<Int>) -> Bool {
+        var isQuoted = false
+        var index = value.lowerBound
+        while index < value.upperBound {
+            if bytes[index] == UInt8(ascii: "\"") { isQuoted.toggle() }
+            if isQuoted, bytes[index] == UInt8(ascii: "\\") { index += 1 }
+            index += 1
+        }
+        return !value.isEmpty && !isQuoted
+    }
+
+    /// True if the operator decides about this field by name.
+    func isDecided(by rules: RequestFieldRules) -> Bool {
+        let name = Array(name.utf8)
+        let bytes = name.span
+        return rules.removed.contains(bytes, at: name.indices)
+            || rules.lines.name(bytes, at: name.indices)
+    }
+
+    private func appendSeen(_ request: ForwardedRequest, to bytes: inout [UInt8]) {
+        switch self {
+        case .xFor: request.client?.append(to: &bytes)
+        case .xProto: bytes.append(contentsOf: request.scheme.utf8)
+        case .xHost: bytes.append(contentsOf: request.host)
+        case .standard:
+            bytes.append(contentsOf: "for=".utf8)
+            Self.appendNode(request.client, to: &bytes)
+            if !request.host.isEmpty {
+                // A colon does not stand in a token.
+                bytes.append(contentsOf: ";host=\"".utf8)
+                bytes.append(contentsOf: request.host)
+                bytes.append(UInt8(ascii: "\""))
+            }
+            bytes.append(contentsOf: ";proto=\(request.scheme)".utf8)
+        }
+    }
+
+    /// A node identifier: an IPv6 address is quoted, one that is not known says so (RFC 7239 §6).
+    private static func appendNode(_ address: IPAddress?, to bytes: inout [UInt8]) {
+        switch address {
+        case nil: bytes.append(contentsOf: "unknown".utf8)
+        case .v4: address?.append(to: &bytes)
+        case .v6:
+            bytes.append(contentsOf: "\"[".utf8)
+            address?.append(to: &bytes)
+            bytes.append(contentsOf: "]\"".utf8)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Ground
+
+/// Which lines of one message are for the next hop alone: neither stored nor passed on (RFC 9110
+/// §7.6.1, RFC 9111 §3.1).
+///
+/// They are the fields that are known to be so, and what the message's own Connection nominates.
+/// A nomination of a field that says what the message means, for whom it is or where it came from
+/// counts for nothing: Connection must not name what is meant for all recipients, and obeying it
+/// would let a client take from its request what other parties put there or rely on.
+package struct HopByHop: Hashable, Sendable {
+    private var nominated = FieldNames()
+
+    /// Reads the Connection lines among `lines`, whose extents lie in `bytes`.
+    package init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
+        for line in lines where line.id == .connection {
+            var cursor = line.value.range.lowerBound
+            while let option = FieldSyntax.nextElement(
+                bytes, at: line.value.range, cursor: &cursor)
+            {
+                // Only names that are there are noted: their number is bounded, that of the
+                // options is not.
+                guard Self.isThere(bytes, named: option, among: lines),
+                    !Self.isForAll(bytes, at: option)
+                else { continue }
+                nominated.insert(bytes, at: option)
+            }
+        }
+    }
+
+    /// True if `line`, whose extents lie in `bytes`, ends here.
+    package func contains(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        Self.isForOneHop(bytes, at: line.name.range, id: line.id)
+            || nominated.contains(bytes, at: line.name.range)
+    }
+
+    /// True for the fields that no message passes on, whatever Connection says.
+    static func isForOneHop(_ bytes: Span<UInt8>, at name: Range<Int>, id: FieldName) -> Bool {
+        switch id {
+        case .connection, .keepAlive, .te, .trailer, .transferEncoding, .upgrade: return true
+        case .other: break
+        default: return false
+        }
+        switch name.count {
+        case 14: return bytes.holdsIgnoringCase("http2-settings", at: name)
+        case 16: return bytes.holdsIgnoringCase("proxy-connection", at: name)
+        case 18: return bytes.holdsIgnoringCase("proxy-authenticate", at: name)
+        case 19: return bytes.holdsIgnoringCase("proxy-authorization", at: name)
+        case 25: return bytes.holdsIgnoringCase("proxy-authentication-info", at: name)
+        default: return false
+        }
+    }
+
+    private static func isThere(
+        _ bytes: Span<UInt8>, named option: Range<Int>, among lines: [FieldLine]
+    ) -> Bool {
+        lines.contains { line in
+            bytes.holdsName(at: line.name.range, of: bytes, at: option)
+        }
+    }
+
+    /// True for fields that Connection cannot take away.
+    private static func isForAll(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+        switch FieldName(bytes, at: name) {
+        case .host, .contentLength, .contentType, .contentEncoding, .contentRange, .cacheControl,
+            .authorization, .setCookie, .vary, .date, .age, .location, .via, .ifMatch,
+            .ifUnmodifiedSince:
+            return true
+        case .other: break
+        default: return false
+        }
+        switch name.count {
+        case 6: return bytes.holdsIgnoringCase("cookie", at: name)
+        case 9: return bytes.holdsIgnoringCase("forwarded", at: name)
+        case 12: return bytes.holdsIgnoringCase("max-forwards", at: name)
+        case 15: return bytes.holdsIgnoringCase("x-forwarded-for", at: name)
+        case 16: return bytes.holdsIgnoringCase("x-forwarded-host", at: name)
+        case 17:
+            return bytes.holdsIgnoringCase("x-forwarded-proto", at: name)
+                || bytes.holdsIgnoringCase("cdn-cache-control", at: name)
+        case 22: return bytes.holdsIgnoringCase("nuthatch-cache-control", at: name)
+        default: return false
+        }
+    }
+}

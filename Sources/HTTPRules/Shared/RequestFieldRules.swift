@@ -1,0 +1,134 @@
+import Ground
+
+/// What a site's origin is told of a request.
+///
+/// Without settings: everything that is meant for it, unchanged.
+package struct RequestFieldRules: Hashable, Sendable {
+    /// What the origin gets as Host (RFC 9110 §7.2).
+    package enum HostRule: Hashable, Sendable {
+        /// The origin's own authority.
+        case origin
+        /// What the client asked for.
+        case client
+        /// A value of the operator's.
+        case fixed([UInt8])
+    }
+
+    /// What becomes of the fields that say who asked and how.
+    package enum ForwardedRule: Hashable, Sendable {
+        /// The client's are passed on like any other; nothing is added.
+        case unchanged
+        /// The client's address is added to those that it sent; the rest is added if missing.
+        case added
+        /// Only what this node saw itself.
+        case replaced
+        /// None of them.
+        case removed
+    }
+
+    /// Host and port of the origin.
+    package var authority: [UInt8]
+    /// What stands before the client's path, without a slash at its end.
+    package let basePath: [UInt8]
+    package var host = HostRule.origin
+    /// X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host; and Forwarded (RFC 7239) where the
+    /// client sent it.
+    package var forwarded = ForwardedRule.added
+    /// Fields that the origin does not get.
+    package var removed = FieldNames()
+    /// The only fields of the client's that the origin gets, beside those without which the request
+    /// would say something else; nil for all.
+    package var only: FieldNames?
+    /// Lines that stand in place of the client's of the same name; each ``mayChange(_:)``.
+    package var lines: [FieldSetting] = []
+    /// Accept of GET and HEAD becomes one of a few values: see ``NegotiationRules``.
+    package var reducesAccept = false
+    /// Accept-Encoding of GET and HEAD becomes one coding: see ``NegotiationRules``.
+    package var reducesAcceptEncoding = false
+    /// The node names itself in Via (RFC 9110 §7.6.3).
+    package var addsVia = true
+    /// How often a request may have come through nodes of this name, as its Via says.
+    package var passagesMax = 3
+
+    /// - Parameters:
+    ///   - authority: host and port of the origin.
+    ///   - basePath: what stands before every path; a slash at its end is dropped.
+    package init(authority: [UInt8], basePath: [UInt8] = []) {
+        self.authority = authority
+        self.basePath =
+            basePath.last == UInt8(ascii: "/") ? Array(basePath.dropLast()) : basePath
+    }
+
+    /// True for a field that an operator may set or remove in requests.
+    ///
+    /// Not for what frames a message or is of one hop, and not for what is decided elsewhere: Host,
+    /// Via, conditions, ranges.
+    package static func mayChange(_ name: [UInt8]) -> Bool {
+        let bytes = name.span
+        let id = FieldName(bytes, at: name.indices)
+        switch id {
+        case .contentLength, .expect, .host, .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange,
+            .ifUnmodifiedSince, .range, .via:
+            return false
+        default:
+            return !name.isEmpty && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
+        }
+    }
+
+    /// True if a client's end-to-end line goes on as it is.
+    func keeps(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        let name = line.name.range
+        if line.id == .accept, reducesAccept { return false }
+        if line.id == .acceptEncoding, reducesAcceptEncoding { return false }
+        if removed.contains(bytes, at: name) || self.lines.name(bytes, at: name) { return false }
+        guard let only else { return true }
+        return only.contains(bytes, at: name) || Self.isNeeded(line, in: bytes)
+    }
+
+    /// The operator's lines, then what is left of Accept and Accept-Encoding unless the operator
+    /// decides them.
+    func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {
+        var settings = self.lines
+        guard reducesAccept || reducesAcceptEncoding else { return settings }
+        var reduced = NegotiationRules()
+        for line in lines {
+            if line.id == .accept { reduced.addAccept(bytes, at: line.value.range) }
+            if line.id == .acceptEncoding { reduced.addAcceptEncoding(bytes, at: line.value.range) }
+        }
+        if reducesAccept, isLeft("accept", .accept) {
+            var value: [UInt8] = []
+            NegotiationRules.appendAccept(reduced.negotiation, to: &value)
+            settings.append(FieldSetting(.accept, "Accept", value))
+        }
+        if reducesAcceptEncoding, isLeft("accept-encoding", .acceptEncoding) {
+            var value: [UInt8] = []
+            NegotiationRules.appendAcceptEncoding(reduced.negotiation, to: &value)
+            settings.append(FieldSetting(.acceptEncoding, "Accept-Encoding", value))
+        }
+        return settings
+    }
+
+    private func isLeft(_ name: StaticString, _ id: FieldName) -> Bool {
+        !removed.contains(name) && !lines.contains { $0.id == id }
+    }
+
+    /// True for fields without which the request would ask for something else, or could not be read
+    /// (RFC 9110 §8, §10.1, §13, §14; RFC 9111 §5.2).
+    private static func isNeeded(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        switch line.id {
+        case .cacheControl, .contentDisposition, .contentEncoding, .contentLanguage,
+            .contentRange, .contentType, .host, .ifMatch, .ifModifiedSince, .ifNoneMatch,
+            .ifRange, .ifUnmodifiedSince, .pragma, .range, .via:
+            return true
+        case .other:
+            let name = line.name.range
+            let start = name.lowerBound
+            return name.count > 8
+                && (bytes.holdsIgnoringCase("content-", at: start..<start + 8)
+                    || bytes.holdsIgnoringCase("max-forwards", at: name)
+                    || ForwardedField(bytes, at: name) != nil)
+        default:
+            return false
+        }
+    }
+}

@@ -1,0 +1,251 @@
+package import Ground
+
+/// A client's request without its fields, as far as an origin is told of it.
+package struct ForwardedRequest: Hashable, Sendable {
+    /// The method as it was sent.
+    package var method: [UInt8]
+    /// Path and query, verbatim or without a site's ignored parameters; or `*` (RFC 9112 §3.2.4).
+    package var target: [UInt8]
+    /// The authority that was asked for; empty if an old client named none.
+    package var host: [UInt8]
+    /// The client's address, or that which a trusted proxy vouches for.
+    package var client: IPAddress?
+    /// It comes from a trusted proxy, whose word on host and scheme counts.
+    package var isTrusted: Bool
+    /// It came by TLS, or a trusted proxy says that it did.
+    package var isSecure: Bool
+    /// The version of HTTP that it came in, as Via has it (RFC 9110 §7.6.3): `1.0`, `1.1`, `2`.
+    package var version: String
+
+    package init(
+        method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?,
+        isTrusted: Bool = false, isSecure: Bool = false, version: String = "1.1"
+    ) {
+        self.isTrusted = isTrusted
+        self.method = method
+        self.target = target
+        self.host = host
+        self.client = client
+        self.isSecure = isSecure
+        self.version = version
+    }
+
+    var scheme: String { isSecure ? "https" : "http" }
+    /// GET or HEAD, whose answers are selected among representations (RFC 9110 §9.3.1, §9.3.2).
+    var isRetrieval: Bool {
+        method.elementsEqual("GET".utf8) || method.elementsEqual("HEAD".utf8)
+    }
+}
+
+/// Writes a client's request for a site's origin (RFC 9110 §7.6).
+///
+/// An expectation is not passed on: this node says 100 itself before it reads a body (RFC 9110
+/// §10.1.1).
+package enum RequestForwarder {
+    /// What the origin is asked for.
+    package enum Purpose: Hashable, Sendable {
+        /// The client's request as it is.
+        case pass
+        /// The whole answer, to be stored: the client's conditions and range are answered from it
+        /// here. Asks for validation if there are validators (RFC 9111 §4.3.1).
+        case store(Validation)
+    }
+
+    /// What is to be done with a request.
+    package enum Outcome: Hashable, Sendable {
+        /// Send this head: without the fields that frame a body, and without the empty line.
+        case send([UInt8])
+        /// Max-Forwards is used up: this node is the one that was asked (RFC 9110 §7.6.2).
+        case answerHere
+        /// It came through here too often already (RFC 9110 §7.6.3); `508` says so.
+        case loop
+    }
+
+    /// Writes the request's head for the origin, unless it is not to be passed on at all.
+    ///
+    /// - Parameters:
+    ///   - request: what is asked.
+    ///   - lines: the client's field lines.
+    ///   - bytes: what the extents of `lines` lie in.
+    ///   - rules: of the site.
+    ///   - purpose: what becomes of the answer.
+    ///   - takesTrailers: the client said that it reads trailer fields, and they are passed on (RFC
+    ///     9110 §6.5.1).
+    /// - Returns: what is to be done.
+    package static func forward(
+        _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
+        rules: RequestFieldRules, purpose: Purpose, takesTrailers: Bool = false
+    ) -> Outcome {
+        guard Via.count(lines, in: bytes) < rules.passagesMax else { return .loop }
+        let forwards = MaxForwards(request.method, lines, in: bytes)
+        if forwards == .here { return .answerHere }
+        var rules = rules
+        if !request.isRetrieval {
+            rules.reducesAccept = false
+            rules.reducesAcceptEncoding = false
+        }
+        var head = Head(rules: rules, isStored: purpose != .pass, forwards: forwards)
+        head.begin(request)
+        head.append(lines, in: bytes, of: request)
+        if case .store(let validation) = purpose { validation.append(to: &head.bytes) }
+        // TE is of this hop, which Connection has to say (RFC 9110 §10.1.4).
+        if takesTrailers {
+            head.bytes.append(contentsOf: "TE: trailers\r\nConnection: TE\r\n".utf8)
+        }
+        if rules.addsVia { Via.append(version: request.version, to: &head.bytes) }
+        return .send(head.bytes)
+    }
+
+    /// The fields that the origin is told of when the answer is to be stored: what its Vary speaks
+    /// of (RFC 9111 §4.1).
+    ///
+    /// The extents of the lines lie in the bytes given back. Without validators and without our
+    /// Via.
+    package static func told(
+        _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
+        rules: RequestFieldRules
+    ) -> (lines: [FieldLine], bytes: [UInt8]) {
+        var head = Head(rules: rules, isStored: true, forwards: .any)
+        head.begin(request)
+        head.append(lines, in: bytes, of: request)
+        return (WrittenHead.lines(head.bytes), head.bytes)
+    }
+
+    /// A head that is being written.
+    private struct Head {
+        let rules: RequestFieldRules
+        /// The answer is to be stored whole.
+        let isStored: Bool
+        let forwards: MaxForwards
+        var bytes: [UInt8] = []
+
+        init(rules: RequestFieldRules, isStored: Bool, forwards: MaxForwards) {
+            self.rules = rules
+            self.isStored = isStored
+            self.forwards = forwards
+        }
+
+        /// Request line and Host (RFC 9112 §3).
+        mutating func begin(_ request: ForwardedRequest) {
+            bytes.reserveCapacity(512 + request.target.count)
+            bytes.append(contentsOf: request.method)
+            bytes.append(0x20)
+            if !request.target.elementsEqual("*".utf8) {
+                bytes.append(contentsOf: rules.basePath)
+                // The path of an absolute URI may be empty (RFC 9110 §4.2.3).
+                if request.target.first != UInt8(ascii: "/") { bytes.append(UInt8(ascii: "/")) }
+            }
+            bytes.append(contentsOf: request.target)
+            bytes.append(contentsOf: " HTTP/1.1\r\nHost: ".utf8)
+            switch rules.host {
+            case .origin: bytes.append(contentsOf: rules.authority)
+            case .client:
+                bytes.append(contentsOf: request.host.isEmpty ? rules.authority : request.host)
+            case .fixed(let host): bytes.append(contentsOf: host)
+            }
+            bytes.appendLineEnd()
+        }
+
+        mutating func append(
+            _ lines: [FieldLine], in source: Span<UInt8>, of request: ForwardedRequest
+        ) {
+            let hop = HopByHop(lines, in: source)
+            var kept: [FieldLine] = []
+            for line in lines where !hop.contains(line, in: source) {
+                guard rules.keeps(line, in: source) else { continue }
+                kept.append(line)
+                append(line, in: source)
+            }
+            for setting in rules.operatorLines(lines, in: source) { bytes.appendLine(setting) }
+            guard rules.forwarded == .added || rules.forwarded == .replaced else { return }
+            for field in ForwardedField.all where !field.isDecided(by: rules) {
+                field.append(rules.forwarded, request, kept, in: source, to: &bytes)
+            }
+        }
+
+        private mutating func append(_ line: FieldLine, in source: Span<UInt8>) {
+            switch line.id {
+            case .host, .contentLength, .expect: return
+            case .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .range:
+                if isStored { return }
+            case .cacheControl:
+                if isStored { return appendControl(line, in: source) }
+            case .other:
+                let name = line.name.range
+                if forwards != .any, source.holdsIgnoringCase("max-forwards", at: name) {
+                    return appendForwards(line, in: source)
+                }
+                if rules.forwarded != .unchanged, ForwardedField(source, at: name) != nil {
+                    return
+                }
+            default: break
+            }
+            bytes.appendLine(line, of: source)
+        }
+
+        /// The client's directives but `only-if-cached`, which was for this cache (RFC 9111
+        /// §5.2.1.7).
+        private mutating func appendControl(_ line: FieldLine, in source: Span<UInt8>) {
+            var kept: [Range<Int>] = []
+            var isWhole = true
+            var cursor = line.value.range.lowerBound
+            while let element = FieldSyntax.nextElement(
+                source, at: line.value.range, cursor: &cursor)
+            {
+                if Self.isOnlyIfCached(source, element) {
+                    isWhole = false
+                } else {
+                    kept.append(element)
+                }
+            }
+            if isWhole { return bytes.appendLine(line, of: source) }
+            guard let first = kept.first else { return }
+            bytes.append(source, at: line.name.range)
+            bytes.append(contentsOf: ": ".utf8)
+            bytes.append(source, at: first)
+            for element in kept.dropFirst() {
+                bytes.append(contentsOf: ", ".utf8)
+                bytes.append(source, at: element)
+            }
+            bytes.appendLineEnd()
+        }
+
+        /// The directive with or without an argument, which it has none of.
+        private static func isOnlyIfCached(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
+            let end = FieldSyntax.find(UInt8(ascii: "="), in: bytes, at: element)
+            let name = FieldSyntax.trimmed(bytes, at: element.lowerBound..<end)
+            return bytes.holdsIgnoringCase("only-if-cached", at: name)
+        }
+
+        private mutating func appendForwards(_ line: FieldLine, in source: Span<UInt8>) {
+            guard case .next(let number) = forwards else { return }
+            bytes.append(source, at: line.name.range)
+            bytes.append(contentsOf: ": ".utf8)
+            ASCII.append(number, to: &bytes)
+            bytes.appendLineEnd()
+        }
+    }
+}
+
+/// How often a TRACE or OPTIONS may still be passed on (RFC 9110 §7.6.2).
+private enum MaxForwards: Hashable {
+    /// It does not say, in one number; or the method is none that this counts for.
+    case any
+    case here
+    /// What the next one is told.
+    case next(UInt64)
+
+    init(_ method: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>) {
+        self = .any
+        guard method.elementsEqual("TRACE".utf8) || method.elementsEqual("OPTIONS".utf8) else {
+            return
+        }
+        let values = lines.filter {
+            $0.id == .other && bytes.holdsIgnoringCase("max-forwards", at: $0.name.range)
+        }
+        guard values.count == 1, let number = bytes.decimal(at: values[0].value.range) else {
+            return
+        }
+        self = number == 0 ? .here : .next(number - 1)
+    }
+}

@@ -1,0 +1,167 @@
+package import Ground
+
+extension StoredHead {
+    /// Renders the head of any answer of a site, whose body has `size` bytes; nil leaves
+    /// Content-Length out.
+    ///
+    /// Names and values are the origin's, byte for byte, and so is the order within each part:
+    ///
+    ///     HTTP/1.1 NNN Reason       ┐ whole
+    ///     Content-Length: …         │
+    ///     Content-Digest: …         │
+    ///     Content-Type: …           │ ┐ partial
+    ///     Content-Encoding: …       │ │ ┐ multipart
+    ///     Accept-Ranges: …          │ │ │
+    ///     Date: …                   │ │ │ ┐ notModified
+    ///     everything else           ┘ ┘ ┘ ┘
+    ///
+    /// Before Content-Type stands what describes the content of this one message, which that of a
+    /// 206 is not: Content-Range, Content-MD5 (RFC 2616 §14.15) and Content-Digest (RFC 9530 §2).
+    ///
+    /// Left out are the lines of one hop, Age, Content-Length, what `unstored` names (RFC 9111
+    /// §5.2.2.4, §5.2.2.7) and what `rules` take out. Date is the origin's.
+    ///
+    /// - Parameters:
+    ///   - head: the answer as it came, or as a 304 updated it.
+    ///   - size: length of the body in bytes.
+    ///   - rules: of the site.
+    ///   - unstored: the fields that a qualified `no-cache` or `private` names.
+    ///   - received: becomes the Date of an answer that has none (RFC 9110 §6.6.1); with nil the
+    ///     head then holds none.
+    package init(
+        site head: AnswerHead, size: UInt64?, rules: AnswerFieldRules, unstored: FieldNames,
+        received: WallTime? = nil
+    ) {
+        var pieces = Pieces(head, rules: rules, unstored: unstored)
+        pieces.bytes.reserveCapacity(head.bytes.count + 128)
+        StatusLine.append(head, to: &pieces.bytes)
+        if let size {
+            pieces.bytes.append(contentsOf: "Content-Length: ".utf8)
+            ASCII.append(size, to: &pieces.bytes)
+            pieces.bytes.appendLineEnd()
+        }
+        pieces.append(.message)
+        let partialStart = pieces.bytes.count
+        pieces.append(.type)
+        let multipartStart = pieces.bytes.count
+        pieces.append(.representation)
+        let notModifiedStart = pieces.bytes.count
+        if let received, head.first(.date) == nil { pieces.bytes.appendDate(received) }
+        pieces.append(.rest)
+        self.init(
+            rendered: pieces.bytes, partialStart: partialStart, multipartStart: multipartStart,
+            notModifiedStart: notModifiedStart, contentType: pieces.contentType,
+            entityTag: pieces.entityTag)
+    }
+
+    /// The status code of rendered bytes.
+    package static func status(_ bytes: [UInt8]) -> UInt16 {
+        precondition(bytes.count > 12, "no status line in \(bytes)")
+        return UInt16(bytes[9] &- 0x30) * 100 + UInt16(bytes[10] &- 0x30) * 10
+            + UInt16(bytes[11] &- 0x30)
+    }
+
+    /// The parts of a rendered head, in their order.
+    private enum Part {
+        /// Of the one message that holds the whole body.
+        case message
+        case type
+        /// Of the representation: not in a 304, whose receiver has it.
+        case representation
+        case rest
+
+        init(_ id: FieldName, _ bytes: Span<UInt8>, at name: Range<Int>) {
+            switch id {
+            case .contentRange: self = .message
+            case .contentType: self = .type
+            case .contentEncoding, .contentLanguage, .contentDisposition, .acceptRanges:
+                self = .representation
+            case .other: self = Self.other(bytes, at: name)
+            default: self = .rest
+            }
+        }
+
+        private static func other(_ bytes: Span<UInt8>, at name: Range<Int>) -> Part {
+            switch name.count {
+            case 6 where bytes.holdsIgnoringCase("digest", at: name): return .representation
+            case 11 where bytes.holdsIgnoringCase("repr-digest", at: name): return .representation
+            case 11 where bytes.holdsIgnoringCase("content-md5", at: name): return .message
+            case 14 where bytes.holdsIgnoringCase("content-digest", at: name): return .message
+            case 16 where bytes.holdsIgnoringCase("content-location", at: name): return .rest
+            case let count:
+                let start = name.lowerBound
+                guard count > 8, bytes.holdsIgnoringCase("content-", at: start..<start + 8) else {
+                    return .rest
+                }
+                // And its report-only form.
+                let isPolicy =
+                    count >= 23
+                    && bytes.holdsIgnoringCase("content-security-policy", at: start..<start + 23)
+                return isPolicy ? .rest : .representation
+            }
+        }
+    }
+
+    /// Takes the lines of an answer apart and puts them together again part by part.
+    private struct Pieces {
+        var bytes: [UInt8] = []
+        var contentType = Extent.empty
+        var entityTag = Extent.empty
+        private let head: AnswerHead
+        private var lines: [(part: Part, line: FieldLine)] = []
+        private var settings: [(part: Part, setting: FieldSetting)] = []
+
+        init(_ head: AnswerHead, rules: AnswerFieldRules, unstored: FieldNames) {
+            self.head = head
+            let span = head.bytes.span
+            let hop = HopByHop(head.lines, in: span)
+            for line in head.lines {
+                switch line.id {
+                case .age, .contentLength: continue
+                case .cacheControl where rules.clientControl != nil: continue
+                case .expires where rules.clientControl != nil: continue
+                default: break
+                }
+                let isDropped =
+                    hop.contains(line, in: span) || rules.drops(line, in: span)
+                    || unstored.contains(span, at: line.name.range)
+                if isDropped { continue }
+                lines.append((Part(line.id, span, at: line.name.range), line))
+            }
+            for setting in rules.lines {
+                if rules.clientControl != nil, setting.id == .cacheControl || setting.id == .expires
+                {
+                    continue
+                }
+                let name = setting.name
+                settings.append((Part(setting.id, name.span, at: name.indices), setting))
+            }
+            if let control = rules.clientControl { settings.append((.rest, control)) }
+        }
+
+        mutating func append(_ part: Part) {
+            let source = head.bytes
+            for (place, line) in lines where place == part {
+                let start = bytes.count
+                bytes.appendLine(line, of: source.span)
+                note(line.id, value: Int(line.name.count) + 2 + start..<bytes.count - 2)
+            }
+            for (place, setting) in settings where place == part {
+                let start = bytes.count
+                bytes.appendLine(setting)
+                note(setting.id, value: setting.name.count + 2 + start..<bytes.count - 2)
+            }
+        }
+
+        /// Of several lines the first counts; a tag that is none is compared with nothing.
+        private mutating func note(_ id: FieldName, value: Range<Int>) {
+            let extent = Extent(start: value.lowerBound, count: value.count)
+            switch id {
+            case .contentType where contentType.isEmpty: contentType = extent
+            case .etag where entityTag.isEmpty && EntityTag(bytes.span, at: value) != nil:
+                entityTag = extent
+            default: break
+            }
+        }
+    }
+}

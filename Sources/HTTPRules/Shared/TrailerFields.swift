@@ -1,0 +1,35 @@
+import Ground
+
+/// Which trailer fields go on (RFC 9110 §6.5.1).
+package enum TrailerFields {
+    /// True for a field that says nothing which had to be known before the content: neither frames
+    /// nor routes the message, modifies or authenticates the request, controls the answer, or says
+    /// how the content is to be read.
+    package static func passes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        let name = line.name.range
+        switch line.id {
+        case .accept, .acceptEncoding, .age, .authorization, .cacheControl, .contentEncoding,
+            .contentLength, .contentRange, .contentType, .date, .expect, .expires, .host, .ifMatch,
+            .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .location, .pragma,
+            .range, .setCookie, .vary:
+            return false
+        case .other: return !isControl(bytes, at: name)
+        default: return !HopByHop.isForOneHop(bytes, at: name, id: line.id)
+        }
+    }
+
+    private static func isControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
+        if HopByHop.isForOneHop(bytes, at: name, id: .other) { return true }
+        if ForwardedField(bytes, at: name) != nil { return true }
+        switch name.count {
+        case 6: return bytes.holdsIgnoringCase("cookie", at: name)
+        case 7: return bytes.holdsIgnoringCase("warning", at: name)
+        case 11: return bytes.holdsIgnoringCase("retry-after", at: name)
+        case 12: return bytes.holdsIgnoringCase("max-forwards", at: name)
+        case 16: return bytes.holdsIgnoringCase("www-authenticate", at: name)
+        case 17: return bytes.holdsIgnoringCase("cdn-cache-control", at: name)
+        case 22: return AnswerFieldRules.isOurControl(bytes, at: name)
+        default: return false
+        }
+    }
+}

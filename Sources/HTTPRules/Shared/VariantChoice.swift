@@ -1,0 +1,24 @@
+package import Ground
+
+/// Which of several stored answers that all match a request is used (RFC 9111 §4.1).
+package struct VariantChoice: Hashable, Sendable {
+    /// The number that ``add(number:date:hasVary:)`` was given with the answer to be used; nil
+    /// before the first.
+    package private(set) var number: Int?
+    private var date = WallTime(seconds: .min)
+    private var hasVary = false
+
+    package init() {}
+
+    /// Adds an answer: its Date, and whether it has a Vary that names a field.
+    ///
+    /// The most recent one wins, but one without Vary only over its like; of two of one second the
+    /// one that was added first.
+    package mutating func add(number: Int, date: WallTime, hasVary: Bool) {
+        let isBetter = hasVary == self.hasVary ? date > self.date : hasVary
+        guard self.number == nil || isBetter else { return }
+        self.number = number
+        self.date = date
+        self.hasVary = hasVary
+    }
+}

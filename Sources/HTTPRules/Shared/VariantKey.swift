@@ -1,0 +1,63 @@
+import Ground
+
+/// The name of one variant of a URL's answers: the URL's key, the generation of its
+/// ``VariantIndex``, and what a request says in the nominated fields (RFC 9111 §4.1).
+///
+/// `key LF generation LF`, and for each name `name LF` if the request has no such field, else
+/// `name:value LF`. The generation is written as 16 hexadecimal digits. Neither a name nor a value
+/// holds a line feed, so two requests have the same key only if they match.
+package enum VariantKey {
+    /// Bytes of all values at most, as they stand in the key.
+    package static let valueBytesMax = 4096
+
+    private static let lineFeed: UInt8 = 10
+
+    /// Appends the key of the variant that the request with `lines`, which lie in `bytes`, selects
+    /// by `names`.
+    ///
+    /// False if the values are too long or hold a line feed; nothing is appended then, and the
+    /// request is answered without the store. `base` holds no line feed.
+    package static func append(
+        base: Span<UInt8>, generation: UInt64, names: FieldNames,
+        lines: [FieldLine], in bytes: Span<UInt8>, to key: inout [UInt8]
+    ) -> Bool {
+        let start = key.count
+        key.append(addingCapacity: base.count) { output in
+            for index in 0..<base.count { output.append(base[index]) }
+        }
+        key.append(lineFeed)
+        for place in 0..<UInt64(16) {
+            let digit = generation >> (60 - 4 * place) & 15
+            key.append(ASCII.hexDigit(UInt8(digit)))
+        }
+        key.append(lineFeed)
+        var left = valueBytesMax
+        for name in names.names {
+            key += name
+            let valueStart = key.count
+            guard appendValue(of: name, lines, in: bytes, bytesMax: left, to: &key) else {
+                key.removeSubrange(start...)
+                return false
+            }
+            left -= key.count - valueStart
+            key.append(lineFeed)
+        }
+        return true
+    }
+
+    /// Appends a colon and the value of the field, or nothing if there is no such field.
+    private static func appendValue(
+        of name: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>, bytesMax: Int,
+        to key: inout [UInt8]
+    ) -> Bool {
+        let start = key.count
+        var value = VariantValue(of: name)
+        for line in lines where FieldSyntax.isName(name, bytes, at: line.name.range) {
+            for index in line.value.range where bytes[index] == lineFeed { return false }
+            if key.count == start { key.append(UInt8(ascii: ":")) }
+            value.append(bytes, at: line.value.range, to: &key)
+            guard key.count - start <= bytesMax else { return false }
+        }
+        return true
+    }
+}

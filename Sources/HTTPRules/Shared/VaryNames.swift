@@ -1,0 +1,57 @@
+import Ground
+
+/// What an answer's Vary nominates, whatever the fields are (RFC 9110 §12.5.5, RFC 9111 §4.1).
+///
+/// For images, whose requests to an origin carry two of the client's fields only, there is
+/// ``VaryRules``.
+package struct VaryNames: Hashable, Sendable {
+    /// The nominated names; of use only if ``isSelectable``.
+    package private(set) var names = FieldNames()
+    /// `*`, or something that is no field name: no other request ever matches.
+    package private(set) var isEverything = false
+    /// More or longer names than a ``VariantIndex`` holds.
+    package private(set) var isBeyondLimits = false
+
+    package init() {}
+
+    /// What all Vary lines of `head` nominate together.
+    package init(_ head: AnswerHead) {
+        let bytes = head.bytes.span
+        for line in head.lines where line.id == .vary { add(bytes, at: line.value.range) }
+    }
+
+    /// True if the answer can be stored and found again by the fields of later requests.
+    package var isSelectable: Bool { !isEverything && !isBeyondLimits }
+
+    /// Adds the value of one Vary line.
+    package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            var end = start
+            while end < range.upperBound, bytes[end] != UInt8(ascii: ",") { end += 1 }
+            let member = FieldSyntax.trimmed(bytes, at: start..<end)
+            if !member.isEmpty { addMember(bytes, at: member) }
+            start = end + 1
+        }
+    }
+
+    private mutating func addMember(_ bytes: Span<UInt8>, at member: Range<Int>) {
+        // `*` is a byte of tokens, so it is a name by its syntax.
+        if member.count == 1, bytes[member.lowerBound] == UInt8(ascii: "*") {
+            isEverything = true
+            return
+        }
+        for index in member where !ByteSet.token.contains(bytes[index]) {
+            isEverything = true
+            return
+        }
+        // Beyond the limits nothing is collected, so that a long list costs no more than reading.
+        guard !isBeyondLimits else { return }
+        guard member.count <= VariantIndex.nameBytesMax else {
+            isBeyondLimits = true
+            return
+        }
+        names.insert(bytes, at: member)
+        isBeyondLimits = names.count > VariantIndex.namesMax
+    }
+}

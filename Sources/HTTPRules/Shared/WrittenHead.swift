@@ -1,0 +1,86 @@
+import Ground
+
+/// A head that was written here: a first line, then lines `name: value`, each with CRLF.
+enum WrittenHead {
+    /// The field lines, in their order.
+    static func lines(_ bytes: [UInt8]) -> [FieldLine] {
+        let span = bytes.span
+        var lines: [FieldLine] = []
+        var index = lineEnd(span, from: 0) + 2
+        while index < span.count {
+            var colon = index
+            while span[colon] != UInt8(ascii: ":") { colon += 1 }
+            let end = lineEnd(span, from: colon)
+            lines.append(
+                FieldLine(
+                    id: FieldName(span, at: index..<colon),
+                    name: Extent(start: index, count: colon - index),
+                    value: Extent(start: colon + 2, count: end - colon - 2)))
+            index = end + 2
+        }
+        return lines
+    }
+
+    private static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        var end = start
+        while bytes[end] != 0x0D { end += 1 }
+        return end
+    }
+}
+
+extension StoredHead {
+    /// The field lines of rendered bytes, in their order; the status line is none.
+    package static func lines(_ bytes: [UInt8]) -> [FieldLine] {
+        WrittenHead.lines(bytes)
+    }
+}
+
+extension [UInt8] {
+    /// Appends a field line of another message: name and value byte for byte.
+    mutating func appendLine(_ line: FieldLine, of bytes: Span<UInt8>) {
+        append(bytes, at: line.name.range)
+        append(0x3A)
+        append(0x20)
+        append(bytes, at: line.value.range)
+        appendLineEnd()
+    }
+
+    /// Appends an operator's line.
+    mutating func appendLine(_ setting: FieldSetting) {
+        append(contentsOf: setting.name)
+        append(0x3A)
+        append(0x20)
+        append(contentsOf: setting.value)
+        appendLineEnd()
+    }
+
+    mutating func append(_ bytes: Span<UInt8>, at range: Range<Int>) {
+        for index in range { append(bytes[index]) }
+    }
+
+    mutating func appendLineEnd() {
+        append(0x0D)
+        append(0x0A)
+    }
+
+    /// Appends `Date: …` (RFC 9110 §6.6.1).
+    mutating func appendDate(_ time: WallTime) {
+        append(contentsOf: "Date: ".utf8)
+        HTTPDate.append(time, to: &self)
+        appendLineEnd()
+    }
+}
+
+extension Span<UInt8> {
+    /// True if the name in `range` is that in `place` of `other` (RFC 9110 §5.1).
+    func holdsName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool {
+        guard range.count == place.count else { return false }
+        for offset in 0..<range.count
+        where Byte.lowercased(self[range.lowerBound + offset])
+            != Byte.lowercased(other[place.lowerBound + offset])
+        {
+            return false
+        }
+        return true
+    }
+}

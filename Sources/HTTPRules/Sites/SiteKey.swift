@@ -1,0 +1,47 @@
+import Ground
+
+/// The name of a site's answer in the cache: `//` host, and path and query as they were sent.
+///
+/// Never the key of an image, which begins with `http`. No two hosts and targets have one key: no
+/// host holds a slash, and every path begins with one.
+package enum SiteKey {
+    /// Appends the key of what is asked for at `site`; false, and nothing is appended, if that has
+    /// none.
+    ///
+    /// The host of a named site is its own name, whichever spelling of it was sent. That of `*` is
+    /// the authority in `host` of `bytes`, in lower case, without a final dot and without the port
+    /// 80. `path` of `target` holds path and query, what is left of an absolute target behind its
+    /// authority; it may be empty or begin with `?` (RFC 9110 §4.2.3). It must be a part of a
+    /// request target: whoever calls has refused control bytes and `#`. What does not begin with
+    /// a slash otherwise (the `*` of OPTIONS, the authority of CONNECT) has no key.
+    package static func append(
+        _ site: Site, host: Range<Int>, in bytes: Span<UInt8>,
+        path: Range<Int>, of target: Span<UInt8>, to key: inout [UInt8]
+    ) -> Bool {
+        let isBare = path.isEmpty || target[path.lowerBound] == UInt8(ascii: "?")
+        guard isBare || target[path.lowerBound] == UInt8(ascii: "/") else { return false }
+        if site.keyPrefix.isEmpty {
+            guard let authority = SiteAuthority(bytes, at: host) else { return false }
+            append(authority, in: bytes, to: &key)
+        } else {
+            key.append(contentsOf: site.keyPrefix)
+        }
+        if isBare { key.append(UInt8(ascii: "/")) }
+        let target = target.extracting(path)
+        key.append(addingCapacity: target.count) { output in
+            for index in 0..<target.count { output.append(target[index]) }
+        }
+        return true
+    }
+
+    private static func append(
+        _ authority: SiteAuthority, in bytes: Span<UInt8>, to key: inout [UInt8]
+    ) {
+        key.append(UInt8(ascii: "/"))
+        key.append(UInt8(ascii: "/"))
+        for index in authority.host { key.append(Byte.lowercased(bytes[index])) }
+        guard authority.port != 80 else { return }
+        key.append(UInt8(ascii: ":"))
+        ASCII.append(UInt64(authority.port), to: &key)
+    }
+}

@@ -1,0 +1,123 @@
+package import Ground
+
+/// What an operator says of one site; the defaults are a plain, transparent shared cache.
+package struct SiteSettings: Hashable, Sendable {
+    /// What the origin is told was asked for (RFC 9110 §7.2).
+    package enum SentHost: Hashable, Sendable {
+        /// The authority of the base URL.
+        case origin
+        /// What the client sent.
+        case client
+        /// This, whatever was sent.
+        case name(String)
+    }
+
+    /// What becomes of X-Forwarded-For and its like.
+    package enum ForwardedFor: String, CaseIterable, Hashable, Sendable {
+        /// The client's address goes behind what the client sent.
+        case append
+        /// What the client sent is dropped, and its address stands alone.
+        case replace
+        /// Nothing is added, and what the client sent passes as it is.
+        case off
+    }
+
+    /// Fields of a request that are brought down to what the node can tell apart.
+    package struct Reductions: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// Accept: which of AVIF, WebP, JPEG XL and SVG are read.
+        package static let accept = Reductions(rawValue: 1 << 0)
+        /// Accept-Encoding: one of br, gzip and identity.
+        package static let acceptEncoding = Reductions(rawValue: 1 << 1)
+    }
+
+    /// How long an answer with one status is fresh when it does not say.
+    package struct StatusTTL: Hashable, Sendable {
+        package var status: UInt16
+        package var ttl: Interval
+
+        package init(status: UInt16, ttl: Interval) {
+            self.status = status
+            self.ttl = ttl
+        }
+    }
+
+    /// A field line that the node sets.
+    package struct Field: Hashable, Sendable {
+        /// As it is written into a head; compared without regard to case.
+        package var name: [UInt8]
+        package var value: [UInt8]
+
+        package init(name: [UInt8], value: [UInt8]) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    // Storing
+    /// Freshness of answers that name none; nil for the heuristic alone (RFC 9111 §4.2.2).
+    package var defaultTTL: Interval?
+    /// No answer is fresh for longer; nil for no ceiling.
+    package var ttlMax: Interval?
+    /// In the order of their statuses, each once; they come before ``defaultTTL``.
+    package var negativeTTLs: [StatusTTL] = []
+    /// Answers of other types are passed on and not stored; nil for all.
+    package var types: SiteTypes?
+    /// Bytes of the largest body that is stored; nil for the node's own limit, which also stands.
+    package var objectBytesMax: UInt64?
+    /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3).
+    package var storesSetCookie = true
+    /// Percent of the node's memory that the site's answers may take; nil for all of it.
+    package var memoryShare: Int?
+    /// Percent of the node's disk; nil for all of it.
+    package var diskShare: Int?
+
+    // Serving
+    /// stale-while-revalidate of answers that name none (RFC 5861 §3).
+    package var staleWhileRevalidate = Interval.zero
+    /// For how long answers may be used past their freshness while the origin fails.
+    package var grace = Interval.zero
+    /// Whether Cache-Control and Pragma of requests count (RFC 9111 §5.2.1).
+    package var honoursRequestControl = true
+
+    // What is asked of the origin
+    package var sentHost = SentHost.origin
+    /// Names of query parameters that are taken out of key and target; one that ends in `*` stands
+    /// for all that begin so.
+    package var ignoredQuery: [String] = []
+    /// The only methods that are taken, with regard to case; empty for all.
+    ///
+    /// Others get 405.
+    package var methods: [String] = []
+    /// The only request fields that are forwarded; nil for all.
+    package var forwardedFields: FieldNames?
+    package var removedRequestFields = FieldNames()
+    package var setRequestFields: [Field] = []
+    package var reductions: Reductions = []
+    package var forwardedFor = ForwardedFor.append
+    /// Whether the node names itself in Via (RFC 9110 §7.6.3), both ways.
+    package var addsVia = true
+
+    // What clients get
+    /// The max-age that clients are given instead of the origin's Cache-Control; nil for the
+    /// origin's own.
+    package var clientTTL: Interval?
+    package var removedResponseFields = FieldNames()
+    package var setResponseFields: [Field] = []
+    /// Fields that carry an answer's tags.
+    package var tagFields = FieldNames(["surrogate-key", "cache-tag", "xkey"])
+    /// Whether clients see those.
+    package var keepsTags = false
+
+    package init() {}
+
+    /// True if a request with the method in `range` of `bytes` is taken.
+    package func takes(method bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        methods.isEmpty || methods.contains { bytes.holds($0, at: range) }
+    }
+}

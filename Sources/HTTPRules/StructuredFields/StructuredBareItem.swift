@@ -1,0 +1,92 @@
+import Ground
+
+/// A value of a structured field without its parameters (RFC 9651 §3.3).
+package enum StructuredBareItem: Hashable, Sendable {
+    /// At most 15 digits (RFC 9651 §3.3.1).
+    case integer(Int64)
+    /// Thousandths: at most 12 digits before the point and 3 behind it (RFC 9651 §3.3.2).
+    case decimal(thousandths: Int64)
+    /// Visible ASCII and spaces, without quotes and escapes (RFC 9651 §3.3.3).
+    case string([UInt8])
+    /// A word (RFC 9651 §3.3.4).
+    case token([UInt8])
+    /// Any bytes, which are written in base 64 (RFC 9651 §3.3.5).
+    case bytes([UInt8])
+    case boolean(Bool)
+    /// Seconds since 1970 (RFC 9651 §3.3.7).
+    case date(Int64)
+    /// Any text (RFC 9651 §3.3.8).
+    case displayString(String)
+
+    /// No integer and no date is greater, nor less than its opposite (RFC 9651 §3.3.1).
+    package static let integerMax: Int64 = 999_999_999_999_999
+
+    /// Appends the value as it is written in a field (RFC 9651 §4.1.3.1).
+    ///
+    /// - Precondition: numbers have no more digits than they may have; strings and tokens are of
+    ///   the bytes that they may have.
+    package func append(to bytes: inout [UInt8]) {
+        switch self {
+        case .integer(let number): Self.append(number, to: &bytes)
+        case .decimal(let thousandths): Self.append(thousandths: thousandths, to: &bytes)
+        case .string(let text): Self.append(string: text, to: &bytes)
+        case .token(let text): bytes += text
+        case .bytes(let content):
+            bytes.append(UInt8(ascii: ":"))
+            Base64.append(content, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+        case .boolean(let isTrue): bytes += (isTrue ? "?1" : "?0").utf8
+        case .date(let seconds):
+            bytes.append(UInt8(ascii: "@"))
+            Self.append(seconds, to: &bytes)
+        case .displayString(let text): Self.append(display: text, to: &bytes)
+        }
+    }
+
+    private static func append(_ number: Int64, to bytes: inout [UInt8]) {
+        precondition(number.magnitude <= UInt64(integerMax), "\(number) has too many digits")
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        ASCII.append(number.magnitude, to: &bytes)
+    }
+
+    private static func append(thousandths: Int64, to bytes: inout [UInt8]) {
+        precondition(thousandths.magnitude <= UInt64(integerMax), "\(thousandths) is too great")
+        if thousandths < 0 { bytes.append(UInt8(ascii: "-")) }
+        ASCII.append(thousandths.magnitude / 1000, to: &bytes)
+        bytes.append(UInt8(ascii: "."))
+        var rest = thousandths.magnitude % 1000
+        repeat {
+            bytes.append(0x30 + UInt8(rest / 100))
+            rest = rest % 100 * 10
+        } while rest > 0
+    }
+
+    private static func append(string: [UInt8], to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in string {
+            precondition((0x20...0x7E).contains(byte), "byte \(byte) in a string")
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                bytes.append(UInt8(ascii: "\\"))
+            }
+            bytes.append(byte)
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func append(display text: String, to bytes: inout [UInt8]) {
+        bytes += "%\"".utf8
+        for byte in text.utf8 {
+            let isPlain =
+                (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "%")
+                && byte != UInt8(ascii: "\"")
+            if isPlain {
+                bytes.append(byte)
+            } else {
+                bytes.append(UInt8(ascii: "%"))
+                bytes.append(ASCII.hexDigit(byte >> 4))
+                bytes.append(ASCII.hexDigit(byte & 15))
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

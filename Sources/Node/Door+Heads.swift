@@ -1,0 +1,213 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Wire
+
+/// What becomes of a request that waits, before the head of its answer is sent.
+extension Door {
+    /// False if there is nothing to do before the door is woken.
+    func proceedToHead(_ waiting: Waiting) -> Bool {
+        guard let run = waiting.run, let reader = waiting.reader else {
+            preconditionFailure("waits for nothing")
+        }
+        let step = run.step(reader, limit: 0, on: hall, slices: &slices)
+        switch step {
+        case .startOver(let alone):
+            dropRun(waiting)
+            // After a failure it is not the variant that was wrong.
+            if !alone, run.phase != .failed { waiting.reason = .varyMiss }
+            enter(waiting, alone: alone || waiting.query?.isAlone == true)
+            return false
+        case .fail, .breakOff:
+            if case .refused(let problem) = run.outcome {
+                fail(with: problem)
+            } else {
+                breakOff()
+            }
+            return false
+        case .wait, .take, .finish: break
+        }
+        switch run.outcome {
+        case .open:
+            hall.await(run, for: self)
+            return false
+        case .refused(let problem):
+            fail(with: problem)
+            return false
+        case .found(let resident):
+            part = .disk
+            let isStale = resident.facts.freshUntil <= SystemClock.now()
+            if isStale { part = .outlived }
+            serve(waiting, from: resident, note: isStale ? .stale(.disk) : .hit(.disk))
+            return false
+        case .stored(let resident):
+            if let stoodIn = run.stoodIn {
+                let now = SystemClock.now()
+                guard waiting.query?.standsIn(resident.facts, now: now) != false else {
+                    fail(with: .notValidated)
+                    return false
+                }
+                part = .outlived
+                serve(
+                    waiting, from: resident,
+                    note: .stoodIn(waiting.reason, status: stoodIn.status))
+                return false
+            }
+            noteStale(waiting, run)
+            if waiting.isFirst, var own = run.own ?? trailed(run, resident) {
+                own.isKept = run.isStored
+                return begin(waiting, own, of: run)
+            }
+            if let query = waiting.query, let examination = run.examination {
+                tellDecision(of: query, examination, isKept: run.isStored)
+            }
+            let isConfirmed = run.isValidated || run.stale?.body === resident.body
+            let status: UInt16 = isConfirmed ? 304 : resident.status
+            serve(
+                waiting, from: resident,
+                note: waiting.note(status: status, isStored: run.isStored))
+            return false
+        case .answering(let answer):
+            return begin(waiting, waiting.isFirst ? run.own ?? answer : answer, of: run)
+        }
+    }
+
+    /// Sends the head of an answer whose body is still being received; false if that has to wait
+    /// for its end.
+    private func begin(_ waiting: Waiting, _ answer: FillAnswer, of run: FillRun) -> Bool {
+        let now = SystemClock.now()
+        let note: CacheNote
+        if answer.isFromDisk {
+            part = .disk
+            note = .hit(.disk)
+        } else {
+            noteStale(waiting, run)
+            note = waiting.note(status: answer.head.status, isStored: answer.isKept)
+        }
+        if upload != nil { closesAfterAnswer = true }
+        if let query = waiting.query, let examination = answer.examination {
+            tellDecision(of: query, examination, isKept: answer.isKept)
+        }
+        if answer.isVerbatim || answer.head.status != 200 {
+            return beginVerbatim(waiting, answer, of: run, note, now: now)
+        }
+        let selection = select(waiting.request, waiting.facts, of: answer.facts, answer.head)
+        switch selection {
+        case .notModified:
+            end(waiting) { sendNotModified(answer.head, answer.facts, note, now: now) }
+            return false
+        case .preconditionFailed:
+            fail(with: .preconditionFailed)
+            return false
+        case .whole, .parts, .unsatisfiable: break
+        }
+        // Not one that has ended: it made no entry, or the outcome would be that.
+        let isKept = run.phase == .storing
+        let plan = DeliveryPlan.decide(
+            waiting.facts, sizeBytes: answer.sizeBytes, isKept: isKept,
+            isHTTP10: waiting.request.isHTTP10)
+        switch (plan, selection) {
+        case (.whenWhole, _):
+            return waitForEnd(run)
+        case (.parts, .parts) where isSeveral(selection) && isKept:
+            return waitForEnd(run)
+        case (.parts, .unsatisfiable):
+            end(waiting) { answerUnsatisfiable(size: answer.facts.size) }
+            return false
+        case (.parts, .parts(let ranges)) where ranges.count == 1:
+            sendPartHead(ranges[0], answer.head, answer.facts, note, now: now)
+            waiting.stage = .transfer(
+                .init(from: ranges[0].first, end: ranges[0].last + 1, isChunked: false))
+        case (.parts(let size), _):
+            sendWhole(answer, .length(size), waiting, note, now: now)
+        case (.whole(let framing), _):
+            sendWhole(answer, framing, waiting, note, now: now)
+        }
+        if isHeadRequest { endWaiting(waiting) }
+        return !isHeadRequest
+    }
+
+    /// An answer that is whole and stored, for the one who caused the fetch, if fields came behind
+    /// it: those are not stored.
+    private func trailed(_ run: FillRun, _ resident: Resident) -> FillAnswer? {
+        guard !run.trailers.isEmpty else { return nil }
+        return FillAnswer(
+            facts: resident.facts, head: RenderedHead(resident), sizeBytes: nil, isKept: true)
+    }
+
+    /// Sends the head of an answer of which nothing is chosen here.
+    private func beginVerbatim(
+        _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun, _ note: CacheNote, now: Instant
+    ) -> Bool {
+        let hasBody = !isHeadRequest && answer.head.status != 204 && answer.head.status != 304
+        let plan = DeliveryPlan.decide(
+            RequestFacts(isHead: waiting.facts.isHead, isConditional: false, isRanged: false),
+            sizeBytes: answer.sizeBytes, isKept: run.phase == .storing,
+            isHTTP10: waiting.request.isHTTP10)
+        switch plan {
+        case .whenWhole: return waitForEnd(run)
+        case .parts(let size): sendWhole(answer, .length(size), waiting, note, now: now)
+        case .whole(let framing):
+            sendWhole(
+                answer, hasBody || isHeadRequest ? framing : .none, waiting, note, now: now)
+        }
+        if !hasBody { endWaiting(waiting) }
+        return hasBody
+    }
+
+    /// The disk had what the origin was then asked about.
+    private func noteStale(_ waiting: Waiting, _ run: FillRun) {
+        guard run.stale != nil else { return }
+        if waiting.query == nil || waiting.reason == .uriMiss { waiting.reason = .stale }
+        if !waiting.isCollapsed { part = .stale }
+    }
+
+    private func isSeveral(_ selection: Selection) -> Bool {
+        if case .parts(let ranges) = selection { return ranges.count > 1 }
+        return false
+    }
+
+    private func sendWhole(
+        _ answer: FillAnswer, _ framing: Framing, _ waiting: Waiting, _ note: CacheNote,
+        now: Instant
+    ) {
+        sendWholeHead(answer, framing, note, now: now)
+        var end: UInt64?
+        if case .length(let bytes) = framing { end = bytes }
+        waiting.stage = .transfer(.init(from: 0, end: end, isChunked: framing == .chunked))
+    }
+
+    /// Gives an entry to a request that waited for it.
+    func serve(_ waiting: Waiting, from resident: Resident, note: CacheNote) {
+        dropRun(waiting)
+        self.waiting = nil
+        let isHead = waiting.facts.contains(.head)
+        if resident.status == 200 {
+            let selection = select(
+                waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
+            send(selection, of: resident, note: note, isHead: isHead, now: SystemClock.now())
+        } else {
+            sendWhole(resident, note: note, isHead: isHead, now: SystemClock.now())
+        }
+        goOn()
+    }
+
+    /// Ends a wait with an answer that needs nothing of the fetch any more.
+    private func end(_ waiting: Waiting, _ send: () -> Void) {
+        dropRun(waiting)
+        self.waiting = nil
+        send()
+        goOn()
+    }
+
+    /// True if the fetch has ended, or is no longer kept, so that the answer has to be planned
+    /// anew.
+    func waitForEnd(_ run: FillRun) -> Bool {
+        guard run.awaitsEnd(on: hall) else { return true }
+        hall.await(run, for: self)
+        return false
+    }
+}

@@ -1,0 +1,25 @@
+import Ground
+import Store
+
+/// Where in memory an entry stands: its key, and the key's keyed hash.
+struct EntryPlace: Sendable {
+    let key: [UInt8]
+    let hash: UInt64
+}
+
+extension MemoryStore {
+    /// The keyed hash of a key.
+    func hash(of key: [UInt8]) -> UInt64 {
+        hash(key.span, 0..<key.count)
+    }
+
+    /// What stands under a key without variants of its own, whose keyed hash is `hash`.
+    func find(_ key: [UInt8], hash: UInt64) -> Resident? {
+        find(key.span, 0..<key.count, hash: hash, wanted: Negotiation(rawValue: 0))
+    }
+
+    /// What stands at `place`.
+    func find(_ place: EntryPlace) -> Resident? {
+        find(place.key, hash: place.hash)
+    }
+}

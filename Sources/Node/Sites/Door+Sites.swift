@@ -1,0 +1,265 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Wire
+
+/// Requests to sites.
+extension Door {
+    @inline(__always)
+    var hasSites: Bool { hall.hasSites }
+
+    /// True if the request that the parser holds is for a site.
+    func isOfSite(_ bytes: Span<UInt8>) -> Bool {
+        side == .data && hasSites && site(bytes) != nil
+    }
+
+    /// The number of the site that the request is for: a named one for everything on its host, `*`
+    /// for what the node itself has nothing at (DESIGN.md §5).
+    func site(_ bytes: Span<UInt8>) -> Int? {
+        guard let number = settings.sites.find(bytes, at: parser.host.range) else { return nil }
+        guard settings.sites[number].pattern == .everything else { return number }
+        return isOurs(bytes) ? nil : number
+    }
+
+    /// True for what the node answers itself, also where a site `*` answers for every host.
+    private func isOurs(_ bytes: Span<UInt8>) -> Bool {
+        if case .notImage = ImageTarget.parse(bytes, at: parser.path.range) {
+            return isPublicPage(bytes)
+        }
+        return true
+    }
+
+    /// The key that a site was asked for by the request that waits; nil for an image.
+    var waitingKey: [UInt8]? { siteCounters == nil ? nil : answeredKey }
+
+    /// Where the request came from.
+    private var clientAddress: IPAddress? {
+        proxied ?? context?.channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+    }
+
+    /// Answers the request for the site with this number.
+    func answerSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
+        let plan = settings.sitePlans[number]
+        siteCounters = hall.siteCounters[number]
+        if settings.decisionToken != nil { tellsDecision = asksForDecision(bytes) }
+        let isRead = parser.method == .get || isHeadRequest
+        guard isRead, parser.framing == .none, plan.site.settings.methods.isEmpty else {
+            return passSite(bytes, plan, now: now)
+        }
+        // The array is taken out while a span of it is in use, and put back with what room it has
+        // grown.
+        var key = scratch
+        scratch = []
+        if plan.makeKey(bytes, host: parser.host.range, path: parser.path.range, &key) {
+            answerSite(bytes, plan, key: key.span, now: now)
+        } else {
+            answerProblem(.malformed(.invalidHost))
+        }
+        scratch = key
+    }
+
+    /// The path of a memory hit; whatever is slower leaves it.
+    @inline(__always)
+    private func answerSite(
+        _ bytes: Span<UInt8>, _ plan: SitePlan, key: Span<UInt8>, now: Instant
+    ) {
+        let store = hall.store
+        let range = 0..<key.count
+        let hash = store.hash(key, range)
+        guard !tellsDecision, parser.fields.present.isDisjoint(with: Self.deciding),
+            let resident = store.find(
+                key, range, hash: hash, wanted: Negotiation(rawValue: 0)),
+            resident.facts.flags.isAnswer,
+            judge(resident.facts, for: requestFacts, now: now) != .revalidate
+        else {
+            return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
+        }
+        part = .hit
+        hall.touch(resident, now: now)
+        let facts = requestFacts
+        guard facts.isSelective, resident.status == 200 else {
+            return sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
+        }
+        let selection = select(
+            PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
+            RenderedHead(resident))
+        send(selection, of: resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
+    }
+
+    /// Fields by which a request decides what of the stored may be used, beyond what every hit
+    /// looks at.
+    private static let deciding: FieldSet = {
+        var set = FieldSet()
+        for name in [FieldName.cacheControl, .pragma, .authorization] { set.insert(name) }
+        return set
+    }()
+
+    /// Answers from memory where it takes a second look, or waits.
+    private func answerSiteSlowly(
+        _ bytes: Span<UInt8>, _ plan: SitePlan, key: [UInt8], hash: UInt64, now: Instant
+    ) {
+        let pending = PendingRequest(copying: parser, bytes, headRange)
+        let query = siteRequest(plan, key, hash, pending, bytes, mode: .whole)
+        let facts = requestFacts
+        let finding = query.find(in: hall.store, now: now)
+        if tellsDecision { tellDecision(of: query, finding, now: now) }
+        switch finding {
+        case .answer(let resident, .fresh):
+            part = .hit
+            give(resident, pending, facts, note: .hit(.memory), now: now)
+        case .answer(let resident, .stale(let use)):
+            part = .outlived
+            if use == .whileRevalidate { hall.revalidate(query, resident, now: now) }
+            give(resident, pending, facts, note: .stale(.memory), now: now)
+        case .answer(let resident, .validate(let reason)):
+            waitSite(query, pending, facts, .init(reason), stale: resident, now: now)
+        case .answer(_, .unusable):
+            waitSite(query, pending, facts, .request, stale: nil, alone: true, now: now)
+        case .passes:
+            guard !query.control.isOnlyIfCached else { return answerProblem(.notCached) }
+            // Asked for whole, it is stored as soon as it may be.
+            guard facts.isSelective || query.isAlone else {
+                return waitSite(query, pending, facts, .miss, stale: nil, alone: true, now: now)
+            }
+            pass(query.passing, pending, facts, .miss, now: now)
+        case .absent(let expected):
+            waitSite(
+                query, pending, facts, expected.isEmpty ? .uriMiss : .varyMiss, stale: nil,
+                now: now)
+        }
+    }
+
+    /// Gives an entry, or the part of it that is asked for.
+    private func give(
+        _ resident: Resident, _ pending: PendingRequest, _ facts: RequestFacts, note: CacheNote,
+        now: Instant
+    ) {
+        hall.touch(resident, now: now)
+        guard facts.isSelective, resident.status == 200 else {
+            return sendWhole(resident, note: note, isHead: facts.isHead, now: now)
+        }
+        let selection = select(pending, facts, of: resident.facts, RenderedHead(resident))
+        send(selection, of: resident, note: note, isHead: facts.isHead, now: now)
+    }
+
+    /// Waits for the disk, or for the origin.
+    private func waitSite(
+        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
+        _ reason: CacheNote.Reason, stale: Resident?, alone: Bool = false, now: Instant
+    ) {
+        let asksDisk = hall.node.disk != nil && stale == nil && !alone
+        if query.control.isOnlyIfCached, !asksDisk { return answerProblem(.notCached) }
+        // An answer to HEAD is not stored, nor is what the client forbids to be.
+        if !asksDisk, facts.isHead || query.control.isNoStore {
+            return pass(
+                query.passing, pending, facts, query.control.isNoStore ? .request : reason,
+                now: now)
+        }
+        let waiting = begin(query, pending, facts, reason, now: now)
+        if hall.node.disk != nil { waiting.name = EntryName(ofKey: query.key) }
+        waiting.asksDisk = asksDisk
+        enter(waiting, alone: alone || query.isAlone)
+    }
+
+    private func begin(
+        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
+        _ reason: CacheNote.Reason, now: Instant
+    ) -> Waiting {
+        phase = .answering
+        answeredKey = query.key
+        deadline = now + settings.waitTimeout
+        let waiting = Waiting(
+            pending, key: query.key, hash: query.hash, wanted: [], facts: facts, reason: reason)
+        waiting.query = query
+        self.waiting = waiting
+        return waiting
+    }
+
+    // MARK: What passes by the cache
+
+    /// Asks the origin what the client asks, and passes the answer on.
+    private func passSite(_ bytes: Span<UInt8>, _ plan: SitePlan, now: Instant) {
+        let method = parser.methodName.range
+        switch parser.method {
+        case .purge: return refuseSite(.purgeNotAllowed)
+        case .connect: return refuseSite(.methodNotAllowed(plan.site.settings.methods))
+        default: break
+        }
+        guard plan.site.settings.takes(method: bytes, at: method) else {
+            return refuseSite(.methodNotAllowed(plan.site.settings.methods))
+        }
+        let isRead = parser.method == .get || isHeadRequest
+        var key: [UInt8] = []
+        _ = plan.makeKey(bytes, host: parser.host.range, path: parser.path.range, &key)
+        let hash = hall.store.hash(of: key)
+        if isRead, parser.framing == .none {
+            return answerSiteSlowly(bytes, plan, key: key, hash: hash, now: now)
+        }
+        let pending = PendingRequest(copying: parser, bytes, headRange)
+        let query = siteRequest(plan, key, hash, pending, bytes, mode: .verbatim)
+        pass(query, pending, requestFacts, isRead ? .request : .method, now: now)
+    }
+
+    /// Refuses the request that the parser holds, whose body nobody reads.
+    private func refuseSite(_ problem: Problem) {
+        closeBehindBody()
+        answerProblem(problem)
+    }
+
+    /// What follows the head is a body, and must not be taken for the next request.
+    private func closeBehindBody() {
+        if parser.framing != .none, parser.framing != .length(0) { closesAfterAnswer = true }
+    }
+
+    private func pass(
+        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
+        _ reason: CacheNote.Reason, now: Instant
+    ) {
+        if query.method == .options || query.method == .trace, query.isForUs {
+            closeBehindBody()
+            guard query.method == .options else { return answerProblem(.methodNotAllowed([])) }
+            return sendText(
+                status: 200, contentType: "text/plain", [], fields: "Allow: GET, HEAD, OPTIONS\r\n")
+        }
+        let waiting = begin(query, pending, facts, reason, now: now)
+        if !query.body.isEmpty { beginUpload() }
+        enter(waiting, alone: true)
+    }
+
+    /// The request that the parser holds, as its fetch and its readers need it.
+    private func siteRequest(
+        _ plan: SitePlan, _ key: [UInt8], _ hash: UInt64, _ pending: PendingRequest,
+        _ bytes: Span<UInt8>, mode: SiteRequest.Mode
+    ) -> SiteRequest {
+        let present = parser.fields.present
+        let isControlled = present.contains(.cacheControl) || present.contains(.pragma)
+        let path = parser.form == .asterisk ? parser.target.range : parser.path.range
+        return SiteRequest(
+            plan, key: key, hash: hash,
+            lines: RequestLines(bytes: pending.head, lines: withoutToken(pending)),
+            method: parser.method,
+            asked: ForwardedRequest(
+                method: bytes.copy(parser.methodName.range),
+                target: plan.target(bytes, path: path),
+                host: plan.host(bytes, at: parser.host.range), client: clientAddress,
+                isTrusted: proxied != nil, version: parser.isHTTP10 ? "1.0" : "1.1"),
+            control: isControlled
+                ? RequestControl(lines: pending.lines, in: pending.head.span) : .none,
+            hasAuthorization: present.contains(.authorization),
+            body: RequestBody(parser.framing) ?? .none, mode: mode,
+            counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number])
+    }
+}
+
+extension CacheNote.Reason {
+    /// What RFC 9211 §2.2 calls it.
+    fileprivate init(_ reason: ValidationReason) {
+        switch reason {
+        case .stale, .noCache: self = .stale
+        case .requestNoCache, .requestMaxAge, .requestMinFresh: self = .request
+        }
+    }
+}

@@ -1,0 +1,197 @@
+import Ground
+import HTTPRules
+import Logging
+import Serving
+import Store
+import Synchronization
+import Tiers
+import Wire
+
+/// What sites keep under their keys.
+extension NodeCore {
+    /// Makes the answer of `run` findable, unless the resource was changed after the fetch began.
+    func keep(_ resident: Resident, of run: FillRun) {
+        guard !run.isOutdated else { return }
+        keep(resident, stamp: run.stamp)
+        // An invalidation marks the fetch before it removes what is stored: whichever came first,
+        // the entry is gone.
+        if run.isOutdated { forget(resident) }
+    }
+
+    /// Where an answer to `query` stands.
+    enum SitePlace {
+        /// Under the key that was asked for.
+        case key
+        /// Under that of a variant; the index says which fields select it.
+        case variant(EntryPlace, VariantIndex)
+        /// It cannot be stored: what selects it is too long to be part of a key.
+        case none
+    }
+
+    /// Where an answer stands that is selected by the fields `names`.
+    ///
+    /// `claims`: an index is put there at once, so that two answers that come at one time are of
+    /// one generation.
+    func place(
+        _ query: SiteRequest, selectedBy names: FieldNames, claims: Bool = false
+    ) -> SitePlace {
+        indexing.withLock { _ in
+            let place = unlockedPlace(query, selectedBy: names)
+            if claims, case .variant(_, let index) = place { claim(index, for: query) }
+            return place
+        }
+    }
+
+    private func unlockedPlace(_ query: SiteRequest, selectedBy names: FieldNames) -> SitePlace {
+        let current = store.find(query.key, hash: query.hash)
+        let known = current.flatMap { VariantIndex(of: $0) }
+        if names.isEmpty, known == nil { return .key }
+        var generator = SystemRandomNumberGenerator()
+        let index = (known ?? VariantIndex(generation: generator.next())).adding(names)
+        guard let place = query.place(of: names, index.generation, in: store) else { return .none }
+        return .variant(place, index)
+    }
+
+    /// Puts an index where there is none.
+    private func claim(_ index: VariantIndex, for query: SiteRequest) {
+        let current = store.find(query.key, hash: query.hash)
+        guard current.flatMap({ VariantIndex(of: $0) }) == nil,
+            let entry = entry(of: index, for: query, places: [], now: SystemClock.now())
+        else { return }
+        store.insert(entry)
+    }
+
+    /// Puts an index of variants under the request's key, of which the one at `place`, selected by
+    /// the fields `names`, is the newest.
+    ///
+    /// The places of the newest few are kept with it, so that a request for another variant can ask
+    /// the origin about them (RFC 9111 §4.3.1).
+    func keep(
+        _ index: VariantIndex, _ names: FieldNames, at place: EntryPlace,
+        for query: SiteRequest, of run: FillRun, now: Instant
+    ) {
+        indexing.withLock { _ in
+            unlockedKeep(index, names, at: place, for: query, of: run, now: now)
+        }
+    }
+
+    private func unlockedKeep(
+        _ made: VariantIndex, _ names: FieldNames, at place: EntryPlace,
+        for query: SiteRequest, of run: FillRun, now: Instant
+    ) {
+        let current = store.find(query.key, hash: query.hash)
+        var index = made
+        // Another answer may have been selected by other fields meanwhile.
+        if let present = current.flatMap({ VariantIndex(of: $0) }),
+            present.generation == made.generation
+        {
+            index = present.adding(names)
+        }
+        let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
+        if let current, VariantIndex(of: current) == index, known.contains(place.key) { return }
+        let places = [place.key] + known.filter { $0 != place.key }.prefix(Self.placesMax - 1)
+        guard let entry = entry(of: index, for: query, places: places, now: now) else { return }
+        keep(entry, of: run)
+    }
+
+    private func entry(
+        of index: VariantIndex, for query: SiteRequest, places: [[UInt8]], now: Instant
+    ) -> Resident? {
+        var head: [UInt8] = []
+        index.append(to: &head)
+        let facts = EntryFacts(
+            size: 0, bornAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
+            lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
+        return note(head, facts, for: query, tags: places, isOnDisk: true)
+    }
+
+    /// How many variants of one key the origin is asked about at once.
+    private static let placesMax = 8
+
+    /// The variants of the request's key that memory holds, the newest first, whichever requests
+    /// they answer.
+    func variants(of query: SiteRequest) -> [Resident] {
+        guard let current = store.find(query.key, hash: query.hash),
+            VariantIndex(of: current) != nil
+        else { return [] }
+        return current.tags.compactMap { store.find($0, hash: store.hash(of: $0)) }
+            .filter { $0.facts.flags.isAnswer && $0.status == 200 }
+    }
+
+    /// Remembers for a while that answers to the request's key are not stored, so that requests do
+    /// not wait for each other in vain; on this node only.
+    func notePasses(_ query: SiteRequest, now: Instant) {
+        let found = store.find(query.key, hash: query.hash)
+        // Where there are variants, others may well be stored.
+        if let found, found.facts.flags.contains(.isVariantIndex) { return }
+        let facts = EntryFacts(
+            size: 0, bornAt: now, freshUntil: now + Self.passesFor, flags: .isHitForMiss,
+            lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
+        guard let entry = note([], facts, for: query, tags: [], isOnDisk: false) else { return }
+        store.insert(entry)
+    }
+
+    /// For how long it is remembered that answers are not stored.
+    private static let passesFor = Interval.seconds(120)
+
+    /// An entry without a body that is no answer; nil if memory has no room for it.
+    private func note(
+        _ head: [UInt8], _ facts: EntryFacts, for query: SiteRequest, tags: [[UInt8]],
+        isOnDisk: Bool
+    ) -> Resident? {
+        let overhead = Resident.overhead(
+            keyBytes: query.key.count, headBytes: head.count,
+            tagBytes: Resident.bytes(of: tags), bodyBytes: 0)
+        guard store.reserve(overhead) else { return nil }
+        return Resident(
+            key: query.key, hash: query.hash,
+            name: isOnDisk && disk != nil ? EntryName(ofKey: query.key) : nil,
+            facts: facts, head: head,
+            layout: HeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+            tags: tags,
+            body: Body(chunks: [], size: 0, capacityBytes: 0, account: store.account),
+            account: store.account, share: query.share)
+    }
+
+    /// Everything stored under a site's key is not to be used any more, nor what is being fetched
+    /// for it (RFC 9111 §4.4).
+    ///
+    /// Without their index variants cannot be found; memory and disk let go of them in time.
+    func invalidate(siteKey key: [UInt8]) {
+        let hash = store.hash(of: key)
+        let name = EntryName(ofKey: key)
+        if disk != nil { leaving.withLock { $0[name.digest, default: 0] += 1 } }
+        fills.outdate(key: key, hash: hash)
+        var wasKept = false
+        while let found = store.find(key, hash: hash) {
+            wasKept = wasKept || found.name != nil
+            store.remove(found)
+        }
+        guard let disk else { return }
+        // What is there, or waits to be written, has to stay away after a restart, too.
+        guard wasKept || disk.view?.shards.find(name.digest) != nil else {
+            disk.forget(name)
+            return left(name)
+        }
+        disk.delete([name]) { [self] failure in
+            left(name)
+            guard let failure else { return }
+            logger.warning(
+                "what was changed may be back after a restart",
+                metadata: ["why": "\(failure)"])
+        }
+    }
+
+    /// True while what is called `name` is on disk and must not be used any more.
+    func isLeaving(_ name: EntryName) -> Bool {
+        leaving.withLock { $0[name.digest] != nil }
+    }
+
+    private func left(_ name: EntryName) {
+        leaving.withLock { names in
+            let count = names[name.digest, default: 0] - 1
+            names[name.digest] = count > 0 ? count : nil
+        }
+    }
+}

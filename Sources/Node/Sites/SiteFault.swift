@@ -1,0 +1,64 @@
+package import Telemetry
+
+/// What is wrong with the settings of one site.
+package struct SiteFault: Error, Hashable, CustomStringConvertible {
+    package enum Problem: Hashable, Sendable {
+        /// What stands before the settings is no host.
+        case pattern
+        /// A key that is no setting of a site; the nearest, if one is near.
+        case unknownKey(nearest: SiteOption?)
+        case noOrigin
+        /// The value of this setting is refused.
+        case value(SiteOption, SiteRefusal.Reason)
+    }
+
+    /// The site as it was written.
+    package let site: String
+    package let source: SettingSource
+    /// What was refused; empty if the fault is not in a text.
+    package let text: String
+    package let problem: Problem
+
+    /// One line, control bytes escaped.
+    package var description: String {
+        let name = String(site.prefix(200)).onOneLine
+        let place = "(from \(source.text(for: .site)))"
+        let quoted = text.quoted(limit: 80)
+        switch problem {
+        case .pattern:
+            return "\(quoted) \(place) is no host of a site; allowed: *, HOST or HOST:PORT, "
+                + "e.g. www.example.com"
+        case .unknownKey(let nearest):
+            let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
+            return "site \(name): \(quoted) \(place) is not a setting of a site" + hint
+        case .noOrigin:
+            return "site \(name) \(place): no origin is given; "
+                + "allowed: \(SiteOption.origin.allowed), e.g. \(SiteOption.origin.example)"
+        case .value(let option, let reason):
+            let what =
+                switch reason {
+                case .malformed: "\(quoted) is refused"
+                case .shape: "a value of another shape is needed here"
+                case .repeated: "\(quoted) is given twice"
+                case .secureOrigin: "\(quoted) is https, and TLS is not spoken yet"
+                }
+            return "site \(name): \(option.rawValue) \(place): \(what); "
+                + "allowed: \(option.allowed), e.g. \(option.example)"
+        }
+    }
+}
+
+/// Why a value of a site's setting was not taken, and where it stands.
+package struct SiteRefusal: Error, Hashable {
+    package enum Reason: Hashable, Sendable {
+        case malformed
+        /// A list where one value is needed, or a mapping where none is taken.
+        case shape
+        case repeated
+        case secureOrigin
+    }
+
+    let text: String
+    let line: Int?
+    let reason: Reason
+}

@@ -1,0 +1,94 @@
+import Ground
+import HTTPRules
+import Logging
+import NIOCore
+import Origin
+import Serving
+import Store
+import Telemetry
+import Tiers
+import Wire
+
+/// What an answer without a body does to what is stored.
+extension SiteFetch {
+    /// 304: a stored body stays, with new facts and a new head (RFC 9111 §3.2, §4.3.4).
+    func freshen(with head: AnswerHead, _ receipt: Freshness.Receipt) {
+        let confirmed = Confirmation.confirmed(
+            by: head, of: offered.map { Validators($0.head, facts: $0.facts) },
+            received: receipt.receivedWall)
+        guard let number = confirmed.first else {
+            // Whoever asks again asks without condition.
+            for entry in offered { hall.node.forget(entry) }
+            run.misunderstood()
+            return settle()
+        }
+        let entry = offered[number]
+        let news = update(entry, with: head, receipt)
+        run.confirmed(
+            news.resident ?? entry, isShared: news.examination.notStored == nil,
+            isStored: news.isStored, isValidated: true, nominated: news.nominated)
+        settle()
+    }
+
+    /// What an update by the origin has made of a stored answer.
+    private struct News {
+        /// Nil if memory has no room for it.
+        let resident: Resident?
+        let examination: Examination
+        let nominated: FieldNames
+        let isStored: Bool
+    }
+
+    /// Puts the stored answer with the fields of `head` in its place, or forgets it if it may not
+    /// be stored any more.
+    private func update(
+        _ stale: Resident, with head: AnswerHead, _ receipt: Freshness.Receipt
+    ) -> News {
+        let plan = query.plan
+        let merged = RenderedHead(stale).stored.updated(with: head, facts: stale.facts)
+        let examination = plan.examine(merged, query, receipt, asGet: true)
+        let stored = plan.storedHead(
+            merged, size: stale.facts.size, examination, received: receipt.receivedWall)
+        let vary = VaryNames(merged)
+        var place = EntryPlace(key: stale.key, hash: stale.hash)
+        var index: VariantIndex?
+        // What another request had selected is this request's answer, too.
+        if self.stale == nil, !query.isHead,
+            case .variant(let found, let names) = hall.node.place(query, selectedBy: vary.names)
+        {
+            (place, index) = (found, names)
+        }
+        let resident = run.makeFreshened(
+            stale, stale.name.map { _ in EntryName(ofKey: place.key) }, tags: stale.tags,
+            place: place, plan.facts(examination, size: stale.facts.size, stored, of: merged),
+            RenderedHead(stored))
+        let isStored = examination.notStored == nil && resident != nil
+        if isStored, let resident {
+            keep(resident, index, vary.names, place)
+        } else if examination.notStored?.isOfRequest != true {
+            hall.node.forget(stale)
+        }
+        return News(
+            resident: resident, examination: examination, nominated: vary.names,
+            isStored: isStored)
+    }
+
+    /// HEAD says whether the stored answer to GET is still that (RFC 9111 §4.3.5).
+    func compare(_ head: AnswerHead, _ receipt: Freshness.Receipt) {
+        guard
+            !query.hasAuthorization, !query.control.isNoStore,
+            case .answer(let stored, let reuse) = query.find(
+                in: hall.node.store, now: SystemClock.now()),
+            reuse != .unusable
+        else { return }
+        let finding = HeadFinding(
+            head, stored: stored.status,
+            validators: Validators(stored.head, facts: stored.facts), size: stored.facts.size,
+            received: receipt.receivedWall)
+        switch finding {
+        case .updates: _ = update(stored, with: head, receipt)
+        case .invalidates: hall.node.forget(stored)
+        case .nothing: break
+        }
+    }
+}

@@ -1,0 +1,386 @@
+import Ground
+import HTTPRules
+import Logging
+import NIOCore
+import Origin
+import Serving
+import Store
+import Telemetry
+import Tiers
+import Wire
+
+/// The origin's side of a `FillRun` for a site: asks, decides by the rules of a shared cache what
+/// becomes of the answer, and hands its bytes on.
+///
+/// Confined to its loop.
+final class SiteFetch: FillSource, OriginFetchDelegate {
+    let run: FillRun
+    let query: SiteRequest
+    unowned let hall: Hall
+    /// The door whose request caused the fetch, which alone is told of interim answers and gives
+    /// the request's body.
+    private weak var door: Door?
+    private var fetch: OriginFetch?
+    private var answer: Answer?
+    /// The stored answer that is selected by the request, which the origin is asked about.
+    private(set) var stale: Resident?
+    /// The stored answers that the origin is asked about: that one, or those that other requests
+    /// select.
+    private(set) var offered: [Resident] = []
+    /// The answer goes to its reader unstored.
+    private var isPassing = false
+    private var isSettled = false
+    private var droppedBytes = 0
+    private var isEnded = false
+    /// What is needed of the head until the body's end.
+    struct Answer {
+        let head: AnswerHead
+        let examination: Examination
+        let nominated: FieldNames
+        let place: EntryPlace?
+        let index: VariantIndex?
+        let receivedWall: WallTime
+    }
+
+    /// Bytes of an answer that nobody wants which are still read, because a new connection would
+    /// cost more.
+    private static let droppedBytesMax = 64 << 10
+
+    init(_ run: FillRun, _ query: SiteRequest, for door: Door?, on hall: Hall) {
+        self.run = run
+        self.query = query
+        self.door = door
+        self.hall = hall
+    }
+
+    func start() {
+        stale = query.mode == .whole ? run.stale : nil
+        if let stale {
+            offered = [stale]
+        } else if query.mode == .whole {
+            offered = hall.node.variants(of: query)
+        }
+        var validation = Validation()
+        for entry in offered { validation.add(entry.head, facts: entry.facts) }
+        let takesTrailers = query.mode == .verbatim && query.takesTrailers
+        let lines = query.lines.bytes
+        let outcome = RequestForwarder.forward(
+            query.asked, query.lines.lines, in: lines.span,
+            rules: query.plan.requestRules,
+            purpose: query.mode == .whole ? .store(validation) : .pass,
+            takesTrailers: takesTrailers)
+        switch outcome {
+        case .send(let head): ask(head)
+        case .loop, .answerHere:
+            run.failed(.loop)
+            settle()
+            end()
+        }
+    }
+
+    private func ask(_ head: [UInt8]) {
+        hall.counters.add(.originFetchesStarted)
+        let name = query.asked.method
+        let isSafe = MethodRules(name.span, at: 0..<name.count).contains(.isSafe)
+        var request = OriginFetchRequest(
+            origin: query.plan.origin, isSecure: false, method: query.method, head: head,
+            body: query.body, isSafeToRetry: isSafe)
+        // What passes is bounded by its pieces, and by the time that nothing moves.
+        request.bodyBytesMax = .max
+        request.totalLimit = Self.totalLimit
+        fetch = hall.origin.fetch(request, to: self)
+    }
+
+    private static let totalLimit = Interval.seconds(86_400)
+
+    // MARK: What the run asks for
+
+    func pace() {
+        if run.isPaused { fetch?.pause() } else { fetch?.resume() }
+    }
+
+    /// Nobody wants the rest of the answer.
+    func cancel() {
+        fetch?.cancel()
+        settle()
+        end()
+    }
+
+    // MARK: The body of the request
+
+    /// Pieces of the request's body are to wait.
+    var isFull: Bool { fetch.map { $0.wantsBody && !$0.takesMore } ?? false }
+
+    func send(_ piece: ByteBuffer) {
+        fetch?.send(body: piece)
+    }
+
+    func endBody(_ trailers: Trailers) {
+        fetch?.endBody(trailers: trailers)
+    }
+
+    func originTakesMore() {
+        door?.uploadGoesOn(for: self)
+    }
+
+    // MARK: What the origin says
+
+    func originRedirected(
+        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
+    ) {
+        preconditionFailure("a site's redirects are its clients' to follow")
+    }
+
+    func originInterim(_ head: AnswerHead) {
+        door?.relayInterim(head, by: query.plan, for: run)
+    }
+
+    func originAnswered(
+        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    ) {
+        let receipt = Freshness.Receipt(
+            requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
+        invalidate(by: head)
+        guard query.mode == .whole else { return relay(head, bodyLength, receipt) }
+        if head.status == 304 {
+            guard !offered.isEmpty else {
+                run.failed(.originStatus(304))
+                return drop(bodyLength)
+            }
+            return freshen(with: head, receipt)
+        }
+        if StatusRules.isFailure(head.status), standIn(status: head.status) {
+            return drop(bodyLength)
+        }
+        accept(head, bodyLength, receipt)
+    }
+
+    func originSent(_ body: ByteBuffer) {
+        hall.counters.add(.originReceivedBytes, body.readableBytes)
+        query.counters.add(.originBytes, body.readableBytes)
+        guard isSettled else { return run.received(body) }
+        droppedBytes += body.readableBytes
+        if droppedBytes > Self.droppedBytesMax { cancel() }
+    }
+
+    func originTrailers(_ trailers: Trailers) {
+        let bytes = trailers.bytes.span
+        var passed: [UInt8] = []
+        for line in trailers.lines where TrailerFields.passes(line, in: bytes) {
+            passed += bytes.copy(line.name.range) + Array(": ".utf8)
+            passed += bytes.copy(line.value.range) + Array("\r\n".utf8)
+        }
+        run.trailed(by: passed)
+    }
+
+    func originEnded(delimitedByClose: Bool) {
+        hall.counters.add(.originFetchesOK)
+        defer { end() }
+        guard !isSettled else { return }
+        guard let answer else {
+            if isPassing { _ = run.ended(name: nil) { _ in nil } }
+            return settle()
+        }
+        let plan = query.plan
+        let key = answer.place?.key ?? query.key
+        let name = hall.node.disk == nil ? nil : EntryName(ofKey: key)
+        let resident = run.ended(
+            name: name, tags: tags(of: answer.head), place: answer.place
+        ) { size in
+            let stored = plan.storedHead(
+                answer.head, size: size, answer.examination, received: answer.receivedWall)
+            return (
+                plan.facts(answer.examination, size: size, stored, of: answer.head),
+                RenderedHead(stored)
+            )
+        }
+        if let resident { keep(resident, answer.index, answer.nominated, answer.place) }
+        settle()
+    }
+
+    /// The tags of the answer; says so if there are more than are kept, because a purge by those
+    /// will not find it.
+    private func tags(of head: AnswerHead) -> [[UInt8]] {
+        let tags = query.plan.tags(of: head)
+        if tags.cutCount > 0 {
+            hall.node.logger.warning(
+                "tags left out: too many or too long",
+                metadata: [
+                    "url": "\(String(decoding: query.key, as: UTF8.self))",
+                    "tags": "\(tags.cutCount)",
+                ])
+        }
+        return tags.tags
+    }
+
+    func originFailed(_ failure: OriginFailure) {
+        hall.counters.add(.originFetchesFailed)
+        if failure.retryAfter == nil {
+            hall.node.logger.info(
+                "origin fetch failed",
+                metadata: [
+                    "url": "\(String(decoding: query.key, as: UTF8.self))", "why": "\(failure)",
+                ])
+        }
+        if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
+        if !standIn(status: nil) {
+            run.failed(.origin(failure, isValidation: stale?.facts.flags.contains(.mustRevalidate)))
+        }
+        settle()
+        end()
+    }
+
+    // MARK: Decisions
+
+    func keep(
+        _ resident: Resident, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?
+    ) {
+        hall.node.keep(resident, of: run)
+        guard let index, let place else { return }
+        hall.node.keep(index, names, at: place, for: query, of: run, now: SystemClock.now())
+    }
+
+    /// Gives the stale answer instead of an error, if it may be given (RFC 5861 §4).
+    private func standIn(status: UInt16?) -> Bool {
+        guard answer == nil, let stale,
+            query.standsIn(stale.facts, now: SystemClock.now())
+        else { return false }
+        if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
+        run.confirmed(
+            stale, isShared: true, isStored: true, nominated: stale.nominated,
+            stoodIn: .init(status: status))
+        settle()
+        return true
+    }
+
+    /// The answer as it came, for the one who asked.
+    private func relay(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
+        if query.isHead { compare(head, receipt) }
+        let passedHead = query.plan.passedHead(head, received: receipt.receivedWall)
+        guard run.openWindow() else { return overloaded(length) }
+        // Age is the origin's; nothing is added to it.
+        let facts = EntryFacts(
+            size: length ?? 0, bornAt: receipt.receivedAt, freshUntil: receipt.receivedAt,
+            flags: .isDated, lastModified: nil, date: receipt.receivedWall, entityTag: .empty)
+        var passed = FillAnswer(
+            facts: facts, head: RenderedHead(passedHead),
+            sizeBytes: query.isHead ? declaredLength(head) : length, isKept: false)
+        passed.isVerbatim = true
+        isPassing = true
+        run.answered(passed, isShared: false, varies: [])
+    }
+
+    /// What Content-Length says, also where no body follows (RFC 9110 §8.6).
+    private func declaredLength(_ head: AnswerHead) -> UInt64? {
+        guard let value = head.first(.contentLength) else { return nil }
+        return UInt64(String(decoding: head.bytes[value.range], as: UTF8.self))
+    }
+
+    private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
+        let plan = query.plan
+        let examination = plan.examine(head, query, receipt)
+        let vary = VaryNames(head)
+        var place: EntryPlace?
+        var index: VariantIndex?
+        var isStorable = examination.notStored == nil && vary.isSelectable
+        var isPlaced = true
+        if isStorable {
+            switch hall.node.place(query, selectedBy: vary.names, claims: true) {
+            case .key: break
+            case .variant(let found, let names): (place, index) = (found, names)
+            case .none: (isStorable, isPlaced) = (false, false)
+            }
+        }
+        // The origin has another answer now, whether or not this one will be whole. One that may
+        // not be stored leaves what is still fresh; a failure says nothing of what there is.
+        let isNews = isStorable || stale.map { $0.facts.freshUntil <= receipt.receivedAt } ?? true
+        if let stale, isNews, head.status < 500 { hall.node.forget(stale) }
+        answer = Answer(
+            head: head, examination: examination, nominated: vary.names, place: place,
+            index: index, receivedWall: receipt.receivedWall)
+        let stored = plan.storedHead(
+            head, size: length, examination, received: receipt.receivedWall)
+        let rendered = RenderedHead(stored)
+        let isKept = isStorable && !run.isOutdated && hasRoom(length, rendered, place)
+        if isKept, let index, let place {
+            // Before the body: who asks for another variant meanwhile must make it one of the same.
+            hall.node.keep(
+                index, vary.names, at: place, for: query, of: run, now: receipt.receivedAt)
+        }
+        let isShared = examination.isShareable && vary.isSelectable && isPlaced
+        let isOfEvery = examination.notStored?.isOfEveryAnswer == true
+        if isNews, isOfEvery || !vary.isSelectable {
+            hall.node.notePasses(query, now: SystemClock.now())
+        }
+        guard isKept || run.openWindow() else { return overloaded(length) }
+        var given = FillAnswer(
+            facts: plan.facts(examination, size: length ?? 0, stored, of: head), head: rendered,
+            sizeBytes: length, isKept: isKept)
+        if !isKept { given.head = RenderedHead(plan.unstoredHead(stored, of: head)) }
+        given.examination = examination
+        run.answered(
+            given, isShared: isShared, varies: [], nominated: vary.names,
+            own: own(given, head, examination, receipt))
+    }
+
+    /// The answer with those fields that are for the client who asked and are not stored (RFC 9111
+    /// §5.2.2.4, §5.2.2.7); nil if there are none.
+    private func own(
+        _ answer: FillAnswer, _ head: AnswerHead, _ examination: Examination,
+        _ receipt: Freshness.Receipt
+    ) -> FillAnswer? {
+        guard !examination.unstoredFields.isEmpty else { return nil }
+        var examination = examination
+        examination.unstoredFields = FieldNames()
+        var own = answer
+        own.head = RenderedHead(
+            query.plan.storedHead(
+                head, size: answer.sizeBytes, examination, received: receipt.receivedWall))
+        return own
+    }
+
+    private func hasRoom(_ length: UInt64?, _ head: RenderedHead, _ place: EntryPlace?) -> Bool {
+        if let length, length > query.plan.objectBytesMax { return false }
+        let overhead = Resident.overhead(
+            keyBytes: place?.key.count ?? query.key.count, headBytes: head.bytes.count,
+            bodyBytes: length ?? 0)
+        guard let length else {
+            return run.reserve(overhead + FillAnswer.reservedBytes(growingTo: 0))
+        }
+        return run.reserve(overhead + BodyLayout.capacity(length))
+    }
+
+    /// What a request that may have changed something makes unfit to be used (RFC 9111 §4.4).
+    private func invalidate(by head: AnswerHead) {
+        for key in query.plan.invalidated(by: head, query) {
+            hall.node.invalidate(siteKey: key)
+        }
+    }
+
+    private func overloaded(_ length: UInt64?) {
+        run.failed(.overloaded(.memory))
+        drop(length)
+    }
+
+    /// What remains of the answer is read if it is little.
+    private func drop(_ length: UInt64?) {
+        settle()
+        if let length, length <= Self.droppedBytesMax { return }
+        cancel()
+    }
+
+    /// Nothing more comes from the origin; the connection is free or gone.
+    private func end() {
+        guard !isEnded else { return }
+        isEnded = true
+        hall.node.fills.originEnded()
+        hall.ended(self)
+    }
+
+    /// From now on nobody joins this fetch.
+    func settle() {
+        guard !isSettled else { return }
+        isSettled = true
+        hall.node.fills.remove(run)
+    }
+}

@@ -1,0 +1,116 @@
+import Ground
+import HTTPRules
+import Serving
+import Store
+
+/// What memory has under the key of a request to a site.
+enum SiteFinding {
+    /// An answer that was selected for the request, fit to be used or not.
+    case answer(Resident, Reuse)
+    /// Answers to the key are not stored: nobody waits for another's.
+    case passes
+    /// No answer. Earlier ones were selected by the fields `expected`, of which there are none
+    /// where nothing is known.
+    case absent(expected: FieldNames)
+}
+
+extension SiteRequest {
+    /// Looks under the key and, where answers were selected by fields of their requests, under that
+    /// of the variant (RFC 9111 §4.1).
+    func find(in store: MemoryStore, now: Instant) -> SiteFinding {
+        guard let found = store.find(key, hash: hash) else {
+            return .absent(expected: FieldNames())
+        }
+        return judge(found, in: store, now: now)
+    }
+
+    /// The same for what stands under the key.
+    func judge(_ found: Resident, in store: MemoryStore, now: Instant) -> SiteFinding {
+        let flags = found.facts.flags
+        if flags.isAnswer { return .answer(found, reuse(found.facts, now: now)) }
+        if flags.contains(.isHitForMiss) {
+            return now < found.facts.freshUntil ? .passes : .absent(expected: FieldNames())
+        }
+        guard let index = VariantIndex(of: found) else { return .absent(expected: FieldNames()) }
+        return variant(of: index, in: store, now: now)
+    }
+
+    /// The newest of the variants that answer the request.
+    private func variant(of index: VariantIndex, in store: MemoryStore, now: Instant)
+        -> SiteFinding
+    {
+        var choice = VariantChoice()
+        var found: [Resident] = []
+        for names in index.sets {
+            guard let place = place(of: names, index.generation, in: store),
+                let resident = store.find(place)
+            else { continue }
+            choice.add(
+                number: found.count, date: resident.facts.date, hasVary: !names.isEmpty)
+            found.append(resident)
+        }
+        guard let number = choice.number else {
+            return .absent(expected: index.sets.first ?? FieldNames())
+        }
+        return .answer(found[number], reuse(found[number].facts, now: now))
+    }
+
+    /// The fields that the latest answer to the key was selected by.
+    func expected(in store: MemoryStore) -> FieldNames {
+        let found = store.find(key, hash: hash)
+        return found.flatMap { VariantIndex(of: $0) }?.sets.first ?? FieldNames()
+    }
+
+    /// Where the variants that answer the request would stand.
+    func variantPlaces(of index: VariantIndex, in store: MemoryStore) -> [EntryPlace] {
+        index.sets.compactMap { place(of: $0, index.generation, in: store) }
+    }
+
+    /// Where an answer that was selected by the fields `names` stands; nil if those fields of the
+    /// request are too long to be part of a key.
+    func place(of names: FieldNames, _ generation: UInt64, in store: MemoryStore) -> EntryPlace? {
+        var text: [UInt8] = []
+        let (base, bytes) = (key, told.bytes)
+        let isMade = VariantKey.append(
+            base: base.span, generation: generation, names: names, lines: told.lines,
+            in: bytes.span, to: &text)
+        guard isMade else { return nil }
+        return EntryPlace(key: text, hash: store.hash(of: text))
+    }
+}
+
+extension Reuse {
+    /// It may be given to the client at once.
+    var isUsable: Bool {
+        switch self {
+        case .fresh, .stale: true
+        case .validate, .unusable: false
+        }
+    }
+}
+
+extension VariantIndex {
+    /// The index that an entry holds; nil if it is none.
+    init?(of entry: Resident) {
+        guard entry.facts.flags.contains(.isVariantIndex) else { return nil }
+        let text = entry.text
+        self.init(text.span, at: entry.headStart..<text.count)
+    }
+}
+
+extension Resident {
+    /// The fields of requests by which the answer was selected.
+    var nominated: FieldNames { FieldNames(selectingAnswerWith: head) }
+}
+
+extension FieldNames {
+    /// What Vary says in the rendered head of an answer; nothing in one of an index.
+    init(selectingAnswerWith head: [UInt8]) {
+        guard head.first == UInt8(ascii: "H") else {
+            self.init()
+            return
+        }
+        let lines = StoredHead.lines(head)
+        self = VaryNames(AnswerHead(status: 200, bytes: head, lines: lines)).names
+    }
+}

@@ -1,0 +1,180 @@
+import Ground
+import HTTPRules
+import Telemetry
+
+extension SiteOption {
+    /// Takes over what was said of this setting, which is not the origin.
+    func apply(_ value: SiteText.Value, to settings: inout SiteSettings) throws(SiteRefusal) {
+        switch self {
+        case .origin: break
+        case .defaultTTL: settings.defaultTTL = try value.one(Self.interval)
+        case .ttlLimit: settings.ttlMax = try value.one(Self.interval)
+        case .negativeTTL: settings.negativeTTLs = try Self.statusTTLs(value)
+        case .types: settings.types = SiteTypes(try value.each(Self.mediaRange))
+        case .objectLimit: settings.objectBytesMax = try value.one(Self.bytes)
+        case .storesSetCookie: settings.storesSetCookie = try value.one(Self.isOn)
+        case .memoryShare: settings.memoryShare = try value.one(Self.percent)
+        case .diskShare: settings.diskShare = try value.one(Self.percent)
+        case .staleWhileRevalidate:
+            settings.staleWhileRevalidate = try value.one(Self.interval)
+        case .grace: settings.grace = try value.one(Self.interval)
+        case .honoursRequestControl: settings.honoursRequestControl = try value.one(Self.isOn)
+        case .keepTags: settings.keepsTags = try value.one(Self.isOn)
+        case .clientTTL: settings.clientTTL = try value.one(Self.interval)
+        case .tags: settings.tagFields = FieldNames(try value.each(Self.answerFieldName))
+        case .removeResponseFields:
+            settings.removedResponseFields = FieldNames(try value.each(Self.answerFieldName))
+        case .setResponseFields:
+            settings.setResponseFields = try Self.fields(value, Self.answerFieldName)
+        case .host, .ignoreQuery, .methods, .forwardFields, .removeRequestFields,
+            .setRequestFields, .reduce, .forwardedFor, .via:
+            try applyToRequests(value, &settings)
+        }
+    }
+
+    private func applyToRequests(
+        _ value: SiteText.Value, _ settings: inout SiteSettings
+    ) throws(SiteRefusal) {
+        switch self {
+        case .host: settings.sentHost = try value.one(Self.sentHost)
+        case .ignoreQuery: settings.ignoredQuery = try value.each(Self.parameter)
+        case .methods: settings.methods = try value.each(Self.token)
+        case .forwardFields:
+            if case .scalar(let text) = value, text.text == "all" {
+                settings.forwardedFields = nil
+            } else {
+                settings.forwardedFields = FieldNames(try value.each(Self.fieldName))
+            }
+        case .removeRequestFields:
+            settings.removedRequestFields = FieldNames(try value.each(Self.requestFieldName))
+        case .setRequestFields:
+            settings.setRequestFields = try Self.fields(value, Self.requestFieldName)
+        case .reduce:
+            settings.reductions = SiteSettings.Reductions(try value.each(Self.reduction))
+        case .forwardedFor:
+            settings.forwardedFor = try value.one(SiteSettings.ForwardedFor.init(rawValue:))
+        case .via: settings.addsVia = try value.one(Self.isOn)
+        default: preconditionFailure("\(self) is no setting of requests")
+        }
+    }
+
+    private static func interval(_ text: String) -> Interval? {
+        DurationText.parse(text).flatMap { $0 <= .seconds(3650 * 86_400) ? $0 : nil }
+    }
+
+    private static func bytes(_ text: String) -> UInt64? {
+        SizeText.parse(text).flatMap { (1...1 << 40).contains($0) ? $0 : nil }
+    }
+
+    private static func percent(_ text: String) -> Int? {
+        let digits = text.utf8.dropLast()
+        guard text.hasSuffix("%"), digits.count <= 3, digits.allSatisfy(ASCII.isDigit),
+            let number = Int(text.dropLast()), (1...100).contains(number)
+        else { return nil }
+        return number
+    }
+
+    private static func isOn(_ text: String) -> Bool? {
+        switch text {
+        case "on", "true": true
+        case "off", "false": false
+        default: nil
+        }
+    }
+
+    private static func sentHost(_ text: String) -> SiteSettings.SentHost? {
+        switch text {
+        case "origin": return .origin
+        case "client": return .client
+        default:
+            guard let name = SitePattern(text), name != .everything else { return nil }
+            return .name("\(name)")
+        }
+    }
+
+    private static func token(_ text: String) -> String? {
+        !text.isEmpty && text.utf8.allSatisfy(ASCII.isToken) ? text : nil
+    }
+
+    private static func fieldName(_ text: String) -> String? {
+        token(text)?.lowercased()
+    }
+
+    /// A field that may be taken from answers, or put into them.
+    private static func answerFieldName(_ text: String) -> String? {
+        fieldName(text).flatMap { AnswerFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
+    }
+
+    /// The same of requests.
+    private static func requestFieldName(_ text: String) -> String? {
+        fieldName(text).flatMap { RequestFieldRules.mayChange(Array($0.utf8)) ? $0 : nil }
+    }
+
+    private static func reduction(_ text: String) -> SiteSettings.Reductions? {
+        switch text {
+        case "accept": .accept
+        case "accept-encoding": .acceptEncoding
+        default: nil
+        }
+    }
+
+    private static func mediaRange(_ text: String) -> String? {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0] != "*",
+            parts.allSatisfy({ token(String($0)) != nil }),
+            !parts[1].contains("*") || parts[1] == "*"
+        else { return nil }
+        return text.lowercased()
+    }
+
+    /// A name of a parameter as it stands in a query, perhaps with `*` at its end alone.
+    private static func parameter(_ text: String) -> String? {
+        let name = text.hasSuffix("*") ? text.dropLast() : text[...]
+        let isName = name.utf8.allSatisfy { byte in
+            byte > 0x20 && byte < 0x7F && !"*&=#".utf8.contains(byte)
+        }
+        return !name.isEmpty && isName ? text : nil
+    }
+
+    private static func statusTTLs(
+        _ value: SiteText.Value
+    ) throws(SiteRefusal) -> [SiteSettings.StatusTTL] {
+        var found: [SiteSettings.StatusTTL] = []
+        for (name, text) in try value.asPairs() {
+            guard name.text.utf8.count == 3, let status = UInt16(name.text),
+                (200...599).contains(status)
+            else { throw name.refused() }
+            guard let ttl = interval(text.text) else { throw text.refused() }
+            guard !found.contains(where: { $0.status == status }) else {
+                throw name.refused(.repeated)
+            }
+            found.append(SiteSettings.StatusTTL(status: status, ttl: ttl))
+        }
+        return found.sorted { $0.status < $1.status }
+    }
+
+    private static func fields(
+        _ value: SiteText.Value, _ mayBe: (String) -> String?
+    ) throws(SiteRefusal) -> [SiteSettings.Field] {
+        guard case .pairs(let pairs) = value else { throw value.ofOtherShape }
+        var names: [String] = []
+        var found: [SiteSettings.Field] = []
+        for (name, text) in pairs {
+            guard let lower = mayBe(name.text) else { throw name.refused() }
+            guard isFieldValue(text.text) else { throw text.refused() }
+            guard !names.contains(lower) else { throw name.refused(.repeated) }
+            names.append(lower)
+            found.append(
+                SiteSettings.Field(name: Array(name.text.utf8), value: Array(text.text.utf8)))
+        }
+        return found
+    }
+
+    /// Visible characters and blanks between them (RFC 9110 §5.5).
+    private static func isFieldValue(_ text: String) -> Bool {
+        let isBlank = { (byte: UInt8?) in byte == 0x20 || byte == 0x09 }
+        return text.utf8.count <= 4096
+            && text.utf8.allSatisfy { $0 > 0x1F && $0 != 0x7F || $0 == 0x09 }
+            && !isBlank(text.utf8.first) && !isBlank(text.utf8.last)
+    }
+}

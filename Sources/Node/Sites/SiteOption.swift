@@ -1,0 +1,81 @@
+/// Every setting of one site; the raw value is the key in the file.
+package enum SiteOption: String, CaseIterable, Hashable, Sendable {
+    case origin
+    case host
+    case defaultTTL = "default-ttl"
+    case ttlLimit = "ttl-limit"
+    case negativeTTL = "negative-ttl"
+    case types
+    case objectLimit = "object-limit"
+    case storesSetCookie = "stores-set-cookie"
+    case memoryShare = "memory-share"
+    case diskShare = "disk-share"
+    case staleWhileRevalidate = "stale-while-revalidate"
+    case grace
+    case honoursRequestControl = "honours-request-control"
+    case ignoreQuery = "ignore-query"
+    case methods
+    case forwardFields = "forward-fields"
+    case removeRequestFields = "remove-request-fields"
+    case setRequestFields = "set-request-fields"
+    case reduce
+    case forwardedFor = "forwarded-for"
+    case via
+    case clientTTL = "client-ttl"
+    case removeResponseFields = "remove-response-fields"
+    case setResponseFields = "set-response-fields"
+    case tags
+    case keepTags = "keep-tags"
+
+    /// What a value may be.
+    package var allowed: String {
+        switch self {
+        case .origin: "http://ORIGIN[:PORT][/PATH]"
+        case .host: "origin, client, or HOST or HOST:PORT"
+        case .defaultTTL, .ttlLimit, .staleWhileRevalidate, .grace, .clientTTL:
+            "a duration of 0s…3650d in ms, s, m, h, d"
+        case .negativeTTL: "a mapping or a list of STATUS=DURATION, STATUS of 200…599"
+        case .types: "a list of TYPE/SUBTYPE or TYPE/*"
+        case .objectLimit: "a size of 1B…1TiB, at most the node's object-limit"
+        case .memoryShare, .diskShare: "1%…100%"
+        case .storesSetCookie, .honoursRequestControl, .via, .keepTags: "on or off, true or false"
+        case .ignoreQuery: "a list of names, or beginnings of names with * behind them"
+        case .methods: "a list of methods, in their own case"
+        case .forwardFields: "all, or a list of field names"
+        case .removeRequestFields, .removeResponseFields, .tags: "a list of field names"
+        case .setRequestFields, .setResponseFields:
+            "a mapping of field names to values, none of them of framing or one hop"
+        case .reduce: "a list of accept, accept-encoding"
+        case .forwardedFor: "append, replace, off"
+        }
+    }
+
+    /// A value that would be accepted.
+    package var example: String {
+        switch self {
+        case .origin: "http://127.0.0.1:9000"
+        case .host: "client"
+        case .defaultTTL, .ttlLimit, .staleWhileRevalidate, .grace, .clientTTL: "10m"
+        case .negativeTTL: "{404: 10s}"
+        case .types: "[image/*, text/css]"
+        case .objectLimit: "16MiB"
+        case .memoryShare, .diskShare: "25%"
+        case .storesSetCookie, .honoursRequestControl, .via, .keepTags: "off"
+        case .ignoreQuery: "[utm_*, fbclid]"
+        case .methods: "[GET, HEAD]"
+        case .forwardFields: "[Accept, Accept-Language]"
+        case .removeRequestFields: "[Cookie]"
+        case .removeResponseFields: "[X-Powered-By]"
+        case .tags: "[Surrogate-Key]"
+        case .setRequestFields: "{X-Edge: nuthatch}"
+        case .setResponseFields: "{Access-Control-Allow-Origin: \"*\"}"
+        case .reduce: "[accept-encoding]"
+        case .forwardedFor: "replace"
+        }
+    }
+
+    /// The one whose name takes the fewest edits to get from `text`, if few are enough.
+    static func nearest(to text: String) -> SiteOption? {
+        Spelling.nearest(to: text, among: allCases.map { ($0, $0.rawValue) })
+    }
+}

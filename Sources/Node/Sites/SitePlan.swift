@@ -1,0 +1,245 @@
+import Ground
+import HTTPRules
+import Origin
+import Serving
+import Store
+import Wire
+
+/// What a site's settings come to, made once when they are read: the rules by which its requests
+/// are answered, forwarded and stored.
+final class SitePlan: Sendable {
+    /// The number of the site in its table.
+    let number: Int
+    let site: Site
+    let origin: OriginAuthority
+    let storing: StoringPolicy
+    let reuse: ReusePolicy
+    let requestRules: RequestFieldRules
+    let answerRules: AnswerFieldRules
+    /// The largest body that is kept, in bytes.
+    let objectBytesMax: UInt64
+    /// For answers that name no such window (RFC 5861 §3).
+    private let staleWhileRevalidateSeconds: UInt32
+    private let tagFields: [TagField]
+    /// Nil if every parameter counts.
+    private let filter: QueryFilter?
+
+    /// `objectBytesMax` is the node's own limit.
+    init(_ number: Int, _ site: Site, objectBytesMax: UInt64) {
+        self.number = number
+        self.site = site
+        let settings = site.settings
+        origin = OriginAuthority(host: site.origin.host, port: site.origin.port)
+        storing = StoringPolicy(settings)
+        reuse = ReusePolicy(settings)
+        requestRules = RequestFieldRules(site)
+        answerRules = AnswerFieldRules(settings)
+        staleWhileRevalidateSeconds = UInt32(clamping: settings.staleWhileRevalidate.seconds)
+        tagFields = settings.tagFields.names.compactMap {
+            TagField(String(decoding: $0, as: UTF8.self))
+        }
+        filter = settings.ignoredQuery.isEmpty ? nil : QueryFilter(ignoring: settings.ignoredQuery)
+        self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
+    }
+
+    // MARK: Requests
+
+    /// Makes `key` the key of what is asked for: path and query lie in `path` of `bytes`; false if
+    /// it has none (`*` of OPTIONS).
+    func makeKey(
+        _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, _ key: inout [UInt8]
+    ) -> Bool {
+        key.removeAll(keepingCapacity: true)
+        guard let filter else {
+            return SiteKey.append(site, host: host, in: bytes, path: path, of: bytes, to: &key)
+        }
+        var target: [UInt8] = []
+        guard filter.filter(bytes, at: path, into: &target) else {
+            return SiteKey.append(site, host: host, in: bytes, path: path, of: bytes, to: &key)
+        }
+        return SiteKey.append(
+            site, host: host, in: bytes, path: 0..<target.count, of: target.span, to: &key)
+    }
+
+    /// The host that was asked for, as the origin is told: of a named site its name, whatever was
+    /// sent, because answers stand under that.
+    func host(_ bytes: Span<UInt8>, at host: Range<Int>) -> [UInt8] {
+        site.pattern == .everything ? bytes.copy(host) : Array(site.name.utf8)
+    }
+
+    /// The target that the origin is asked for: path and query without what the site ignores.
+    func target(_ bytes: Span<UInt8>, path: Range<Int>) -> [UInt8] {
+        var target: [UInt8] = []
+        if filter?.filter(bytes, at: path, into: &target) != true { target = bytes.copy(path) }
+        // What follows the authority of an absolute target may be empty or begin with the query.
+        if target.first != UInt8(ascii: "/"), target != [UInt8(ascii: "*")] {
+            target.insert(UInt8(ascii: "/"), at: 0)
+        }
+        return target
+    }
+
+    /// The fields that the origin is told of, which is what its Vary speaks of.
+    func told(_ asked: ForwardedRequest, _ lines: RequestLines) -> RequestLines {
+        let bytes = lines.bytes
+        let told = RequestForwarder.told(
+            asked, lines.lines, in: bytes.span, rules: requestRules)
+        return RequestLines(bytes: told.bytes, lines: told.lines)
+    }
+
+    // MARK: Answers
+
+    /// What is to be known of an answer to `query`.
+    func examine(
+        _ head: AnswerHead, _ query: SiteRequest, _ receipt: Freshness.Receipt, asGet: Bool = false
+    ) -> Examination {
+        var examination = AnswerRules.examine(
+            head,
+            to: ExaminedRequest(
+                method: asGet || query.isGet ? .get : query.isHead ? .head : .other,
+                hasAuthorization: query.hasAuthorization, isNoStore: query.control.isNoStore),
+            receipt: receipt, policy: storing)
+        if examination.notStored == nil, let types = site.settings.types, !types.accept(head) {
+            examination.notStored = .contentType
+        }
+        return examination
+    }
+
+    /// The head under which an answer is stored, or sent to those who wait for it.
+    ///
+    /// `size` is nil while it is not known; a 204 has none.
+    func storedHead(
+        _ head: AnswerHead, size: UInt64?, _ examination: Examination, received: WallTime
+    ) -> StoredHead {
+        StoredHead(
+            site: head, size: head.status == 204 ? nil : size, rules: answerRules,
+            unstored: examination.unstoredFields, received: received)
+    }
+
+    /// The same head for an answer that is not stored, which says by whom it was passed on (RFC
+    /// 9110 §7.6.3).
+    func unstoredHead(_ stored: StoredHead, of head: AnswerHead) -> StoredHead {
+        guard answerRules.addsVia else { return stored }
+        var bytes = stored.bytes
+        Via.append(version: StatusLine.version(head), to: &bytes)
+        return StoredHead(
+            rendered: bytes, partialStart: stored.partialStart,
+            multipartStart: stored.multipartStart, notModifiedStart: stored.notModifiedStart,
+            contentType: stored.contentType, entityTag: stored.entityTag)
+    }
+
+    /// The facts of an answer that came with `head` and is stored with `stored`.
+    func facts(
+        _ examination: Examination, size: UInt64, _ stored: StoredHead, of head: AnswerHead
+    ) -> EntryFacts {
+        var facts = examination.facts(size: size, head: stored)
+        facts.flags.formUnion(answerRules.flags(for: head))
+        // What the origin says counts, also that there is no such window.
+        if AnswerControl(head).control.staleWhileRevalidate == nil {
+            facts.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
+        }
+        facts.flags.insert(.isDated)
+        return facts
+    }
+
+    /// The head with which an answer passes by the cache.
+    func passedHead(_ head: AnswerHead, received: WallTime) -> StoredHead {
+        var bytes: [UInt8] = []
+        AnswerForwarder.append(
+            head, rules: answerRules, passesTrailers: true, received: received, to: &bytes)
+        let start = (bytes.firstIndex(of: 0x0A) ?? -1) + 1
+        return StoredHead(
+            rendered: bytes, partialStart: start, multipartStart: start, notModifiedStart: start,
+            contentType: .empty, entityTag: .empty)
+    }
+
+    /// The tags that a purge finds the answer by.
+    func tags(of head: AnswerHead) -> AnswerTags {
+        AnswerTags(head, fields: tagFields)
+    }
+
+    /// The keys of what `query` has changed, as far as `head`, its answer, tells (RFC 9111 §4.4).
+    func invalidated(by head: AnswerHead, _ query: SiteRequest) -> [[UInt8]] {
+        let method = query.asked.method
+        guard
+            Invalidation.isDue(
+                MethodRules(method.span, at: 0..<method.count), status: head.status)
+        else { return [] }
+        // An origin may speak of itself by its own name or by the one that clients know.
+        var targets: [[UInt8]] = []
+        let names = [(query.asked.host, query.asked.isSecure), (requestRules.authority, false)]
+        for (authority, isSecure) in names {
+            let named = Invalidation.targets(
+                isSecure: isSecure, authority: authority, target: query.asked.target,
+                answer: head)
+            for target in named where !targets.contains(target) { targets.append(target) }
+        }
+        let host = query.asked.host
+        return targets.compactMap { target in
+            var key: [UInt8] = []
+            let bytes = host + target
+            let isMade = makeKey(
+                bytes.span, host: 0..<host.count, path: host.count..<bytes.count, &key)
+            return isMade ? key : nil
+        }
+    }
+}
+
+extension StoringPolicy {
+    fileprivate init(_ settings: SiteSettings) {
+        var freshness = FreshnessPolicy(defaultTTL: settings.defaultTTL)
+        freshness.ttlMax = settings.ttlMax
+        freshness.negativeTTLs = settings.negativeTTLs.map {
+            FreshnessPolicy.NegativeTTL(status: $0.status, ttl: $0.ttl)
+        }
+        self = .site(freshness: freshness, storesSetCookie: settings.storesSetCookie)
+    }
+}
+
+extension ReusePolicy {
+    fileprivate init(_ settings: SiteSettings) {
+        self.init()
+        honoursRequestControl = settings.honoursRequestControl
+        grace = settings.grace
+    }
+}
+
+extension RequestFieldRules {
+    fileprivate init(_ site: Site) {
+        let settings = site.settings
+        self.init(
+            authority: Array(site.origin.authority.utf8), basePath: Array(site.origin.path.utf8))
+        host =
+            switch settings.sentHost {
+            case .origin: .origin
+            case .client: .client
+            case .name(let name): .fixed(Array(name.utf8))
+            }
+        forwarded =
+            switch settings.forwardedFor {
+            case .append: .added
+            case .replace: .replaced
+            case .off: .unchanged
+            }
+        only = settings.forwardedFields
+        removed = settings.removedRequestFields
+        lines = settings.setRequestFields.compactMap {
+            FieldSetting(name: $0.name, value: $0.value)
+        }
+        addsVia = settings.addsVia
+        reducesAccept = settings.reductions.contains(.accept)
+        reducesAcceptEncoding = settings.reductions.contains(.acceptEncoding)
+    }
+}
+
+extension AnswerFieldRules {
+    fileprivate init(_ settings: SiteSettings) {
+        self.init(
+            removed: settings.removedResponseFields,
+            lines: settings.setResponseFields.compactMap {
+                FieldSetting(name: $0.name, value: $0.value)
+            },
+            tagsStripped: settings.keepsTags ? FieldNames() : settings.tagFields,
+            clientControl: settings.clientTTL.map { Array("max-age=\($0.seconds)".utf8) },
+            addsVia: settings.addsVia)
+    }
+}

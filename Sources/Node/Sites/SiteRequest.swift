@@ -1,0 +1,138 @@
+import Ground
+import HTTPRules
+import Serving
+import Store
+import Telemetry
+import Wire
+
+/// A request to a site as its look-ups, its fetch and its readers need it.
+final class SiteRequest: Sendable {
+    let plan: SitePlan
+    /// Under which the site's answer stands, variants apart, as `SiteKey` makes it.
+    ///
+    /// Empty if it has none.
+    let key: [UInt8]
+    /// The keyed hash of ``key``.
+    let hash: UInt64
+    /// The field lines as the client sent them.
+    let lines: RequestLines
+    /// The same as the origin is told of them, by which variants are selected.
+    let told: RequestLines
+    let method: RequestMethod
+    /// What the origin is told beside the fields.
+    let asked: ForwardedRequest
+    let control: RequestControl
+    let hasAuthorization: Bool
+    let body: RequestBody
+    /// How much of what the client asked reaches the origin.
+    let mode: Mode
+    /// No client waits for it.
+    let isBackground: Bool
+    let counters: SiteCounters
+    /// The site's part of the memory; nil if it may take all of it.
+    let share: MemoryShare?
+
+    /// What the origin is asked for.
+    enum Mode: Sendable {
+        /// The whole of the resource, so that it can be stored; what the client wants of it is
+        /// chosen here.
+        case whole
+        /// What the client asked, parts and conditions included; the answer is passed on as it is.
+        case verbatim
+    }
+
+    init(
+        _ plan: SitePlan, key: [UInt8], hash: UInt64, lines: RequestLines, method: RequestMethod,
+        asked: ForwardedRequest, control: RequestControl, hasAuthorization: Bool,
+        body: RequestBody, mode: Mode, counters: SiteCounters, share: MemoryShare?,
+        isBackground: Bool = false
+    ) {
+        self.isBackground = isBackground
+        self.plan = plan
+        self.key = key
+        self.hash = hash
+        self.lines = lines
+        told = plan.told(asked, lines)
+        self.method = method
+        self.asked = asked
+        self.control = control
+        self.hasAuthorization = hasAuthorization
+        self.body = body
+        self.mode = mode
+        self.counters = counters
+        self.share = share
+    }
+
+    var isGet: Bool { method == .get }
+    var isHead: Bool { method == .head }
+
+    /// It is given nothing whose request began before it came (RFC 9111 §5.2.1.4).
+    var wantsValidation: Bool { control.isNoCache || control.maxAge == .zero }
+
+    /// Nobody waits for its fetch, and it waits for nobody's: the answer would not be the others'.
+    var isAlone: Bool {
+        isHead || hasAuthorization || control.isNoStore || control.isOnlyIfCached
+    }
+
+    /// As the origin is asked: an answer to HEAD is not stored, nor is what the client forbids to
+    /// be.
+    var asAsked: SiteRequest { isHead || control.isNoStore ? passing : self }
+
+    /// The same for an answer that is not stored.
+    var passing: SiteRequest {
+        SiteRequest(
+            plan, key: key, hash: hash, lines: lines, method: method, asked: asked,
+            control: control, hasAuthorization: hasAuthorization, body: body, mode: .verbatim,
+            counters: counters, share: share)
+    }
+
+    /// The same GET without what this client alone wants of its caches.
+    var inBackground: SiteRequest {
+        SiteRequest(
+            plan, key: key, hash: hash, lines: lines, method: .get, asked: asked.asGet,
+            control: .none, hasAuthorization: hasAuthorization, body: .none, mode: .whole,
+            counters: counters, share: share, isBackground: true)
+    }
+
+    /// The client reads trailer fields (RFC 9110 §10.1.4).
+    var takesTrailers: Bool {
+        lines.lines.contains { line in
+            line.id == .te
+                && String(decoding: lines.bytes[line.value.range], as: UTF8.self).lowercased()
+                    .split(separator: ",").contains { $0.trimmed == "trailers" }
+        }
+    }
+
+    /// Max-Forwards says that this node is the one that is asked (RFC 9110 §7.6.2).
+    var isForUs: Bool {
+        let bytes = lines.bytes
+        let outcome = RequestForwarder.forward(
+            asked, lines.lines, in: bytes.span, rules: plan.requestRules, purpose: .pass)
+        return outcome == .answerHere
+    }
+
+    /// What an entry that was selected for it is good for.
+    func reuse(_ facts: EntryFacts, now: Instant) -> Reuse {
+        Serving.reuse(
+            facts, for: control, hasAuthorization: hasAuthorization, policy: plan.reuse, now: now)
+    }
+
+    /// True if an entry may be given in the stead of an origin that fails.
+    func standsIn(_ facts: EntryFacts, now: Instant) -> Bool {
+        Serving.standsIn(facts, for: control, policy: plan.reuse, now: now)
+    }
+}
+
+extension ForwardedRequest {
+    fileprivate var asGet: ForwardedRequest {
+        var request = self
+        request.method = Array("GET".utf8)
+        return request
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" && $0 != ";" }
+    }
+}

@@ -1,0 +1,54 @@
+extension SiteText.Value {
+    /// The only value.
+    func one<Value>(_ read: (String) -> Value?) throws(SiteRefusal) -> Value {
+        guard case .scalar(let text) = self else { throw ofOtherShape }
+        guard let value = read(text.text) else { throw text.refused() }
+        return value
+    }
+
+    /// Every value of a list, or of a list of one that is written without brackets.
+    func each<Value>(_ read: (String) -> Value?) throws(SiteRefusal) -> [Value] {
+        var values: [Value] = []
+        for text in try texts() {
+            guard let value = read(text.text) else { throw text.refused() }
+            values.append(value)
+        }
+        return values
+    }
+
+    /// The pairs of a mapping, or of a list of `name=value`.
+    func asPairs() throws(SiteRefusal) -> [(
+        name: ConfigurationFile.Text, value: ConfigurationFile.Text
+    )] {
+        if case .pairs(let pairs) = self { return pairs }
+        var pairs: [(name: ConfigurationFile.Text, value: ConfigurationFile.Text)] = []
+        for text in try texts() {
+            let parts = text.text.split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { throw text.refused() }
+            pairs.append(
+                (
+                    ConfigurationFile.Text(text: String(parts[0]), line: text.line),
+                    ConfigurationFile.Text(text: String(parts[1]), line: text.line)
+                ))
+        }
+        return pairs
+    }
+
+    /// It is not of the shape that the setting takes.
+    var ofOtherShape: SiteRefusal { SiteRefusal(text: "", line: nil, reason: .shape) }
+
+    private func texts() throws(SiteRefusal) -> [ConfigurationFile.Text] {
+        switch self {
+        case .scalar(let text): [text]
+        case .list(let texts): texts
+        case .pairs, .nested: throw ofOtherShape
+        }
+    }
+}
+
+extension ConfigurationFile.Text {
+    func refused(_ reason: SiteRefusal.Reason = .malformed) -> SiteRefusal {
+        SiteRefusal(text: text, line: line, reason: reason)
+    }
+}

@@ -1,0 +1,98 @@
+package import Ground
+import HTTPRules
+
+// MARK: - Events of the clock
+
+extension Fill {
+    /// `elapsed` has gone by since the last tick.
+    package mutating func ticked(_ elapsed: Interval, effects: inout [FillEffect]) {
+        guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
+        var cuts = false
+        for index in readers.indices where readers[index].state == .following {
+            blame(index, elapsed)
+            if readers[index].heldUp >= patience {
+                readers[index].state = .cut
+                cuts = true
+            }
+        }
+        guard cuts else { return }
+        effects.append(.wakeReaders)
+        atFloor = 0
+        raiseFloor(&effects)
+        holdBackIfAhead(&effects)
+    }
+
+    /// The slowest holds the others up, and whoever has not moved will be the slowest soon.
+    mutating func blame(_ index: Int, _ elapsed: Interval) {
+        let position = readers[index].position
+        let isSlow = position == heldFrom || position == readers[index].lastPosition
+        readers[index].lastPosition = position
+        guard isSlow, position < receivedBytes else { return }
+        readers[index].heldUp = readers[index].heldUp + elapsed
+    }
+
+    private var someoneHasTakenEverything: Bool {
+        readers.contains { $0.state == .following && $0.position == receivedBytes }
+    }
+}
+
+// MARK: - Rules
+
+extension Fill {
+    func agrees(_ wanted: Negotiation, _ answer: Answer) -> Bool {
+        (wanted.rawValue ^ negotiation.rawValue) & answer.varies.rawValue == 0
+    }
+
+    func agrees(_ other: RequestLines?, on names: FieldNames) -> Bool {
+        guard let request, !names.isEmpty else { return true }
+        return other.map { $0.agrees(with: request, on: names) } ?? false
+    }
+
+    func mayServe(_ reader: Reader) -> Bool {
+        guard let answer else { return true }
+        return reader.isFirst
+            || (answer.isShared && agrees(reader.negotiation, answer)
+                && agrees(reader.request, on: answer.nominated))
+    }
+
+    /// A fetch whose bytes are not kept is for its readers alone.
+    mutating func abandonIfUnwanted(_ effects: inout [FillEffect]) {
+        guard phase == .passing, !readers.contains(where: { $0.state == .following }) else {
+            return
+        }
+        phase = .failed
+        effects.append(.cancelOrigin)
+        effects.append(.wakeReaders)
+    }
+
+    mutating func countFloor() {
+        atFloor = readers.count { $0.state == .following && $0.position == heldFrom }
+    }
+
+    mutating func raiseFloor(_ effects: inout [FillEffect]) {
+        guard atFloor <= 0 else { return }
+        var lowest = UInt64.max
+        for reader in readers where reader.state == .following {
+            lowest = min(lowest, reader.position)
+        }
+        guard lowest != .max else { return }
+        if lowest > heldFrom {
+            heldFrom = lowest
+            effects.append(.dropHead)
+        }
+        countFloor()
+    }
+
+    /// Stops the origin when a window is full, starts it again when there is space.
+    mutating func holdBackIfAhead(_ effects: inout [FillEffect]) {
+        guard phase == .passing else { return }
+        let isAhead = receivedBytes - heldFrom >= windowBytes
+        if isAhead && !isPaused {
+            isPaused = true
+            effects.append(.paceOrigin)
+        } else if !isAhead && isPaused {
+            isPaused = false
+            effects.append(.paceOrigin)
+        }
+    }
+}

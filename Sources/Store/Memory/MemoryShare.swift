@@ -1,0 +1,103 @@
+import Synchronization
+
+/// The part of memory that the entries of one site may take, and which of them goes first.
+///
+/// What counts is what a look-up can find, heads and bookkeeping included. The limit holds at every
+/// instant: an entry is counted before it gets in, and others of the same site leave for it. In
+/// which order is a clock's: the oldest goes, unless it was asked for since it was last looked at.
+/// That is coarser than the policy of the whole tier, which goes on choosing among all entries when
+/// the tier is full. Hits do not come here.
+package final class MemoryShare: Sendable {
+    /// An entry that is, or was, in the tier.
+    struct Place {
+        var hash: UInt64
+        var entry: ObjectIdentifier
+        /// How often it had been asked for when it was last looked at.
+        var frequency: UInt8 = 0
+    }
+
+    private struct Clock {
+        /// The next to be looked at is at `first`; what stands before it is gone.
+        var places: [Place] = []
+        var first = 0
+        /// Entries of the site that are in the tier.
+        var live = 0
+    }
+
+    /// Percent of the tier's limit.
+    private let percent: Atomic<Int>
+    private let used = Atomic<Int>(0)
+    private let clock = Mutex(Clock())
+
+    /// - Parameter percent: of the tier's limit, 1 to 100.
+    package init(percent: Int) {
+        self.percent = Atomic(percent)
+    }
+
+    /// Bytes of the site's entries that a look-up can find, and of those about to get in.
+    package var usedBytes: Int { used.load(ordering: .relaxed) }
+
+    /// A lower share frees nothing by itself: entries leave when the next one comes.
+    package func adopt(percent: Int) {
+        self.percent.store(percent, ordering: .relaxed)
+    }
+
+    /// What the share is of a tier of so many bytes.
+    func limitBytes(of tierBytes: Int) -> Int {
+        Int(Double(tierBytes) * Double(percent.load(ordering: .relaxed)) / 100)
+    }
+
+    /// Counts `bytes` if they fit under `limit`; otherwise counts nothing and gives false.
+    func take(_ bytes: Int, limit: Int) -> Bool {
+        var current = usedBytes
+        while true {
+            guard bytes <= limit - current else { return false }
+            let (exchanged, original) = used.weakCompareExchange(
+                expected: current, desired: current + bytes, ordering: .relaxed)
+            if exchanged { return true }
+            current = original
+        }
+    }
+
+    func giveBack(_ bytes: Int) {
+        used.subtract(bytes, ordering: .relaxed)
+    }
+
+    /// The entry is in the tier now, and the last to be looked at.
+    func entered(_ place: Place) {
+        clock.withLock { clock in
+            clock.live += 1
+            clock.places.append(place)
+        }
+    }
+
+    /// An entry left the tier, whoever wanted it to.
+    func left(bytes: Int) {
+        giveBack(bytes)
+        clock.withLock { $0.live -= 1 }
+    }
+
+    /// The next to be looked at; the caller removes it from the tier or has it looked at again.
+    func next() -> Place? {
+        clock.withLock { clock in
+            guard clock.first < clock.places.count else { return nil }
+            let place = clock.places[clock.first]
+            clock.first += 1
+            if clock.first * 2 > clock.places.count {
+                clock.places.removeFirst(clock.first)
+                clock.first = 0
+            }
+            return place
+        }
+    }
+
+    func lookAgain(at place: Place) {
+        clock.withLock { $0.places.append(place) }
+    }
+
+    /// Places of entries that have left by another way, so many that they are to be dropped: more
+    /// than those of entries in the tier.
+    var isLittered: Bool {
+        clock.withLock { $0.places.count - $0.first > 2 * $0.live + 64 }
+    }
+}

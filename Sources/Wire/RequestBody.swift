@@ -1,0 +1,35 @@
+import Ground
+
+/// How the body of a request that is sent is framed (RFC 9112 §6).
+package enum RequestBody: Hashable, Sendable {
+    /// There is none, and no field says so.
+    case none
+    /// Content-Length, in bytes; 0 for a body that is said to be empty (RFC 9110 §8.6).
+    case length(UInt64)
+    case chunked
+
+    /// The framing of a request that was received; nil for one that only answers have.
+    package init?(_ framing: BodyFraming) {
+        switch framing {
+        case .none: self = .none
+        case .length(let count): self = .length(count)
+        case .chunked: self = .chunked
+        case .untilClose: return nil
+        }
+    }
+
+    /// True if no byte of a body follows the head.
+    package var isEmpty: Bool { self == .none || self == .length(0) }
+
+    /// Appends the field line that says so, with its CR LF.
+    package func appendField(to head: inout [UInt8]) {
+        switch self {
+        case .none: break
+        case .length(let count):
+            head += Array("Content-Length: ".utf8)
+            ASCII.append(count, to: &head)
+            head += [Byte.carriageReturn, Byte.lineFeed]
+        case .chunked: head += Array("Transfer-Encoding: chunked\r\n".utf8)
+        }
+    }
+}

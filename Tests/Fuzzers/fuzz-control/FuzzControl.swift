@@ -1,0 +1,69 @@
+import FuzzSupport
+import Ground
+import HTTPRules
+
+/// Cache-Control of answers and of requests, and a field aimed at this cache; the first line feed
+/// is where the one ends and the other begins.
+///
+/// Held: what was read can be written and is read as the same; a request that asks for nothing is
+/// empty; no lifetime is negative; what forbids storing is obeyed.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let end = input.firstIndex(of: 0x0A) ?? input.endIndex
+    let plain = Array(input[..<end])
+    let targeted = Array(input[end...].dropFirst())
+
+    var control = CacheControl()
+    control.add(plain.span)
+    var written: [UInt8] = []
+    control.append(to: &written)
+    var again = CacheControl()
+    again.add(written.span)
+    precondition(again == control, "\(control) became \(again)")
+
+    let request = head([("cache-control", plain)])
+    let asked = RequestControl(lines: request.lines, in: request.bytes.span)
+    precondition(asked.isEmpty == (asked == .none))
+    check(request)
+    check(head([("cdn-cache-control", targeted), ("cache-control", plain)]))
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_control_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+private func head(_ fields: [(String, [UInt8])]) -> AnswerHead {
+    var head = AnswerHead(status: 200, bytes: [], lines: [])
+    for (name, value) in fields {
+        let nameExtent = Extent(start: head.bytes.count, count: name.utf8.count)
+        head.bytes += name.utf8
+        let valueExtent = Extent(start: head.bytes.count, count: value.count)
+        head.bytes += value
+        let id = FieldName(head.bytes.span, at: nameExtent.range)
+        head.lines.append(FieldLine(id: id, name: nameExtent, value: valueExtent))
+    }
+    return head
+}
+
+private func check(_ head: AnswerHead) {
+    let moment = Instant(nanoseconds: 1_000_000_000_000)
+    let receipt = Freshness.Receipt(
+        requestedAt: moment, receivedAt: moment, receivedWall: WallTime(seconds: 784_111_777))
+    let control = AnswerControl(head).control
+    for hasAuthorization in [false, true] {
+        let found = AnswerRules.examine(
+            head, to: ExaminedRequest(hasAuthorization: hasAuthorization), receipt: receipt,
+            policy: .site())
+        precondition(found.freshness.lifetime >= .zero && found.freshness.bornAt == moment)
+        let isForbidden =
+            control.flags.contains(.isPrivate)
+            || (control.flags.contains(.noStore) && !control.flags.contains(.mustUnderstand))
+            || (hasAuthorization && !found.flags.contains(.sharesAuthorized))
+        precondition(!isForbidden || (found.notStored != nil && !found.isShareable))
+    }
+}

@@ -1,0 +1,150 @@
+import FuzzSupport
+import Ground
+import HTTPRules
+import Wire
+
+/// Heads that a site passes on: the lowest bit of the first byte says whether the rest is an answer
+/// or a request, the other bits what the site makes of it.
+///
+/// Held: what is written is read again as one head with the same lines; no line is of one hop; a
+/// stored head is the same when it is rendered again, and after an update with itself.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 1 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let input = Array(bytes.dropFirst())
+    if bytes[0] & 1 == 0 {
+        request(input, choices: bytes[0])
+    } else if let head = answer(input) {
+        pass(head, choices: bytes[0])
+        store(head, choices: bytes[0])
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_forward_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+/// What is written has more lines than what was read.
+private let limits = HeadLimits(headBytesMax: 1 << 20, fieldsMax: 1000)
+
+private func names(_ text: String) -> FieldNames {
+    var names = FieldNames()
+    for word in text.split(separator: " ") {
+        let bytes = Array(word.utf8)
+        names.insert(bytes.span, at: bytes.indices)
+    }
+    return names
+}
+
+/// The fields that end at this hop, by a list of their own.
+private func checkLines(_ head: AnswerHead) {
+    let oneHop = names(
+        """
+        connection keep-alive proxy-connection proxy-authenticate proxy-authorization \
+        proxy-authentication-info te trailer transfer-encoding upgrade http2-settings
+        """)
+    for line in head.lines {
+        precondition(!oneHop.contains(head.bytes.span, at: line.name.range), "one hop")
+    }
+}
+
+/// The final answer that the input is, alone.
+private func answer(_ input: [UInt8]) -> AnswerHead? {
+    var parser = ResponseParser(limits: limits)
+    guard case .head(let head, _) = parser.parse(input.span, from: 0, requestIsHead: true) else {
+        return nil
+    }
+    return head.answer
+}
+
+/// The same of what was written, which must be one.
+private func reread(_ bytes: [UInt8]) -> AnswerHead {
+    let whole = bytes + [0x0D, 0x0A]
+    guard let head = answer(whole), head.bytes == whole else {
+        preconditionFailure("written and not read: \(bytes)")
+    }
+    checkLines(head)
+    return head
+}
+
+private func answerRules(_ choices: UInt8) -> AnswerFieldRules {
+    if choices & 2 == 0 { return .none }
+    let line = FieldSetting(name: "X-Set", value: "a b")
+    return AnswerFieldRules(
+        removed: names("server"), lines: line.map { [$0] } ?? [], tagsStripped: names("xkey"),
+        clientControl: choices & 4 == 0 ? nil : Array("max-age=60".utf8))
+}
+
+private func pass(_ head: AnswerHead, choices: UInt8) {
+    var bytes: [UInt8] = []
+    AnswerForwarder.append(head, rules: answerRules(choices), to: &bytes)
+    let written = reread(bytes)
+    precondition(written.status == head.status)
+    precondition(written.lines.last?.id == .via)
+}
+
+private func store(_ head: AnswerHead, choices: UInt8) {
+    let rules = answerRules(choices)
+    let received = WallTime(seconds: 0)
+    let first = StoredHead(
+        site: head, size: 5, rules: rules, unstored: names("set-cookie"), received: received)
+    let read = reread(first.bytes)
+    precondition(read.lines == StoredHead.lines(first.bytes))
+    precondition(read.status == StoredHead.status(first.bytes))
+    let again = StoredHead(
+        site: read, size: 5, rules: rules, unstored: FieldNames(), received: received)
+    precondition(again == first)
+    var facts = EntryFacts(
+        size: 5, bornAt: .zero, freshUntil: .zero, flags: rules.flags(for: head),
+        lastModified: nil, date: received, entityTag: first.entityTag)
+    let updated = StoredHead(
+        site: first.updated(with: head, facts: facts), size: 5, rules: rules,
+        unstored: FieldNames(), received: received)
+    _ = reread(updated.bytes)
+    facts.entityTag = updated.entityTag
+    var validation = Validation()
+    validation.add(updated.bytes, facts: facts)
+    precondition(validation.entityTags.count <= 1)
+}
+
+private func request(_ input: [UInt8], choices: UInt8) {
+    var parser = RequestParser(limits: limits)
+    guard case .head = parser.parse(input.span, from: 0) else { return }
+    let span = input.span
+    let lines = parser.fields.copy()
+    var rules = RequestFieldRules(authority: Array("o:81".utf8), basePath: Array("/b".utf8))
+    rules.forwarded = [.added, .replaced, .removed, .unchanged][Int(choices >> 1 & 3)]
+    rules.reducesAccept = choices & 8 != 0
+    rules.reducesAcceptEncoding = choices & 8 != 0
+    if choices & 16 != 0 { rules.only = names("accept-language") }
+    rules.removed = names("cookie")
+    let request = ForwardedRequest(
+        method: span.copy(parser.methodName.range), target: span.copy(parser.path.range),
+        host: span.copy(parser.host.range), client: .v4(0x7F00_0001))
+    let outcome = RequestForwarder.forward(
+        request, lines, in: span, rules: rules,
+        purpose: choices & 32 == 0 ? .pass : .store(Validation()))
+    let told = RequestForwarder.told(request, lines, in: span, rules: rules)
+    checkLines(AnswerHead(status: 200, bytes: told.bytes, lines: told.lines))
+    guard case .send(let bytes) = outcome else { return }
+    check(bytes + [0x0D, 0x0A], request)
+}
+
+private func check(_ written: [UInt8], _ request: ForwardedRequest) {
+    var parser = RequestParser(limits: limits)
+    // A client's CONNECT has no path, so that it is not passed on in this way.
+    if request.method.elementsEqual("CONNECT".utf8) { return }
+    guard case .head(let end) = parser.parse(written.span, from: 0), end == written.count else {
+        preconditionFailure("written and not read: \(written)")
+    }
+    precondition(Array(written[parser.methodName.range]) == request.method)
+    precondition(parser.framing == .none)
+    precondition(written[parser.host.range].elementsEqual("o:81".utf8))
+    let head = AnswerHead(status: 200, bytes: written, lines: parser.fields.copy())
+    precondition(head.lines(.host).count == 1 && head.lines(.expect).isEmpty)
+    checkLines(head)
+}

@@ -1,0 +1,44 @@
+import FuzzSupport
+import Ground
+import HTTPRules
+
+/// Values of Range: the first byte says how large the body is, and how many ranges are allowed.
+///
+/// Held: every range that is answered lies in the body; of several none touches another, so that
+/// together they are no longer than the body; what was answered is, printed as a Range, read as the
+/// same.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 0 else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let size: UInt64 = input[0] & 15 == 15 ? .max : UInt64(input[0] & 15) * 7
+    let countMax = Int(input[0] >> 4)
+    let set = RangeSet.parse(
+        input.span, at: 1..<input.count, size: size, countMax: countMax)
+    switch set {
+    case .whole, .unsatisfiable: break
+    case .one(let range): check([range], size: size, is: set)
+    case .several(let ranges):
+        precondition(2...countMax ~= ranges.count)
+        check(ranges, size: size, is: set)
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_range_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+private func check(_ ranges: [ByteRange], size: UInt64, is set: RangeSet) {
+    for range in ranges { precondition(range.first <= range.last && range.last < size) }
+    let ascending = ranges.sorted { $0.first < $1.first }
+    for (range, next) in zip(ascending, ascending.dropFirst()) {
+        precondition(range.last + 1 < next.first)
+    }
+    let printed = ranges.map { "\($0.first)-\($0.last)" }.joined(separator: ",")
+    let value = Array("bytes=\(printed)".utf8)
+    precondition(
+        RangeSet.parse(value.span, at: 0..<value.count, size: size, countMax: ranges.count) == set)
+}

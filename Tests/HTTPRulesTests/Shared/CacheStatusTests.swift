@@ -1,0 +1,87 @@
+import HTTPRules
+import Testing
+
+@Suite struct CacheStatusTests {
+    private func text(
+        _ outcome: CacheStatus.Outcome, _ change: (inout CacheStatus) -> Void = { _ in }
+    )
+        -> String
+    {
+        var status = CacheStatus(outcome)
+        change(&status)
+        var bytes = "x".bytes
+        status.append(to: &bytes)
+        return String(bytes.text.dropFirst())
+    }
+
+    @Test("RFC 9211 §2.1, §2.2: a hit, a reason to forward, or neither")
+    func outcome() {
+        #expect(text(.hit) == "nuthatch; hit")
+        #expect(text(.made) == "nuthatch")
+        let reasons = CacheStatus.Reason.allCases.map { text(.forwarded($0)) }
+        let expected = [
+            "bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial",
+        ]
+        #expect(reasons == expected.map { "nuthatch; fwd=\($0)" })
+        var bytes: [UInt8] = []
+        CacheStatus(.hit).append(name: "nuthatch", to: &bytes)
+        #expect(bytes.text == "nuthatch; hit")
+    }
+
+    @Test("RFC 9211 §2.3 to §2.6: what is said of a forwarded request")
+    func forwarded() {
+        let all: (inout CacheStatus) -> Void = {
+            $0.forwardStatus = 304
+            $0.ttl = 30
+            $0.isStored = true
+            $0.isCollapsed = true
+        }
+        #expect(
+            text(.forwarded(.stale), all)
+                == "nuthatch; fwd=stale; fwd-status=304; ttl=30; stored; collapsed")
+        #expect(text(.hit, all) == "nuthatch; hit; ttl=30")
+        #expect(text(.made, all) == "nuthatch; ttl=30")
+    }
+
+    @Test(
+        "RFC 9211 §2.4: freshness left, negative too, within the integers of RFC 9651 §3.3.1",
+        arguments: [
+            (0, "0"), (1, "1"), (-412, "-412"), (2_147_483_648, "2147483648"),
+            (.max, "999999999999999"), (.min, "-999999999999999"),
+        ] as [(Int64, String)])
+    func ttl(seconds: Int64, printed: String) {
+        #expect(text(.hit) { $0.ttl = seconds } == "nuthatch; hit; ttl=\(printed)")
+    }
+
+    @Test(
+        "RFC 9211 §2.7: a key is a string, whatever it is made of",
+        arguments: [
+            ("//a/b?c", "//a/b?c"), ("", ""), ("a\"b\\c", "a\\\"b\\\\c"),
+            ("//a\n0\naccept:b", "//a%0A0%0Aaccept:b"), ("\u{E9}\u{7F}\u{0}", "%E9%7F%00"),
+        ])
+    func key(bytes: String, printed: String) {
+        let key = bytes.unicodeScalars.map { UInt8($0.value) }
+        #expect(text(.hit) { $0.key = key } == "nuthatch; hit; key=\"\(printed)\"")
+    }
+
+    @Test("A long key is cut between two bytes of it")
+    func longKey() {
+        let start = "nuthatch; hit; key=\"".utf8.count
+        let plain = text(.hit) { $0.key = [UInt8](repeating: 97, count: 2048) }
+        #expect(plain.hasSuffix("aa\"") && plain.utf8.count == start + 2048 + 1)
+        let cut = text(.hit) { $0.key = [UInt8](repeating: 34, count: 5000) }
+        #expect(cut.hasSuffix("\\\"...\"") && cut.utf8.count <= start + 2048 + 4)
+        let escaped = text(.hit) { $0.key = "a".bytes + [UInt8](repeating: 10, count: 5000) }
+        #expect(escaped.hasSuffix("%0A...\"") && escaped.utf8.count <= start + 2048 + 4)
+    }
+
+    @Test(
+        "RFC 9211 §2.8: details are tokens where they can be, else strings",
+        arguments: [
+            ("memory", "memory"), ("ORIGIN:a/b", "ORIGIN:a/b"), ("*", "*"), ("", "\"\""),
+            ("two words", "\"two words\""), ("7up", "\"7up\""), ("a\"b", "\"a\\\"b\""),
+        ])
+    func detail(text detail: String, printed: String) {
+        #expect(text(.made) { $0.detail = detail } == "nuthatch; detail=\(printed)")
+    }
+}

@@ -1,0 +1,134 @@
+import Ground
+import HTTPRules
+import Testing
+
+private let sunday = WallTime(seconds: 784_111_777)
+private let sundayText = "Sun, 06 Nov 1994 08:49:37 GMT"
+private let later = "Sun, 06 Nov 1994 08:49:38 GMT"
+
+/// A stored answer: tag, Last-Modified, Date.
+private func stored(_ tag: String, _ modified: WallTime? = nil, date: Int64 = 0) -> Validators {
+    Validators(entityTag: tag.bytes, lastModified: modified, date: WallTime(seconds: date))
+}
+
+@Suite("RFC 9111 §4.3.4: which stored answers a 304 confirms")
+struct ConfirmationTests {
+    private static let table: [([Validators], [String], [Int])] = [
+        // A strong tag: all that have it, the most recent first.
+        ([stored("\"a\"")], ["ETag: \"a\""], [0]), ([stored("\"a\"")], ["ETag: \"b\""], []),
+        ([stored("\"a\""), stored("\"b\""), stored("\"a\"", date: 5)], ["ETag: \"a\""], [2, 0]),
+        ([stored("\"a\""), stored("\"a\"")], ["ETag: \"a\""], [0, 1]),
+        ([stored("W/\"a\"")], ["ETag: \"a\""], []), ([stored("")], ["ETag: \"a\""], []),
+        // A weak one: the most recent.
+        ([stored("\"a\""), stored("W/\"a\"", date: 5)], ["ETag: W/\"a\""], [1]),
+        ([stored("\"a\"", date: 9), stored("W/\"a\"", date: 5)], ["ETag: W/\"a\""], [0]),
+        ([stored("\"b\"")], ["ETag: W/\"a\""], []),
+        // A date without a tag: the most recent.
+        ([stored("", sunday)], ["Last-Modified: \(sundayText)"], [0]),
+        ([stored("\"a\"", sunday)], ["Last-Modified: \(sundayText)"], [0]),
+        ([stored("", sunday)], ["Last-Modified: \(later)"], []),
+        ([stored("", sunday), stored("", sunday, date: 1)], ["Last-Modified: \(sundayText)"], [1]),
+        ([stored("\"a\"")], ["Last-Modified: \(sundayText)"], [0]),
+        ([stored("\"a\""), stored("\"b\"")], ["Last-Modified: \(sundayText)"], []),
+        // The tag goes before the date.
+        ([stored("\"a\"", sunday)], ["ETag: \"a\"", "Last-Modified: \(later)"], [0]),
+        ([stored("\"a\"", sunday)], ["ETag: \"b\"", "Last-Modified: \(sundayText)"], []),
+        // None, or none that can be read: what was asked about, if that was one.
+        ([stored("\"a\"")], [], [0]), ([stored("\"a\""), stored("\"b\"")], [], []), ([], [], []),
+        ([stored("\"a\"")], ["ETag: a"], [0]), ([stored("\"a\"")], ["Last-Modified: x"], [0]),
+    ]
+
+    @Test("By a strong tag all, by a weak validator the most recent", arguments: table)
+    func confirmed(stored: [Validators], fields: [String], expected: [Int]) {
+        let answer = AnswerHead(status: 304, fields: fields)
+        #expect(Confirmation.confirmed(by: answer, of: stored, received: sunday) == expected)
+    }
+}
+
+@Suite("RFC 9111 §4.3.5: what an answer to HEAD says of a stored GET")
+struct HeadFindingTests {
+    private static let tagged = stored("\"a\"", sunday)
+    private static let bare = stored("")
+    private static let table: [(UInt16, [String], UInt16, Validators, HeadFinding)] = [
+        (200, [], 200, tagged, .updates), (200, ["ETag: \"a\""], 200, tagged, .updates),
+        (200, ["ETag: W/\"a\""], 200, tagged, .updates),
+        (200, ["ETag: \"b\""], 200, tagged, .invalidates),
+        (200, ["ETag: \"a\""], 200, bare, .invalidates),
+        (200, ["ETag: nonsense"], 200, tagged, .updates),
+        (200, ["Last-Modified: \(sundayText)"], 200, tagged, .updates),
+        (200, ["Last-Modified: \(later)"], 200, tagged, .invalidates),
+        (200, ["Last-Modified: \(later)"], 200, bare, .invalidates),
+        (200, ["Last-Modified: x"], 200, tagged, .updates),
+        (200, ["ETag: \"a\"", "Last-Modified: \(later)"], 200, tagged, .invalidates),
+        (200, ["Content-Length: 7"], 200, tagged, .updates),
+        (200, ["Content-Length: 8"], 200, tagged, .invalidates),
+        (200, ["Content-Length: x"], 200, tagged, .updates),
+        (200, ["Content-Length: 7", "ETag: \"b\""], 200, tagged, .invalidates),
+        (404, [], 404, bare, .updates), (404, [], 200, tagged, .invalidates),
+        (410, [], 200, tagged, .invalidates), (301, [], 200, tagged, .invalidates),
+        (200, [], 404, bare, .invalidates), (304, [], 200, tagged, .nothing),
+        (500, [], 200, tagged, .nothing), (503, [], 200, tagged, .nothing),
+        (405, [], 200, tagged, .nothing), (401, [], 200, tagged, .nothing),
+        (403, [], 200, tagged, .nothing), (412, [], 200, tagged, .nothing),
+        (429, [], 200, tagged, .nothing), (206, [], 200, tagged, .nothing),
+    ]
+
+    @Test("The same updates, something else invalidates, an error says nothing", arguments: table)
+    func finding(
+        status: UInt16, fields: [String], storedStatus: UInt16, validators: Validators,
+        expected: HeadFinding
+    ) {
+        let found = HeadFinding(
+            AnswerHead(status: status, fields: fields), stored: storedStatus,
+            validators: validators, size: 7, received: sunday)
+        #expect(found == expected)
+    }
+}
+
+@Suite("RFC 9111 §4.3.1: the validators that are sent")
+struct ValidationTests {
+    private func validation(_ answers: [[String]]) -> Validation {
+        var validation = Validation()
+        for fields in answers {
+            let answer = AnswerHead(status: 200, fields: fields)
+            let head = StoredHead(site: fields)
+            let modified = answer.first(.lastModified).flatMap {
+                HTTPDate.parse(answer.bytes.span, at: $0.range, now: sunday)
+            }
+            let facts = EntryFacts(
+                size: 1, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: modified,
+                date: sunday, entityTag: head.entityTag)
+            validation.add(head.bytes, facts: facts)
+            #expect(Validators(head.bytes, facts: facts).lastModified == modified)
+        }
+        return validation
+    }
+
+    private static let table: [([[String]], [String], String)] = [
+        ([], [], ""), ([["A: 1"]], [], ""), ([["ETag: \"a\""]], ["\"a\""], ""),
+        ([["ETag: W/\"a\"", "Last-Modified: \(sundayText)"]], ["W/\"a\""], sundayText),
+        ([["Last-Modified: \(sundayText)"]], [], sundayText),
+        // As the origin wrote it, if it can be read at all.
+        ([["Last-Modified: Sun Nov  6 08:49:37 1994"]], [], "Sun Nov  6 08:49:37 1994"),
+        ([["Last-Modified: some day", "ETag: tag"]], [], ""),
+        ([["ETag: \"a\""], ["ETag: \"b\""], ["ETag: \"a\""]], ["\"a\"", "\"b\""], ""),
+        (
+            [["ETag: \"a\"", "Last-Modified: \(sundayText)"], ["Last-Modified: \(sundayText)"]],
+            ["\"a\""], ""
+        ),
+    ]
+
+    @Test("Each tag once, and a date if one answer is asked about", arguments: table)
+    func validators(answers: [[String]], tags: [String], modified: String) {
+        let found = validation(answers)
+        #expect(found.entityTags.map(\.text) == tags && found.lastModified.text == modified)
+        #expect(found.isEmpty == (tags.isEmpty && modified.isEmpty))
+    }
+
+    @Test("No more tags are sent than a limit")
+    func limit() {
+        let found = validation((0..<40).map { ["ETag: \"\($0)\""] })
+        #expect(found.entityTags.count == Validation.tagsMax)
+        #expect(found.entityTags.first?.text == "\"0\"")
+    }
+}

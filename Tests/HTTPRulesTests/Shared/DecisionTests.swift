@@ -1,0 +1,83 @@
+import HTTPRules
+import Testing
+
+@Suite struct DecisionTests {
+    private func text(_ decision: Decision) -> String {
+        var bytes = "x".bytes
+        decision.append(to: &bytes)
+        return String(bytes.text.dropFirst())
+    }
+
+    @Test("A decision is one dictionary of what is known")
+    func whole() {
+        var decision = Decision()
+        #expect(text(decision) == "")
+        decision.key = "//a.example/b?\"c\"".bytes
+        decision.variantNames = fieldNames("accept", "foo")
+        decision.variantKey = "//a.example/b\n0\naccept:a/b\nfoo\n".bytes
+        decision.verdict = "validate"
+        decision.reason = "stale since 3 s"
+        decision.ageSeconds = 63
+        decision.lifetimeSeconds = 60
+        decision.statedAgeSeconds = 2
+        decision.delaySeconds = 1
+        decision.lifetimeSource = "s-maxage"
+        decision.controlField = "CDN-Cache-Control"
+        decision.staleWhileRevalidateSeconds = 30
+        decision.staleIfErrorSeconds = 0
+        decision.marks = ["must-revalidate", "immutable"]
+        decision.isStored = false
+        decision.storingReason = "no-store"
+        decision.tags = ["t1".bytes, "t\u{E9}".bytes]
+        #expect(
+            text(decision)
+                == """
+                verdict=validate, reason="stale since 3 s", age=63, lifetime=60, source=s-maxage, \
+                ttl=-3, stated-age=2, delay=1, control=CDN-Cache-Control, \
+                stale-while-revalidate=30, stale-if-error=0, \
+                marks=("must-revalidate" "immutable"), stored=?0, storing=no-store, \
+                key="//a.example/b?\\"c\\"", vary=("accept" "foo"), \
+                variant="//a.example/b%0A0%0Aaccept:a/b%0Afoo%0A", tag-count=2, \
+                tags=("t1" "t%C3%A9")
+                """)
+    }
+
+    @Test("True is a member without a value, and what is nil or empty is none")
+    func sparse() {
+        var decision = Decision()
+        decision.isStored = true
+        decision.verdict = ""
+        decision.ageSeconds = 5
+        #expect(text(decision) == "age=5, stored")
+    }
+
+    @Test("However much there is to tell, a line is within its limit and in ASCII")
+    func bounded() {
+        var decision = Decision()
+        for letter: UInt8 in [0, 255, 34, 97] {
+            let long = [UInt8](repeating: letter, count: 9000)
+            let word = String(repeating: letter == 97 ? "a" : "\u{1}", count: 500)
+            decision.key = long
+            decision.variantKey = long
+            decision.verdict = word
+            decision.reason = word
+            decision.lifetimeSource = word
+            decision.controlField = word
+            decision.storingReason = word
+            decision.ageSeconds = .min
+            decision.lifetimeSeconds = .max
+            decision.statedAgeSeconds = .min
+            decision.delaySeconds = .min
+            decision.staleIfErrorSeconds = .min
+            decision.staleWhileRevalidateSeconds = .min
+            decision.marks = Array(repeating: word, count: 300)
+            decision.tags = Array(repeating: Array(long.prefix(10)), count: 1000)
+            decision.variantNames = fieldNames("a", "b", String(repeating: "c", count: 600))
+            decision.isStored = false
+            let line = text(decision)
+            #expect(line.utf8.count > 2000 && line.utf8.count <= Decision.bytesMax)
+            #expect(line.utf8.allSatisfy { 0x20...0x7E ~= $0 })
+            #expect(line.contains("vary=(\"a\" \"b\")"))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("RFC 9111 §3.2: what an update changes of a stored head")
+struct HeadUpdateTests {
+    private func facts(
+        _ head: StoredHead, flags: EntryFlags = [], lifetime: Int64 = 60, size: UInt64 = 1
+    ) -> EntryFacts {
+        EntryFacts(
+            size: size, bornAt: .zero, freshUntil: .zero + .seconds(lifetime), flags: flags,
+            lastModified: nil, date: WallTime(seconds: 0), entityTag: head.entityTag)
+    }
+
+    private static let table: [([String], [String], [String])] = [
+        (["A: 1", "B: 2"], [], ["A: 1", "B: 2"]),
+        (["A: 1", "B: 2"], ["a: 3"], ["B: 2", "a: 3"]),
+        (["A: 1", "a: 2", "B: 3"], ["A: 4", "A: 5"], ["B: 3", "A: 4", "A: 5"]),
+        (["Cache-Control: x"], ["Cache-Control: y", "New: 1"], ["Cache-Control: y", "New: 1"]),
+        (["ETag: \"a\""], ["ETag: W/\"a\""], ["ETag: W/\"a\""]),
+        (["Set-Cookie: a=b"], ["Set-Cookie: a=c"], ["Set-Cookie: a=c"]),
+        (["Content-Foo: 1"], ["Content-Foo: 2"], ["Content-Foo: 2"]),
+        (["Content-Location: /a"], ["Content-Location: /b"], ["Content-Location: /b"]),
+        (["Content-MD5: 1"], ["Content-MD5: 2"], ["Content-MD5: 2"]),
+        (["Content-Language: a"], ["Content-Language: b"], ["Content-Language: b"]),
+        (
+            ["Content-Security-Policy: 1"], ["Content-Security-Policy: 2"],
+            [
+                "Content-Security-Policy: 2"
+            ]
+        ),
+        // How the stored content is read stays.
+        (["Content-Type: a/b"], ["Content-Type: c/d"], ["Content-Type: a/b"]),
+        (["Content-Encoding: br"], ["Content-Encoding: gzip"], ["Content-Encoding: br"]),
+        ([], ["Content-Encoding: gzip", "Content-Range: bytes 0-0/1"], []),
+        (["Content-Range: bytes */1"], ["Content-Range: bytes */2"], ["Content-Range: bytes */1"]),
+        (["Content-Digest: a"], ["content-digest: b"], ["Content-Digest: a"]),
+        (["A: 1"], ["Content-Length: 0"], ["A: 1"]),
+        // Times are those of the update.
+        (["Date: x"], [], []), (["Date: x"], ["Date: y"], ["Date: y"]),
+        (["A: 1"], ["Age: 7"], ["A: 1", "Age: 7"]),
+        // What is of one hop is of the update's hop only.
+        (["A: 1", "B: 2"], ["Connection: a", "A: 3"], ["A: 1", "B: 2"]),
+        (["A: 1"], ["Transfer-Encoding: chunked", "Keep-Alive: 5", "Upgrade: x"], ["A: 1"]),
+        (
+            ["A: 1"], ["Connection: close, cache-control", "Cache-Control: x"],
+            [
+                "A: 1", "Cache-Control: x",
+            ]
+        ),
+    ]
+
+    @Test(
+        "Every field of a 304 stands in place of the stored one, with few exceptions",
+        arguments: table)
+    func fields(stored: [String], update: [String], expected: [String]) {
+        let head = StoredHead(site: stored, size: 9)
+        let updated = head.updated(
+            with: AnswerHead(status: 304, fields: update), facts: facts(head))
+        #expect(updated.status == 200 && updated.fields == expected)
+        for line in updated.lines {
+            let id = FieldName(updated.bytes.span, at: line.name.range)
+            #expect(line.id == id)
+        }
+    }
+
+    @Test("The updated answer keeps status and reason phrase, and is rendered as before")
+    func rendered() {
+        let head = StoredHead(
+            site: AnswerHead(404, "A: 1", "ETag: \"x\"", "Date: d"), size: 3, rules: .none,
+            unstored: FieldNames())
+        let updated = head.updated(
+            with: AnswerHead(304, "Date: d"), facts: facts(head))
+        #expect(updated.status == 404)
+        let again = StoredHead(site: updated, size: 3, rules: .none, unstored: FieldNames())
+        #expect(again.bytes.text.hasPrefix("HTTP/1.1 404 Any\r\nContent-Length: 3\r\n"))
+        #expect(again.fields.sorted() == head.fields.sorted())
+        #expect(again.bytes.text(again.entityTag) == "\"x\"")
+    }
+
+    @Test("However often an answer is confirmed, rules make no line twice")
+    func stable() {
+        let rules = AnswerFieldRules(
+            removed: ["server"], lines: ["X-A: 1", "Content-Language: de"], tags: ["xkey"],
+            control: "max-age=5")
+        let origin = ["Cache-Control: max-age=60", "X-A: 0", "Server: s", "xkey: k", "Date: d"]
+        var head = StoredHead(site: origin, size: 1, rules: rules)
+        let flags = rules.flags(for: AnswerHead(status: 200, fields: origin))
+        for _ in 0..<3 {
+            let updated = head.updated(
+                with: AnswerHead(304, "Date: d", "Server: t"), facts: facts(head, flags: flags))
+            let next = StoredHead(site: updated, size: 1, rules: rules, unstored: FieldNames())
+            #expect(next.fields.sorted() == head.fields.sorted())
+            #expect(rules.flags(for: updated) == flags)
+            head = next
+        }
+    }
+
+    private static let every: EntryFlags = [
+        .noCache, .mustRevalidate, .immutable, .sharesAuthorized,
+    ]
+    private static let controls: [(EntryFlags, [String], [String], [String])] = [
+        // Nothing hidden: the stored lines say it.
+        (
+            [], ["Cache-Control: max-age=5", "Expires: x"], [],
+            [
+                "Cache-Control: max-age=5", "Expires: x",
+            ]
+        ),
+        // Clients are told something else: the facts say it.
+        (.hidesControl, ["Cache-Control: max-age=5"], [], ["Cache-Control: max-age=60"]),
+        (.hidesControl, ["A: 1", "Expires: x"], ["A: 2"], ["A: 2", "Cache-Control: max-age=60"]),
+        (.hidesControl, ["Cache-Control: a"], ["Cache-Control: b"], ["Cache-Control: b"]),
+        (.hidesControl, ["Cache-Control: a"], ["Expires: b"], ["Expires: b"]),
+        (.hidesControl, ["Cache-Control: a"], ["CDN-Cache-Control: b"], ["CDN-Cache-Control: b"]),
+        (
+            .hidesControl, ["Cache-Control: a"], ["Nuthatch-Cache-Control: b"],
+            [
+                "Nuthatch-Cache-Control: b"
+            ]
+        ),
+        // Our own field goes before all others, and stays until the origin says it anew.
+        (
+            .ownControl, ["Cache-Control: a"], ["Cache-Control: b"],
+            [
+                "Cache-Control: b", "Nuthatch-Cache-Control: max-age=60",
+            ]
+        ),
+        (
+            .ownControl, ["Cache-Control: a"], ["nuthatch-cache-control: max-age=7"],
+            [
+                "Cache-Control: a", "nuthatch-cache-control: max-age=7",
+            ]
+        ),
+        (
+            [.ownControl, .hidesControl], ["Cache-Control: a"], [],
+            [
+                "Nuthatch-Cache-Control: max-age=60"
+            ]
+        ),
+        (
+            every.union(.hidesControl), [], [],
+            [
+                "Cache-Control: max-age=60, no-cache, must-revalidate, immutable, public"
+                    + ", stale-while-revalidate=3, stale-if-error=4"
+            ]
+        ),
+    ]
+
+    @Test(
+        "RFC 9213 §2.1: freshness that the stored lines hide outlives an update",
+        arguments: controls)
+    func hidden(flags: EntryFlags, stored: [String], update: [String], expected: [String]) {
+        let head = StoredHead(site: stored, size: 1)
+        var facts = facts(head, flags: flags)
+        if flags.contains(.immutable) {
+            facts.staleWhileRevalidateSeconds = 3
+            facts.staleIfErrorSeconds = 4
+        }
+        let updated = head.updated(
+            with: AnswerHead(status: 304, fields: update), facts: facts)
+        #expect(updated.fields == expected)
+    }
+}

@@ -1,0 +1,334 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("RFC 9110 §7.6: what an origin is told of a request")
+struct RequestForwarderTests {
+    private let plain = RequestFieldRules(authority: "origin:81".bytes)
+
+    private func outcome(
+        _ fields: [String], _ rules: RequestFieldRules? = nil,
+        purpose: RequestForwarder.Purpose = .pass, method: String = "GET", target: String = "/a?b",
+        client: IPAddress? = IPAddress("192.0.2.7"), isSecure: Bool = false, isTrusted: Bool = true,
+        version: String = "1.1", trailers: Bool = false
+    ) -> RequestForwarder.Outcome {
+        let head = AnswerHead(status: 200, fields: fields)
+        let request = ForwardedRequest(
+            method: method.bytes, target: target.bytes, host: "site:8080".bytes, client: client,
+            isTrusted: isTrusted, isSecure: isSecure, version: version)
+        return RequestForwarder.forward(
+            request, head.lines, in: head.bytes.span, rules: rules ?? plain, purpose: purpose,
+            takesTrailers: trailers)
+    }
+
+    private func lines(_ outcome: RequestForwarder.Outcome) -> [String] {
+        guard case .send(let bytes) = outcome else { return ["\(outcome)"] }
+        return bytes.lines
+    }
+
+    /// The lines that are neither the request line, Host, Via nor about forwarding.
+    private func fields(_ outcome: RequestForwarder.Outcome) -> [String] {
+        lines(outcome).dropFirst(2).filter {
+            !$0.hasPrefix("X-Forwarded-") && $0 != "Via: 1.1 nuthatch"
+        }
+    }
+
+    @Test("Without settings everything goes on as it came but what is of one hop")
+    func transparent() {
+        let lines = lines(
+            outcome([
+                "Host: site:8080", "b: 2", "A: 1", "Connection: x, close", "X: 1", "TE: trailers",
+                "Content-Length: 5", "Transfer-Encoding: chunked", "Expect: 100-continue",
+                "Range: bytes=0-1", "If-None-Match: \"a\"", "Cache-Control: only-if-cached",
+                "Pragma: no-cache", "Cookie: a=b", "Authorization: Basic x", "A: 3", "Upgrade: h2c",
+                "Proxy-Authorization: x", "Via: 1.0 y", "Max-Forwards: 0", "User-Agent: u",
+            ]))
+        #expect(
+            lines == [
+                "GET /a?b HTTP/1.1", "Host: origin:81", "b: 2", "A: 1", "Range: bytes=0-1",
+                "If-None-Match: \"a\"", "Cache-Control: only-if-cached", "Pragma: no-cache",
+                "Cookie: a=b", "Authorization: Basic x", "A: 3", "Via: 1.0 y", "Max-Forwards: 0",
+                "User-Agent: u", "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
+                "X-Forwarded-Host: site:8080", "Via: 1.1 nuthatch",
+            ])
+    }
+
+    @Test(
+        "RFC 9112 §3: the target is the client's, below the origin's path",
+        arguments: [
+            ("", "/a?b", "/a?b"), ("/", "/a?b", "/a?b"), ("/x", "/", "/x/"),
+            ("/x/", "/a%2F../?", "/x/a%2F../?"), ("/x/y", "//z", "/x/y//z"), ("/x", "*", "*"),
+            ("", "", "/"), ("/x", "", "/x/"), ("/x", "?a", "/x/?a"), ("", "*?", "/*?"),
+        ])
+    func target(base: String, target: String, expected: String) {
+        let rules = RequestFieldRules(authority: "o".bytes, basePath: base.bytes)
+        let line = lines(outcome([], rules, method: "M-SEARCH", target: target)).first
+        #expect(line == "M-SEARCH \(expected) HTTP/1.1")
+    }
+
+    @Test(
+        "RFC 9110 §7.2: Host is the origin's, the client's or the operator's",
+        arguments: [
+            (RequestFieldRules.HostRule.origin, "origin:81"), (.client, "site:8080"),
+            (.fixed("z".bytes), "z"),
+        ])
+    func host(rule: RequestFieldRules.HostRule, expected: String) {
+        var rules = plain
+        rules.host = rule
+        #expect(lines(outcome(["Host: any"], rules))[1] == "Host: \(expected)")
+    }
+
+    @Test("RFC 9111 §4.3.1: to store an answer it is asked for as a whole, with our validators")
+    func stored() {
+        let client = [
+            "Range: bytes=0-1", "If-Range: \"a\"", "If-Match: \"a\"", "If-None-Match: \"a\"",
+            "If-Modified-Since: x", "If-Unmodified-Since: x", "A: 1",
+        ]
+        #expect(fields(outcome(client, purpose: .store(Validation()))) == ["A: 1"])
+        let head = StoredHead(site: ["ETag: \"s\"", "Last-Modified: L"])
+        let facts = EntryFacts(
+            size: 1, bornAt: .zero, freshUntil: .zero, flags: [],
+            lastModified: WallTime(seconds: 1), date: WallTime(seconds: 2),
+            entityTag: head.entityTag)
+        var validation = Validation()
+        validation.add(head.bytes, facts: facts)
+        #expect(
+            fields(outcome(client, purpose: .store(validation)))
+                == ["A: 1", "If-None-Match: \"s\"", "If-Modified-Since: L"])
+    }
+
+    @Test(
+        "RFC 9111 §5.2.1.7: only-if-cached is for this cache; all other directives go on",
+        arguments: [
+            ("max-age=0", "max-age=0"), ("no-cache,  x=\"a,b\"", "no-cache,  x=\"a,b\""),
+            ("only-if-cached", nil), ("Only-If-Cached=1", nil), (" , only-if-cached,", nil),
+            ("max-age=0, only-if-cached ,x=\"only-if-cached\"", "max-age=0, x=\"only-if-cached\""),
+            ("x-only-if-cached", "x-only-if-cached"), ("", ""),
+        ] as [(String, String?)])
+    func control(value: String, expected: String?) {
+        let found = fields(outcome(["cache-control: \(value)"], purpose: .store(Validation())))
+        #expect(found == (expected.map { ["cache-control: \($0)"] } ?? []))
+    }
+
+    private static let forwards: [(String, String, [String])] = [
+        ("TRACE", "0", ["answerHere"]), ("OPTIONS", "0", ["answerHere"]),
+        ("OPTIONS", "00", ["answerHere"]), ("OPTIONS", "7", ["max-forwards: 6"]),
+        ("TRACE", "1", ["max-forwards: 0"]), ("OPTIONS", "x", ["max-forwards: x"]),
+        ("OPTIONS", "-1", ["max-forwards: -1"]), ("GET", "0", ["max-forwards: 0"]),
+        ("options", "0", ["max-forwards: 0"]), ("OPTIONS", "", ["max-forwards: "]),
+        (
+            "OPTIONS", "18446744073709551616", ["max-forwards: 18446744073709551616"]
+        ),
+    ]
+
+    @Test("RFC 9110 §7.6.2: Max-Forwards counts down for TRACE and OPTIONS", arguments: forwards)
+    func maxForwards(method: String, value: String, expected: [String]) {
+        let found = outcome(["max-forwards: \(value)"], method: method)
+        #expect((found == .answerHere ? ["answerHere"] : fields(found)) == expected)
+    }
+
+    @Test("RFC 9110 §7.6.3: a request that came by too often is not sent round again")
+    func loop() {
+        #expect(outcome(["Via: 1.1 nuthatch, 1.1 x, 1.1 nuthatch", "Via: 1.1 nuthatch"]) == .loop)
+        let twice = outcome(["Via: 1.1 nuthatch, 1.1 nuthatch"], version: "2")
+        #expect(lines(twice).suffix(1) == ["Via: 2 nuthatch"])
+        var rules = plain
+        rules.passagesMax = 1
+        #expect(outcome(["Via: 1.1 nuthatch"], rules) == .loop)
+    }
+
+    @Test("RFC 9110 §10.1.4: trailer fields are asked for on this hop, if the client reads them")
+    func trailers() {
+        #expect(
+            fields(outcome(["TE: trailers, gzip"], trailers: true))
+                == ["TE: trailers", "Connection: TE"])
+    }
+
+    private static let chains: [(RequestFieldRules.ForwardedRule, [String], [String])] = [
+        (
+            .added, [],
+            [
+                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
+                "X-Forwarded-Host: site:8080",
+            ]
+        ),
+        (
+            .added,
+            [
+                "x-forwarded-for: a, b", "X-Forwarded-For: c", "X-Forwarded-Proto: https",
+                "X-Forwarded-Host: h", "Forwarded: for=x;by=y",
+            ],
+            [
+                "X-Forwarded-For: a, b, c, 192.0.2.7", "X-Forwarded-Proto: https",
+                "X-Forwarded-Host: h",
+                "Forwarded: for=x;by=y, for=192.0.2.7;host=\"site:8080\";proto=http",
+            ]
+        ),
+        (
+            .replaced,
+            [
+                "X-Forwarded-For: a", "x-forwarded-proto: https", "X-Forwarded-Host: h",
+                "forwarded: a",
+            ],
+            [
+                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
+                "X-Forwarded-Host: site:8080",
+                "Forwarded: for=192.0.2.7;host=\"site:8080\";proto=http",
+            ]
+        ),
+        (
+            .replaced, [],
+            [
+                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
+                "X-Forwarded-Host: site:8080",
+            ]
+        ),
+        (.removed, ["X-Forwarded-For: a", "Forwarded: b"], []),
+        (
+            .unchanged, ["x-forwarded-for: a", "Forwarded: b"],
+            ["x-forwarded-for: a", "Forwarded: b"]
+        ),
+        (.unchanged, [], []),
+    ]
+
+    @Test("RFC 7239: who asked is told as the site has it", arguments: chains)
+    func forwarded(
+        rule: RequestFieldRules.ForwardedRule, client: [String], expected: [String]
+    ) {
+        var rules = plain
+        rules.forwarded = rule
+        let found = lines(outcome(client, rules)).dropFirst(2).dropLast()
+        #expect(Array(found) == expected)
+    }
+
+    @Test("What any client may say of host and scheme goes no further")
+    func untrusted() {
+        let sent = ["X-Forwarded-Proto: a", "X-Forwarded-Host: b", "X-Forwarded-For: c"]
+        let found = lines(outcome(sent, isTrusted: false)).dropFirst(2).dropLast()
+        #expect(
+            Array(found) == [
+                "X-Forwarded-For: c, 192.0.2.7", "X-Forwarded-Proto: http",
+                "X-Forwarded-Host: site:8080",
+            ])
+    }
+
+    @Test("RFC 7239 §6: an IPv6 address is quoted, one that is not known is said to be so")
+    func addresses() {
+        let six = lines(outcome(["Forwarded: a"], client: IPAddress("2001:db8::1"), isSecure: true))
+        #expect(six.contains("X-Forwarded-For: 2001:db8::1"))
+        #expect(six.contains("X-Forwarded-Proto: https"))
+        #expect(
+            six.contains(
+                "Forwarded: a, for=\"[2001:db8::1]\";host=\"site:8080\";proto=https"))
+        let none = lines(outcome(["Forwarded: a", "X-Forwarded-For: b"], client: nil))
+        #expect(none.contains("X-Forwarded-For: b"))
+        #expect(none.contains("Forwarded: a, for=unknown;host=\"site:8080\";proto=http"))
+    }
+
+    @Test("What an operator says of such a field by name counts alone")
+    func decided() {
+        var rules = plain
+        rules.removed = FieldNames(listed: ["x-forwarded-host"])
+        rules.lines = [FieldSetting(text: "x-forwarded-proto: https")].compactMap { $0 }
+        let found = lines(outcome(["X-Forwarded-Proto: a", "X-Forwarded-Host: b"], rules))
+        #expect(
+            found.dropFirst(2).dropLast() == [
+                "x-forwarded-proto: https", "X-Forwarded-For: 192.0.2.7",
+            ])
+    }
+
+    @Test(
+        "RFC 7239 §4: a quoted string left open does not swallow what is added",
+        arguments: [
+            ("for=\"a", false), ("for=\"a\\\"", false), ("for=\"a\";by=\"b", false), ("", false),
+            ("for=\"a\"", true), ("for=\"a\\\"\"", true), ("a\\", true),
+        ])
+    func open(value: String, isKept: Bool) {
+        let found = lines(outcome(["Forwarded: \(value)"])).filter { $0.hasPrefix("Forwarded: ") }
+        let own = "for=192.0.2.7;host=\"site:8080\";proto=http"
+        #expect(found == ["Forwarded: " + (isKept ? "\(value), " : "") + own])
+    }
+
+    @Test("A site may take fields out, put lines in their place, or name the only ones that go on")
+    func rules() {
+        let client = [
+            "Cookie: a", "User-Agent: u", "Accept-Language: de", "Content-Type: t", "Range: r",
+            "Cache-Control: no-cache", "If-Match: \"a\"", "Content-Foo: 1", "Authorization: z",
+        ]
+        var rules = plain
+        rules.removed = FieldNames(listed: ["cookie", "authorization"])
+        rules.lines = [FieldSetting(text: "user-agent: me"), FieldSetting(text: "X-Key: 1")]
+            .compactMap { $0 }
+        #expect(
+            fields(outcome(client, rules)) == [
+                "Accept-Language: de", "Content-Type: t", "Range: r", "Cache-Control: no-cache",
+                "If-Match: \"a\"", "Content-Foo: 1", "user-agent: me", "X-Key: 1",
+            ])
+        rules = plain
+        rules.only = FieldNames(listed: ["accept-language"])
+        #expect(
+            fields(outcome(client, rules)) == [
+                "Accept-Language: de", "Content-Type: t", "Range: r", "Cache-Control: no-cache",
+                "If-Match: \"a\"", "Content-Foo: 1",
+            ])
+    }
+
+    private static let reductions: [([String], [String])] = [
+        ([], ["Accept: image/*,*/*;q=0.8", "Accept-Encoding: identity"]),
+        (
+            ["Accept: image/avif, image/webp;q=0", "accept-encoding: gzip, br;q=1.0"],
+            ["Accept: image/avif,image/*,*/*;q=0.8", "Accept-Encoding: br"]
+        ),
+        (
+            ["Accept: text/html", "Accept: image/jxl", "Accept-Encoding: gzip, deflate"],
+            ["Accept: image/jxl,image/*,*/*;q=0.8", "Accept-Encoding: gzip"]
+        ),
+    ]
+
+    @Test("RFC 9110 §12.5: a site may reduce Accept and Accept-Encoding", arguments: reductions)
+    func reduced(client: [String], expected: [String]) {
+        var rules = plain
+        rules.reducesAccept = true
+        rules.reducesAcceptEncoding = true
+        #expect(fields(outcome(client, rules)) == expected)
+        let post = fields(outcome(["Accept: a/json", "accept-encoding: x"], rules, method: "POST"))
+        #expect(post == ["Accept: a/json", "accept-encoding: x"])
+        rules.reducesAccept = false
+        rules.lines = [FieldSetting(text: "Accept-Encoding: gzip")].compactMap { $0 }
+        #expect(fields(outcome([], rules)) == ["Accept-Encoding: gzip"])
+    }
+
+    @Test("RFC 9111 §4.1: what selects a stored answer is what the origin was told")
+    func told() {
+        var rules = plain
+        rules.reducesAcceptEncoding = true
+        rules.removed = FieldNames(listed: ["cookie"])
+        rules.lines = [FieldSetting(text: "X-A: 2")].compactMap { $0 }
+        let client = AnswerHead(
+            200, "Cookie: a", "Accept-Encoding: br, gzip", "X-A: 1", "Accept: x", "Connection: y",
+            "Y: 1", "Host: h", "Range: bytes=0-0")
+        let request = ForwardedRequest(
+            method: "GET".bytes, target: "/".bytes, host: "h".bytes, client: nil, isSecure: true)
+        let told = RequestForwarder.told(
+            request, client.lines, in: client.bytes.span, rules: rules)
+        let head = AnswerHead(status: 200, bytes: told.bytes, lines: told.lines)
+        #expect(
+            head.fields == [
+                "Host: origin:81", "Accept: x", "X-A: 2", "Accept-Encoding: br",
+                "X-Forwarded-Proto: https", "X-Forwarded-Host: h",
+            ])
+        #expect(head.lines.map(\.id) == [.host, .accept, .other, .acceptEncoding, .other, .other])
+    }
+
+    @Test(
+        "Operators change nothing that frames a request or that is decided elsewhere",
+        arguments: [
+            ("X-Any", true), ("Cookie", true), ("Authorization", true), ("Accept", true),
+            ("Cache-Control", true), ("X-Forwarded-For", true), ("Host", false), ("te", false),
+            ("Content-Length", false), ("Connection", false), ("Expect", false), ("Range", false),
+            ("If-None-Match", false), ("Via", false), ("", false),
+        ])
+    func mayChange(name: String, expected: Bool) {
+        #expect(RequestFieldRules.mayChange(name.bytes) == expected)
+    }
+}

@@ -1,0 +1,129 @@
+import Ground
+import HTTPRules
+import Testing
+
+/// Heads of random lines, among them every kind that is treated in a way of its own.
+@Suite("No head that is written for a site says more than one line at a time")
+struct SiteHeadPropertyTests {
+    private static let names = [
+        "Connection", "Keep-Alive", "TE", "Trailer", "Upgrade", "Proxy-Connection", "Host",
+        "Transfer-Encoding", "Content-Length", "Content-Type", "Content-Encoding", "ETag", "Date",
+        "Cache-Control", "Expires", "Age", "Vary", "Via", "X-A", "x-b", "X-Forwarded-For",
+        "Forwarded", "Nuthatch-Cache-Control", "CDN-Cache-Control", "xkey", "Set-Cookie", "Range",
+        "If-None-Match", "Expect", "Max-Forwards", "Accept", "Accept-Encoding", "Content-Digest",
+        "Content-Range", "Last-Modified", "Server", "Cookie", "Content-Security-Policy",
+    ]
+    private static let oneHop = [
+        "connection", "keep-alive", "te", "trailer", "upgrade", "proxy-connection",
+        "transfer-encoding",
+    ]
+    private static let rules = [
+        AnswerFieldRules.none,
+        AnswerFieldRules(
+            removed: ["server", "x-a"], lines: ["X-B: 1", "Content-Type: a/b"], tags: ["xkey"]),
+        AnswerFieldRules(control: "max-age=60"),
+    ]
+
+    private func randomFields(_ dice: inout Dice) -> [String] {
+        (0..<Int.random(in: 0...12, using: &dice)).map { _ in
+            let name = Self.names.randomElement(using: &dice) ?? ""
+            let value =
+                Bool.random(using: &dice)
+                ? dice.text(of: "x-ab,\"()\\= ;:0\u{e4}", upTo: 12)
+                : ["x-a, close", "\"a\"", "W/\"b\"", "only-if-cached, a", "0", "1.1 nuthatch"]
+                    .randomElement(using: &dice) ?? ""
+            // A reader's values have no white space at their ends.
+            let bytes = value.bytes.span
+            var range = 0..<bytes.count
+            while let last = range.last, bytes[last] == 0x20 { range.removeLast() }
+            return name + ": " + String(latin: bytes.copy(range))
+        }
+    }
+
+    /// The lines as names and values, after a look at every byte.
+    private func check(_ bytes: [UInt8], allowing own: [String] = []) -> [String] {
+        let lines = bytes.lines
+        #expect(lines.reduce(0) { $0 + $1.unicodeScalars.count + 2 } == bytes.count)
+        for (index, line) in lines.enumerated() {
+            let scalars = line.unicodeScalars
+            #expect(!scalars.contains { $0 == "\r" || $0 == "\n" || $0 == "\0" }, "\(line)")
+            if index == 0 || own.contains(line) { continue }
+            let name = line.prefix { $0 != ":" }.lowercased()
+            #expect(!name.isEmpty && !name.contains(" ") && !Self.oneHop.contains(name), "\(line)")
+        }
+        return Array(lines.dropFirst())
+    }
+
+    @Test("A stored head rendered again from its own lines is the same", arguments: 0..<400)
+    func storedTwice(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let rules = Self.rules[Int(seed) % Self.rules.count]
+        let answer = AnswerHead(status: 200, fields: randomFields(&dice))
+        let head = StoredHead(
+            site: answer, size: seed, rules: rules, unstored: FieldNames(listed: ["set-cookie"]),
+            received: WallTime(seconds: 0))
+        #expect(check(head.bytes).count { $0.lowercased().hasPrefix("date: ") } >= 1)
+        let again = StoredHead(
+            site: AnswerHead(
+                status: 200, bytes: head.bytes, lines: StoredHead.lines(head.bytes)),
+            size: seed, rules: rules, unstored: FieldNames(), received: WallTime(seconds: 9))
+        #expect(again == head)
+        #expect(head.bytes.count >= head.multipartStart && head.partialStart > 0)
+    }
+
+    @Test("What an update says twice changes no more than what it says once", arguments: 0..<400)
+    func updated(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let head = StoredHead(site: randomFields(&dice), size: 1)
+        let facts = EntryFacts(
+            size: 1, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
+            date: WallTime(seconds: 0), entityTag: head.entityTag)
+        let update = AnswerHead(status: 304, fields: randomFields(&dice))
+        let merged = head.updated(with: update, facts: facts)
+        let once = StoredHead(site: merged, size: 1, rules: .none, unstored: FieldNames())
+        _ = check(once.bytes)
+        let twice = StoredHead(
+            site: once.updated(with: update, facts: facts), size: 1, rules: .none,
+            unstored: FieldNames())
+        #expect(twice.fields.sorted() == once.fields.sorted())
+    }
+
+    @Test("An answer that passes through keeps its lines", arguments: 0..<400)
+    func passed(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let answer = AnswerHead(status: 418, fields: randomFields(&dice))
+        var bytes: [UInt8] = []
+        AnswerForwarder.append(
+            answer, rules: Self.rules[Int(seed) % Self.rules.count], to: &bytes)
+        #expect(check(bytes).last == "Via: 1.1 nuthatch")
+    }
+
+    @Test("A request that is passed on keeps its lines", arguments: 0..<400)
+    func request(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let client = AnswerHead(status: 200, fields: randomFields(&dice))
+        var rules = RequestFieldRules(authority: "o".bytes, basePath: "/b".bytes)
+        rules.forwarded =
+            [.added, .replaced, .removed, .unchanged].randomElement(using: &dice) ?? .added
+        rules.reducesAccept = Bool.random(using: &dice)
+        rules.only = Bool.random(using: &dice) ? FieldNames(listed: ["x-a"]) : nil
+        let outcome = RequestForwarder.forward(
+            ForwardedRequest(
+                method: "GET".bytes, target: "/".bytes, host: "h".bytes,
+                client: IPAddress("::1")),
+            client.lines, in: client.bytes.span, rules: rules,
+            purpose: Bool.random(using: &dice) ? .pass : .store(Validation()))
+        guard case .send(let bytes) = outcome else {
+            #expect(Via.count(client.lines, in: client.bytes.span) >= 3)
+            return
+        }
+        let lines = check(bytes)
+        #expect(bytes.lines.first == "GET /b/ HTTP/1.1" && lines.first == "Host: o")
+        #expect(lines.last == "Via: 1.1 nuthatch")
+        let refused = ["host:", "content-length:", "expect:"]
+        let rest = lines.dropFirst().filter { line in
+            refused.contains { line.lowercased().hasPrefix($0) }
+        }
+        #expect(rest.isEmpty)
+    }
+}

@@ -1,0 +1,200 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("The stored head of a site's answer is the origin's, byte for byte")
+struct SiteHeadTests {
+    private static let origin = AnswerHead(
+        200, "server: x", "CONTENT-TYPE: text/html;  charset=x", "X-Any: \u{e4}", "ETag: W/\"a\"",
+        "Set-Cookie: a=b", "Set-Cookie: c=d", "Cache-Control: MAX-AGE=60", "Date: Any day",
+        "Content-Length: 99", "Content-Foo: 1", "Age: 5", "Content-Disposition: inline",
+        "Content-Security-Policy: x", "Content-Security-Policy-Report-Only: y",
+        "Content-Location: /x", "Content-MD5: m", "Content-Digest: d", "Repr-Digest: r",
+        "Digest: g", "Accept-Ranges: none", "Content-Encoding: gzip", "Cache-Status: other; hit",
+        "Transfer-Encoding: chunked", "Connection: close, x-hop", "X-Hop: 1", "Via: 1.1 x",
+        "CDN-Cache-Control: max-age=5", "Nuthatch-Cache-Control: max-age=6", "Empty: ")
+
+    private static let notModified = """
+        server: x\r
+        X-Any: \u{c3}\u{a4}\r
+        ETag: W/"a"\r
+        Set-Cookie: a=b\r
+        Set-Cookie: c=d\r
+        Cache-Control: MAX-AGE=60\r
+        Date: Any day\r
+        Content-Security-Policy: x\r
+        Content-Security-Policy-Report-Only: y\r
+        Content-Location: /x\r
+        Cache-Status: other; hit\r
+        Via: 1.1 x\r
+        CDN-Cache-Control: max-age=5\r
+        Empty: \r
+
+        """
+
+    @Test("Each kind of answer is one slice of the head")
+    func slices() {
+        let head = StoredHead(
+            site: Self.origin, size: 1234, rules: .none, unstored: FieldNames())
+        let multipart = """
+            Content-Foo: 1\r
+            Content-Disposition: inline\r
+            Repr-Digest: r\r
+            Digest: g\r
+            Accept-Ranges: none\r
+            Content-Encoding: gzip\r
+
+            """ + Self.notModified
+        let partial = "CONTENT-TYPE: text/html;  charset=x\r\n" + multipart
+        let whole =
+            "HTTP/1.1 200 Any\r\nContent-Length: 1234\r\nContent-MD5: m\r\nContent-Digest: d\r\n"
+            + partial
+        #expect(head.bytes.text(head.whole) == whole)
+        #expect(head.bytes.text(head.partial) == partial)
+        #expect(head.bytes.text(head.multipart) == multipart)
+        #expect(head.bytes.text(head.notModified) == Self.notModified)
+        #expect(head.bytes.text(head.entityTag) == "W/\"a\"")
+        #expect(head.bytes.text(head.contentType) == "text/html;  charset=x")
+    }
+
+    @Test(
+        "RFC 9112 §4: the reason phrase is the origin's, or the registered one",
+        arguments: [
+            ("HTTP/1.1 404 Gone fishing\r\n\r\n", 404, "Gone fishing"),
+            ("HTTP/1.0 200 \u{e4}\r\n\r\n", 200, "\u{c3}\u{a4}"),
+            ("HTTP/1.1 200 \r\n\r\n", 200, ""), ("HTTP/1.1 200\r\n\r\n", 200, ""),
+            ("", 200, "OK"), ("", 404, "Not Found"), ("", 103, "Early Hints"), ("", 299, ""),
+            ("", 308, "Permanent Redirect"), ("", 599, ""), ("", 504, "Gateway Timeout"),
+            ("HTTP/1.1 304 Not Modified\r\n\r\n", 200, "OK"),
+            ("HTTP/1.1 200 a\u{1}b\r\n\r\n", 200, "OK"),
+        ] as [(String, UInt16, String)])
+    func statusLine(bytes: String, status: UInt16, reason: String) {
+        let answer = AnswerHead(status: status, bytes: bytes.bytes, lines: [])
+        let head = StoredHead(site: answer, size: nil, rules: .none, unstored: FieldNames())
+        #expect(head.bytes.text == "HTTP/1.1 \(status) \(reason)\r\n")
+        #expect(StoredHead.status(head.bytes) == status)
+    }
+
+    @Test("RFC 9111 §5.2.2.4, §5.2.2.7: what a qualified directive names is not stored")
+    func unstored() {
+        let fields = ["a: 1", "B: 2", "Set-Cookie: x=y", "C: 3", "ETag: \"x\"", "b: 4"]
+        let head = StoredHead(site: fields, unstored: ["set-cookie", "b", "etag"])
+        #expect(head.fields == ["a: 1", "C: 3"] && head.entityTag.isEmpty)
+    }
+
+    private static let ruleTable: [(AnswerFieldRules, [String])] = [
+        (.none, ["Vary: x", "Expires: 0", "Cache-Control: a", "Surrogate-Key: k", "Server: s"]),
+        (
+            AnswerFieldRules(removed: ["server", "expires"]),
+            ["Vary: x", "Cache-Control: a", "Surrogate-Key: k"]
+        ),
+        (
+            AnswerFieldRules(lines: ["server: me", "X-New: 1"]),
+            [
+                "Vary: x", "Expires: 0", "Cache-Control: a", "Surrogate-Key: k", "server: me",
+                "X-New: 1",
+            ]
+        ),
+        (
+            AnswerFieldRules(tags: ["surrogate-key", "xkey"]),
+            ["Vary: x", "Expires: 0", "Cache-Control: a", "Server: s"]
+        ),
+        (
+            AnswerFieldRules(control: "max-age=60"),
+            ["Vary: x", "Surrogate-Key: k", "Server: s", "Cache-Control: max-age=60"]
+        ),
+        (
+            AnswerFieldRules(
+                removed: ["cache-control"], lines: ["Expires: 1"], control: "no-cache"),
+            ["Vary: x", "Surrogate-Key: k", "Server: s", "Cache-Control: no-cache"]
+        ),
+    ]
+
+    @Test("A site's rules change the fields that clients get", arguments: ruleTable)
+    func rules(rules: AnswerFieldRules, expected: [String]) {
+        let fields = [
+            "Vary: x", "Expires: 0", "Cache-Control: a", "Nuthatch-Cache-Control: max-age=9",
+            "Surrogate-Key: k", "Server: s",
+        ]
+        #expect(StoredHead(site: fields, rules: rules).fields == expected)
+    }
+
+    @Test("An operator's line stands where the origin's would")
+    func placed() {
+        let rules = AnswerFieldRules(lines: [
+            "content-type: image/png", "Content-Language: de", "X: 1",
+        ])
+        let head = StoredHead(site: ["Content-Type: a/b", "ETag: \"a\""], rules: rules)
+        #expect(head.bytes.text(head.contentType) == "image/png")
+        #expect(head.bytes.text(head.notModified) == "ETag: \"a\"\r\nX: 1\r\n")
+        #expect(head.bytes.text(head.multipart).hasPrefix("Content-Language: de\r\n"))
+    }
+
+    @Test("RFC 9110 §6.6.1: an answer without Date gets the time at which it came")
+    func date() {
+        let received = WallTime(seconds: 784_111_777)
+        let line = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
+        #expect(StoredHead(site: ["A: 1"], received: received).fields == [line, "A: 1"])
+        #expect(StoredHead(site: ["Date: x"], received: received).fields == ["Date: x"])
+        #expect(StoredHead(site: ["A: 1"]).fields == ["A: 1"])
+    }
+
+    @Test(
+        "Operators change nothing that frames an answer or that it is found, dated and checked by",
+        arguments: [
+            ("X-Any", true), ("Cache-Control", true), ("Expires", true), ("Server", true),
+            ("Set-Cookie", true), ("Content-Type", true), ("Access-Control-Allow-Origin", true),
+            ("Content-Length", false), ("Transfer-Encoding", false), ("connection", false),
+            ("Proxy-Connection", false), ("Age", false), ("Date", false), ("ETag", false),
+            ("LAST-MODIFIED", false), ("Vary", false), ("Via", false), ("Cache-Status", false),
+            ("Content-Range", false), ("Content-Encoding", false), ("", false),
+        ])
+    func mayChange(name: String, expected: Bool) {
+        #expect(AnswerFieldRules.mayChange(name.bytes) == expected)
+    }
+
+    @Test(
+        "RFC 9110 §5.1, §5.5: a line that is none is not taken from an operator",
+        arguments: [
+            ("A", "b", "b"), ("A", "  b c\t", "b c"), ("A", "", ""),
+            ("A", "\u{e4}", "\u{c3}\u{a4}"),
+            ("", "b", nil), ("A b", "c", nil), ("A:", "b", nil), ("A", "b\r\nC: d", nil),
+            ("A", "b\nc", nil), ("A\r\n", "b", nil), ("A", "b\u{0}", nil), ("A", "b\u{7f}", nil),
+            ("\u{e4}", "b", nil),
+        ] as [(String, String, String?)])
+    func setting(name: String, value: String, expected: String?) {
+        #expect(FieldSetting(name: name, value: value)?.value.text == expected)
+    }
+
+    @Test(
+        "What the rendered lines no longer say of freshness is known by flags",
+        arguments: [
+            ([], AnswerFieldRules.none, []),
+            (["Cache-Control: a", "Expires: 0"], .none, []),
+            (["nuthatch-cache-control: max-age=1"], .none, .ownControl),
+            (["A: 1"], AnswerFieldRules(control: "no-cache"), .hidesControl),
+            (["Expires: 0"], AnswerFieldRules(removed: ["expires"]), .hidesControl),
+            (["A: 1"], AnswerFieldRules(removed: ["expires"]), []),
+            (["A: 1"], AnswerFieldRules(lines: ["cache-control: x"]), .hidesControl),
+            (
+                ["Nuthatch-Cache-Control: x", "Cache-Control: y"],
+                AnswerFieldRules(control: "no-cache"), [.ownControl, .hidesControl]
+            ),
+        ] as [([String], AnswerFieldRules, EntryFlags)])
+    func flags(fields: [String], rules: AnswerFieldRules, expected: EntryFlags) {
+        #expect(rules.flags(for: AnswerHead(status: 200, fields: fields)) == expected)
+    }
+
+    @Test("The lines of rendered bytes are those that were rendered")
+    func linesBack() {
+        let head = StoredHead(
+            site: Self.origin, size: 1, rules: .none, unstored: FieldNames())
+        let lines = StoredHead.lines(head.bytes)
+        let text = lines.map { head.bytes.text($0.name) + ": " + head.bytes.text($0.value) }
+        #expect(text == head.fields)
+        let again = StoredHead(
+            site: AnswerHead(status: 200, bytes: head.bytes, lines: lines), size: 1, rules: .none,
+            unstored: FieldNames())
+        #expect(again == head)
+    }
+}

@@ -1,0 +1,188 @@
+import Ground
+import HTTPRules
+import Testing
+
+/// What `fields`, each `name: value`, select below `names`; nil if nothing can be stored for them.
+private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64 = 0xAB) -> String?
+{
+    let head = AnswerHead(status: 200, fields: fields)
+    let base = "//h/p?q".bytes
+    var key = "before".bytes
+    let isMade = VariantKey.append(
+        base: base.span, generation: generation, names: names, lines: head.lines,
+        in: head.bytes.span, to: &key)
+    #expect(key.text.hasPrefix("before") && (isMade || key.count == 6))
+    return isMade ? String(key.text.dropFirst(6)) : nil
+}
+
+@Suite struct VariantKeyTests {
+    private let start = "//h/p?q\n00000000000000ab\n"
+
+    @Test("A variant is named by key, generation, and each nominated field in order")
+    func form() {
+        #expect(variant(FieldNames(), ["Accept: a/b"]) == start)
+        #expect(
+            variant(fieldNames("foo", "Bar"), ["FOO: 1", "Baz: 2", "bar:"])
+                == start + "bar:\nfoo:1\n")
+        let other = variant(FieldNames(), [], generation: .max - 1)
+        #expect(other == "//h/p?q\nfffffffffffffffe\n")
+    }
+
+    @Test("RFC 9111 §4.1: a field that is missing matches only one that is missing")
+    func missing() {
+        for name in ["foo", "accept", "cookie", "accept-language", "authorization"] {
+            let names = fieldNames(name)
+            #expect(variant(names, []) == start + "\(name)\n")
+            #expect(variant(names, ["\(name):"]) == start + "\(name):\n")
+        }
+    }
+
+    private static let same: [(String, [String], [String], String)] = [
+        ("foo", ["1, 2"], ["1", "2"], "1,2"),
+        ("foo", ["1,2"], ["1 \t,\t 2"], "1,2"),
+        ("foo", ["", "a"], [", a"], ",a"),
+        ("foo", ["\"a, b\" , c"], ["\"a, b\"", "c"], "\"a, b\",c"),
+        ("accept-encoding", ["GZIP , br;Q=0.5"], ["gzip", ",br ; q=0.5,"], "gzip,br;q=0.5"),
+        ("accept-language", ["en-GB, de"], ["EN-gb,,DE"], "en-gb,de"),
+        ("accept-language", [" , "], [""], ""),
+        ("accept-charset", ["UTF-8"], ["utf-8 "], "utf-8"),
+        (
+            "accept", ["Text/HTML;Level=X ; Q=1"], ["text/html; level=X;q=1"],
+            "text/html;level=X;q=1"
+        ),
+        (
+            "accept", ["a/b;c=\"D ; E,\" , f/g"], ["A/B;C=\"D ; E,\"", "F/G"],
+            "a/b;c=\"D ; E,\",f/g"
+        ),
+        ("cookie", ["a=1; b=2"], ["a=1", "b=2"], "a=1; b=2"),
+        ("authorization", ["Basic  x,"], ["Basic  x,"], "Basic  x,"),
+        ("user-agent", ["a (b,  c)"], ["a (b,  c)"], "a (b,  c)"),
+    ]
+
+    @Test("RFC 9111 §4.1: requests that say the same by a field match", arguments: same)
+    func normalised(name: String, left: [String], right: [String], value: String) {
+        let names = fieldNames(name)
+        let expected = start + "\(name):\(value)\n"
+        #expect(variant(names, left.map { "\(name): \($0)" }) == expected)
+        #expect(variant(names, right.map { "\(name): \($0)" }) == expected)
+    }
+
+    private static let different: [(String, String, String)] = [
+        ("foo", "a", "A"), ("foo", "a,b", "b,a"), ("foo", "a,,b", "a,b"), ("foo", "a b", "ab"),
+        ("foo", "\"a, b\"", "\"a,b\""), ("foo", "a;b", "a; b"),
+        ("accept", "a/b;c=D", "a/b;c=d"), ("accept", "a/b;c=\"D\"", "a/b;c=\"d\""),
+        ("accept-language", "en, de", "de, en"), ("accept-encoding", "gzip", "gzip;q=0"),
+        ("accept-encoding", "", "identity"), ("cookie", "a=1,b", "a=1, b"),
+        ("cookie", "a=1; b=2", "b=2; a=1"), ("cookie", "a=1", "A=1"),
+        ("authorization", "Basic a", "Basic A"), ("user-agent", "a, b", "a,b"),
+    ]
+
+    @Test("RFC 9111 §4.1: requests that may mean another thing do not match", arguments: different)
+    func distinct(name: String, left: String, right: String) {
+        let names = fieldNames(name)
+        let first = variant(names, ["\(name): \(left)"])
+        #expect(first != nil && first != variant(names, ["\(name): \(right)"]))
+    }
+
+    @Test("All values together have 4096 bytes at most, colons included")
+    func bounded() {
+        let half = String(repeating: "x", count: 2047)
+        let names = fieldNames("a", "b")
+        #expect(variant(names, ["a: \(half)", "b: \(half)"]) != nil)
+        #expect(variant(names, ["a: \(half)x", "b: \(half)"]) == nil)
+        #expect(variant(names, ["a: \(half)", "a: \(half)", "b:"]) == nil)
+        #expect(variant(fieldNames("b"), ["a: \(half)\(half)\(half)"]) != nil)
+        let blanks = String(repeating: " ", count: 5000)
+        #expect(variant(names, ["a: 1,\(blanks)2"]) == start + "a:1,2\nb\n")
+    }
+
+    @Test("A value with a line feed names nothing")
+    func lineFeed() {
+        #expect(variant(fieldNames("a"), ["a: 1\nb:2"]) == nil)
+        #expect(variant(fieldNames("b"), ["a: 1\nb:2"]) == start + "b\n")
+    }
+}
+
+@Suite struct VariantKeyPropertyTests {
+    /// A request's fields of one name as what they mean: nil if there are none.
+    private func meaning(_ name: String, _ values: [String]) -> [String]? {
+        if values.isEmpty { return nil }
+        guard name != "cookie" else { return [values.joined(separator: "; ")] }
+        let members = values.joined(separator: ",")
+            .split(separator: ",", omittingEmptySubsequences: false)
+            .map { String($0.trimming()) }
+        return name == "accept-language"
+            ? members.filter { !$0.isEmpty }.map { $0.lowercased() } : members
+    }
+
+    @Test("Two requests have one key if, and only if, they mean the same by every nominated field")
+    func injective() {
+        var dice = Dice(seed: 31)
+        let all = ["accept-language", "cookie", "foo", "fo", "foo-bar"]
+        var keys: [String: [String: [String]]] = [:]
+        var met = 0
+        for _ in 0..<40_000 {
+            let nominated = Array(all.shuffled(using: &dice).prefix(2))
+            var meant: [String: [String]] = [:]
+            var fields: [String] = []
+            for name in nominated {
+                let values = (0..<Int.random(in: 0...2, using: &dice)).map { _ in
+                    dice.text(of: "aA,: b", upTo: 3).trimming()
+                }
+                fields += values.map { "\(name): \($0)" }
+                meant[name] = meaning(name, values).map { ["there"] + $0 } ?? ["missing"]
+            }
+            let names = fieldNames(nominated[0], nominated[1])
+            guard let key = variant(names, fields.shuffledLines(using: &dice)) else {
+                Issue.record("no key of \(fields)")
+                continue
+            }
+            #expect(keys[key, default: meant] == meant, "\(fields)")
+            if keys[key] != nil { met += 1 }
+            keys[key] = meant
+        }
+        #expect(Set(keys.values).count == keys.count)
+        #expect(met > 10_000 && keys.count > 5000)
+    }
+
+    @Test("Another key, another generation or another set never gives the same variant")
+    func apart() {
+        var seen: Set<[UInt8]> = []
+        var count = 0
+        let bytes = "a: 1".bytes
+        let line = FieldLine(
+            id: .other, name: Extent(start: 0, count: 1), value: Extent(start: 3, count: 1))
+        for base in ["//h/", "//h/a", "//h/a:1", ""] {
+            for generation in [0, 1, 10, UInt64.max] {
+                for names in [FieldNames(), fieldNames("a"), fieldNames("a", "b"), fieldNames("b")]
+                {
+                    var key: [UInt8] = []
+                    let base = base.bytes
+                    let isMade = VariantKey.append(
+                        base: base.span, generation: generation, names: names, lines: [line],
+                        in: bytes.span, to: &key)
+                    #expect(isMade)
+                    seen.insert(key)
+                    count += 1
+                }
+            }
+        }
+        #expect(seen.count == count)
+    }
+}
+
+extension StringProtocol {
+    fileprivate func trimming() -> String {
+        let white: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        return String(String(drop(while: white).reversed()).drop(while: white).reversed())
+    }
+}
+
+extension [String] {
+    /// The lines of several fields mixed, those of one field in their order.
+    fileprivate func shuffledLines(using dice: inout Dice) -> [String] {
+        let names = map { String($0.prefix { $0 != ":" }) }
+        var left = Dictionary(grouping: self) { String($0.prefix { $0 != ":" }) }
+        return names.shuffled(using: &dice).compactMap { left[$0]?.removeFirst() }
+    }
+}

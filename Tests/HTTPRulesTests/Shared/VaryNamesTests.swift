@@ -1,0 +1,59 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite struct VaryNamesTests {
+    private static let table: [([String], [String])] = [
+        ([], []),
+        ([""], []),
+        ([" ,, , "], []),
+        (["Accept"], ["accept"]),
+        (["Accept, Accept-Encoding"], ["accept", "accept-encoding"]),
+        (["Accept-Encoding,Accept"], ["accept", "accept-encoding"]),
+        (["b", "a", "c"], ["a", "b", "c"]),
+        ([",b ,\t, a,"], ["a", "b"]),
+        (["Cookie", "COOKIE, cookie"], ["cookie"]),
+        (["x-a!#$%&'*+-.^_`|~9"], ["x-a!#$%&'*+-.^_`|~9"]),
+        (["**"], ["**"]),
+        (["unheard-of"], ["unheard-of"]),
+    ]
+
+    @Test("RFC 9110 §12.5.5: the names in all lines of Vary, each once", arguments: table)
+    func nominated(lines: [String], expected: [String]) {
+        let vary = VaryNames(AnswerHead(status: 200, fields: lines.map { "Vary: \($0)" }))
+        #expect(vary.names.names.map(\.text) == expected)
+        #expect(vary.isSelectable && !vary.isEverything)
+    }
+
+    @Test(
+        "RFC 9111 §4.1: a star anywhere matches no request, and neither does what is no name",
+        arguments: [
+            ["*"], ["Accept, *"], ["*, Accept"], ["Accept", "*"], [",*,"], ["a b"], ["\"accept\""],
+            ["accept;q=1"], ["a\u{7F}"], ["accept, (x)"], ["caf\u{E9}"], ["a:b"], ["ok", "a/b"],
+        ])
+    func everything(lines: [String]) {
+        let vary = VaryNames(AnswerHead(status: 200, fields: lines.map { "Vary: \($0)" }))
+        #expect(vary.isEverything && !vary.isSelectable)
+    }
+
+    @Test("Sixteen names of 255 bytes can be selected by, and no more")
+    func limits() {
+        let names = (0..<16).map { "n\($0)" }
+        let full = VaryNames(AnswerHead(200, "Vary: \(names.joined(separator: ","))"))
+        #expect(full.isSelectable && VariantIndex.holds(full.names))
+        let again = VaryNames(AnswerHead(200, "Vary: \((names + names).joined(separator: ","))"))
+        #expect(again == full)
+        let more = VaryNames(AnswerHead(200, "Vary: \((names + ["o"]).joined(separator: ","))"))
+        #expect(more.isBeyondLimits && !more.isSelectable && !more.isEverything)
+        let long = String(repeating: "a", count: 255)
+        #expect(VaryNames(AnswerHead(200, "Vary: \(long)")).isSelectable)
+        #expect(VaryNames(AnswerHead(200, "Vary: \(long)b")).isBeyondLimits)
+        #expect(VaryNames(AnswerHead(200, "Vary: \(long)b, *")).isEverything)
+    }
+
+    @Test("Lines of other names say nothing")
+    func others() {
+        let head = AnswerHead(200, "X-Vary: a", "Content-Encoding: gzip", "vary: b", "Variant: c")
+        #expect(VaryNames(head).names.names.map(\.text) == ["b"])
+    }
+}

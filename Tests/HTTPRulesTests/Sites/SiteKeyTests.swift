@@ -1,0 +1,83 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("The key of a site's answer")
+struct SiteKeyTests {
+    private func key(_ host: String, _ path: String, _ site: Site) -> String? {
+        let bytes = Array("\(host) \(path)".utf8)
+        var key = Array("before".utf8)
+        let isMade = SiteKey.append(
+            site, host: 0..<host.utf8.count, in: bytes.span,
+            path: host.utf8.count + 1..<bytes.count, of: bytes.span, to: &key)
+        let text = String(decoding: key, as: UTF8.self)
+        #expect(isMade || text == "before")
+        return isMade ? String(text.dropFirst(6)) : nil
+    }
+
+    @Test("of a named site begins with its own name, whatever was sent")
+    func named() throws {
+        let table = try siteTable("A.example", "b.example:8080", "[::1]")
+        #expect(key("a.EXAMPLE.:80", "/x?y", table[0]) == "//a.example/x?y")
+        #expect(key("a.example:8080", "/x?y", table[0]) == "//a.example/x?y")
+        #expect(key("b.example:8080", "/", table[1]) == "//b.example:8080/")
+        #expect(key("[::1]:99", "/", table[2]) == "//[::1]/")
+    }
+
+    @Test("of the site of all others begins with what was sent, in its canonical spelling")
+    func others() throws {
+        let site = try siteTable("*")[0]
+        #expect(key("C.Example.:80", "/x", site) == "//c.example/x")
+        #expect(key("c.example:", "/x", site) == "//c.example/x")
+        #expect(key("c.example:081", "/x", site) == "//c.example:81/x")
+        #expect(key("[::1]:8080", "/x", site) == "//[::1]:8080/x")
+        #expect(key("", "/x", site) == "///x")
+        #expect(key("a/b", "/x", site) == nil)
+        #expect(key("a?b", "/x", site) == nil)
+    }
+
+    @Test(
+        "holds path and query as they were sent",
+        arguments: [
+            "/", "/a/../b", "/%7euser", "//", "/a//b", "/?", "/a?b=c&a=%00&&", "/a?b?c/d", "/A;b=c",
+        ])
+    func verbatim(path: String) throws {
+        #expect(key("a.example", path, try siteTable("a.example")[0]) == "//a.example" + path)
+    }
+
+    @Test("of an absolute target without a path has the path /")
+    func emptyPath() throws {
+        let site = try siteTable("a.example")[0]
+        #expect(key("a.example", "", site) == "//a.example/")
+        #expect(key("a.example", "?q", site) == "//a.example/?q")
+    }
+
+    @Test("is not made of what is no path")
+    func noPath() throws {
+        let site = try siteTable("a.example")[0]
+        #expect(key("a.example", "*", site) == nil)
+        #expect(key("a.example", "a.example:443", site) == nil)
+    }
+
+    @Test("two hosts and paths never have one key, nor that of an image")
+    func injective() throws {
+        var dice = Dice(seed: 11)
+        let site = try siteTable("*")[0]
+        var seen: [String: String] = [:]
+        for _ in 0..<20_000 {
+            let host = dice.text(of: "ab.:8/", upTo: 5)
+            let path = "/" + dice.text(of: "ab/.:8?", upTo: 4)
+            guard let made = key(host, path, site) else { continue }
+            let bytes = Array(host.utf8)
+            let bare = host.hasSuffix(":") ? String(host.dropLast()) : host
+            let parts = bare.split(separator: ":", omittingEmptySubsequences: false)
+            var name = String(parts.first ?? "")
+            if name.count > 1, name.hasSuffix(".") { name.removeLast() }
+            let port = parts.count > 1 ? Int(parts[1]) ?? 80 : 80
+            let asked = "\(name) \(port) \(path)"
+            #expect(seen[made, default: asked] == asked, "\(made) of \(bytes)")
+            seen[made] = asked
+            #expect(made.hasPrefix("//"))
+        }
+    }
+}

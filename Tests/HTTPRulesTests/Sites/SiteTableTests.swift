@@ -1,0 +1,122 @@
+import Ground
+import HTTPRules
+import Testing
+
+/// The sites of these patterns, each with an origin of its own.
+func siteTable(_ patterns: String...) throws -> SiteTable {
+    SiteTable(
+        try patterns.enumerated().map { index, pattern in
+            Site(
+                try #require(SitePattern(pattern)),
+                origin: try BaseURL("http://127.0.0.1:\(9000 + index)"))
+        })
+}
+
+@Suite("Which site answers to a Host")
+struct SiteTableTests {
+    private func found(_ host: String, _ table: SiteTable) -> String? {
+        let bytes = Array("<\(host)>".utf8)
+        let index = table.find(bytes.span, at: 1..<bytes.count - 1)
+        return index.map { table[$0].name }
+    }
+
+    @Test(
+        "a name is compared without regard to case, to a final dot and to a port",
+        arguments: [
+            "a.example", "A.Example", "a.example.", "a.example:80", "a.example:8080",
+            "A.EXAMPLE.:65535", "a.example:", "a.example:00080",
+        ])
+    func spellings(host: String) throws {
+        let table = try siteTable("b.example", "a.example", "aa.example")
+        #expect(found(host, table) == "a.example")
+    }
+
+    @Test(
+        "what is no name of a site has no site",
+        arguments: [
+            "", "a.exampl", "a.examples", "c.example", "a.example..", ".", "a.example/", "a/b",
+            "a.example:0", "a.example:65536", "a.example:8x", "a.example:80:80", "a%2Eexample",
+            "u@a.example", "[::1", "[::1]x", "[g]", ":80",
+        ])
+    func strangers(host: String) throws {
+        #expect(found(host, try siteTable("b.example", "a.example")) == nil)
+    }
+
+    @Test("a site that names the port comes first, then one that does not, then the rest")
+    func portsAndTheRest() throws {
+        let table = try siteTable("*", "a.example:8080", "a.example", "b.example:80", "[::1]:81")
+        #expect(found("a.example:8080", table) == "a.example:8080")
+        #expect(found("a.example:8081", table) == "a.example")
+        #expect(found("a.example", table) == "a.example")
+        #expect(found("b.example", table) == "b.example:80")
+        #expect(found("b.example:8080", table) == "*")
+        #expect(found("[::1]:81", table) == "[::1]:81")
+        #expect(found("[::1]", table) == "*")
+        #expect(found("c.example", table) == "*")
+        #expect(found("", table) == "*")
+        #expect(found("a/b", table) == nil)
+    }
+
+    @Test("of a thousand sites each is found, and nothing between them")
+    func many() throws {
+        var dice = Dice(seed: 7)
+        let names = (0..<1000).map { "\(String($0, radix: 36))-\($0 % 7).example" }
+            .shuffled(using: &dice)
+        let table = SiteTable(
+            try names.map {
+                Site(try #require(SitePattern($0)), origin: try BaseURL("http://o.example"))
+            })
+        for (index, name) in names.enumerated() {
+            let bytes = Array(name.uppercased().utf8)
+            let found = table.find(bytes.span, at: 0..<bytes.count)
+            #expect(found == index)
+            #expect(self.found("x" + name, table) == nil)
+        }
+    }
+
+    @Test("a node without sites has none for any host")
+    func none() {
+        #expect(SiteTable.none.isEmpty)
+        #expect(found("a.example", .none) == nil)
+        #expect(found("", .none) == nil)
+    }
+
+    @Test("tables of equal sites are equal, and a setting makes them differ")
+    func equality() throws {
+        #expect(try siteTable("a.example", "*") == siteTable("a.example", "*"))
+        #expect(try siteTable("a.example") != siteTable("b.example"))
+        var settings = SiteSettings()
+        let plain = try siteTable("a.example")
+        settings.grace = .seconds(1)
+        let other = SiteTable([
+            Site(plain[0].pattern, origin: plain[0].origin, settings: settings)
+        ])
+        #expect(plain != other)
+    }
+
+    @Test("without a list every method is taken, with one only its own, with regard to case")
+    func methods() {
+        func takes(_ method: String, _ settings: SiteSettings) -> Bool {
+            let bytes = Array(method.utf8)
+            return settings.takes(method: bytes.span, at: 0..<bytes.count)
+        }
+        var settings = SiteSettings()
+        #expect(takes("BREW", settings))
+        settings.methods = ["GET", "HEAD"]
+        #expect(takes("HEAD", settings))
+        #expect(!takes("get", settings))
+        #expect(!takes("POST", settings))
+    }
+
+    @Test("answers are of a site's types if every Content-Type is")
+    func types() {
+        let types = SiteTypes(["text/css", "image/*"])
+        #expect(types.accept(AnswerHead(200, "Content-Type: Text/CSS; charset=utf-8")))
+        #expect(types.accept(AnswerHead(200, "Content-Type: image/Png")))
+        #expect(!types.accept(AnswerHead(200, "Content-Type: image/")))
+        #expect(!types.accept(AnswerHead(200, "Content-Type: text/html")))
+        #expect(!types.accept(AnswerHead(200)))
+        #expect(
+            !types.accept(AnswerHead(200, "Content-Type: text/css", "Content-Type: text/html")))
+    }
+}

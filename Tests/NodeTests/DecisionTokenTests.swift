@@ -1,0 +1,56 @@
+import Foundation
+import Node
+import Testing
+
+@Suite("The token for decisions, read from its file")
+struct DecisionTokenTests {
+    /// What loading gives with a file of these bytes; faults as lines.
+    private func load(_ text: String?) throws -> (token: [UInt8]?, lines: [String]) {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-token-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        if let text { try Data(text.utf8).write(to: URL(filePath: path)) }
+        let sources = ConfigurationSources(
+            flags: ["decision-token-file": [path]], environment: [:])
+        do throws(ConfigurationFaults) {
+            return (try sources.load().decisionToken, [])
+        } catch {
+            return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
+        }
+    }
+
+    @Test("a word is taken without the end of its line")
+    func words() throws {
+        let word = "0123456789abcdef"
+        for text in [word, word + "\n", word + "\r\n", word + "\n\n"] {
+            #expect(try load(text).token == Array(word.utf8))
+        }
+        #expect(try load(String(repeating: "x", count: 256)).token?.count == 256)
+    }
+
+    @Test(
+        "what is no token stops the start and is named",
+        arguments: [
+            ("0123456789abcde\n", "it holds 15 characters"), ("", "it holds 0 characters"),
+            (String(repeating: "x", count: 257), "it holds 257 characters"),
+            ("0123456789abcdef ghi", "it holds more than one word"),
+            ("0123456789abcdef\n0", "it holds more than one word"),
+            ("0123456789abcdefé", "it holds more than one word"), (nil, "there is no such file"),
+        ] as [(String?, String)])
+    func faults(text: String?, why: String) throws {
+        #expect(
+            try load(text).lines == [
+                "setting decision-token-file: \"PATH\" cannot be used: \(why); "
+                    + "allowed: a file of 16 to 256 visible ASCII characters in one line"
+            ])
+    }
+
+    @Test("a running node takes over a token that was changed in its place")
+    func reloaded() throws {
+        let sources = ConfigurationSources(flags: [:], environment: [:])
+        var (before, next) = (try sources.load(), try sources.load())
+        before.decisionToken = Array("old".utf8)
+        next.decisionToken = Array("new".utf8)
+        #expect(try before.changed(to: next).configuration.decisionToken == Array("new".utf8))
+    }
+}

@@ -1,0 +1,310 @@
+import Ground
+import HTTPRules
+import Node
+import Telemetry
+import Testing
+
+@Suite("Sites from flags, environment and file")
+struct SiteConfigurationTests {
+    private func resolve(
+        flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
+    ) throws(ConfigurationFaults) -> Configuration {
+        try Configuration.check(
+            flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
+    }
+
+    private func faults(_ file: String, flags: [String: [String]] = [:]) -> [String] {
+        do throws(ConfigurationFaults) {
+            _ = try resolve(flags: flags, file: file)
+            return []
+        } catch {
+            return error.lines
+        }
+    }
+
+    private func settings(_ text: String) throws -> SiteSettings {
+        let lines = text.split(separator: "\n").map { "    \($0)\n" }.joined()
+        let file = "sites:\n  a.example:\n    origin: http://o.example\n" + lines
+        return try resolve(file: file).sites[0].settings
+    }
+
+    @Test("a node has no sites unless it is told of some")
+    func none() throws {
+        #expect(try resolve().sites.isEmpty)
+        #expect(try resolve(file: "sites:\n").sites.isEmpty)
+        #expect(try resolve(file: "sites: {}\n").sites.isEmpty)
+    }
+
+    @Test("a plain site is a flag, a word of the variable, an item of the list, or a mapping")
+    func plainSites() throws {
+        let site = "A.example=http://127.0.0.1:9000/"
+        let told = [
+            try resolve(flags: ["site": [site]]),
+            try resolve(environment: ["NUTHATCH_SITE": " \(site)\n"]),
+            try resolve(file: "site: ['\(site)']"),
+            try resolve(file: "site: \(site)"),
+            try resolve(file: "sites:\n  A.example: http://127.0.0.1:9000/\n"),
+            try resolve(file: "sites:\n  a.example: {origin: 'http://127.0.0.1:9000'}\n"),
+        ]
+        for configuration in told {
+            #expect(configuration.sites.count == 1)
+            #expect(configuration.sites[0].name == "a.example")
+            #expect(configuration.sites[0].origin.description == "http://127.0.0.1:9000")
+            #expect(configuration.sites[0].settings == SiteSettings())
+        }
+    }
+
+    @Test("a flag stands in place of the list, and the mapping of sites beside either")
+    func sourcesAreJoined() throws {
+        let file = """
+            site: [b.example=http://o.example]
+            sites:
+              c.example: http://o.example
+              "*": {origin: "http://o.example", grace: 1h}
+            """
+        let listed = try resolve(file: file).sites.sites.map(\.name)
+        #expect(listed == ["b.example", "c.example", "*"])
+        let flags = ["site": ["a.example=http://o.example"]]
+        let flagged = try resolve(flags: flags, file: file).sites.sites.map(\.name)
+        #expect(flagged == ["a.example", "c.example", "*"])
+    }
+
+    @Test("a site alone suffices beyond loopback, and then nothing else may be fetched")
+    func siteSuffices() throws {
+        let flags = ["listen": ["0.0.0.0:80"], "site": ["*=http://o.example"]]
+        #expect(try resolve(flags: flags).allowOrigins.isEmpty)
+        let file = "listen: 0.0.0.0:80\nsites: {a.example: 'http://o.example'}\n"
+        #expect(try resolve(file: file).allowOrigins.isEmpty)
+        let local = try resolve(flags: ["site": ["*=http://o.example"]])
+        #expect(local.allowOrigins.map(\.description) == ["*"])
+    }
+
+    @Test("every setting of a site is taken from the file")
+    func everySetting() throws {
+        var wanted = SiteSettings()
+        wanted.sentHost = .name("o.example:81")
+        wanted.defaultTTL = .seconds(600)
+        wanted.ttlMax = .seconds(86_400)
+        wanted.negativeTTLs = [
+            .init(status: 404, ttl: .seconds(10)), .init(status: 503, ttl: .zero),
+        ]
+        wanted.types = SiteTypes(["image/*", "text/css"])
+        wanted.objectBytesMax = 1 << 20
+        wanted.storesSetCookie = false
+        wanted.memoryShare = 25
+        wanted.diskShare = 100
+        wanted.staleWhileRevalidate = .seconds(30)
+        wanted.grace = .seconds(3600)
+        wanted.honoursRequestControl = false
+        wanted.ignoredQuery = ["utm_*", "fbclid"]
+        wanted.methods = ["GET", "HEAD"]
+        wanted.forwardedFields = FieldNames(["accept", "x-y"])
+        wanted.removedRequestFields = FieldNames(["cookie"])
+        wanted.setRequestFields = [.init(name: Array("X-Edge".utf8), value: Array("a: b".utf8))]
+        wanted.reductions = [.accept, .acceptEncoding]
+        wanted.forwardedFor = .replace
+        wanted.addsVia = false
+        wanted.clientTTL = .seconds(60)
+        wanted.removedResponseFields = FieldNames(["x-powered-by", "server"])
+        wanted.setResponseFields = [.init(name: Array("X-Empty".utf8), value: [])]
+        wanted.tagFields = FieldNames(["x-tags"])
+        wanted.keepsTags = true
+        let given = try settings(
+            """
+            host: O.example:81
+            default-ttl: 10m
+            ttl-limit: 24h
+            negative-ttl: {503: 0s, 404: 10s}
+            types: [image/*, Text/css]
+            object-limit: 1MiB
+            stores-set-cookie: off
+            memory-share: 25%
+            disk-share: 100%
+            stale-while-revalidate: 30s
+            grace: 1h
+            honours-request-control: false
+            ignore-query: [utm_*, fbclid]
+            methods: [GET, HEAD]
+            forward-fields: [Accept, X-Y]
+            remove-request-fields: Cookie
+            set-request-fields: {X-Edge: 'a: b'}
+            reduce: [accept, accept-encoding]
+            forwarded-for: replace
+            via: off
+            client-ttl: 60s
+            remove-response-fields: [X-Powered-By, Server]
+            set-response-fields: {X-Empty: ''}
+            tags: [X-Tags]
+            keep-tags: true
+            """)
+        #expect(given == wanted)
+    }
+
+    @Test("the defaults may be written out, and lists in their other forms")
+    func otherForms() throws {
+        let defaults = """
+            host: origin
+            stores-set-cookie: on
+            stale-while-revalidate: 0s
+            grace: 0s
+            honours-request-control: true
+            methods: []
+            forward-fields: all
+            forwarded-for: append
+            via: on
+            tags: [surrogate-key, Cache-Tag, xkey]
+            keep-tags: off
+            """
+        #expect(try settings(defaults) == SiteSettings())
+        #expect(try settings("host: client").sentHost == .client)
+        let listed = try settings("negative-ttl: ['410=1m', 404=10s]")
+        #expect(try listed == settings("negative-ttl: {404: 10s, 410: 60s}"))
+    }
+
+    @Test("what is listed gives the same when it is read again")
+    func listing() throws {
+        let file = """
+            site: [b.example=http://o.example]
+            sites:
+              "*":
+                types: [image/*]
+                origin: http://127.0.0.1:9000/base/
+                negative-ttl: {404: 10s}
+                set-response-fields: {Access-Control-Allow-Origin: '*', X-A: "a \\u0026b \\u003Fb"}
+              "a.example:8080": {origin: "http://o.example", grace: 1h}
+            """
+        let first = try resolve(file: file)
+        let again = try resolve(file: first.listing.joined(separator: "\n"))
+        #expect(again.sites == first.sites)
+        #expect(first.listing.contains("    negative-ttl: {404: 10s}"))
+        #expect(first.listing.contains("  a.example:8080:  # n.yaml, line 8"))
+    }
+
+    @Test("a change of a site changes live and is named")
+    func changes() throws {
+        let file = "sites:\n  a.example: {origin: 'http://o.example', grace: 1h}\n"
+        let before = try resolve(file: file)
+        let (same, none) = try before.changed(to: try resolve(file: file))
+        #expect(none.isEmpty && same.sites == before.sites)
+        let next = try resolve(file: file.replacing("1h", with: "2h") + "  '*': http://p.example\n")
+        let (after, change) = try before.changed(to: next)
+        #expect(after.sites == next.sites)
+        #expect(
+            change.live.map(\.description) == [
+                "site a.example=http://o.example, grace: 1h -> "
+                    + "a.example=http://o.example, grace: 2h *=http://p.example"
+            ])
+        #expect(throws: ConfigurationFaults.self) {
+            let beyond = try resolve(file: file + "listen: 0.0.0.0:80\n")
+            _ = try beyond.changed(to: try resolve())
+        }
+    }
+
+    @Test("every fault is named with its line and what is allowed")
+    func faultsAreNamed() {
+        let file = """
+            sites:
+              a.example:
+                origin: http://o.example
+                defalt-ttl: 10m
+                grace: 10
+                methods: {GET: 1}
+              b example: http://o.example
+              c.example: {grace: 1s}
+              d.example: https://o.example
+              e.example: {origin: http://o.example, set-response-fields: {Content-Length: 1}}
+              f.example: {origin: http://o.example, negative-ttl: [404=1s, 404=2s]}
+            """
+        #expect(
+            faults(file) == [
+                "site a.example: \"defalt-ttl\" (from n.yaml, line 4) is not a setting of a site; "
+                    + "perhaps default-ttl",
+                "site a.example: grace (from n.yaml, line 5): \"10\" is refused; "
+                    + "allowed: a duration of 0s…3650d in ms, s, m, h, d, e.g. 10m",
+                "site a.example: methods (from n.yaml, line 6): a value of another shape is "
+                    + "needed here; allowed: a list of methods, in their own case, "
+                    + "e.g. [GET, HEAD]",
+                "\"b example\" (from n.yaml, line 7) is no host of a site; "
+                    + "allowed: *, HOST or HOST:PORT, e.g. www.example.com",
+                "site c.example (from n.yaml, line 8): no origin is given; "
+                    + "allowed: http://ORIGIN[:PORT][/PATH], e.g. http://127.0.0.1:9000",
+                "site d.example: origin (from n.yaml, line 9): \"https://o.example\" is https, "
+                    + "and TLS is not spoken yet; allowed: http://ORIGIN[:PORT][/PATH], "
+                    + "e.g. http://127.0.0.1:9000",
+                "site e.example: set-response-fields (from n.yaml, line 10): \"Content-Length\" "
+                    + "is refused; allowed: a mapping of field names to values, none of them of "
+                    + "framing or one hop, e.g. {Access-Control-Allow-Origin: \"*\"}",
+                "site f.example: negative-ttl (from n.yaml, line 11): \"404\" is given twice; "
+                    + "allowed: a mapping or a list of STATUS=DURATION, STATUS of 200…599, "
+                    + "e.g. {404: 10s}",
+            ])
+    }
+
+    @Test(
+        "a value that is none is refused",
+        arguments: [
+            "host: 'a b'", "host: '*'", "default-ttl: 3651d", "default-ttl: -1s", "ttl-limit: []",
+            "types: [image]", "types: ['*/*']", "types: [a/*b]", "object-limit: 0",
+            "memory-share: 25", "memory-share: 0%", "memory-share: 101%", "disk-share: +1%",
+            "via: yes", "ignore-query: ['*']", "ignore-query: [a*b]", "ignore-query: [a=b]",
+            "methods: ['GET ']", "forward-fields: [a b]", "reduce: [cookie]", "forwarded-for: on",
+            "set-request-fields: [a]", "set-request-fields: {Host: a}",
+            "set-request-fields: {a: ' b'}", "set-request-fields: {a: \"b\\nc\"}",
+            "negative-ttl: {404: soon}", "negative-ttl: {99: 1s}", "negative-ttl: {0404: 1s}",
+            "negative-ttl: {404: [1s]}", "tags: [[a]]", "keep-tags: {}", "object-limit: 65MiB",
+            "remove-response-fields: [Date]", "set-response-fields: {Vary: a}", "tags: [ETag]",
+            "remove-request-fields: [Range]", "set-request-fields: {Via: a}",
+        ])
+    func refused(line: String) {
+        #expect(throws: ConfigurationFaults.self) { try settings(line) }
+    }
+
+    @Test("two sites of one host are refused, wherever they are given")
+    func duplicates() {
+        let file = "sites:\n  a.example: http://o.example\n  A.example.: http://p.example\n"
+        let twice =
+            "site a.example (from n.yaml, line 3) is given twice (also from n.yaml, "
+            + "line 2); allowed: each Host once"
+        #expect(faults(file) == [twice])
+        let flags = ["site": ["a.example=http://o.example"]]
+        let both = faults("sites: {a.example: http://o.example}\n", flags: flags)
+        #expect(
+            both == [
+                "site a.example (from n.yaml, line 1) is given twice (also from flag --site); "
+                    + "allowed: each Host once"
+            ])
+    }
+
+    @Test("sites that are no mapping stop the start")
+    func noMapping() {
+        for text in ["sites: [a]", "sites: a", "sites: {a.example: [b]}", "sites: {[a]: b}"] {
+            #expect(faults(text).count == 1, "\(text)")
+        }
+    }
+
+    @Test("a flag that is no site says why")
+    func flags() {
+        func line(_ site: String) -> String? {
+            faults("", flags: ["site": [site]]).first
+        }
+        let allowed =
+            "allowed: *, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH], "
+            + "e.g. www.example.com=http://127.0.0.1:9000"
+        #expect(
+            line("a.example") == "setting site (from flag --site): \"a.example\" is not a site; "
+                + allowed)
+        #expect(
+            line("a=https://b.example")
+                == "setting site (from flag --site): \"a=https://b.example\" has an https origin, "
+                + "and TLS is not spoken yet; " + allowed)
+    }
+
+    @Test("trusted proxies are networks")
+    func trustedProxies() throws {
+        let flags = ["trusted-proxy": ["10.0.0.0/8", "::1"]]
+        #expect(
+            try resolve(flags: flags).trustedProxies.map(\.description) == [
+                "10.0.0.0/8", "::1/128",
+            ])
+    }
+}

@@ -1,0 +1,43 @@
+import Node
+import Telemetry
+import Testing
+
+@Suite("Counters of sites through changes of settings")
+struct SiteLedgerTests {
+    @Test("a site's figures are the sums over loops, in the order of the sites")
+    func sums() {
+        let ledger = SiteLedger()
+        ledger.adopt(["b", "a"])
+        for loop in 0..<3 {
+            let counters = ledger.counters(of: ["b", "a"], loop: loop)
+            for metric in SiteMetric.allCases {
+                counters[0].add(metric, metric.rawValue)
+                counters[1].add(metric)
+            }
+        }
+        let figures = ledger.figures()
+        #expect(figures.map(\.name) == ["b", "a"])
+        for metric in SiteMetric.allCases {
+            #expect(figures[0][metric] == UInt64(3 * metric.rawValue))
+            #expect(figures[1][metric] == 3)
+        }
+    }
+
+    @Test("a site that stays goes on counting, one that is gone is forgotten")
+    func changes() {
+        let ledger = SiteLedger()
+        ledger.adopt(["a", "b"])
+        let old = ledger.counters(of: ["a", "b"], loop: 0)
+        for counters in old { counters.add(.hits) }
+        ledger.adopt(["c", "b"])
+        old[1].add(.hits)
+        let new = ledger.counters(of: ["c", "b"], loop: 0)
+        new[1].add(.hits)
+        #expect(ledger.figures().map(\.name) == ["c", "b"])
+        #expect(ledger.figures().map { $0[.hits] } == [0, 3])
+        ledger.counters(of: ["a"], loop: 0)[0].add(.hits)
+        #expect(ledger.figures().map { $0[.hits] } == [0, 3])
+        ledger.adopt(["a"])
+        #expect(ledger.figures().map { $0[.hits] } == [0])
+    }
+}

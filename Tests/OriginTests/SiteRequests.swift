@@ -1,0 +1,50 @@
+import Harness
+import NIOCore
+import Origin
+import Wire
+
+/// A request for a site at a port of this machine.
+func siteRequest(
+    _ port: UInt16, _ method: RequestMethod = .get, host: String = "127.0.0.1",
+    body: RequestBody = .none, isSafeToRetry: Bool? = nil
+) -> OriginFetchRequest {
+    OriginFetchRequest(
+        origin: OriginAuthority(host: host, port: port), isSecure: false, method: method,
+        head: Array("\(method.text) /a?b HTTP/1.1\r\nHost: site.example\r\nX: y\r\n".utf8),
+        body: body, isSafeToRetry: isSafeToRetry ?? (method == .get || method == .head))
+}
+
+/// Gives pieces of a request's body whenever the fetch takes them; on its loop only.
+final class BodyGiver {
+    private let fetch: OriginFetch
+    private var pieces: ArraySlice<ByteBuffer>
+    private let trailers: Trailers
+    private(set) var bytesGiven = 0
+    private(set) var isOver = false
+
+    init(_ fetch: OriginFetch, _ pieces: [ByteBuffer], trailers: Trailers = Trailers()) {
+        self.fetch = fetch
+        self.pieces = pieces[...]
+        self.trailers = trailers
+    }
+
+    /// So many bytes of a flood.
+    static func flood(_ count: Int) -> [ByteBuffer] {
+        stride(from: 0, to: count, by: ByteOrigin.block.readableBytes).compactMap { start in
+            ByteOrigin.block.getSlice(
+                at: 0, length: min(ByteOrigin.block.readableBytes, count - start))
+        }
+    }
+
+    func give() {
+        while !isOver, fetch.takesMore {
+            guard let piece = pieces.popFirst() else {
+                isOver = true
+                fetch.endBody(trailers: trailers)
+                return
+            }
+            bytesGiven += piece.readableBytes
+            fetch.send(body: piece)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("The life of what a site stored")
+    struct SiteLifeTests {
+        @Test("Answers, variants and their fields outlive the process")
+        func restart() throws {
+            let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
+            stage.origin.on("/it") { request in
+                .text(
+                    "of \(request.fields["Foo"] ?? "nobody")",
+                    fields: [lasting, "Vary: Foo", "X-Odd: kept", "ETag: \"a\""])
+            }
+            stage.origin.on("/plain", .text("plain", status: "404 Not Found", fields: [lasting]))
+            for value in ["1", "2"] { _ = try stage.get("/it", fields: ["Foo: \(value)"]) }
+            _ = try stage.get("/plain?a=b")
+            // An index of variants, two of them, and the plain one.
+            let isWritten = Deadline.seconds(30).reached {
+                stage.node.figure("nuthatch_disk_entries") == 4
+            }
+            #expect(isWritten)
+            try stage.settle()
+            try stage.restart()
+            for value in ["1", "2"] {
+                let response = try stage.get("/it", fields: ["Foo: \(value)"])
+                #expect(response.isHit && response.text == "of \(value)", "\(response)")
+                #expect(response["X-Odd"] == "kept" && response["Vary"] == "Foo")
+            }
+            let plain = try stage.get("/plain?a=b")
+            #expect(plain.status == 404 && plain.isHit && plain.text == "plain", "\(plain)")
+            #expect(stage.fetches("/it") == 2 && stage.fetches("/plain") == 1)
+        }
+
+        @Test("What a post made invalid stays so after a restart")
+        func invalidated() throws {
+            let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
+            stage.origin.on("/it") { .text($0.method, fields: [lasting]) }
+            let entries = { stage.node.figure("nuthatch_disk_entries") }
+            _ = try stage.get("/it")
+            #expect(Deadline.seconds(30).reached { entries() == 1 })
+            #expect(try stage.send("POST", "/it", body: "x").text == "POST")
+            try stage.restart(inOrder: true)
+            #expect(try stage.get("/it").text == "GET")
+            #expect(stage.fetches("/it") == 3)
+        }
+
+        @Test("An answer that was granted is given when the origin is gone altogether")
+        func originGone() throws {
+            let stage = try SiteStage()
+            let granted = ["Cache-Control: max-age=10, stale-if-error=1000", "Age: 100"]
+            stage.origin.on("/granted", .text("old", fields: granted))
+            stage.origin.on(
+                "/not", .text("old", fields: ["Cache-Control: max-age=10", "Age: 100"]))
+            stage.origin.on(
+                "/never",
+                .text("old", fields: ["Cache-Control: max-age=10, must-revalidate", "Age: 100"]))
+            stage.origin.on("/fresh", .text("new", fields: [lasting]))
+            for path in ["/granted", "/not", "/never", "/fresh"] { _ = try stage.get(path) }
+            stage.origin.stop()
+            #expect(try stage.get("/granted").text == "old")
+            #expect(try stage.get("/fresh").isHit)
+            expectProblem(try stage.get("/not"), 502...504)
+            expectProblem(try stage.get("/never"), 504)
+            expectProblem(try stage.get("/cold"), 502...504)
+        }
+
+        @Test("A site beside images: each keeps to itself")
+        func besideImages() throws {
+            let stage = try SiteStage()
+            let image = TestImage.generated(.png, byteCount: 5_000, seed: 504)
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            let byURL = try stage.node.get(ImageTarget.of(stage.origin.url(path)))
+            #expect(byURL.brings(image) && !byURL.isHit)
+            #expect(stage.fetches(path) == 2)
+            #expect(try stage.get(path).isHit)
+            #expect(try stage.node.get(ImageTarget.of(stage.origin.url(path))).isHit)
+        }
+
+        @Test("A site's path that looks like the image door's is the site's own")
+        func imagePath() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/v1/image", .text("the site's", fields: [lasting]))
+            let response = try stage.get("/v1/image?url=http://elsewhere.example/a.png")
+            #expect(response.text == "the site's", "\(response)")
+        }
+
+        @Test("Descriptors and memory of passed answers are given back")
+        func nothingIsLeft() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("mine", fields: ["Cache-Control: no-store"]))
+            for _ in 0..<200 { _ = try stage.get("/it") }
+            let isOver = Deadline.seconds(20).reached {
+                stage.node.figure("nuthatch_fills_in_flight") == 0
+                    && stage.node.figure("nuthatch_waiters") == 0
+            }
+            #expect(isOver)
+            #expect(stage.node.descriptorCount < 100)
+            #expect(stage.fetches("/it") == 200)
+        }
+    }
+}

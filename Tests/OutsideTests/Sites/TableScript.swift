@@ -1,0 +1,99 @@
+import Foundation
+import Harness
+
+/// The origin's part in one case: what it answers next, and what it was asked.
+final class TableScript: Sendable {
+    private struct State {
+        var queue: [TableAnswer] = []
+        var current = TableAnswer()
+        var requests: [OriginRequest] = []
+        /// The number of the first answer of the exchange.
+        var first = 1
+    }
+
+    private let state = LockedBox(State())
+    private let words: TableWords
+    /// Never opened: what waits here is gone when the origin is.
+    private let never = Gate()
+
+    init(_ words: TableWords) {
+        self.words = words
+    }
+
+    /// Begins an exchange with these answers.
+    func begin(_ answers: [TableAnswer]) {
+        state.change { state in
+            state.queue = answers
+            state.first = state.requests.count + 1
+        }
+    }
+
+    /// The requests since the exchange began.
+    var requests: [OriginRequest] {
+        let state = state.value
+        return Array(state.requests.dropFirst(state.first - 1))
+    }
+
+    /// The number of the exchange's first answer.
+    var firstNumber: Int { state.value.first }
+
+    /// The numbered answer's body where the case gives none.
+    func body(_ number: Int) -> String { "answer \(number) of \(words.path)" }
+
+    func answer(_ request: OriginRequest) -> OriginAnswer {
+        let (answer, number) = state.change { state in
+            state.requests.append(request)
+            if !state.queue.isEmpty { state.current = state.queue.removeFirst() }
+            return (state.current, state.requests.count)
+        }
+        let isHead = request.method == "HEAD"
+        let interim = answer.interim.flatMap { head($0, bodyBytes: nil) }
+        var bytes = interim
+        let body = Array((answer.body.map(words.filled) ?? self.body(number)).utf8)
+        bytes += head(answer, bodyBytes: answer.hasBody ? body.count : nil)
+        if answer.hasBody, !isHead { bytes += framed(body, answer) }
+        var result = OriginAnswer.raw(bytes)
+        switch answer.ending {
+        case .whole: if answer.isEndedByClose { result.cut = (0, .close) }
+        case .close: (result.raw, result.cut) = ([], (0, .close))
+        case .reset: (result.raw, result.cut) = ([], (0, .reset))
+        case .hang: result.headStops = [.gate(never)]
+        case .cut: (result.raw, result.cut) = (bytes.dropLast(body.count / 2), (0, .close))
+        }
+        return result
+    }
+
+    private func head(_ answer: TableAnswer, bodyBytes: Int?) -> [UInt8] {
+        let usual = answer.status == 200 ? "OK" : "Other"
+        let reason = answer.reason.isEmpty ? usual : answer.reason
+        var lines = ["HTTP/1.1 \(answer.status) \(reason)"]
+        lines += answer.fields.map(words.filled)
+        if answer.hasDate, !answer.has("Date"), answer.status >= 200 {
+            lines.append("Date: " + HTTPDate.text(Date()))
+        }
+        if let bodyBytes {
+            if !answer.has("Content-Type") { lines.append("Content-Type: text/plain") }
+            if answer.isEndedByClose {
+                lines.append("Connection: close")
+            } else if !answer.has("Transfer-Encoding"), !answer.has("Content-Length") {
+                lines.append("Content-Length: \(bodyBytes)")
+            }
+        }
+        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+
+    private func framed(_ body: [UInt8], _ answer: TableAnswer) -> [UInt8] {
+        guard answer.has("Transfer-Encoding") else { return body }
+        return Chunks.bytes(body, trailers: answer.trailers)
+    }
+}
+
+/// A body in one chunk.
+enum Chunks {
+    static func bytes(_ body: [UInt8], trailers: [String]) -> [UInt8] {
+        let size = body.isEmpty ? "" : String(body.count, radix: 16) + "\r\n"
+        let end = body.isEmpty ? "" : "\r\n"
+        let tail = trailers.map { $0 + "\r\n" }.joined()
+        return Array(size.utf8) + body + Array("\(end)0\r\n\(tail)\r\n".utf8)
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Harness
+
+/// The actors of the table: an origin, and a node with a site for each kind of setting.
+struct TableStage {
+    let origin: ScriptedOrigin
+    let node: NodeProcess
+    let scripts: Scripts
+    private let folder: URL
+
+    /// What answers for each case, by the first segment of the path.
+    final class Scripts: Sendable {
+        typealias Route = @Sendable (OriginRequest) -> OriginAnswer
+
+        private let routes = LockedBox([String: Route]())
+
+        func set(_ path: String, _ route: Route?) {
+            routes.change { $0[path] = route }
+        }
+
+        func answer(_ request: OriginRequest) -> OriginAnswer {
+            let path = "/" + (request.path.split(separator: "/").first ?? "")
+            return routes.value[path]?(request) ?? .text("no such case", status: "404 Not Found")
+        }
+    }
+
+    /// Limits that a silent origin soon reaches, and no breaker between one case and the next.
+    private static let flags = [
+        "--origin-connect-timeout", "500ms", "--origin-first-byte-timeout", "500ms",
+        "--origin-idle-timeout", "500ms", "--origin-circuit-failures", "0",
+    ]
+
+    init() throws {
+        let (origin, scripts) = (try ScriptedOrigin(), Scripts())
+        origin.onAnythingElse { scripts.answer($0) }
+        folder = try Program.temporaryFolder()
+        let file = folder.appendingPathComponent("nuthatch.yaml")
+        try Data(Self.settings(origin.url("")).utf8).write(to: file)
+        node = try NodeProcess(["--config", file.path] + Self.flags)
+        (self.origin, self.scripts) = (origin, scripts)
+    }
+
+    func stop() {
+        node.kill()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// The sites that cases name; `a.example` is the one without settings.
+    private static func settings(_ origin: String) -> String {
+        let special = [
+            "ttl.example": ["default-ttl: 1h"],
+            "ceiling.example": ["ttl-limit: 50s"],
+            "negative.example": ["negative-ttl:", "  404: 1h", "  503: 1h"],
+            "client.example": ["client-ttl: 30s"],
+            "grace.example": ["grace: 1h"],
+            "swr.example": ["stale-while-revalidate: 1h"],
+            "query.example": ["ignore-query: [utm_*, fbclid]"],
+            "get.example": ["methods: [GET, HEAD]"],
+            "text.example": ["types: [text/plain]"],
+            "small.example": ["object-limit: 1KiB"],
+            "fields.example": [
+                "set-response-fields:", "  Access-Control-Allow-Origin: \"*\"",
+                "remove-response-fields: [X-Powered-By]", "set-request-fields:",
+                "  X-Site: fields", "remove-request-fields: [X-Secret]",
+            ],
+            "few.example": ["forward-fields: [Accept]"],
+            "strict.example": ["honours-request-control: off"],
+            "cookies.example": ["stores-set-cookie: off"],
+            "tags.example": ["keep-tags: on"],
+            "owntags.example": ["tags: [X-Tags]"],
+            "reduced.example": ["reduce: [accept-encoding]"],
+            "named.example": ["host: other.example"],
+            "quiet.example": ["via: off", "forwarded-for: off"],
+            "replaced.example": ["forwarded-for: replace"],
+            "as-client.example": ["host: client"],
+        ]
+        var lines = ["sites:", "  a.example: \(origin)", "  b.example: \(origin)"]
+        for (host, settings) in special.sorted(by: { $0.key < $1.key }) {
+            lines += ["  \(host):", "    origin: \(origin)"] + settings.map { "    " + $0 }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,65 @@
+import Harness
+import Testing
+
+extension Outside {
+    /// Bodies of requests that are refused, left, or cut short.
+    @Suite("Bodies that no origin gets whole")
+    struct UploadTests {
+        private func post(_ length: Int, method: String = "POST") -> [UInt8] {
+            HTTPConnection.request(
+                "/it", method: method, host: SiteStage.host, fields: ["Content-Length: \(length)"])
+        }
+
+        @Test(
+            "The body of a request that is refused is not read as a request",
+            arguments: ["PURGE", "CONNECT"])
+        func refused(method: String) throws {
+            let stage = try SiteStage()
+            let connection = try stage.node.connect()
+            let hidden = HTTPConnection.request("/hidden", host: SiteStage.host)
+            let head =
+                method == "CONNECT"
+                ? Array(
+                    ("CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\n"
+                        + "Content-Length: \(hidden.count)\r\n\r\n").utf8)
+                : post(hidden.count, method: method)
+            try connection.socket.send(head + hidden)
+            let response = connection.readResponse()
+            #expect([403, 404, 405].contains(response.status), "\(response)")
+            #expect(connection.waitForEnd() != .timedOut)
+            #expect(stage.fetches("/hidden") == 0)
+        }
+
+        @Test("A client that leaves in the middle of its body leaves nothing behind")
+        func left() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("ok"))
+            do {
+                let connection = try stage.node.connect()
+                try connection.socket.send(post(1_000_000) + [1])
+                #expect(
+                    Deadline.seconds(30).reached {
+                        stage.node.figure("nuthatch_fills_in_flight") == 1
+                    })
+                connection.socket.close()
+            }
+            #expect(
+                Deadline.seconds(30).reached {
+                    stage.node.figure("nuthatch_fills_in_flight") == 0
+                        && stage.node.figure("nuthatch_waiters") == 0
+                        && stage.node.figure("nuthatch_origin_connections") == 0
+                })
+            #expect(try stage.send("POST", "/it", body: "x").text == "ok")
+        }
+
+        @Test("A client that says no more after a whole body gets its answer")
+        func halfClosed() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("ok"))
+            let connection = try stage.node.connect()
+            try connection.socket.send(post(5) + Array("hello".utf8))
+            connection.socket.finishSending()
+            #expect(connection.readResponse(method: "POST").text == "ok")
+        }
+    }
+}

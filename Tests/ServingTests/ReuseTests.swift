@@ -1,0 +1,230 @@
+import Ground
+import HTTPRules
+import Serving
+import Testing
+
+/// A request's lines, each as one Cache-Control.
+private func asked(_ directives: String...) -> RequestControl {
+    var bytes: [UInt8] = []
+    var lines: [FieldLine] = []
+    for directive in directives {
+        let start = bytes.count
+        bytes += directive.utf8
+        let value = Extent(start: start, count: bytes.count - start)
+        lines.append(FieldLine(id: .cacheControl, name: .empty, value: value))
+    }
+    return RequestControl(lines: lines, in: bytes.span)
+}
+
+/// An answer that is 100 s old of the 1,000 s, or after `staleSeconds` more, for which it is fresh.
+private struct Stored {
+    var facts: EntryFacts
+    var now = Instant(nanoseconds: 5_100_000_000_000)
+
+    init(
+        _ flags: EntryFlags = [], staleSeconds: Int64? = nil, whileRevalidate: UInt32 = 0,
+        ifError: UInt32 = 0
+    ) {
+        let bornAt = Instant(nanoseconds: 5_000_000_000_000)
+        facts = EntryFacts(
+            size: 1, bornAt: bornAt, freshUntil: bornAt + .seconds(1000), flags: flags,
+            staleWhileRevalidateSeconds: whileRevalidate, staleIfErrorSeconds: ifError,
+            lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
+        if let staleSeconds { now = facts.freshUntil + .seconds(staleSeconds) }
+    }
+
+    func reused(
+        _ control: RequestControl = .none, authorized: Bool = false,
+        _ policy: ReusePolicy = ReusePolicy()
+    ) -> Reuse {
+        reuse(facts, for: control, hasAuthorization: authorized, policy: policy, now: now)
+    }
+
+    func standsIn(_ control: RequestControl = .none, _ policy: ReusePolicy = ReusePolicy()) -> Bool
+    {
+        Serving.standsIn(facts, for: control, policy: policy, now: now)
+    }
+}
+
+@Suite struct ReuseTests {
+    @Test("RFC 9111 §4.2: what is fresh is used, what is not is validated")
+    func plain() {
+        #expect(Stored().reused() == .fresh)
+        #expect(Stored(staleSeconds: -1).reused() == .fresh)
+        #expect(Stored(staleSeconds: 0).reused() == .validate(.stale))
+        #expect(Stored(staleSeconds: 1).reused() == .validate(.stale))
+    }
+
+    @Test("RFC 9111 §5.2.2.4: with no-cache nothing is used unasked, nor in place of an error")
+    func noCache() {
+        #expect(Stored(.noCache).reused() == .validate(.noCache))
+        let stale = Stored([.noCache], staleSeconds: 1, whileRevalidate: 60, ifError: 60)
+        #expect(stale.reused() == .validate(.noCache))
+        #expect(stale.reused(asked("max-stale")) == .validate(.noCache))
+        #expect(!stale.standsIn())
+        #expect(!Stored(.noCache, ifError: 60).standsIn())
+    }
+
+    @Test("RFC 9111 §3.5: with Authorization only what says that it may be")
+    func authorization() {
+        #expect(Stored().reused(authorized: true) == .unusable)
+        #expect(Stored(staleSeconds: 1, whileRevalidate: 60).reused(authorized: true) == .unusable)
+        #expect(Stored(.sharesAuthorized).reused(authorized: true) == .fresh)
+        let stale = Stored(.sharesAuthorized, staleSeconds: 1)
+        #expect(stale.reused(authorized: true) == .validate(.stale))
+        var policy = ReusePolicy()
+        policy.honoursRequestControl = false
+        #expect(Stored().reused(authorized: true, policy) == .unusable)
+    }
+
+    /// Flags, how long it has been stale (nil: it is 100 s old and fresh for 900 s more), what the
+    /// request says, what comes of it.
+    private static let requestTable: [(EntryFlags, Int64?, String, Reuse)] = [
+        // RFC 9111 §5.2.1.4
+        ([], nil, "no-cache", .validate(.requestNoCache)),
+        ([], 1, "no-cache, max-stale", .validate(.requestNoCache)),
+        // RFC 9111 §5.2.1.1
+        ([], nil, "max-age=0", .validate(.requestMaxAge)),
+        ([], nil, "max-age=x", .validate(.requestMaxAge)),
+        ([], nil, "max-age=99", .validate(.requestMaxAge)),
+        ([], nil, "max-age=100", .fresh),
+        ([], nil, "max-age=5000", .fresh),
+        ([], 1, "max-age=5000", .validate(.stale)),
+        // RFC 9111 §5.2.1.3
+        ([], nil, "min-fresh=0", .fresh),
+        ([], nil, "min-fresh=900", .fresh),
+        ([], nil, "min-fresh=901", .validate(.requestMinFresh)),
+        ([], 1, "min-fresh=0", .validate(.requestMinFresh)),
+        ([], 1, "min-fresh=1, max-stale", .validate(.requestMinFresh)),
+        // RFC 9111 §5.2.1.2
+        ([], nil, "max-stale", .fresh),
+        ([], 100_000, "max-stale", .stale(.maxStale)),
+        ([], 10, "max-stale=10", .stale(.maxStale)),
+        ([], 11, "max-stale=10", .validate(.stale)),
+        ([], 1, "max-stale=x", .validate(.stale)),
+        ([], 10, "max-stale=10, max-age=1010", .stale(.maxStale)),
+        ([], 10, "max-stale=10, max-age=1009", .validate(.requestMaxAge)),
+        // RFC 9111 §5.2.2.2
+        (.mustRevalidate, nil, "max-stale", .fresh),
+        (.mustRevalidate, 1, "max-stale", .validate(.stale)),
+        // RFC 9111 §5.2.1.5 and §5.2.1.7: neither keeps a stored answer from being used
+        ([], nil, "no-store", .fresh),
+        ([], nil, "only-if-cached", .fresh),
+        ([], 1, "only-if-cached", .validate(.stale)),
+        ([], 1, "only-if-cached, max-stale", .stale(.maxStale)),
+        // RFC 8246 §2
+        (.immutable, nil, "max-age=0", .fresh),
+        (.immutable, nil, "max-age=50", .fresh),
+        (.immutable, nil, "no-cache", .validate(.requestNoCache)),
+        (.immutable, nil, "max-age=0, no-cache", .validate(.requestNoCache)),
+        (.immutable, nil, "min-fresh=901", .validate(.requestMinFresh)),
+        (.immutable, 1, "max-age=0", .validate(.requestMaxAge)),
+        (.immutable, 1, "foo", .validate(.stale)),
+        ([.immutable, .noCache], nil, "max-age=0", .validate(.noCache)),
+    ]
+
+    @Test("RFC 9111 §5.2.1, RFC 8246 §2: what requests ask for", arguments: requestTable)
+    func requests(flags: EntryFlags, staleSeconds: Int64?, directives: String, expected: Reuse) {
+        let stored = Stored(flags, staleSeconds: staleSeconds)
+        #expect(stored.reused(asked(directives)) == expected)
+        var deaf = ReusePolicy()
+        deaf.honoursRequestControl = false
+        #expect(stored.reused(asked(directives), deaf) == stored.reused())
+    }
+
+    @Test("RFC 9111 §5.2.1.1: nothing is new enough for max-age=0")
+    func justBorn() {
+        var stored = Stored()
+        stored.now = stored.facts.bornAt
+        #expect(stored.reused(asked("max-age=0")) == .validate(.requestMaxAge))
+        #expect(stored.reused(asked("max-age=1")) == .fresh)
+    }
+
+    /// Flags, how long it has been stale, what the request says, what comes of it with
+    /// `stale-while-revalidate=60`.
+    private static let whileTable: [(EntryFlags, Int64, String, Reuse)] = [
+        ([], 0, "", .stale(.whileRevalidate)), ([], 59, "", .stale(.whileRevalidate)),
+        ([], 60, "", .validate(.stale)), ([], 61, "", .validate(.stale)),
+        (.mustRevalidate, 1, "", .validate(.stale)), (.immutable, 1, "", .stale(.whileRevalidate)),
+        ([], 1, "no-cache", .validate(.requestNoCache)),
+        ([], 1, "max-age=0", .validate(.requestMaxAge)),
+        ([], 1, "max-age=5000", .validate(.stale)),
+        ([], 1, "max-age=5000, max-stale", .stale(.whileRevalidate)),
+        ([], 5, "max-stale=10", .stale(.whileRevalidate)),
+        ([], 15, "max-stale=10", .validate(.stale)), ([], 100, "max-stale", .stale(.maxStale)),
+        ([], 1, "min-fresh=1", .validate(.requestMinFresh)),
+    ]
+
+    @Test(
+        "RFC 5861 §3: it is used while it is validated, unless somebody forbids it",
+        arguments: whileTable)
+    func whileRevalidate(
+        flags: EntryFlags, staleSeconds: Int64, directives: String, expected: Reuse
+    ) {
+        let stored = Stored(flags, staleSeconds: staleSeconds, whileRevalidate: 60)
+        #expect(stored.reused(asked(directives)) == expected)
+    }
+
+    /// Flags, how long it has been stale, `stale-if-error` of the answer, of the request, grace;
+    /// whether it stands in.
+    private static let errorTable: [(EntryFlags, Int64, UInt32, String, Int64, Bool)] = [
+        ([], 1, 0, "", 0, false), ([], 59, 60, "", 0, true), ([], 60, 60, "", 0, false),
+        ([], 59, 0, "stale-if-error=60", 0, true), ([], 60, 0, "stale-if-error=60", 0, false),
+        ([], 59, 0, "", 60, true), ([], 60, 0, "", 60, false),
+        ([], 59, 1, "stale-if-error=2", 60, true),
+        ([], 10, 60, "stale-if-error=1", 0, true), ([], 1, 60, "no-cache", 60, false),
+        ([], 1, 60, "max-age=0", 0, true), ([], 1, 60, "min-fresh=5", 0, true),
+        (.mustRevalidate, 1, 60, "stale-if-error=60", 60, false), (.immutable, 1, 60, "", 0, true),
+        ([], -1, 0, "max-age=0", 0, true), ([], -1, 0, "no-cache", 0, false),
+        (.mustRevalidate, -1, 0, "max-age=0", 0, true),
+    ]
+
+    @Test("RFC 5861 §4, RFC 9111 §5.2.2.2: what stands in for an error", arguments: errorTable)
+    func error(
+        flags: EntryFlags, staleSeconds: Int64, own: UInt32, directives: String, grace: Int64,
+        expected: Bool
+    ) {
+        var policy = ReusePolicy()
+        policy.grace = .seconds(grace)
+        let stored = Stored(flags, staleSeconds: staleSeconds, ifError: own)
+        #expect(stored.standsIn(asked(directives), policy) == expected)
+    }
+
+    @Test("RFC 9111 §4.2.4: nothing is used stale that must not be, whoever asks for it")
+    func neverStale() {
+        var dice = Dice(seed: 424)
+        let words = [
+            "max-stale", "max-stale=9", "max-age=9000", "stale-if-error=99", "foo", "no-store",
+        ]
+        for _ in 0..<5000 {
+            let flags = EntryFlags(rawValue: UInt16.random(in: 0..<32, using: &dice))
+            let stored = Stored(
+                flags, staleSeconds: Int64.random(in: 0...100, using: &dice),
+                whileRevalidate: UInt32.random(in: 0...100, using: &dice),
+                ifError: UInt32.random(in: 0...100, using: &dice))
+            var policy = ReusePolicy()
+            policy.honoursRequestControl = Bool.random(using: &dice)
+            policy.grace = .seconds(Int64.random(in: 0...100, using: &dice))
+            let control = asked(words[Int.random(in: 0..<words.count, using: &dice)])
+            let isAuthorized = Bool.random(using: &dice)
+            let found = stored.reused(control, authorized: isAuthorized, policy)
+            #expect(found != .fresh)
+            guard flags.contains(.mustRevalidate) || flags.contains(.noCache) else { continue }
+            if case .stale = found { Issue.record("\(stored) is used stale") }
+            #expect(!stored.standsIn(control, policy))
+        }
+    }
+
+    @Test("The short way and the long way agree on what is fresh")
+    func shortWay() {
+        var dice = Dice(seed: 42)
+        for _ in 0..<2000 {
+            let flags = EntryFlags(rawValue: UInt16.random(in: 0..<32, using: &dice))
+            let stored = Stored(flags, staleSeconds: Int64.random(in: -5...5, using: &dice))
+            let short = stored.reused()
+            // Asks for nothing that is not so of every answer, and is not empty.
+            let long = stored.reused(asked("no-store"))
+            #expect(short == long)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Ground
+import Store
+import Testing
+import Tiers
+
+@Suite("Shares of the disk that sites have")
+struct DiskLogSharesTests {
+    private let rig: LogRig
+
+    init() throws {
+        rig = try LogRig(segments: 9, seed: 5)
+    }
+
+    private func shares(_ percents: [(host: String, percent: Int?)], others: Int? = nil)
+        -> DiskShares
+    {
+        var shares = DiskShares()
+        for (host, percent) in percents { shares.name(Array(host.utf8), percent: percent) }
+        shares.limitOthers(percent: others)
+        return shares
+    }
+
+    /// Stores an answer of 100,000 bytes under a number, as one of this host's.
+    @discardableResult
+    private func store(_ number: Int, host: String, bytes: Int = 100_000) throws -> DiskLog.Kept {
+        let answer = Answer(number, version: 1, bytes: bytes)
+        rig.now += 1000
+        let log = try rig.log()
+        var record = answer.record(stamp: log.view.stamp, now: rig.now)
+        record.key = Array("//\(host)/\(number)".utf8)
+        return try log.store(record, body: answer.pieces, now: rig.now)
+    }
+
+    private func isThere(_ number: Int) throws -> Bool {
+        try rig.log().view.shards.find(Answer.name(number).digest) != nil
+    }
+
+    private func used(_ host: String) throws -> Int {
+        let bytes = Array(host.utf8)
+        let number = DiskShare.number(ofHost: bytes.span)
+        return try rig.log().view.shards.bytes(of: .host(number), in: DiskShares())
+    }
+
+    @Test("a site's records never take more than its share, and others keep theirs")
+    func limitHolds() throws {
+        try rig.log().adopt(shares([("a", 25), ("b", nil)]))
+        for number in 0..<10 { try store(number, host: "b") }
+        for number in 100..<160 {
+            #expect(try store(number, host: "a") == .written)
+            #expect(try used("a") <= 2 << 20)
+        }
+        #expect(try used("a") > 3 << 19)
+        #expect(try (0..<10).allSatisfy(isThere))
+        #expect(try isThere(159))
+        #expect(try !isThere(100))
+    }
+
+    @Test("without a share a site takes what there is")
+    func noLimit() throws {
+        for number in 0..<60 { try store(number, host: "a") }
+        #expect(try used("a") > 4 << 20)
+    }
+
+    @Test("hosts without a site have one share together")
+    func others() throws {
+        try rig.log().adopt(shares([("a", nil)], others: 10))
+        for number in 0..<30 { try store(number, host: "host\(number)") }
+        try store(100, host: "a")
+        let left = try (0..<30).count(where: isThere)
+        #expect((6...8).contains(left))
+        #expect(try isThere(100))
+    }
+
+    @Test("a record larger than the share is not kept, and takes no other's place")
+    func tooLarge() throws {
+        try rig.log().adopt(shares([("a", 5)]))
+        try store(1, host: "a")
+        #expect(try store(2, host: "a", bytes: 500_000) == .beyondShare)
+        #expect(try isThere(1))
+    }
+
+    @Test("a record in the place of an older one of its own needs no other's place")
+    func replaced() throws {
+        try rig.log().adopt(shares([("a", 25)]))
+        for number in 0..<20 { try store(number, host: "a") }
+        let before = try (0..<20).filter(isThere)
+        try store(try #require(before.last), host: "a")
+        #expect(try (0..<20).filter(isThere) == before)
+    }
+
+    @Test("after a restart, and after a kill, what a site takes is known")
+    func restart() throws {
+        try rig.log().adopt(shares([("a", 25)]))
+        for number in 0..<30 { try store(number, host: "a") }
+        let before = try used("a")
+        try rig.restart()
+        #expect(try used("a") == before)
+        rig.kill()
+        try rig.start()
+        #expect(try used("a") >= before)
+        try rig.log().adopt(shares([("a", 25)]))
+        try store(200, host: "a")
+        #expect(try used("a") <= 2 << 20)
+    }
+}
