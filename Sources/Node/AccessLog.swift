@@ -77,7 +77,7 @@ struct LoggedAnswer {
     var wallTime: WallTime
     var status: UInt16
     var bodyBytes: UInt64
-    /// `hit`, `miss`, `stale`, `collapsed` or `-`.
+    /// `hit`, `disk`, `stale`, `outlived`, `collapsed`, `miss`, `passed` or `-`.
     var outcome: StaticString
     var isComplete: Bool
     var took: Interval

@@ -121,6 +121,12 @@ final class DiskFetch: FillSource {
         return facts.flags.isAnswer && query.reuse(facts, now: now).isUsable
     }
 
+    /// It may be given without another word: part by part, and nothing is to be asked meanwhile.
+    private static func isFresh(_ facts: EntryFacts, for run: FillRun) -> Bool {
+        let now = SystemClock.now()
+        return isUsable(facts, for: run) && now < facts.freshUntil
+    }
+
     /// What a disk thread has found.
     private enum Found: Sendable {
         case absent
@@ -144,8 +150,8 @@ final class DiskFetch: FillSource {
             let facts = reading.facts(clock)
             if facts.flags.contains(.isVariantIndex) { return .index(reading) }
             guard facts.answers(run.negotiation) else { return .absent }
-            // What the origin has to be asked about is served from memory afterwards.
-            let isFresh = Self.isUsable(facts, for: run)
+            // What the origin has to be asked about, now or meanwhile, is served from memory.
+            let isFresh = Self.isFresh(facts, for: run)
             if !isFresh || facts.size <= Self.wholeBytesMax {
                 let found = store.promote(
                     &reading, hash: candidate.place.hash, clock: clock, share: run.query?.share
@@ -217,8 +223,11 @@ final class DiskFetch: FillSource {
         {
             return use(resident)
         }
-        let isFresh = Self.isUsable(reading.facts(tier.clock), for: run)
-        if isFresh { deliver(reading, chunks) } else { askOrigin() }
+        if Self.isFresh(reading.facts(tier.clock), for: run) {
+            deliver(reading, chunks)
+        } else {
+            askOrigin()
+        }
     }
 
     private func askOrigin() {
@@ -247,7 +256,7 @@ final class DiskFetch: FillSource {
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true),
             isShared: true, varies: facts.varies,
             nominated: run.query == nil
-                ? FieldNames() : FieldNames(selectingAnswerWith: reading.record.head))
+                ? FieldNames() : VaryNames(renderedHead: reading.record.head).names)
         self.reading = reading
         guard !isKept else { return take(chunks) }
         chunksAtOnce = min(

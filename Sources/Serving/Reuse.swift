@@ -77,7 +77,6 @@ private struct StoredAnswer {
 
     func reuse(for control: RequestControl) -> Reuse {
         if facts.flags.contains(.noCache) { return .validate(.noCache) }
-        let control = policy.honoursRequestControl ? control : .none
         if control.isNoCache { return .validate(.requestNoCache) }
         // A reload asks with `max-age=0`: of what does not change there is nothing new to be had.
         // `no-cache` is the user's own word, and counts all the same (RFC 8246 §2).
@@ -99,7 +98,6 @@ private struct StoredAnswer {
 
     func standsIn(for control: RequestControl) -> Bool {
         if facts.flags.contains(.noCache) { return false }
-        let control = policy.honoursRequestControl ? control : .none
         if control.isNoCache { return false }
         if isFresh { return true }
         if facts.flags.contains(.mustRevalidate) { return false }

@@ -72,9 +72,6 @@ private struct Stored {
         #expect(Stored(.sharesAuthorized).reused(authorized: true) == .fresh)
         let stale = Stored(.sharesAuthorized, staleSeconds: 1)
         #expect(stale.reused(authorized: true) == .validate(.stale))
-        var policy = ReusePolicy()
-        policy.honoursRequestControl = false
-        #expect(Stored().reused(authorized: true, policy) == .unusable)
     }
 
     /// Flags, how long it has been stale (nil: it is 100 s old and fresh for 900 s more), what the
@@ -127,9 +124,6 @@ private struct Stored {
     func requests(flags: EntryFlags, staleSeconds: Int64?, directives: String, expected: Reuse) {
         let stored = Stored(flags, staleSeconds: staleSeconds)
         #expect(stored.reused(asked(directives)) == expected)
-        var deaf = ReusePolicy()
-        deaf.honoursRequestControl = false
-        #expect(stored.reused(asked(directives), deaf) == stored.reused())
     }
 
     @Test("RFC 9111 §5.2.1.1: nothing is new enough for max-age=0")
@@ -203,7 +197,6 @@ private struct Stored {
                 whileRevalidate: UInt32.random(in: 0...100, using: &dice),
                 ifError: UInt32.random(in: 0...100, using: &dice))
             var policy = ReusePolicy()
-            policy.honoursRequestControl = Bool.random(using: &dice)
             policy.grace = .seconds(Int64.random(in: 0...100, using: &dice))
             let control = asked(words[Int.random(in: 0..<words.count, using: &dice)])
             let isAuthorized = Bool.random(using: &dice)

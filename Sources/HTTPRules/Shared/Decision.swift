@@ -16,10 +16,6 @@ package struct Decision: Hashable, Sendable {
 
     /// Seconds since the answer's age was 0 (RFC 9111 §4.2.3).
     package var ageSeconds: Int64?
-    /// Seconds of the initial age that the origin or a cache before it stated.
-    package var statedAgeSeconds: Int64?
-    /// Seconds between request and answer, which count as age.
-    package var delaySeconds: Int64?
     /// Seconds from the birth of the answer to its last fresh moment (RFC 9111 §4.2.1).
     package var lifetimeSeconds: Int64?
     /// What the lifetime was taken from, such as `s-maxage`, `expires`, `heuristic`.
@@ -62,8 +58,6 @@ package struct Decision: Hashable, Sendable {
             let (left, overflow) = lifetimeSeconds.subtractingReportingOverflow(ageSeconds)
             line.add("ttl", number: overflow ? nil : left)
         }
-        line.add("stated-age", number: statedAgeSeconds)
-        line.add("delay", number: delaySeconds)
         line.add("control", word: controlField)
         line.add("stale-while-revalidate", number: staleWhileRevalidateSeconds)
         line.add("stale-if-error", number: staleIfErrorSeconds)

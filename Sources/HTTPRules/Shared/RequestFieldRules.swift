@@ -22,8 +22,6 @@ package struct RequestFieldRules: Hashable, Sendable {
         case added
         /// Only what this node saw itself.
         case replaced
-        /// None of them.
-        case removed
     }
 
     /// Host and port of the origin.

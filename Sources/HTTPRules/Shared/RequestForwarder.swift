@@ -157,7 +157,7 @@ package enum RequestForwarder {
                 append(line, in: source)
             }
             for setting in rules.operatorLines(lines, in: source) { bytes.appendLine(setting) }
-            guard rules.forwarded == .added || rules.forwarded == .replaced else { return }
+            guard rules.forwarded != .unchanged else { return }
             for field in ForwardedField.all where !field.isDecided(by: rules) {
                 field.append(rules.forwarded, request, kept, in: source, to: &bytes)
             }

@@ -1,3 +1,5 @@
+import Ground
+
 /// A request's field lines with the bytes that they lie in, for as long as an answer is awaited.
 package struct RequestLines: Hashable, Sendable {
     /// The head of the request.
@@ -16,6 +18,21 @@ package struct RequestLines: Hashable, Sendable {
         guard !names.isEmpty else { return true }
         guard let mine = selector(names), let theirs = other.selector(names) else { return false }
         return mine == theirs
+    }
+
+    /// TE says that trailer fields are read (RFC 9110 §10.1.4).
+    package var takesTrailers: Bool {
+        let bytes = bytes.span
+        for line in lines where line.id == .te {
+            let range = line.value.range
+            var cursor = range.lowerBound
+            while let member = FieldSyntax.nextElement(bytes, at: range, cursor: &cursor) {
+                let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: member)
+                let name = FieldSyntax.trimmed(bytes, at: member.lowerBound..<end)
+                if bytes.holdsIgnoringCase("trailers", at: name) { return true }
+            }
+        }
+        return false
     }
 
     /// What the nominated fields come to; nil if that is too long to be compared.

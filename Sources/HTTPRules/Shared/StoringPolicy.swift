@@ -15,7 +15,7 @@ package struct StoringPolicy: Hashable, Sendable {
     package let kind: Kind
     package var freshness: FreshnessPolicy
     /// The types that are stored; nil for all.
-    package var types: ContentTypes?
+    package let types: ContentTypes?
     /// Answers with Set-Cookie are stored as any other (RFC 9111 §7.3).
     package var storesSetCookie = true
 
@@ -35,10 +35,9 @@ package struct StoringPolicy: Hashable, Sendable {
 
     /// The rules of a site; without arguments those of the RFCs and nothing else.
     package static func site(
-        freshness: FreshnessPolicy = FreshnessPolicy(), types: ContentTypes? = nil,
-        storesSetCookie: Bool = true
+        freshness: FreshnessPolicy = FreshnessPolicy(), storesSetCookie: Bool = true
     ) -> StoringPolicy {
-        var policy = StoringPolicy(kind: .site, freshness: freshness, types: types)
+        var policy = StoringPolicy(kind: .site, freshness: freshness, types: nil)
         policy.storesSetCookie = storesSetCookie
         return policy
     }

@@ -20,6 +20,15 @@ package struct VaryNames: Hashable, Sendable {
         for line in head.lines where line.id == .vary { add(bytes, at: line.value.range) }
     }
 
+    /// The same of a head as it was stored; nothing if it is not one of an answer.
+    package init(renderedHead head: [UInt8]) {
+        guard head.starts(with: "HTTP/".utf8) else { return }
+        let bytes = head.span
+        for line in StoredHead.lines(head) where line.id == .vary {
+            add(bytes, at: line.value.range)
+        }
+    }
+
     /// True if the answer can be stored and found again by the fields of later requests.
     package var isSelectable: Bool { !isEverything && !isBeyondLimits }
 

@@ -193,7 +193,9 @@ extension Door {
         }
         let isRead = parser.method == .get || isHeadRequest
         var key: [UInt8] = []
-        _ = plan.makeKey(bytes, host: parser.host.range, path: parser.path.range, &key)
+        let isKey = plan.makeKey(bytes, host: parser.host.range, path: parser.path.range, &key)
+        // Without a key nothing could be told apart that is read; anything else is under none.
+        guard isKey || !isRead else { return answerProblem(.malformed(.invalidHost)) }
         let hash = hall.store.hash(of: key)
         if isRead, parser.framing == .none {
             return answerSiteSlowly(bytes, plan, key: key, hash: hash, now: now)
@@ -235,7 +237,9 @@ extension Door {
         _ bytes: Span<UInt8>, mode: SiteRequest.Mode
     ) -> SiteRequest {
         let present = parser.fields.present
-        let isControlled = present.contains(.cacheControl) || present.contains(.pragma)
+        let isControlled =
+            plan.site.settings.honoursRequestControl
+            && (present.contains(.cacheControl) || present.contains(.pragma))
         let path = parser.form == .asterisk ? parser.target.range : parser.path.range
         return SiteRequest(
             plan, key: key, hash: hash,

@@ -32,6 +32,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     private var isSettled = false
     private var droppedBytes = 0
     private var isEnded = false
+
     /// What is needed of the head until the body's end.
     struct Answer {
         let head: AnswerHead
@@ -62,7 +63,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         }
         var validation = Validation()
         for entry in offered { validation.add(entry.head, facts: entry.facts) }
-        let takesTrailers = query.mode == .verbatim && query.takesTrailers
+        let takesTrailers = query.mode == .verbatim && query.lines.takesTrailers
         let lines = query.lines.bytes
         let outcome = RequestForwarder.forward(
             query.asked, query.lines.lines, in: lines.span,
@@ -280,38 +281,33 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         let plan = query.plan
         let examination = plan.examine(head, query, receipt)
         let vary = VaryNames(head)
+        var acceptance = Acceptance(
+            examination, vary, status: head.status,
+            before: stale.map { receipt.receivedAt < $0.facts.freshUntil ? .fresh : .stale }
+                ?? .nothing)
         var place: EntryPlace?
         var index: VariantIndex?
-        var isStorable = examination.notStored == nil && vary.isSelectable
-        var isPlaced = true
-        if isStorable {
+        if acceptance.isStorable {
             switch hall.node.place(query, selectedBy: vary.names, claims: true) {
             case .key: break
             case .variant(let found, let names): (place, index) = (found, names)
-            case .none: (isStorable, isPlaced) = (false, false)
+            case .none: acceptance.isPlaced = false
             }
         }
-        // The origin has another answer now, whether or not this one will be whole. One that may
-        // not be stored leaves what is still fresh; a failure says nothing of what there is.
-        let isNews = isStorable || stale.map { $0.facts.freshUntil <= receipt.receivedAt } ?? true
-        if let stale, isNews, head.status < 500 { hall.node.forget(stale) }
+        if let stale, acceptance.endsStored { hall.node.forget(stale) }
         answer = Answer(
             head: head, examination: examination, nominated: vary.names, place: place,
             index: index, receivedWall: receipt.receivedWall)
         let stored = plan.storedHead(
             head, size: length, examination, received: receipt.receivedWall)
         let rendered = RenderedHead(stored)
-        let isKept = isStorable && !run.isOutdated && hasRoom(length, rendered, place)
+        let isKept = acceptance.isStorable && !run.isOutdated && hasRoom(length, rendered, place)
         if isKept, let index, let place {
             // Before the body: who asks for another variant meanwhile must make it one of the same.
             hall.node.keep(
                 index, vary.names, at: place, for: query, of: run, now: receipt.receivedAt)
         }
-        let isShared = examination.isShareable && vary.isSelectable && isPlaced
-        let isOfEvery = examination.notStored?.isOfEveryAnswer == true
-        if isNews, isOfEvery || !vary.isSelectable {
-            hall.node.notePasses(query, now: SystemClock.now())
-        }
+        if acceptance.isHitForMiss { hall.node.notePasses(query, now: SystemClock.now()) }
         guard isKept || run.openWindow() else { return overloaded(length) }
         var given = FillAnswer(
             facts: plan.facts(examination, size: length ?? 0, stored, of: head), head: rendered,
@@ -319,7 +315,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         if !isKept { given.head = RenderedHead(plan.unstoredHead(stored, of: head)) }
         given.examination = examination
         run.answered(
-            given, isShared: isShared, varies: [], nominated: vary.names,
+            given, isShared: acceptance.isShared, varies: [], nominated: vary.names,
             own: own(given, head, examination, receipt))
     }
 

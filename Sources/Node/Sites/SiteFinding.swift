@@ -100,17 +100,5 @@ extension VariantIndex {
 
 extension Resident {
     /// The fields of requests by which the answer was selected.
-    var nominated: FieldNames { FieldNames(selectingAnswerWith: head) }
-}
-
-extension FieldNames {
-    /// What Vary says in the rendered head of an answer; nothing in one of an index.
-    init(selectingAnswerWith head: [UInt8]) {
-        guard head.first == UInt8(ascii: "H") else {
-            self.init()
-            return
-        }
-        let lines = StoredHead.lines(head)
-        self = VaryNames(AnswerHead(status: 200, bytes: head, lines: lines)).names
-    }
+    var nominated: FieldNames { VaryNames(renderedHead: head).names }
 }

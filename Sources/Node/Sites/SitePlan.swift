@@ -198,7 +198,6 @@ extension StoringPolicy {
 extension ReusePolicy {
     fileprivate init(_ settings: SiteSettings) {
         self.init()
-        honoursRequestControl = settings.honoursRequestControl
         grace = settings.grace
     }
 }

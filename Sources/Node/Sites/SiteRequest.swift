@@ -94,15 +94,6 @@ final class SiteRequest: Sendable {
             counters: counters, share: share, isBackground: true)
     }
 
-    /// The client reads trailer fields (RFC 9110 §10.1.4).
-    var takesTrailers: Bool {
-        lines.lines.contains { line in
-            line.id == .te
-                && String(decoding: lines.bytes[line.value.range], as: UTF8.self).lowercased()
-                    .split(separator: ",").contains { $0.trimmed == "trailers" }
-        }
-    }
-
     /// Max-Forwards says that this node is the one that is asked (RFC 9110 §7.6.2).
     var isForUs: Bool {
         let bytes = lines.bytes
@@ -128,11 +119,5 @@ extension ForwardedRequest {
         var request = self
         request.method = Array("GET".utf8)
         return request
-    }
-}
-
-extension Substring {
-    fileprivate var trimmed: Substring {
-        drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" && $0 != ";" }
     }
 }

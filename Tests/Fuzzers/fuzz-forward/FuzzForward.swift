@@ -117,7 +117,7 @@ private func request(_ input: [UInt8], choices: UInt8) {
     let span = input.span
     let lines = parser.fields.copy()
     var rules = RequestFieldRules(authority: Array("o:81".utf8), basePath: Array("/b".utf8))
-    rules.forwarded = [.added, .replaced, .removed, .unchanged][Int(choices >> 1 & 3)]
+    rules.forwarded = [.added, .replaced, .unchanged][Int(choices >> 1 & 3) % 3]
     rules.reducesAccept = choices & 8 != 0
     rules.reducesAcceptEncoding = choices & 8 != 0
     if choices & 16 != 0 { rules.only = names("accept-language") }

@@ -19,8 +19,6 @@ import Testing
         decision.reason = "stale since 3 s"
         decision.ageSeconds = 63
         decision.lifetimeSeconds = 60
-        decision.statedAgeSeconds = 2
-        decision.delaySeconds = 1
         decision.lifetimeSource = "s-maxage"
         decision.controlField = "CDN-Cache-Control"
         decision.staleWhileRevalidateSeconds = 30
@@ -33,7 +31,7 @@ import Testing
             text(decision)
                 == """
                 verdict=validate, reason="stale since 3 s", age=63, lifetime=60, source=s-maxage, \
-                ttl=-3, stated-age=2, delay=1, control=CDN-Cache-Control, \
+                ttl=-3, control=CDN-Cache-Control, \
                 stale-while-revalidate=30, stale-if-error=0, \
                 marks=("must-revalidate" "immutable"), stored=?0, storing=no-store, \
                 key="//a.example/b?\\"c\\"", vary=("accept" "foo"), \
@@ -66,8 +64,6 @@ import Testing
             decision.storingReason = word
             decision.ageSeconds = .min
             decision.lifetimeSeconds = .max
-            decision.statedAgeSeconds = .min
-            decision.delaySeconds = .min
             decision.staleIfErrorSeconds = .min
             decision.staleWhileRevalidateSeconds = .min
             decision.marks = Array(repeating: word, count: 300)

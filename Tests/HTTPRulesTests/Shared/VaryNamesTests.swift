@@ -56,4 +56,20 @@ import Testing
         let head = AnswerHead(200, "X-Vary: a", "Content-Encoding: gzip", "vary: b", "Variant: c")
         #expect(VaryNames(head).names.names.map(\.text) == ["b"])
     }
+
+    @Test("A stored answer nominates what it did when it came", arguments: table)
+    func rendered(lines: [String], expected: [String]) {
+        let fields = ["Age: 1"] + lines.map { "Vary: \($0)" } + ["X-Vary: other"]
+        let stored = StoredHead(site: fields, size: 5)
+        let vary = VaryNames(renderedHead: stored.bytes)
+        #expect(vary.names.names.map(\.text) == expected && vary.isSelectable)
+        #expect(vary == VaryNames(AnswerHead(status: 200, fields: fields)))
+    }
+
+    @Test("What is stored and is no answer nominates nothing")
+    func renderedIndex() {
+        for text in ["", "HTTP", "Vary: a\r\n\r\n", "Http/1.1 200\r\nVary: a\r\n\r\n"] {
+            #expect(VaryNames(renderedHead: text.bytes) == VaryNames())
+        }
+    }
 }

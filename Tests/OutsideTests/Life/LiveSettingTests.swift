@@ -106,6 +106,23 @@ extension Outside {
             #expect(another.readResponse().brings(image))
         }
 
+        @Test("A request whose host became a site while its body came is not answered as before")
+        func siteBeforeBody() throws {
+            let (stage, path) = try stage()
+            let connection = try stage.node.connect()
+            let head = HTTPConnection.request(
+                stage.target(path), host: "late.example", fields: ["Content-Length: 4"])
+            try connection.socket.send(head)
+            #expect(Deadline.seconds(20).reached { connection.socket.isReadByPeer })
+            try stage.change(opened + "site: late.example=\(stage.origin.url(""))\n")
+            try connection.socket.send(Array("body".utf8))
+            #expect(connection.readResponse().status == 0)
+            #expect(connection.waitForEnd() != .timedOut)
+            #expect(stage.origin.log.isEmpty)
+            let again = try stage.node.connect()
+            #expect(try again.get(path, host: "late.example").brings(image))
+        }
+
         @Test("Time limits hold for connections that are open already")
         func times() throws {
             let (stage, _) = try stage()

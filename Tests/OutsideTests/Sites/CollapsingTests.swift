@@ -171,6 +171,36 @@ extension Outside {
             #expect(isFresh)
         }
 
+        @Test(
+            "What stands in for one variant is not given to those who wait for another",
+            arguments: [false, true])
+        func standIn(isOnDisk: Bool) throws {
+            let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
+            let granted = ["Cache-Control: max-age=10, stale-if-error=1000", "Vary: Foo"]
+            stage.origin.on("/it", .text("the first", fields: granted + ["Age: 100"]))
+            _ = try stage.get("/it", fields: ["Foo: 1"])
+            if isOnDisk {
+                try stage.settle(entries: 2)
+                try stage.restart()
+            }
+            let gate = Gate()
+            stage.origin.on("/it") { request in
+                request.fields["Foo"] == "1"
+                    ? .text("no", status: "503 Service Unavailable").holdingHead(.gate(gate))
+                    : .text("other", fields: granted)
+            }
+            let first = stage.swarm("/it", [["Foo: 1"]])
+            #expect(gate.waitForArrivals())
+            let second = stage.swarm("/it", Array(repeating: ["Foo: 2"], count: 5))
+            #expect(second.waitForConnections())
+            // Nothing in memory says yet that the answers differ: they wait for the first one's.
+            if isOnDisk { try stage.waitForWaiters(6) }
+            gate.open()
+            #expect(first.responses().allSatisfy { $0.status == 200 && $0.bodyByteCount == 9 })
+            let others = second.responses()
+            #expect(others.allSatisfy { $0.status == 200 && $0.bodyByteCount == 5 }, "\(others)")
+        }
+
         @Test("Who waits for another's fetch too long goes by itself")
         func waitedTooLong() throws {
             let stage = try SiteStage("--wait-timeout", "300ms")

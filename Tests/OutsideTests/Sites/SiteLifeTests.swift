@@ -16,11 +16,7 @@ extension Outside {
             for value in ["1", "2"] { _ = try stage.get("/it", fields: ["Foo: \(value)"]) }
             _ = try stage.get("/plain?a=b")
             // An index of variants, two of them, and the plain one.
-            let isWritten = Deadline.seconds(30).reached {
-                stage.node.figure("nuthatch_disk_entries") == 4
-            }
-            #expect(isWritten)
-            try stage.settle()
+            try stage.settle(entries: 4)
             try stage.restart()
             for value in ["1", "2"] {
                 let response = try stage.get("/it", fields: ["Foo: \(value)"])
@@ -30,6 +26,49 @@ extension Outside {
             let plain = try stage.get("/plain?a=b")
             #expect(plain.status == 404 && plain.isHit && plain.text == "plain", "\(plain)")
             #expect(stage.fetches("/it") == 2 && stage.fetches("/plain") == 1)
+        }
+
+        @Test("Large variants come from the disk, each to those who asked for it")
+        func largeVariants() throws {
+            let stage = try SiteStage("--disk-limit", "256MiB", keepsDisk: true)
+            let images = [505, 506].map {
+                TestImage.generated(.png, byteCount: 2 << 20, seed: $0)
+            }
+            stage.origin.on("/it") { request in
+                OriginAnswer(
+                    images[request.fields["Foo"] == "1" ? 1 : 0], fields: [lasting, "Vary: Foo"])
+            }
+            for value in 0...1 { _ = try stage.get("/it", fields: ["Foo: \(value)"]) }
+            try stage.settle(entries: 3)
+            try stage.restart()
+            let plans = (0..<40).map { number in
+                SwarmClientPlan(
+                    "/it", host: SiteStage.host, fields: ["Foo: \(number % 2)"],
+                    expecting: images[number % 2])
+            }
+            let responses = ClientSwarm(port: stage.node.port, plans).responses()
+            for (number, response) in responses.enumerated() {
+                #expect(response.brings(images[number % 2]), "\(number): \(response)")
+            }
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("RFC 5861 §3: a large body on the disk is given stale, and asked about behind it")
+        func largeStale() throws {
+            let stage = try SiteStage("--disk-limit", "256MiB", keepsDisk: true)
+            let image = TestImage.generated(.png, byteCount: 2 << 20, seed: 507)
+            let fields = ["Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 100"]
+            stage.origin.on("/it", OriginAnswer(image, fields: fields))
+            #expect(try stage.get("/it").brings(image))
+            try stage.settle(entries: 1)
+            try stage.restart()
+            let gate = Gate()
+            stage.origin.on("/it", OriginAnswer(image, fields: fields).holdingHead(.gate(gate)))
+            let response = try stage.get("/it")
+            #expect(response.brings(image) && response.isHit, "\(response)")
+            #expect(gate.waitForArrivals())
+            #expect(stage.fetches("/it") == 2)
+            gate.open()
         }
 
         @Test("What a post made invalid stays so after a restart")

@@ -71,6 +71,15 @@ final class SiteStage {
         try #require(isSettled)
     }
 
+    /// The same, with so many entries in all.
+    func settle(entries: Int) throws {
+        let isWritten = Deadline.seconds(30).reached {
+            node.figure("nuthatch_disk_entries") == Double(entries)
+        }
+        try #require(isWritten)
+        try settle()
+    }
+
     /// Returns when so many clients wait for fetches of others.
     func waitForWaiters(_ count: Int, at location: SourceLocation = #_sourceLocation) throws {
         let isReached = Deadline.seconds(30).reached {

@@ -30,6 +30,20 @@ extension Outside {
             #expect(stage.fetches("/hidden") == 0)
         }
 
+        @Test("A host under which no answer could stand is no site's, and the body is dropped")
+        func noKey() throws {
+            let origin = try ScriptedOrigin()
+            let node = try NodeProcess(["--site", "*=\(origin.url(""))"])
+            let hidden = HTTPConnection.request("/hidden")
+            let connection = try node.connect()
+            let head = HTTPConnection.request(
+                "/it", host: "a!b", fields: ["Content-Length: \(hidden.count)"])
+            try connection.socket.send(head + hidden)
+            expectProblem(connection.readResponse(), 404)
+            #expect(try connection.get("/healthz").status == 200)
+            #expect(origin.log.isEmpty)
+        }
+
         @Test("A client that leaves in the middle of its body leaves nothing behind")
         func left() throws {
             let stage = try SiteStage()
