@@ -56,10 +56,12 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
         swiftSettings: house)
 }
 
-func fuzzer(_ name: String, uses: [String]) -> Target {
+func fuzzer(
+    _ name: String, uses: [String], _ packages: [Target.Dependency] = []
+) -> Target {
     .executableTarget(
         name: name,
-        dependencies: uses.map { .init(stringLiteral: $0) },
+        dependencies: uses.map { .init(stringLiteral: $0) } + packages,
         path: "Tests/Fuzzers/\(name)",
         swiftSettings: house + coverage,
         linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])])
@@ -115,7 +117,9 @@ let package = Package(
         tests("TiersTests", of: ["Tiers", "Simulation", "Ground"]),
         tests("ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground"]),
         tests("TelemetryTests", of: ["Telemetry", "Ground"]),
-        tests("WireTests", of: ["Wire", "HTTPRules", "Ground"], [nioCore, nioHTTP1, nioEmbedded]),
+        tests(
+            "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL"],
+            [nioCore, nioHTTP1, nioEmbedded]),
         tests("AdminTests", of: ["Admin", "Telemetry", "Ground"]),
         tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore, nioPosix]),
         tests(
@@ -142,6 +146,7 @@ if fuzzing {
         fuzzer("fuzz-config", uses: ["FuzzSupport", "Node", "Telemetry", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
         fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-signed", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-vary", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-range", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-query", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
@@ -151,5 +156,7 @@ if fuzzing {
         fuzzer("fuzz-image", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-chunked", uses: ["FuzzSupport", "Wire", "Ground"]),
         fuzzer("fuzz-proxy-protocol", uses: ["FuzzSupport", "Wire", "Ground"]),
+        fuzzer("fuzz-http2", uses: ["FuzzSupport", "Wire", "Ground"], [nioCore]),
+        fuzzer("fuzz-tls", uses: ["FuzzSupport", "Wire", "Ground", "COpenSSL"], [nioCore]),
     ]
 }

@@ -10,6 +10,9 @@ package enum AdminPage: String, CaseIterable, Sendable {
 
     /// Clients may see it too, on the data port.
     package var isPublic: Bool { self == .health || self == .readiness }
+
+    /// The paths of those that ``isPublic``.
+    package static let publicPaths = allCases.filter(\.isPublic).map(\.rawValue)
 }
 
 /// What is to be done about one request to the admin port.

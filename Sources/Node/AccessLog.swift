@@ -51,10 +51,14 @@ struct LoggedRequest {
     var startedAt: Instant
 
     /// The request that `parser` holds, whose bytes lie in `bytes`.
-    init(_ parser: borrowing RequestParser, _ bytes: Span<UInt8>, _ now: Instant) {
+    init(
+        _ parser: borrowing RequestParser, _ bytes: Span<UInt8>, over carriage: Door.Carriage,
+        _ now: Instant
+    ) {
         method = bytes.copy(parser.methodName.range)
         target = bytes.copy(parser.target.range)
-        version = parser.isHTTP10 ? "HTTP/1.0" : "HTTP/1.1"
+        version =
+            carriage == .http2 ? "HTTP/2.0" : parser.isHTTP10 ? "HTTP/1.0" : "HTTP/1.1"
         referer = parser.fields.first(.referer).map { bytes.copy($0.range) } ?? []
         userAgent = parser.fields.first(.userAgent).map { bytes.copy($0.range) } ?? []
         startedAt = now

@@ -55,16 +55,19 @@ extension Configuration {
         self.init(values, given: given, warnings: warnings)
     }
 
-    /// Where a node with these settings listens, the admin port first; whatever is wrong with other
-    /// settings.
-    static func listenAddresses(
+    /// Where a node with these settings listens in clear text, the admin port first; whatever is
+    /// wrong with other settings.
+    static func plainAddresses(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
     ) throws(ConfigurationFaults) -> [ListenAddress] {
         let layers = ConfigurationLayers(
             flags: flags, environment: environment, file: try file.map(read))
         var values = ConfigurationValues()
-        for name in [SettingName.adminListen, .listen] {
+        let names = [
+            SettingName.adminListen, .listen, .plainListen, .tlsCertificate, .clientCA,
+        ]
+        for name in names {
             do throws(SettingError) {
                 let (parsed, source) = try layers.values(of: name.setting)
                 values.set(name, parsed, from: source)
@@ -72,7 +75,9 @@ extension Configuration {
                 throw ConfigurationFaults(.setting(error))
             }
         }
-        return values.addresses(.adminListen) + values.addresses(.listen)
+        let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
+        let hasTLS = !values.paths(.tlsCertificate).isEmpty
+        return admin + values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
     }
 
     private static func read(

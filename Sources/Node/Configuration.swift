@@ -43,6 +43,10 @@ package struct Configuration: Sendable {
     package var decisionTokenFile: String?
     /// What the file held when it was last read, without the line's end.
     package var decisionToken: [UInt8]?
+    /// Nil for images that are served to whoever asks.
+    package var signingKeyFile: String?
+    /// What the file held when it was last read; empty without one.
+    package var signingKeys: [SigningKey] = []
     package var drainTimeout: Interval
 
     // Memory
@@ -122,6 +126,11 @@ package struct Configuration: Sendable {
     package var headTimeout: Interval
     package var bodyTimeout: Interval
     package var sendTimeout: Interval
+    /// Requests at one time on one connection of HTTP/2.
+    package var streamsMax: Int
+
+    // TLS
+    package var tls: TLSConfiguration
 
     /// What the operator should be told though it stops nothing; one line each.
     package var warnings: [String]
@@ -143,21 +152,19 @@ extension Configuration {
         logLevel = values.choice(.logLevel)
         logFormat = values.choice(.logFormat)
         decisionTokenFile = values.path(.decisionTokenFile)
+        signingKeyFile = values.path(.signingKeyFile)
         drainTimeout = values.interval(.drainTimeout)
-
         memoryBytesMax = values.bytes(.memoryLimit)
         memoryEntriesMax = values.countUnlessZero(.memoryEntries)
         yieldsToPressure = (values.choice(.memoryPressure) as Switch) == .on
         objectBytesMax = values.bytes(.objectLimit)
         defaultTTL = values.interval(.defaultTTL)
-
         cacheDirectory = values.path(.cacheDir)
         diskBytesMax = UInt64(values.bytes(.diskLimit))
         ageLimit = values.intervalUnlessZero(.ageLimit)
         touchInterval = values.intervalUnlessZero(.touchInterval)
         diskQueueBytesMax = min(values.bytes(.diskQueueLimit), memoryBytesMax / 4)
         diskThreads = values.count(.diskThreads)
-
         sites = SiteTable(values.sites.map(\.site))
         allowOrigins = values.originPatterns(.allowOrigin)
         allowPrivateOrigins = values.networks(.allowPrivateOrigin)
@@ -186,7 +193,6 @@ extension Configuration {
         fillsMax = values.count(.fillsLimit)
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
-
         trustedProxies = values.networks(.trustedProxy)
         connectionsMax = values.countUnlessZero(.connectionsLimit)
         pipelineBytesMax = values.bytes(.pipelineLimit)
@@ -199,7 +205,8 @@ extension Configuration {
         headTimeout = values.interval(.headTimeout)
         bodyTimeout = values.interval(.bodyTimeout)
         sendTimeout = values.interval(.sendTimeout)
-
+        streamsMax = values.count(.streamsLimit)
+        tls = TLSConfiguration(values)
         self.warnings = warnings + values.warnings
     }
 }

@@ -41,6 +41,8 @@ extension Configuration {
         }
         var kept = try Configuration(settling: given, warnings: next.warnings)
         kept.decisionToken = next.decisionToken
+        kept.tls.material = next.tls.material
+        kept.signingKeys = next.signingKeys
         let live = Self.differences(values, kept.values) { !$0.needsRestart }
         let awaiting = Self.differences(values, next.values) { $0.needsRestart }
         return (kept, ConfigurationChange(live: live, awaitingRestart: awaiting))

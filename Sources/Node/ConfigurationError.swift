@@ -1,4 +1,5 @@
 package import Ground
+import HTTPRules
 package import Telemetry
 
 /// Why a node does not start with the settings it was given; nothing has been opened yet.
@@ -9,6 +10,14 @@ package enum ConfigurationError: Error, Hashable {
     case site(SiteFault)
     /// The file with the decision token is of no use.
     case decisionToken(String, reason: String)
+    /// A file of certificates or keys is of no use.
+    case tls(SettingName, file: String, reason: String)
+    /// Certificates and keys do not go in pairs.
+    case keysUnpaired(certificates: Int, keys: Int)
+    /// A setting has a meaning only where there is TLS.
+    case needsCertificate(SettingName, from: SettingSource)
+    /// The file with the keys of signed URLs is of no use.
+    case signingKeys(String, reason: String)
     /// The file has a key that is no setting; the nearest setting, if one is near.
     case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
     /// The file has a setting that only flag and environment may give.
@@ -25,6 +34,8 @@ package enum ConfigurationError: Error, Hashable {
     /// Two sites answer to one Host.
     case siteTwice(SitePattern, from: SettingSource, and: SettingSource)
     case tooManySites(Int)
+    /// A site is to be signed, and there are no keys.
+    case siteWithoutKeys(SitePattern, from: SettingSource)
     /// A setting of a site is larger than one of the node allows it to be; both as texts.
     case siteAbove(
         SitePattern, SiteOption, String, from: SettingSource, limit: SettingName, String)
@@ -43,6 +54,18 @@ extension ConfigurationError: CustomStringConvertible {
         case .decisionToken(let file, let reason):
             return "setting decision-token-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: a file of 16 to 256 visible ASCII characters in one line"
+        case .tls(let name, let file, let reason):
+            return "setting \(name.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: a PEM file"
+        case .keysUnpaired(let certificates, let keys):
+            return "setting tls-certificate is given \(certificates) times and setting tls-key "
+                + "\(keys) times; allowed: a tls-key for each tls-certificate, in the same order"
+        case .needsCertificate(let name, let source):
+            return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
+                + "without TLS; allowed: together with tls-certificate and tls-key"
+        case .signingKeys(let file, let reason):
+            return "setting signing-key-file: \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: \(SigningKeyFault.allowed)"
         case .unknownKey(let key, let file, let line, let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
             return "\(key.quoted()) (from \(place(file, line))) is not a setting" + hint
@@ -76,6 +99,11 @@ extension ConfigurationError: CustomStringConvertible {
                 + "(also from \(other.text(for: .site))); allowed: each Host once"
         case .tooManySites(let count):
             return "\(count) sites are given; allowed: at most \(ConfigurationValues.sitesMax)"
+        case .siteWithoutKeys(let pattern, let source):
+            let keys = SettingName.signingKeyFile
+            return "site \(pattern) (from \(source.text(for: .site))): signed is on; "
+                + "allowed: only with setting \(keys.rawValue), "
+                + "e.g. \(keys.flag) \(keys.setting.example ?? "")"
         case .siteAbove(let pattern, let option, let text, let source, let limit, let limitText):
             return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) is "
                 + "\(text); allowed: at most setting \(limit.rawValue), which is \(limitText)"

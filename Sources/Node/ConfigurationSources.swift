@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import HTTPRules
 import Telemetry
 
 /// Where a node's settings come from, as they were when it was started; only what is in the file
@@ -25,14 +26,38 @@ package struct ConfigurationSources: Sendable {
     package func load() throws(ConfigurationFaults) -> Configuration {
         var configuration = try Configuration.check(
             flags: flags, environment: environment, file: try file())
-        if let path = configuration.decisionTokenFile {
-            do throws(ConfigurationError) {
+        do throws(ConfigurationError) {
+            if let path = configuration.decisionTokenFile {
                 configuration.decisionToken = try Self.decisionToken(path)
-            } catch {
-                throw ConfigurationFaults(error)
             }
+            if let path = configuration.signingKeyFile {
+                configuration.signingKeys = try Self.signingKeys(path)
+            }
+        } catch {
+            throw ConfigurationFaults(error)
+        }
+        do throws(ConfigurationError) {
+            configuration.tls.material = try TLSMaterial(of: configuration.tls)
+        } catch {
+            throw ConfigurationFaults(error)
         }
         return configuration
+    }
+
+    /// The keys of signed URLs that the file holds.
+    static func signingKeys(_ path: String) throws(ConfigurationError) -> [SigningKey] {
+        let bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try read(path)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw .signingKeys(path, reason: reason)
+        }
+        do throws(SigningKeyFault) {
+            return try SigningKey.keys(of: bytes)
+        } catch {
+            throw .signingKeys(path, reason: error.sentence)
+        }
     }
 
     private static func decisionToken(_ path: String) throws(ConfigurationError) -> [UInt8] {
@@ -53,12 +78,12 @@ package struct ConfigurationSources: Sendable {
         return token
     }
 
-    /// The first address that can be asked from this machine, of the admin port or of those for
-    /// clients; nil if all have port 0.
+    /// The first address that can be asked from this machine in clear text, of the admin port or of
+    /// those for clients; nil if there is none, or all have port 0.
     ///
     /// Faults in other settings do not matter.
     func healthAddress() throws(ConfigurationFaults) -> ListenAddress? {
-        try Configuration.listenAddresses(
+        try Configuration.plainAddresses(
             flags: flags, environment: environment, file: try file()
         ).first { $0.port != 0 }
     }
@@ -91,7 +116,7 @@ package struct ConfigurationSources: Sendable {
 
     /// Reads a regular file and nothing else: a pipe gives its bytes once, and the file is read
     /// again at every SIGHUP.
-    private static func read(_ path: String) throws(ConfigurationError) -> [UInt8] {
+    static func read(_ path: String) throws(ConfigurationError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadableFile(path, reason: reason(errno)) }
         defer { close(descriptor) }

@@ -10,7 +10,7 @@ extension ConfigurationValues {
         let faults = [
             settleSize(.objectLimit, atMost: .memoryLimit),
             settleSize(.urlLimit, atMost: .requestHeadLimit),
-            diskFault, settleOrigins(),
+            diskFault, settleOrigins(), certificateFault,
         ]
         return faults.compactMap(\.self) + siteFaults()
     }
@@ -35,6 +35,17 @@ extension ConfigurationValues {
             neededBytes: DiskPlan.limitBytesMin)
     }
 
+    /// Each certificate has its key, and what is there beside TLS or for it has no meaning alone.
+    private var certificateFault: ConfigurationError? {
+        let (certificates, keys) = (paths(.tlsCertificate).count, paths(.tlsKey).count)
+        guard certificates == keys else {
+            return .keysUnpaired(certificates: certificates, keys: keys)
+        }
+        let dependent = [SettingName.plainListen, .clientCA].first { !texts($0).isEmpty }
+        guard certificates == 0, let dependent else { return nil }
+        return .needsCertificate(dependent, from: source(dependent))
+    }
+
     /// A size that was given must not pass the other one; a default follows it down.
     private mutating func settleSize(
         _ name: SettingName, atMost limit: SettingName
@@ -55,7 +66,8 @@ extension ConfigurationValues {
     /// and with nothing but sites fetch for those alone.
     private mutating func settleOrigins() -> ConfigurationError? {
         guard source(.allowOrigin) == .builtIn else { return nil }
-        if let open = addresses(.listen).first(where: { !$0.address.isLoopback }) {
+        let listen = addresses(.listen) + addresses(.plainListen)
+        if let open = listen.first(where: { !$0.address.isLoopback }) {
             guard !sites.isEmpty else {
                 return .originsNotSaid(listen: open, from: source(.listen))
             }

@@ -1,5 +1,6 @@
 import Ground
 import Telemetry
+import Wire
 
 /// The values of every setting and where each came from: what a ``Configuration`` is made of.
 ///
@@ -63,6 +64,19 @@ struct ConfigurationValues {
         guard let value = all(name).first else { return nil }
         guard case .path(let path) = value else { wrongKind(name) }
         return path
+    }
+
+    func paths(_ name: SettingName) -> [String] {
+        all(name).map { value in
+            guard case .path(let path) = value else { wrongKind(name) }
+            return path
+        }
+    }
+
+    /// The version of TLS that a choice of versions names.
+    func tlsVersion(_ name: SettingName) -> TLSVersion {
+        guard case .choice(let text) = single(name) else { wrongKind(name) }
+        return text == "1.3" ? .tls13 : .tls12
     }
 
     func choice<Choice: RawRepresentable<String>>(_ name: SettingName) -> Choice {

@@ -35,11 +35,15 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Holds this hall until ``NodeCore/close()``.
     let node: NodeCore
     var heads = HeadBuffers()
+    let tlsBuffers = TLSBuffers()
+    /// Clients that are in their TLS handshake.
+    var handshakes = 0
     /// What records are read into; empty without a disk tier.
     var diskRoom: [UInt8] = []
     private(set) var dateLine = DateLine(SystemClock.wallTime())
     let origin: OriginClient
-    private var doors: [Door] = []
+    private var connections: [any ClientConnection] = []
+    private var exchanges: [HTTP2Exchange] = []
     /// Doors that were told to wait, by the fetch that will wake them.
     private var waiting: [ObjectIdentifier: [Door]] = [:]
     private var fetches: [ObjectIdentifier: any FillSource] = [:]
@@ -105,41 +109,57 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
                 settings: origins.settings, addressGuard: origins.addressGuard,
                 patterns: origins.patterns)
         }
-        for door in doors { door.adopt(after: old) }
+        for connection in connections { connection.adopt(after: old) }
     }
 
-    /// Ends what the loop still does, on the loop; doors and fetches that are not gone by now are
-    /// broken off.
+    /// Ends what the loop still does, on the loop; connections and fetches that are not
+    /// gone by now are broken off.
     func stop() {
         ticker?.cancel()
-        for door in doors {
-            if door.side == .admin { door.close() } else { door.breakOff() }
+        for connection in connections {
+            if connection.side == .admin { connection.close() } else { connection.breakOff() }
         }
         origin.shutDown()
         handOverLog()
         handOverTouches(flushes: true)
     }
 
-    // MARK: Doors
+    // MARK: Connections
 
-    func opened(_ door: Door) {
-        door.place = doors.count
-        doors.append(door)
+    func opened(_ connection: any ClientConnection) {
+        connection.place = connections.count
+        connections.append(connection)
     }
 
-    func closed(_ door: Door) {
-        let last = doors.removeLast()
-        guard last !== door else { return }
-        doors[door.place] = last
-        last.place = door.place
+    func closed(_ connection: any ClientConnection) {
+        let last = connections.removeLast()
+        guard last !== connection else { return }
+        connections[connection.place] = last
+        last.place = connection.place
     }
 
-    /// No further request of a client is read; every door closes after the answer it is giving.
+    /// No further request of a client is read; every connection closes after the answers that it is
+    /// giving.
     ///
     /// Operators go on looking.
     func drain() {
-        for door in doors where door.side == .data { door.drain() }
+        for connection in connections where connection.side == .data { connection.drain() }
     }
+
+    // MARK: Exchanges
+
+    /// One that no stream uses.
+    func takeExchange() -> HTTP2Exchange {
+        exchanges.popLast() ?? HTTP2Exchange(on: self)
+    }
+
+    /// The stream is over.
+    func keep(_ exchange: HTTP2Exchange) {
+        if exchanges.count < Self.exchangesMax { exchanges.append(exchange) }
+    }
+
+    /// Kept for later streams.
+    private static let exchangesMax = 256
 
     // MARK: Fetches
 
@@ -270,10 +290,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         let elapsed = now - lastTick
         lastTick = now
         for fetch in Array(fetches.values) { fetch.run.ticked(elapsed) }
-        // Backwards, because a door that closes gives its place to the last one.
-        for index in doors.indices.reversed() where index < doors.count {
-            doors[index].ticked(now)
+        // Backwards, because a connection that closes gives its place to the last one.
+        for index in connections.indices.reversed() where index < connections.count {
+            connections[index].ticked(now)
         }
+        if index == 0 { node.tickets.ticked(settings, now: now) }
         handOverLog()
         if let interval = settings.touchInterval, now - touchesTakenAt >= interval {
             touchesTakenAt = now

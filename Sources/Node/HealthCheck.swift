@@ -21,8 +21,8 @@ package struct HealthCheck: Hashable, Sendable {
             guard let address = try sources.healthAddress() else {
                 return HealthCheck(
                     isReady: false,
-                    line: "the kernel chooses every port of this node (port 0), so there is none "
-                        + "to ask; give listen or admin-listen a port")
+                    line: "this node has no port in clear text, or the kernel chooses it (port "
+                        + "0), so there is none to ask; give admin-listen or plain-listen a port")
             }
             return ask(address.reachable, within: limit, as: timeout)
         } catch {

@@ -67,6 +67,7 @@ extension NodeSettings {
         sites = configuration.sites
         trustedProxies = configuration.trustedProxies
         decisionToken = configuration.decisionToken
+        if !configuration.signingKeys.isEmpty { signer = URLSigner(configuration.signingKeys) }
         urlBytesMax = configuration.urlBytesMax
         requestBodyBytesMax = UInt64(configuration.requestBodyBytesMax)
         rangesMax = configuration.rangesMax
@@ -79,6 +80,11 @@ extension NodeSettings {
         waitersMax = configuration.waitersMax
         waitTimeout = configuration.waitTimeout
         connectionsMax = budget.connections
+        streamsMax = configuration.streamsMax
+        tls = configuration.tls.material.server
+        adminTLS = configuration.tls.material.admin
+        handshakeTimeout = configuration.tls.handshakeTimeout
+        handshakesMax = max(1, configuration.tls.handshakesMax / budget.loops)
         objectBytesMax = UInt64(configuration.objectBytesMax)
         defaultTTL = configuration.defaultTTL
         touchInterval = configuration.touchInterval

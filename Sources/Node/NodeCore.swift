@@ -23,6 +23,7 @@ final class NodeCore: Sendable {
     let counters = NodeCounters()
     let siteLedger = SiteLedger()
     let siteShares = SiteShares()
+    let tickets = TicketKeeper()
     let accessLog: AccessLog
     /// What is logged of answers from the start on; nil for nothing.
     let accessLogFormat: AccessLog.Format?
@@ -67,6 +68,7 @@ final class NodeCore: Sendable {
         fills = FillTable(fillsMax: settings.fillsMax)
         accessLogFormat = accessLog
         self.accessLog = AccessLog(counters: counters)
+        tickets.seal(for: settings, now: SystemClock.now())
         siteLedger.adopt(settings.sites.names)
         siteShares.adopt(settings.sites)
         disk?.adopt(DiskShares(settings.sites))
@@ -77,6 +79,7 @@ final class NodeCore: Sendable {
 
     /// Has every loop take over new settings, each of them at once; returns when all have.
     func adopt(_ new: LoopSettings) async {
+        tickets.seal(for: new.node, now: SystemClock.now())
         settingsBox.withLock { $0 = new.node }
         siteLedger.adopt(new.node.sites.names)
         siteShares.adopt(new.node.sites)

@@ -132,6 +132,10 @@ final class NodeService: Service {
         for address in configuration.listen {
             doorways.append(try await Doorway.open(address, .data, to: node, on: group))
         }
+        for address in configuration.tls.plainListen {
+            doorways.append(
+                try await Doorway.open(address, .data, isPlain: true, to: node, on: group))
+        }
         if let address = configuration.adminListen {
             doorways.append(try await Doorway.open(address, .admin, to: node, on: group))
         }

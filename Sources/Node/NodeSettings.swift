@@ -14,6 +14,8 @@ struct NodeSettings: Sendable {
     var trustedProxies: [Network] = []
     /// What a request has to know to be told how its answer came about; nil if none may.
     var decisionToken: [UInt8]?
+    /// What images, and the sites that want it, are signed with; nil if anyone may ask.
+    var signer: URLSigner?
 
     /// Bytes of a normalised URL.
     var urlBytesMax = 8 * 1024
@@ -29,6 +31,16 @@ struct NodeSettings: Sendable {
     var bodyTimeout = Interval.seconds(30)
     /// How long a client may take not one byte of what waits for it.
     var sendTimeout = Interval.seconds(60)
+
+    /// How clients are spoken to where TLS is spoken; nil for in clear text alone.
+    var tls: TLSServerContext?
+    /// The same for operators.
+    var adminTLS: TLSServerContext?
+    var handshakeTimeout = Interval.seconds(10)
+    /// TLS handshakes at one time, on each loop.
+    var handshakesMax = 1024
+    /// Requests at one time on one connection of HTTP/2.
+    var streamsMax = 128
 
     var connectionsMax = 10_000
     static let adminConnectionsMax = 64

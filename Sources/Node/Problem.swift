@@ -67,6 +67,18 @@ struct Problem: Hashable, Sendable {
         Problem(ProblemDocument(refusal))
     }
 
+    static func signature(_ refusal: SignatureRefusal) -> Problem {
+        var problem = Problem(ProblemDocument(refusal))
+        problem.counter =
+            switch refusal {
+            case .unsigned: .signaturesMissing
+            case .malformed: .signaturesMalformed
+            case .forged: .signaturesForged
+            case .expired: .signaturesExpired
+            }
+        return problem
+    }
+
     static let notFound = Problem(
         404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
 

@@ -25,7 +25,17 @@ package enum Metric: Int, CaseIterable, Sendable {
     case connectionsAccepted
     case connectionsRefused
     case requestsMalformed
+    /// With certificates, and with a ticket of an earlier one.
+    case handshakes
+    case handshakesResumed
+    case handshakesFailed
+    case handshakesRefused
+    case signaturesMissing
+    case signaturesMalformed
+    case signaturesForged
+    case signaturesExpired
 
+    case timeoutsHandshake
     case timeoutsIdle
     case timeoutsHead
     case timeoutsBody

@@ -82,6 +82,14 @@ extension MetricFamily {
             meaning: "Requests refused because their bytes are no valid HTTP message",
             advice: "A steady rate is a broken client or proxy, or a scanner."),
         MetricFamily(
+            "nuthatch_signatures_refused_total", .counter, "requests", by: "reason",
+            [
+                (.signaturesMissing, "unsigned"), (.signaturesMalformed, "malformed"),
+                (.signaturesForged, "forged"), (.signaturesExpired, "expired"),
+            ],
+            meaning: "Requests refused because of their URL's signature, or for want of one",
+            advice: "forged after a change of keys: a signer has a key that nodes have not."),
+        MetricFamily(
             "nuthatch_access_lines_dropped_total", .counter, "lines", .accessLinesDropped,
             meaning: "Lines of the access log lost because their reader was too slow",
             advice: "Speed up what reads standard output, or turn access-log off."),
@@ -101,8 +109,17 @@ extension MetricFamily {
             meaning: "Connections of clients closed at once because of connections-limit",
             advice: "Raise the descriptor limit (ulimit -n) or connections-limit."),
         MetricFamily(
+            "nuthatch_tls_handshakes_total", .counter, "handshakes", by: "outcome",
+            [
+                (.handshakes, "full"), (.handshakesResumed, "resumed"),
+                (.handshakesFailed, "failed"), (.handshakesRefused, "refused"),
+            ],
+            meaning: "TLS handshakes with clients, by what became of them",
+            advice: "Refused ones met tls-handshakes-limit; why others failed is logged at debug."),
+        MetricFamily(
             "nuthatch_timeouts_total", .counter, "timeouts", by: "kind",
             [
+                (.timeoutsHandshake, "handshake"),
                 (.timeoutsIdle, "idle"), (.timeoutsHead, "head"), (.timeoutsBody, "body"),
                 (.timeoutsSend, "send"), (.timeoutsOriginConnect, "origin_connect"),
                 (.timeoutsOriginFirstByte, "origin_first_byte"),

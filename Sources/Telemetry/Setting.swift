@@ -9,6 +9,7 @@ package struct Setting: Hashable, Sendable {
         case disk = "Disk"
         case origins = "Origins"
         case clients = "Clients"
+        case tls = "TLS"
     }
 
     package let name: SettingName
@@ -57,10 +58,15 @@ package struct Setting: Hashable, Sendable {
         case .site: "www.example.com=http://127.0.0.1:9000"
         case .mediaType: "application/json"
         case .hostPort: "proxy.example.com:3128"
+        case .address: defaults.first ?? "127.0.0.1:8088"
         case .path:
             switch name {
             case .config: "nuthatch.yaml"
             case .decisionTokenFile: "/etc/nuthatch/decision-token"
+            case .tlsCertificate: "/etc/nuthatch/tls/www.pem"
+            case .tlsKey: "/etc/nuthatch/tls/www.key"
+            case .clientCA, .originCA: "/etc/nuthatch/tls/ca.pem"
+            case .signingKeyFile: "/etc/nuthatch/signing-keys"
             default: "/var/cache/nuthatch"
             }
         default: defaults.first

@@ -8,6 +8,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case logLevel = "log-level"
     case logFormat = "log-format"
     case decisionTokenFile = "decision-token-file"
+    case signingKeyFile = "signing-key-file"
     case drainTimeout = "drain-timeout"
 
     case memoryLimit = "memory-limit"
@@ -64,6 +65,17 @@ package enum SettingName: String, CaseIterable, Sendable {
     case headTimeout = "head-timeout"
     case bodyTimeout = "body-timeout"
     case sendTimeout = "send-timeout"
+    case streamsLimit = "streams-limit"
+
+    case tlsCertificate = "tls-certificate"
+    case tlsKey = "tls-key"
+    case plainListen = "plain-listen"
+    case tlsMinimum = "tls-minimum"
+    case tlsHandshakeTimeout = "tls-handshake-timeout"
+    case tlsHandshakesLimit = "tls-handshakes-limit"
+    case clientCA = "client-ca"
+    case originCA = "origin-ca"
+    case originTLSMinimum = "origin-tls-minimum"
 
     /// The flag, as in `--memory-limit`.
     package var flag: String { "--" + rawValue }

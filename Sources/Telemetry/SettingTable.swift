@@ -5,7 +5,7 @@ extension Setting {
     package static let table: [Setting] =
         nodeRows + memoryRows + diskRows
         + originRows + originConnectionRows + originAnswerRows + fillRows
-        + clientRows + requestRows
+        + clientRows + requestRows + tlsRows
 
     private static let nodeRows: [Setting] = [
         Setting(
@@ -46,6 +46,10 @@ extension Setting {
             .decisionTokenFile, in: .node, .path,
             meaning: "File with the token that makes an answer tell how it came about",
             advice: "Without it no request can ask; at least 16 bytes, read again at SIGHUP."),
+        Setting(
+            .signingKeyFile, in: .node, .path,
+            meaning: "File with the keys of signed URLs; with it images are served to those alone",
+            advice: "A key a line, the first signs and all are accepted; read again at SIGHUP."),
         Setting(
             .drainTimeout, in: .node, .duration(.zero ... .seconds(3600)), default: "30s",
             meaning: "Time that running requests are given after SIGTERM",
@@ -293,10 +297,14 @@ extension Setting {
             .sendTimeout, in: .clients, times, default: "60s",
             meaning: "Time in which a client takes not one byte of its answer",
             advice: "Shorten it if stalled clients hold memory."),
+        Setting(
+            .streamsLimit, in: .clients, .count(1...1000), default: "128",
+            meaning: "Requests at one time on one connection of HTTP/2",
+            advice: "Clients wait above it; browsers ask for fewer than 128 at a time."),
     ]
 
     /// Any time limit that has to end some time: 10 ms to a day.
-    private static let times = SettingKind.duration(.milliseconds(10) ... .seconds(86_400))
+    static let times = SettingKind.duration(.milliseconds(10) ... .seconds(86_400))
 }
 
 extension SettingName {

@@ -1,4 +1,3 @@
-import COpenSSL
 package import Ground
 
 extension EntryName {
@@ -36,24 +35,4 @@ extension EntryName {
         default: return variant(Negotiation(rawValue: all), of: wanted)
         }
     }
-}
-
-/// Looked up once: by its name it would be at every use.
-///
-/// Never changed, and never freed.
-private nonisolated(unsafe) let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
-
-/// SHA-256 (FIPS 180-4), 32 bytes.
-private func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
-    let digest = unsafe [UInt8](unsafeUninitializedCapacity: EntryName.bytesCount) { room, count in
-        var written: UInt32 = 0
-        let isDone = unsafe bytes.withUnsafeBytes { raw in
-            unsafe EVP_Digest(
-                raw.baseAddress, raw.count, room.baseAddress, &written, algorithm, nil)
-        }
-        // It fails only if OpenSSL has no SHA-256, and then not even once.
-        precondition(isDone == 1 && Int(written) == EntryName.bytesCount, "no SHA-256")
-        count = Int(written)
-    }
-    return digest
 }

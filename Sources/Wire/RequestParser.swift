@@ -33,6 +33,12 @@ package struct RequestParser: ~Copyable {
     /// Of an absolute-form target what follows the authority, which may be empty or begin with `?`:
     /// both mean the path `/`.
     package internal(set) var path = Extent.empty
+
+    /// Has ``path`` end at the offset `end`: what stands behind it was for this node alone.
+    package mutating func cutPath(at end: Int) {
+        precondition(path.range.lowerBound <= end && end <= path.end, "\(end) is not in \(path)")
+        path = Extent(start: path.range.lowerBound, count: end - path.range.lowerBound)
+    }
     /// The authority asked for; empty only in HTTP/1.0 without Host.
     ///
     /// That of an absolute-form or authority-form target, which wins (RFC 9112 §3.2.2), else the

@@ -32,6 +32,11 @@ struct HitCommand: ParsableCommand {
         time("parse, browser's head") { parse(Array(browser.utf8), $0) }
         time("target and key, canonical") { key(Array(short.utf8), $0) }
         time("target and key, percent-encoded") { key(Array(browser.utf8), $0) }
+        let url = Array("http://images.example/photos/7.jpg".utf8)
+        let signer = URLSigner([SigningKey(secret: Array(repeating: 0x6B, count: 43))])
+        let signed = signedTarget(url, signer)
+        time("signature, read") { readSigned(signed, $0) }
+        time("signature, checked") { checkSigned(url, signer, $0) }
         let store = MemoryStore(
             .init(limitBytes: 256 << 20), hashing: KeyedHash(key0: 1, key1: 2))
         let entries = Entries(store: store)
@@ -48,6 +53,42 @@ struct HitCommand: ParsableCommand {
             Double(took.components.seconds) * 1e9 + Double(took.components.attoseconds) / 1e9
         let each = (nanoseconds / Double(rounds) * 10).rounded() / 10
         print("\(name): \(each) ns\(sum == 0 ? " (nothing found)" : "")")
+    }
+
+    /// The target that asks for the image at `url`, signed until a time far away.
+    private func signedTarget(_ url: [UInt8], _ signer: URLSigner) -> [UInt8] {
+        var text = url
+        let expiry = WallTime(seconds: 4_102_444_800)
+        _ = SignedText.wrap(&text, expiry: expiry)
+        var target = Array("/v1/image?url=".utf8) + url
+        SignedText.append(signer.sign(text.span), expiry: expiry, to: &target)
+        return target
+    }
+
+    private func readSigned(_ target: [UInt8], _ rounds: Int) -> Int {
+        var sum = 0
+        for _ in 0..<rounds {
+            if case .signed(let signed) = SignedTarget.read(target.span, at: 0..<target.count) {
+                sum &+= signed.bare.end
+            }
+        }
+        return sum
+    }
+
+    private func checkSigned(_ url: [UInt8], _ signer: URLSigner, _ rounds: Int) -> Int {
+        let target = signedTarget(url, signer)
+        guard case .signed(let signed) = SignedTarget.read(target.span, at: 0..<target.count) else {
+            return 0
+        }
+        var text: [UInt8] = []
+        var sum = 0
+        for _ in 0..<rounds {
+            text.removeAll(keepingCapacity: true)
+            text.append(contentsOf: url)
+            let key = SignedText.wrap(&text, expiry: signed.expiry)
+            if signer.accepts(signed.signature, of: text.span) { sum &+= key.count }
+        }
+        return sum
     }
 
     private func parse(_ bytes: [UInt8], _ rounds: Int) -> Int {

@@ -8,6 +8,6 @@ struct NuthatchBench: AsyncParsableCommand {
         discussion: "Whole servers are compared over sockets; this is for their parts.",
         subcommands: [
             HitCommand.self, MemoryCommand.self, DiskCommand.self, KillCommand.self,
-            StormCommand.self, ChurnCommand.self,
+            StormCommand.self, ChurnCommand.self, TLSIdleCommand.self, HandshakesCommand.self,
         ])
 }

@@ -38,6 +38,9 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("send-timeout"))
     var sendTimeout: String?
 
+    @Option(help: help("streams-limit"))
+    var streamsLimit: String?
+
     /// The texts given for each setting; none for those not given.
     var flags: [(String, [String])] {
         [
@@ -53,6 +56,7 @@ struct ClientOptions: ParsableArguments {
             ("head-timeout", headTimeout.texts),
             ("body-timeout", bodyTimeout.texts),
             ("send-timeout", sendTimeout.texts),
+            ("streams-limit", streamsLimit.texts),
         ]
     }
 }

@@ -26,6 +26,9 @@ struct NodeOptions: ParsableArguments {
     @Option(help: help("decision-token-file"))
     var decisionTokenFile: String?
 
+    @Option(help: help("signing-key-file"))
+    var signingKeyFile: String?
+
     @Option(help: help("drain-timeout"))
     var drainTimeout: String?
 
@@ -40,6 +43,7 @@ struct NodeOptions: ParsableArguments {
             ("log-level", logLevel.texts),
             ("log-format", logFormat.texts),
             ("decision-token-file", decisionTokenFile.texts),
+            ("signing-key-file", signingKeyFile.texts),
             ("drain-timeout", drainTimeout.texts),
         ]
     }

@@ -19,9 +19,14 @@ struct SettingOptions: ParsableArguments {
     @OptionGroup(title: "Clients")
     var clients: ClientOptions
 
+    @OptionGroup(title: "TLS")
+    var tls: TLSOptions
+
     /// These flags with this process's environment.
     var sources: ConfigurationSources {
-        let given = [node.flags, memory.flags, disk.flags, origins.flags, clients.flags]
+        let given = [
+            node.flags, memory.flags, disk.flags, origins.flags, clients.flags, tls.flags,
+        ]
         return ConfigurationSources(
             flags: given.joined().reduce(into: [:]) { $0[$1.0] = $1.1 })
     }

@@ -28,12 +28,25 @@ struct ConfigurationChangeTests {
         }
     }
 
+    /// A file without the setting and one with it, each with what the setting has no meaning
+    /// without.
+    private static func files(_ setting: Setting, _ value: String) -> (String, String) {
+        var lines: [SettingName: String] = [:]
+        if setting.section == .tls {
+            lines = [.tlsCertificate: "/before.pem", .tlsKey: "/before.key"]
+        }
+        let text = { lines.map { "\($0.key.rawValue): '\($0.value)'\n" }.sorted().joined() }
+        let before = text()
+        lines[setting.name] = value
+        return (before, text())
+    }
+
     @Test("each setting changes live, or is named as waiting for a restart and stays as it is")
     func eachSetting() throws {
         for setting in Setting.table where setting.name != .config {
             let value = Self.other(than: setting)
-            let next = "\(setting.name.rawValue): '\(value)'\n"
-            let (kept, change) = try change("", next)
+            let (before, next) = Self.files(setting, value)
+            let (kept, change) = try change(before, next)
             let named = (setting.needsRestart ? change.awaitingRestart : change.live)
                 .first { $0.name == setting.name }
             let others = setting.needsRestart ? change.live : change.awaitingRestart

@@ -151,6 +151,9 @@ struct ConfigurationResolveTests {
         (.headTimeout, "25s", "headTimeout", 25_000_000_000),
         (.bodyTimeout, "26s", "bodyTimeout", 26_000_000_000),
         (.sendTimeout, "27s", "sendTimeout", 27_000_000_000),
+        (.streamsLimit, "44", "streamsMax", 44),
+        (.tlsHandshakeTimeout, "45s", "handshakeTimeout", 45_000_000_000),
+        (.tlsHandshakesLimit, "46", "handshakesMax", 46),
     ]
 
     @Test("each setting of a number fills its own property", arguments: properties)
@@ -158,7 +161,8 @@ struct ConfigurationResolveTests {
         name: SettingName, text: String, property: String, number: Int64
     ) throws {
         let configuration = try resolve(flags: [name.rawValue: [text]])
-        let child = Mirror(reflecting: configuration).children.first { $0.label == property }
+        let all = [Mirror(reflecting: configuration), Mirror(reflecting: configuration.tls)]
+        let child = all.flatMap(\.children).first { $0.label == property }
         switch child?.value {
         case let value as Int: #expect(Int64(value) == number)
         case let value as UInt64: #expect(value == UInt64(number))

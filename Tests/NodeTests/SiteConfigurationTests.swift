@@ -154,6 +154,7 @@ struct SiteConfigurationTests {
             via: on
             tags: [surrogate-key, Cache-Tag, xkey]
             keep-tags: off
+            signed: off
             """
         #expect(try settings(defaults) == SiteSettings())
         #expect(try settings("host: client").sentHost == .client)

@@ -18,8 +18,13 @@ package final class Site: Sendable {
         self.origin = origin
         self.settings = settings
         name = pattern.description
-        keyPrefix = pattern == .everything ? [] : Array("//\(pattern)".utf8)
+        keyPrefix = pattern.keyPrefix
     }
+}
+
+extension SitePattern {
+    /// How the keys of a site's answers begin; empty where that depends on Host.
+    var keyPrefix: [UInt8] { self == .everything ? [] : Array("//\(self)".utf8) }
 }
 
 extension Site: Equatable {

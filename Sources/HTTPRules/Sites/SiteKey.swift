@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// The name of a site's answer in the cache: `//` host, and path and query as they were sent.
 ///
@@ -18,13 +18,30 @@ package enum SiteKey {
         _ site: Site, host: Range<Int>, in bytes: Span<UInt8>,
         path: Range<Int>, of target: Span<UInt8>, to key: inout [UInt8]
     ) -> Bool {
+        append(
+            prefix: site.keyPrefix, host: host, in: bytes, path: path, of: target, to: &key)
+    }
+
+    /// The same of a site of which only what it answers to is known.
+    package static func append(
+        _ pattern: SitePattern, host: Range<Int>, in bytes: Span<UInt8>,
+        path: Range<Int>, of target: Span<UInt8>, to key: inout [UInt8]
+    ) -> Bool {
+        append(
+            prefix: pattern.keyPrefix, host: host, in: bytes, path: path, of: target, to: &key)
+    }
+
+    private static func append(
+        prefix: [UInt8], host: Range<Int>, in bytes: Span<UInt8>,
+        path: Range<Int>, of target: Span<UInt8>, to key: inout [UInt8]
+    ) -> Bool {
         let isBare = path.isEmpty || target[path.lowerBound] == UInt8(ascii: "?")
         guard isBare || target[path.lowerBound] == UInt8(ascii: "/") else { return false }
-        if site.keyPrefix.isEmpty {
+        if prefix.isEmpty {
             guard let authority = SiteAuthority(bytes, at: host) else { return false }
             append(authority, in: bytes, to: &key)
         } else {
-            key.append(contentsOf: site.keyPrefix)
+            key.append(contentsOf: prefix)
         }
         if isBare { key.append(UInt8(ascii: "/")) }
         let target = target.extracting(path)

@@ -85,6 +85,9 @@ package struct SiteSettings: Hashable, Sendable {
     /// Whether Cache-Control and Pragma of requests count (RFC 9111 §5.2.1).
     package var honoursRequestControl = true
 
+    /// Whether only signed URLs are answered, and only to be read.
+    package var isSigned = false
+
     // What is asked of the origin
     package var sentHost = SentHost.origin
     /// Names of query parameters that are taken out of key and target; one that ends in `*` stands

@@ -35,15 +35,11 @@ extension Door {
     /// The key that a site was asked for by the request that waits; nil for an image.
     var waitingKey: [UInt8]? { siteCounters == nil ? nil : answeredKey }
 
-    /// Where the request came from.
-    private var clientAddress: IPAddress? {
-        proxied ?? context?.channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-    }
-
     /// Answers the request for the site with this number.
     func answerSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
         let plan = settings.sitePlans[number]
         siteCounters = hall.siteCounters[number]
+        if plan.isSigned, !admits(bytes, to: plan) { return }
         if settings.decisionToken != nil { tellsDecision = asksForDecision(bytes) }
         let isRead = parser.method == .get || isHeadRequest
         guard isRead, parser.framing == .none, plan.site.settings.methods.isEmpty else {
@@ -168,7 +164,7 @@ extension Door {
         _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
         _ reason: CacheNote.Reason, now: Instant
     ) -> Waiting {
-        phase = .answering
+        isAnswering = true
         answeredKey = query.key
         deadline = now + settings.waitTimeout
         let waiting = Waiting(
@@ -206,7 +202,7 @@ extension Door {
     }
 
     /// Refuses the request that the parser holds, whose body nobody reads.
-    private func refuseSite(_ problem: Problem) {
+    func refuseSite(_ problem: Problem) {
         closeBehindBody()
         answerProblem(problem)
     }
@@ -248,8 +244,9 @@ extension Door {
             asked: ForwardedRequest(
                 method: bytes.copy(parser.methodName.range),
                 target: plan.target(bytes, path: path),
-                host: plan.host(bytes, at: parser.host.range), client: clientAddress,
-                isTrusted: proxied != nil, version: parser.isHTTP10 ? "1.0" : "1.1"),
+                host: plan.host(bytes, at: parser.host.range), client: client?.address,
+                isTrusted: client?.proxied != nil, isSecure: client?.isSecure == true,
+                version: carriage == .http2 ? "2" : parser.isHTTP10 ? "1.0" : "1.1"),
             control: isControlled
                 ? RequestControl(lines: pending.lines, in: pending.head.span) : .none,
             hasAuthorization: present.contains(.authorization),

@@ -49,6 +49,9 @@ extension ConfigurationValues {
                 faults.append(.siteTwice(site.pattern, from: site.source, and: other))
             }
             first[site.pattern] = site.source
+            if site.settings.isSigned, path(.signingKeyFile) == nil {
+                faults.append(.siteWithoutKeys(site.pattern, from: site.source))
+            }
             if let bytes = site.settings.objectBytesMax, bytes > UInt64(self.bytes(.objectLimit)) {
                 faults.append(
                     .siteAbove(

@@ -27,7 +27,7 @@ extension SiteOption {
         case .setResponseFields:
             settings.setResponseFields = try Self.fields(value, Self.answerFieldName)
         case .host, .ignoreQuery, .methods, .forwardFields, .removeRequestFields,
-            .setRequestFields, .reduce, .forwardedFor, .via:
+            .setRequestFields, .reduce, .forwardedFor, .via, .signed:
             try applyToRequests(value, &settings)
         }
     }
@@ -54,6 +54,7 @@ extension SiteOption {
         case .forwardedFor:
             settings.forwardedFor = try value.one(SiteSettings.ForwardedFor.init(rawValue:))
         case .via: settings.addsVia = try value.one(Self.isOn)
+        case .signed: settings.isSigned = try value.one(Self.isOn)
         default: preconditionFailure("\(self) is no setting of requests")
         }
     }

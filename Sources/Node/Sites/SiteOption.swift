@@ -26,6 +26,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case setResponseFields = "set-response-fields"
     case tags
     case keepTags = "keep-tags"
+    case signed
 
     /// What a value may be.
     package var allowed: String {
@@ -38,7 +39,8 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .types: "a list of TYPE/SUBTYPE or TYPE/*"
         case .objectLimit: "a size of 1B…1TiB, at most the node's object-limit"
         case .memoryShare, .diskShare: "1%…100%"
-        case .storesSetCookie, .honoursRequestControl, .via, .keepTags: "on or off, true or false"
+        case .storesSetCookie, .honoursRequestControl, .via, .keepTags, .signed:
+            "on or off, true or false"
         case .ignoreQuery: "a list of names, or beginnings of names with * behind them"
         case .methods: "a list of methods, in their own case"
         case .forwardFields: "all, or a list of field names"
@@ -60,7 +62,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .types: "[image/*, text/css]"
         case .objectLimit: "16MiB"
         case .memoryShare, .diskShare: "25%"
-        case .storesSetCookie, .honoursRequestControl, .via, .keepTags: "off"
+        case .storesSetCookie, .honoursRequestControl, .via, .keepTags, .signed: "off"
         case .ignoreQuery: "[utm_*, fbclid]"
         case .methods: "[GET, HEAD]"
         case .forwardFields: "[Accept, Accept-Language]"

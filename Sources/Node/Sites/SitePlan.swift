@@ -18,6 +18,8 @@ final class SitePlan: Sendable {
     let answerRules: AnswerFieldRules
     /// The largest body that is kept, in bytes.
     let objectBytesMax: UInt64
+    /// Only what is signed is answered.
+    let isSigned: Bool
     /// For answers that name no such window (RFC 5861 §3).
     private let staleWhileRevalidateSeconds: UInt32
     private let tagFields: [TagField]
@@ -34,6 +36,7 @@ final class SitePlan: Sendable {
         reuse = ReusePolicy(settings)
         requestRules = RequestFieldRules(site)
         answerRules = AnswerFieldRules(settings)
+        isSigned = settings.isSigned
         staleWhileRevalidateSeconds = UInt32(clamping: settings.staleWhileRevalidate.seconds)
         tagFields = settings.tagFields.names.compactMap {
             TagField(String(decoding: $0, as: UTF8.self))

@@ -18,7 +18,7 @@ final class DeafListener {
                     && getsockname(listener, address, &size) == 0
             }
         }
-        guard isListening else { throw StormNode.Failed(description: "no port is free") }
+        guard isListening else { throw BenchNode.Failed(description: "no port is free") }
         port = Int(UInt16(bigEndian: place.sin_port))
         for _ in 1...3 {
             let filler = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)

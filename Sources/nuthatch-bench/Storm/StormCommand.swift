@@ -54,7 +54,7 @@ struct StormCommand: AsyncParsableCommand {
         let probe = try await StormOrigin.listening(on: group)
         let port = probe.port
         try await probe.stop()
-        let node = try StormNode(flags, port: port)
+        let node = try BenchNode(flags, port: port)
         defer { node.stop() }
         let loop = group.next()
         try await fill(node, from: originPort, on: loop)
@@ -68,13 +68,13 @@ struct StormCommand: AsyncParsableCommand {
     }
 
     /// Asks for every image until the node is there and has it.
-    private func fill(_ node: StormNode, from origin: Int, on loop: any EventLoop) async throws {
+    private func fill(_ node: BenchNode, from origin: Int, on loop: any EventLoop) async throws {
         for image in 0..<images {
             var attempts = 0
             while try await status(Self.path(origin, "\(image)"), node.port, loop) != 200 {
                 attempts += 1
                 guard attempts < 2000 else {
-                    throw StormNode.Failed(description: "the node does not serve")
+                    throw BenchNode.Failed(description: "the node does not serve")
                 }
                 try await loop.scheduleTask(in: .milliseconds(5)) {}.futureResult.get()
             }

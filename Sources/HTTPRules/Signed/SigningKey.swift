@@ -1,0 +1,100 @@
+/// A secret that URLs are signed with.
+package struct SigningKey: Hashable, Sendable {
+    /// For people to tell keys apart; empty if it has none.
+    package let name: String
+    /// The bytes as they stand in the file: visible ASCII.
+    package let secret: [UInt8]
+
+    package init(name: String = "", secret: [UInt8]) {
+        self.name = name
+        self.secret = secret
+    }
+
+    /// Fewer bytes than the hash has would be easier to guess than a signature (RFC 2104 §3).
+    package static let secretBytesMin = 32
+    package static let secretBytesMax = 512
+    /// A forged signature costs as many hashes as there are keys.
+    package static let countMax = 16
+}
+
+/// Why a file of keys is of no use; nothing of what stands in it is told.
+package enum SigningKeyFault: Error, Hashable, Sendable {
+    /// There is not one key in it.
+    case noKeys
+    case tooMany(Int)
+    case name(line: Int)
+    /// Something else than visible ASCII, blanks among it.
+    case byte(line: Int)
+    case short(line: Int, count: Int)
+    case long(line: Int, count: Int)
+    /// The name, or the secret, stands in an earlier line, too.
+    case repeated(line: Int)
+
+    /// One clause, without a full stop.
+    package var sentence: String {
+        switch self {
+        case .noKeys: "it holds no key"
+        case .tooMany(let count): "it holds \(count) keys"
+        case .name(let line): "line \(line) has no name before its colon"
+        case .byte(let line): "line \(line) holds more than one word"
+        case .short(let line, let count), .long(let line, let count):
+            "the secret in line \(line) has \(count) characters"
+        case .repeated(let line): "line \(line) repeats a name or a secret"
+        }
+    }
+
+    /// What a file of keys may be.
+    package static let allowed =
+        "1 to \(SigningKey.countMax) lines SECRET or NAME:SECRET, each secret "
+        + "\(SigningKey.secretBytesMin) to \(SigningKey.secretBytesMax) visible ASCII characters; "
+        + "# begins a comment line"
+}
+
+extension SigningKey {
+    /// The keys in a file, a line each, in their order: the first signs, all are accepted.
+    ///
+    /// What stands before the first colon of a line is the name: letters, digits, `-`, `_`, `.`.
+    /// Lines that are empty or begin with `#` are skipped; a line may end in CR LF.
+    package static func keys(
+        of bytes: [UInt8]
+    ) throws(SigningKeyFault) -> [SigningKey] {
+        var keys: [SigningKey] = []
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            let text = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+            guard let first = text.first, first != UInt8(ascii: "#") else { continue }
+            let key = try key(text, line: index + 1)
+            let isNew = keys.allSatisfy { other in
+                other.secret != key.secret && (key.name.isEmpty || other.name != key.name)
+            }
+            guard isNew else { throw .repeated(line: index + 1) }
+            keys.append(key)
+        }
+        guard !keys.isEmpty else { throw .noKeys }
+        guard keys.count <= countMax else { throw .tooMany(keys.count) }
+        return keys
+    }
+
+    private static func key(
+        _ text: ArraySlice<UInt8>, line: Int
+    ) throws(SigningKeyFault) -> SigningKey {
+        guard text.allSatisfy({ (0x21...0x7E).contains($0) }) else { throw .byte(line: line) }
+        var name = ""
+        var secret = text
+        if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
+            let before = text[..<colon]
+            guard !before.isEmpty, before.allSatisfy(isNameByte) else { throw .name(line: line) }
+            name = String(decoding: before, as: UTF8.self)
+            secret = text[(colon + 1)...]
+        }
+        guard secret.count >= secretBytesMin else {
+            throw .short(line: line, count: secret.count)
+        }
+        guard secret.count <= secretBytesMax else { throw .long(line: line, count: secret.count) }
+        return SigningKey(name: name, secret: Array(secret))
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        ByteSet.host.contains(Byte.lowercased(byte))
+    }
+}

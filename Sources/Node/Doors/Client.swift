@@ -1,0 +1,29 @@
+import Ground
+import NIOCore
+
+/// Who is at the other end of a connection.
+final class Client {
+    private let channel: any Channel
+    /// The client's address as a trusted proxy gives it.
+    var proxied: IPAddress?
+    /// The connection is encrypted.
+    var isSecure = false
+    /// It ends in such a way that nobody can take what was sent for the whole.
+    var isBrokenOff = false
+    /// For the access log; `-` before ``note()``.
+    private(set) var remote = "-"
+
+    init(of channel: any Channel) {
+        self.channel = channel
+    }
+
+    /// Where requests come from.
+    var address: IPAddress? {
+        proxied ?? channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+    }
+
+    /// Keeps the address, which is not known any more when the last line of the log is written.
+    func note() {
+        remote = proxied.map { "\($0)" } ?? channel.remoteAddress?.ipAddress ?? "-"
+    }
+}

@@ -1,0 +1,32 @@
+import Glibc
+import Ground
+import NIOCore
+
+/// A client's connection, as its hall deals with it.
+///
+/// Confined to the loop of its hall.
+protocol ClientConnection: AnyObject {
+    var side: Door.Side { get }
+    /// Where the hall keeps the connection.
+    var place: Int { get set }
+
+    /// Looks at the deadlines; called every ``Hall/tick``.
+    func ticked(_ now: Instant)
+    /// Closes as soon as no answer is in progress.
+    func drain()
+    /// The hall has other settings now, instead of `old`.
+    func adopt(after old: NodeSettings)
+    func close()
+    /// Ends with a reset, so that no client can take what it has for a whole answer.
+    func breakOff()
+}
+
+extension Channel {
+    /// Closes with a reset (RST), so that the other side cannot take what it has for the end.
+    func reset() {
+        if let socket = self as? any SocketOptionProvider {
+            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        }
+        close(promise: nil)
+    }
+}

@@ -1,0 +1,77 @@
+import Admin
+import Ground
+import HTTPRules
+import NIOCore
+import Origin
+import Telemetry
+import Wire
+
+extension Door {
+    /// Answers a request to the admin port.
+    func answerAdmin(_ bytes: Span<UInt8>) {
+        switch route(bytes) {
+        case .page(let page): send(page)
+        case .notFound: answerProblem(.adminNotFound)
+        case .methodNotAllowed: answerProblem(.methodNotAllowed)
+        }
+    }
+
+    /// Answers what is not for the image API: the health pages; or 404, or 405 for methods that
+    /// nothing here takes.
+    func answerOther(_ bytes: Span<UInt8>) {
+        switch route(bytes) {
+        case .page(let page) where page.isPublic: send(page)
+        case .methodNotAllowed: answerProblem(.methodNotAllowed)
+        case .page, .notFound:
+            guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
+                return answerProblem(.methodNotAllowed)
+            }
+            answerProblem(.notFound)
+        }
+    }
+
+    /// True if the target is one of the pages that clients may see.
+    func isPublicPage(_ bytes: Span<UInt8>) -> Bool {
+        // Every request to a site `*` asks this.
+        AdminPage.publicPaths.contains { path in
+            let range = parser.path.range
+            let end = range.lowerBound + path.utf8.count
+            guard end <= range.upperBound, bytes.holds(path, at: range.lowerBound..<end) else {
+                return false
+            }
+            return end == range.upperBound || bytes[end] == UInt8(ascii: "?")
+        }
+    }
+
+    private func route(_ bytes: Span<UInt8>) -> AdminRoute {
+        AdminRoute(
+            method: String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),
+            target: String(decoding: bytes.copy(parser.path.range), as: UTF8.self))
+    }
+
+    private func send(_ page: AdminPage) {
+        let node = hall.node
+        let answer = AdminAnswer(
+            page, readiness: node.readiness.value, snapshot: node.snapshot(),
+            origins: node.exchange.standings(now: SystemClock.now()).map(OriginRow.init))
+        sendText(
+            status: answer.status, contentType: answer.contentType, Array(answer.body.utf8),
+            fields: "Cache-Control: no-store\r\n")
+    }
+}
+
+extension OriginRow {
+    fileprivate init(_ standing: OriginStanding) {
+        let circuit =
+            switch standing.circuit {
+            case .closed: "closed"
+            case .open: "open"
+            case .halfOpen: "half-open"
+            }
+        self.init(
+            origin: standing.origin.description, connections: standing.connections,
+            idle: standing.idle, waiting: standing.waiting, circuit: circuit,
+            failures: standing.failures,
+            retryAfterMilliseconds: standing.retryAfter?.milliseconds)
+    }
+}

@@ -1,0 +1,323 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Wire
+
+extension Door {
+    /// Answers the request that the parser holds, whose head lies in `bytes`.
+    func answer(_ bytes: Span<UInt8>, now: Instant) {
+        closesAfterAnswer = isDraining || !parser.isPersistent
+        isHeadRequest = parser.method == .head
+        if hall.hasAccessLog {
+            logged = LoggedRequest(parser, bytes, over: carriage, now)
+        }
+        part = .none
+        guard side == .data else { return answerAdmin(bytes) }
+        if siteCounters != nil { forgetSite() }
+        if hasSites {
+            if let number = site(bytes) { return answerSite(bytes, number, now: now) }
+        }
+        guard parser.method == .get || parser.method == .head else {
+            return answerOther(bytes)
+        }
+        if settings.signer != nil { return answerSigned(bytes, now: now) }
+        switch ImageTarget.parse(bytes, at: parser.path.range) {
+        case .image(let url):
+            if CacheKey.isCanonical(bytes, at: url.range, bytesMax: settings.urlBytesMax) {
+                answerImage(bytes, key: bytes, url.range, now: now)
+            } else {
+                answerImage(bytes, normalising: url, now: now)
+            }
+        case .notImage: answerOther(bytes)
+        case .refused: answerSigned(bytes, now: now)
+        }
+    }
+
+    private func answerImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
+        // The array is taken out while a span of it is in use, and put back with what room it has
+        // grown.
+        var key = scratch
+        scratch = []
+        let result = CacheKey.normalise(
+            percentEncoded: bytes, at: url.range, into: &key, bytesMax: settings.urlBytesMax)
+        switch result {
+        case .made: answerImage(bytes, key: key.span, 0..<key.count, now: now)
+        case .refused(let refusal): answerProblem(.url(refusal))
+        }
+        scratch = key
+    }
+
+    /// The path of a memory hit; whatever is slower leaves it.
+    @inline(__always)
+    func answerImage(
+        _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
+    ) {
+        let wanted = parser.fields.negotiation(bytes)
+        let facts = requestFacts
+        let store = hall.store
+        let hash = store.hash(key, range)
+        guard let resident = store.find(key, range, hash: hash, wanted: wanted) else {
+            return answerBeyondMemory(
+                bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts, now: now)
+        }
+        switch judge(resident.facts, for: facts, now: now) {
+        case .serve:
+            part = .hit
+            hall.touch(resident, now: now)
+            sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
+        case .select:
+            part = .hit
+            hall.touch(resident, now: now)
+            let selection = select(
+                PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
+                RenderedHead(resident))
+            send(selection, of: resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
+        case .revalidate:
+            wait(
+                bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts,
+                stale: resident, .off)
+        }
+    }
+
+    /// Answers from what the page cache holds of the disk, or waits.
+    private func answerBeyondMemory(
+        _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, wanted: Negotiation,
+        facts: RequestFacts, now: Instant
+    ) {
+        let glance = hall.glanceAtDisk(key, hash: hash, wanted: wanted)
+        guard case .found(let resident) = glance else {
+            return wait(
+                bytes, key: key, hash: hash, wanted: wanted, facts: facts, stale: nil, glance)
+        }
+        part = .disk
+        guard judge(resident.facts, for: facts, now: now) == .select else {
+            return sendWhole(resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
+        }
+        let selection = select(
+            PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
+            RenderedHead(resident))
+        send(selection, of: resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
+    }
+
+    @inline(__always)
+    var requestFacts: RequestFacts {
+        let present = parser.fields.present
+        return RequestFacts(
+            isHead: isHeadRequest, isConditional: !present.isDisjoint(with: Self.preconditions),
+            isRanged: present.contains(.range))
+    }
+
+    private static let preconditions = Preconditions.fields
+
+    var connectionNote: ConnectionNote {
+        guard carriage == .http1 else { return .none }
+        return closesAfterAnswer ? .close : parser.isHTTP10 ? .keepAlive : .none
+    }
+
+    /// Gives the whole of an entry.
+    func sendWhole(_ resident: Resident, note: CacheNote, isHead: Bool, now: Instant) {
+        beginAnswer(status: resident.status)
+        if !note.isHit { addStatusLine(note, resident.facts, now: now) }
+        let connection = connectionNote
+        let size = resident.facts.size
+        let copies =
+            !isHead && size <= UInt64(settings.copiedBytesMax) && outlet?.joinsBodies == true
+        let head = hall.heads.with { buffer in
+            let room =
+                resident.text.count + extraLines.count + HeadWriter.linesBytesMax
+                + (copies ? Int(size) : 0)
+            buffer.writeHead(room: room) { writer in
+                writer.append(resident.text, from: resident.headStart)
+                if !extraLines.isEmpty { writer.append(extraLines) }
+                writer.appendTail(
+                    resident.facts, note: note, date: hall.dateLine, connection, now: now)
+                guard copies else { return }
+                for chunk in resident.chunks { writer.append(chunk) }
+            }
+        }
+        outlet?.send(head: head)
+        guard !isHead, !copies else {
+            answeredBytes = isHead ? 0 : size
+            return finishAnswer()
+        }
+        outlet?.lend(resident)
+        guard resident.facts.size <= UInt64(settings.directBytesMax) else {
+            stream(resident, [.body(from: 0, count: resident.facts.size)])
+            return proceed()
+        }
+        for chunk in resident.chunks { outlet?.send(body: chunk) }
+        answeredBytes = resident.facts.size
+        finishAnswer()
+    }
+
+    /// Adds the line of Cache-Status of an answer that the origin was asked for; that of a hit is
+    /// written with its head.
+    func addStatusLine(_ note: CacheNote, _ facts: EntryFacts, now: Instant) {
+        guard let status = note.status(facts, key: waitingKey, now: now) else { return }
+        extraLines += Array("Cache-Status: ".utf8)
+        status.append(to: &extraLines)
+        extraLines += Array("\r\n".utf8)
+    }
+
+    @inline(__always)
+    func beginAnswer(status: UInt16) {
+        answeredStatus = status
+        answeredBytes = 0
+        // What operators ask for would blur what they look at.
+        guard side == .data else { return }
+        hall.counters.add(.answers(status: status))
+        hall.counters.add(part.metric)
+        if let siteCounters { siteCounters.add(part.siteMetric) }
+    }
+
+    /// The answer is written.
+    @inline(__always)
+    func finishAnswer() {
+        if !extraLines.isEmpty { extraLines.removeAll(keepingCapacity: true) }
+        if logged != nil { log(isComplete: true) }
+        isAnswering = false
+        outlet?.answerEnded()
+    }
+}
+
+/// How the cache takes part in an answer: what is counted and logged of it.
+enum CachePart {
+    /// Not at all: no image was asked for, or there is a limit against it.
+    case none
+    case hit
+    /// It was on disk.
+    case disk
+    case miss
+    /// It asked the origin whether what is stored is still good.
+    case stale
+    /// It waited for a fetch that another request had caused.
+    case collapsed
+    /// It was stored and no longer fresh, and was given all the same.
+    case outlived
+    /// It went to the origin and back: nothing of it is for a cache.
+    case passed
+
+    var metric: Metric {
+        switch self {
+        case .none: .requestsOther
+        case .hit: .requestsHit
+        case .disk: .requestsHitOnDisk
+        case .miss: .requestsMissed
+        case .stale: .requestsRevalidated
+        case .collapsed: .requestsCollapsed
+        case .outlived: .requestsStale
+        case .passed: .requestsPassed
+        }
+    }
+
+    /// What it counts as for its site.
+    var siteMetric: SiteMetric {
+        switch self {
+        case .none: .refusals
+        case .hit, .disk: .hits
+        case .miss, .stale, .collapsed: .misses
+        case .outlived: .stale
+        case .passed: .passes
+        }
+    }
+
+    /// As the access log has it.
+    var text: StaticString {
+        switch self {
+        case .none: "-"
+        case .hit: "hit"
+        case .disk: "disk"
+        case .miss: "miss"
+        case .stale: "stale"
+        case .collapsed: "collapsed"
+        case .outlived: "outlived"
+        case .passed: "passed"
+        }
+    }
+}
+
+/// What Cache-Status says of an answer (RFC 9211), and how it came about.
+enum CacheNote: Hashable {
+    case hit(Tier)
+    /// Stored and no longer fresh, and given all the same.
+    case stale(Tier)
+    /// The origin was asked and failed, with this status if it answered; what is stored was given
+    /// in its stead.
+    case stoodIn(Reason, status: UInt16?)
+    /// Forwarded; `isStored` and `isCollapsed` as far as they are known when the head is sent.
+    case forwarded(Reason, status: UInt16, isStored: Bool, isCollapsed: Bool)
+
+    /// The store alone has given the answer, fresh.
+    @inline(__always)
+    var isHit: Bool {
+        if case .hit = self { true } else { false }
+    }
+
+    enum Tier: Hashable {
+        case memory
+        case disk
+    }
+
+    typealias Reason = CacheStatus.Reason
+
+    /// What is said of an answer that the origin was asked for; nil of one that comes from the
+    /// store alone, which says it shorter.
+    func status(_ facts: EntryFacts, key: [UInt8]?, now: Instant) -> CacheStatus? {
+        let left = (facts.freshUntil - now).seconds
+        switch self {
+        case .hit, .stale: return nil
+        case .stoodIn(let reason, let status):
+            var member = CacheStatus(.forwarded(reason))
+            member.forwardStatus = status
+            member.ttl = left
+            member.key = key
+            member.detail = "stored"
+            return member
+        case .forwarded(let reason, let status, let isStored, let isCollapsed):
+            var member = CacheStatus(.forwarded(reason))
+            member.forwardStatus = status
+            if isStored { member.ttl = left }
+            member.isStored = isStored
+            member.isCollapsed = isCollapsed
+            member.key = key
+            member.detail = "origin"
+            return member
+        }
+    }
+}
+
+extension HeadWriter {
+    /// All lines that differ from one answer of an entry to the next, and the end of the head.
+    @inline(__always)
+    mutating func appendTail(
+        _ facts: EntryFacts, note: CacheNote, date: DateLine, _ connection: ConnectionNote,
+        now: Instant
+    ) {
+        let age = now - facts.bornAt
+        switch note {
+        case .hit(let tier):
+            if !facts.flags.haveDate { append(date.bytes) }
+            appendAge(age)
+            append("Cache-Status: nuthatch; hit; ttl=")
+            append(UInt64(max(0, (facts.freshUntil - now).seconds)))
+            append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
+        case .stale(let tier):
+            if !facts.flags.haveDate { append(date.bytes) }
+            appendAge(age)
+            append("Cache-Status: nuthatch; hit; ttl=-")
+            append(UInt64(max(0, (now - facts.freshUntil).seconds)))
+            append(tier == .memory ? "; detail=memory\r\n" : "; detail=disk\r\n")
+        case .stoodIn:
+            if !facts.flags.haveDate { append(date.bytes) }
+            appendAge(age)
+        case .forwarded:
+            if !facts.flags.haveDate { append(date.bytes) }
+            if age.seconds > 0 { appendAge(age) }
+        }
+        append(connection)
+        append("\r\n")
+    }
+}

@@ -1,0 +1,108 @@
+import Ground
+import HTTPRules
+import Telemetry
+import Wire
+
+/// Requests for what only signed URLs are answered with.
+extension Door {
+    /// Answers what was asked of the API for images where there are keys, or where its target is
+    /// more than a URL.
+    ///
+    /// A node without keys looks past a signature, so that URLs may be signed before nodes demand
+    /// it, and after.
+    func answerSigned(_ bytes: Span<UInt8>, now: Instant) {
+        let reading = SignedTarget.read(bytes, at: parser.path.range)
+        var path = parser.path
+        if case .signed(let signed) = reading { path = signed.bare }
+        switch (ImageTarget.parse(bytes, at: path.range), reading) {
+        case (.notImage, _): answerOther(bytes)
+        case (_, .malformed(let fault)): turnAway(.malformed(fault))
+        case (_, .unsigned) where settings.signer != nil: turnAway(.unsigned)
+        case (.refused(let refusal), _): answerProblem(.target(refusal, in: bytes))
+        case (.image(let url), .signed(let signed)): answerImage(bytes, url, signed, now: now)
+        case (.image(let url), .unsigned): answerImage(bytes, url, nil, now: now)
+        }
+    }
+
+    /// Answers if the signature, where one is demanded, is that of the normalised URL.
+    private func answerImage(
+        _ bytes: Span<UInt8>, _ url: Extent, _ signed: SignedTarget?, now: Instant
+    ) {
+        // The array is taken out while a span of it is in use, and put back with what room it has
+        // grown.
+        var text = scratch
+        scratch = []
+        defer { scratch = text }
+        let result = CacheKey.normalise(
+            percentEncoded: bytes, at: url.range, into: &text, bytesMax: settings.urlBytesMax)
+        if case .refused(let refusal) = result { return answerProblem(.url(refusal)) }
+        let key = SignedText.wrap(&text, expiry: signed?.expiry)
+        if settings.signer != nil {
+            guard let signed, isAdmitted(signed, text.span) else { return }
+        }
+        answerImage(bytes, key: text.span, key, now: now)
+    }
+
+    /// True if the request that the parser holds may be answered by a site that demands signatures;
+    /// otherwise it has been refused.
+    ///
+    /// The parser's path is then without the signature, which is neither part of the key nor the
+    /// origin's business.
+    func admits(_ bytes: Span<UInt8>, to plan: SitePlan) -> Bool {
+        switch parser.method {
+        case .get, .head, .options: break
+        case .purge:
+            refuseSite(.purgeNotAllowed)
+            return false
+        default:
+            // Who was given a URL to look at must not be able to change what is there.
+            let methods = Self.readingMethods.filter {
+                plan.site.settings.methods.isEmpty || plan.site.settings.methods.contains($0)
+            }
+            refuseSite(.methodNotAllowed(methods))
+            return false
+        }
+        let signed: SignedTarget
+        switch SignedTarget.read(bytes, at: parser.path.range) {
+        case .signed(let read): signed = read
+        case .unsigned: return turnAway(.unsigned)
+        case .malformed(let fault): return turnAway(.malformed(fault))
+        }
+        parser.cutPath(at: signed.bare.end)
+        var text = scratch
+        scratch = []
+        defer { scratch = text }
+        text.removeAll(keepingCapacity: true)
+        let isNamed = SiteKey.append(
+            plan.site, host: parser.host.range, in: bytes, path: parser.path.range, of: bytes,
+            to: &text)
+        guard isNamed else {
+            refuseSite(.malformed(.invalidHost))
+            return false
+        }
+        _ = SignedText.wrap(&text, expiry: signed.expiry)
+        return isAdmitted(signed, text.span)
+    }
+
+    private static let readingMethods = ["GET", "HEAD", "OPTIONS"]
+
+    /// True if one of the keys has signed `text` and it has not expired; otherwise the request has
+    /// been refused.
+    private func isAdmitted(_ signed: SignedTarget, _ text: Span<UInt8>) -> Bool {
+        let isOurs = settings.signer?.accepts(signed.signature, of: text) ?? false
+        switch signed.verdict(isOurs: isOurs, now: SystemClock.wallTime()) {
+        case .valid: return true
+        case .refused(let refusal): return turnAway(refusal)
+        }
+    }
+
+    /// Gives false.
+    @discardableResult
+    private func turnAway(_ refusal: SignatureRefusal) -> Bool {
+        let problem = Problem.signature(refusal)
+        if settings.signer != nil, let counter = problem.counter { hall.counters.add(counter) }
+        // A body that was sent to a site is not read any more; one sent elsewhere has been.
+        if siteCounters != nil { refuseSite(problem) } else { answerProblem(problem) }
+        return false
+    }
+}

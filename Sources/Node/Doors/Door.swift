@@ -1,0 +1,122 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Wire
+
+/// Answers the requests of one client, one after the other.
+///
+/// A hit is answered inside the read that brought it, without an allocation. Everything slower
+/// becomes a ``Waiting``, during which no further request comes. What carries requests and answers
+/// is an ``Outlet``.
+///
+/// Confined to its event loop.
+final class Door {
+    /// Which requests a door answers.
+    enum Side {
+        case data
+        case admin
+    }
+
+    /// How requests and answers are carried (RFC 9110 §2.5).
+    enum Carriage {
+        case http1
+        case http2
+    }
+
+    let hall: Hall
+    let side: Side
+    let carriage: Carriage
+    /// Nil once the connection, or the stream, is gone.
+    var outlet: (any Outlet)?
+    var client: Client?
+    /// Reads heads, and holds the one of the request that is being answered.
+    var parser: RequestParser
+    /// Where the request's head lies in the bytes that are being looked at.
+    var headRange = 0..<0
+    var isHeadRequest = false
+    /// An answer waits for something, or its body for the client.
+    var isAnswering = false
+    /// While ``isAnswering``: what it waits for must have come by this instant.
+    var deadline = Instant.distantFuture
+    /// The node is stopping.
+    var isDraining = false
+    /// The client asked for, or we decided on, this being the last answer.
+    var closesAfterAnswer = false
+    /// Of the site that the request is for; nil for none.
+    var siteCounters: SiteCounters?
+    /// The key that the site was asked for, of a request that memory did not answer.
+    var answeredKey: [UInt8] = []
+    /// Lines that this answer has beside its own.
+    var extraLines: [UInt8] = []
+    /// Who asked wants to know how the answer came about, and may.
+    var tellsDecision = false
+    /// The body of a request to a site, while it goes to the origin.
+    var upload: Upload?
+    /// The answer in progress, if it is not one that memory gave at once.
+    var waiting: Waiting?
+    /// Room that is kept from one use to the next.
+    var slices: [ByteBuffer] = []
+    var scratch: [UInt8] = []
+
+    /// How the cache takes part in the answer.
+    var part = CachePart.none
+    // What the access log will say; `logged` is nil when there is no log or no request in progress.
+    var logged: LoggedRequest?
+    var answeredStatus: UInt16 = 0
+    var answeredBytes: UInt64 = 0
+
+    var settings: NodeSettings { hall.settings }
+
+    init(on hall: Hall, side: Side, carriage: Carriage) {
+        self.hall = hall
+        self.side = side
+        self.carriage = carriage
+        parser = RequestParser(limits: hall.settings.headLimits)
+        slices.reserveCapacity(16)
+    }
+
+    /// Bytes of answers that the client's side has not taken.
+    var queuedBytes: Int { outlet?.queuedBytes ?? 0 }
+
+    /// A fetch that this door waits for has something for it.
+    func woken(by run: FillRun) {
+        guard let waiting, waiting.run === run else { return }
+        proceed()
+        outlet?.flush()
+    }
+
+    /// Looks at the deadline of the answer in progress.
+    func ticked(_ now: Instant) {
+        guard isAnswering, now >= deadline else { return }
+        waitedLongEnough()
+    }
+
+    /// The connection, or the stream, is gone; whoever waited for something waits no more.
+    func gone() {
+        dropWaiting()
+        if logged != nil { log(isComplete: false) }
+        outlet = nil
+        isAnswering = false
+    }
+
+    func dropWaiting() {
+        abandonUpload()
+        guard let waiting else { return }
+        self.waiting = nil
+        dropRun(waiting)
+    }
+
+    /// Ends in such a way that no client can take what it has for a whole answer.
+    func breakOff() {
+        dropWaiting()
+        outlet?.breakOff()
+    }
+
+    /// Begins to read heads with the limits that hold now.
+    func adoptLimits() {
+        parser = RequestParser(limits: settings.headLimits)
+    }
+}

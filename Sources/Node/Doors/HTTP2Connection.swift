@@ -1,0 +1,306 @@
+import Ground
+import NIOCore
+import Store
+import Telemetry
+import Wire
+
+/// One client's connection of HTTP/2 (RFC 9113): carries as many requests at once as the settings
+/// allow, each answered by a door of its own.
+///
+/// Frames are made only while the socket takes them, so that what is sent next is decided late.
+///
+/// Confined to its event loop.
+final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case open
+        /// The last frame is written, and not all of it is with the socket.
+        case ending
+        /// The last frame is with the socket; what the client still sends is dropped until it
+        /// closes.
+        case lingering
+        case closed
+    }
+
+    private let hall: Hall
+    let client: Client
+    /// Operators are spoken to in HTTP/1.1 alone.
+    let side = Door.Side.data
+    var place = 0
+    private(set) lazy var session = HTTP2ServerSession(
+        settings: HTTP2Settings(settings), delegate: self)
+    private var phase = Phase.open
+    /// Something must have come by this instant, while no request is being answered.
+    private var deadline = Instant.distantFuture
+    private var congestion = Congestion()
+    private var context: ChannelHandlerContext?
+    private var output: [ByteBuffer] = []
+    /// Bytes written since the socket last had everything.
+    private var queuedBytes = 0
+    /// What the bytes not yet in the socket are taken from.
+    private var lent: [Resident] = []
+    private var isReading = false
+    private var isFlushing = false
+    private var holdsRead = false
+    private var lingeredBytes = 0
+    private var now = Instant.zero
+    /// When a request's head was first seen to be not whole.
+    private var headSince: Instant?
+
+    private var settings: NodeSettings { hall.settings }
+
+    init(on hall: Hall, client: Client) {
+        self.hall = hall
+        self.client = client
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        hall.opened(self)
+        deadline = SystemClock.now() + settings.idleTimeout
+        if hall.hasAccessLog { client.note() }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        phase = .closed
+        session.abandon(.cancel)
+        lent.removeAll()
+        hall.closed(self)
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        guard phase == .open else { return drop(buffer.readableBytes) }
+        now = SystemClock.now()
+        deadline = now + settings.idleTimeout
+        isReading = true
+        _ = session.receive(buffer.readableBytesUInt8Span, now: now)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        flush()
+    }
+
+    /// Reading is held back while a client does not take what it has asked for.
+    func read(context: ChannelHandlerContext) {
+        if phase == .open, queuedBytes >= Self.queuedBytesMax {
+            holdsRead = true
+        } else {
+            context.read()
+        }
+    }
+
+    /// The water marks are one byte: writable means that the socket has taken everything.
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable else { return }
+        lent.removeAll(keepingCapacity: true)
+        queuedBytes = 0
+        congestion.end()
+        guard phase == .ending || session.hasOutput || holdsRead else { return }
+        // Not here: the flush that led to this call is still under way.
+        hall.loop.assumeIsolated().execute { [self] in outputTaken() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed = event else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        // Nothing can be agreed on any more: windows, settings, the end.
+        if phase == .lingering || session.openStreamCount == 0 { close() } else { breakOff() }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    // MARK: The output
+
+    /// Bytes of frames that may be on their way to the socket: more would be sent in an order that
+    /// nothing can change any more.
+    private static let queuedBytesMax = 128 << 10
+
+    /// Makes frames of what may be sent and hands them to the socket; not while a read goes on,
+    /// after which it is done in any case.
+    func flush() {
+        guard !isReading, !isFlushing, phase == .open, let context else { return }
+        isFlushing = true
+        defer { isFlushing = false }
+        let queuedBefore = queuedBytes
+        while queuedBytes < Self.queuedBytesMax, session.hasOutput {
+            now = SystemClock.now()
+            session.takeOutput(
+                into: &output, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
+            guard !output.isEmpty else { break }
+            for buffer in output {
+                queuedBytes += buffer.readableBytes
+                context.write(wrapOutboundOut(buffer), promise: nil)
+            }
+            output.removeAll(keepingCapacity: true)
+        }
+        hall.counters.add(.sentBytes, queuedBytes - queuedBefore)
+        context.flush()
+        if queuedBytes > 0, !congestion.isOn {
+            congestion.begin(bufferedBytes, SystemClock.now(), settings)
+        }
+        if session.isOver { beginEnding() }
+    }
+
+    private func outputTaken() {
+        if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
+        flush()
+        guard holdsRead, queuedBytes < Self.queuedBytesMax, let context else { return }
+        holdsRead = false
+        context.read()
+    }
+
+    /// Keeps what was lent until the socket has taken everything.
+    func lend(_ residents: inout [Resident]) {
+        guard !residents.isEmpty else { return }
+        lent += residents
+        residents.removeAll(keepingCapacity: true)
+    }
+
+    private var bufferedBytes: Int {
+        let options = context?.channel.syncOptions
+        return (try? options?.getOption(.bufferedWritableBytes)) ?? queuedBytes
+    }
+
+    // MARK: The end
+
+    private func beginEnding() {
+        guard phase == .open else { return }
+        phase = .ending
+        if queuedBytes == 0 { beginLingering() }
+    }
+
+    private func beginLingering() {
+        guard let context else { return }
+        phase = .lingering
+        deadline = SystemClock.now() + settings.lingerTimeout
+        context.close(mode: .output, promise: nil)
+        if holdsRead { context.read() }
+    }
+
+    private func drop(_ bytes: Int) {
+        lingeredBytes += bytes
+        if lingeredBytes > settings.lingerBytesMax { close() }
+    }
+
+    func close() {
+        guard phase != .closed, let context else { return }
+        phase = .closed
+        context.close(promise: nil)
+    }
+
+    func breakOff() {
+        guard phase != .closed, let context else { return }
+        phase = .closed
+        client.isBrokenOff = true
+        context.channel.reset()
+    }
+
+    // MARK: The hall
+
+    func ticked(_ now: Instant) {
+        if congestion.isOn, !congestion.takesSomething(bufferedBytes, now, settings) {
+            hall.counters.add(.timeoutsSend)
+            return breakOff()
+        }
+        guard phase == .open else {
+            if phase == .lingering, now >= deadline { close() }
+            return
+        }
+        for stream in session.streams { exchange(of: stream)?.ticked(now) }
+        if isHeadLate(now) {
+            hall.counters.add(.timeoutsHead)
+            session.goAway(.enhanceYourCalm)
+        } else if let stall = session.oldestStall?.stalledSince, stall + settings.sendTimeout <= now
+        {
+            hall.counters.add(.timeoutsSend)
+            session.goAway(.enhanceYourCalm)
+        } else if session.openStreamCount == 0, now >= deadline, !congestion.isOn {
+            hall.counters.add(.timeoutsIdle)
+            session.goAway(.noError)
+        }
+        flush()
+    }
+
+    /// True if a request's head is not whole for longer than it may take.
+    private func isHeadLate(_ now: Instant) -> Bool {
+        guard session.streams.contains(where: { $0.owner == nil }) else {
+            headSince = nil
+            return false
+        }
+        let since = headSince ?? now
+        headSince = since
+        return since + settings.headTimeout <= now
+    }
+
+    func drain() {
+        guard phase == .open else { return }
+        session.shutDownGracefully()
+        flush()
+    }
+
+    func adopt(after old: NodeSettings) {
+        deadline.move(from: old.idleTimeout, to: settings.idleTimeout)
+        congestion.adopt(settings, after: old)
+        if client.remote == "-", hall.hasAccessLog { client.note() }
+    }
+}
+
+// MARK: - Requests
+
+extension HTTP2Connection: HTTP2ServerDelegate {
+    func requestArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        // What was written into them is with nghttp2 by now.
+        hall.heads.begin()
+        hall.takeExchange().begin(stream, of: self, head: head, linesCount: linesCount, now: now)
+    }
+
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
+        hall.takeExchange().begin(stream, of: self, refusing: refusal)
+    }
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        exchange(of: stream)?.bodyArrived(bytes, now: now)
+    }
+
+    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        exchange(of: stream)?.bodyEnded(trailers, now: now)
+    }
+
+    func drained(_ stream: HTTP2Stream) {
+        exchange(of: stream)?.drained()
+    }
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+        guard let exchange = exchange(of: stream) else { return }
+        exchange.closed()
+        hall.keep(exchange)
+        deadline = now + settings.idleTimeout
+    }
+
+    @inline(__always)
+    private func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
+        stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
+    }
+}
+
+extension HTTP2Settings {
+    fileprivate init(_ settings: NodeSettings) {
+        self.init(
+            concurrentStreamsMax: settings.streamsMax,
+            headBytesMax: settings.headLimits.headBytesMax,
+            fieldsMax: settings.headLimits.fieldsMax)
+    }
+}

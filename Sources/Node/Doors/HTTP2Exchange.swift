@@ -1,0 +1,196 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Store
+import Telemetry
+import Wire
+
+/// One request on a connection of HTTP/2 and its answer: a door whose client's side is a stream.
+///
+/// Used again for later streams, of any connection of its loop.
+final class HTTP2Exchange: Outlet {
+    private let door: Door
+    /// Nil between two streams.
+    private var stream: HTTP2Stream?
+    /// Holds it from the beginning of a stream to its end.
+    private var connection: HTTP2Connection?
+    /// The head of an answer, until it is known whether a body follows.
+    private var head: ByteBuffer?
+    private var trailers: [UInt8]?
+    /// What the bytes in the stream's queue are taken from.
+    private var lent: [Resident] = []
+    /// Pieces of the request's body that the origin does not take yet.
+    private var pieces: CircularBuffer<ByteBuffer> = []
+    /// The request's body is whole, with these fields behind it.
+    private var bodyEnd: Trailers?
+
+    let joinsBodies = false
+    var queuedBytes: Int { stream?.bytesQueued ?? 0 }
+
+    init(on hall: Hall) {
+        door = Door(on: hall, side: .data, carriage: .http2)
+    }
+
+    // MARK: What comes
+
+    /// Begins with a request whose head is `head` as HTTP/1.1 writes it, of so many field lines.
+    func begin(
+        _ stream: HTTP2Stream, of connection: HTTP2Connection, head: Span<UInt8>, linesCount: Int,
+        now: Instant
+    ) {
+        open(stream, connection)
+        if door.parser.limits != door.settings.headLimits { door.adoptLimits() }
+        switch door.parser.parse(head, from: 0) {
+        case .head(let end) where end == head.count && door.parser.fields.count == linesCount:
+            door.headRange = 0..<end
+            door.answer(head, now: now)
+        case .refused(let refusal): refuse(refusal)
+        case .head, .incomplete:
+            door.parser.reset()
+            door.hall.counters.add(.requestsMalformed)
+            connection.session.reset(stream, .protocolError)
+        }
+    }
+
+    /// Begins with a request whose head was not kept.
+    func begin(
+        _ stream: HTTP2Stream, of connection: HTTP2Connection, refusing refusal: RequestRefusal
+    ) {
+        open(stream, connection)
+        refuse(refusal)
+    }
+
+    private func refuse(_ refusal: RequestRefusal) {
+        door.isHeadRequest = false
+        door.hall.counters.add(.requestsMalformed)
+        door.refuse(.malformed(refusal))
+    }
+
+    private func open(_ stream: HTTP2Stream, _ connection: HTTP2Connection) {
+        self.stream = stream
+        self.connection = connection
+        stream.owner = self
+        door.outlet = self
+        door.client = connection.client
+    }
+
+    /// A piece of the request's body; one that nobody wants is let go.
+    func bodyArrived(_ bytes: Span<UInt8>, now: Instant) {
+        guard door.upload != nil else { return }
+        let piece = ByteBuffer(bytes: bytes.copy(0..<bytes.count))
+        guard door.takesUpload, pieces.isEmpty else { return pieces.append(piece) }
+        pass(piece, now: now)
+    }
+
+    func bodyEnded(_ section: Span<UInt8>, now: Instant) {
+        guard door.upload != nil else { return }
+        guard let trailers = Trailers(section.copy(0..<section.count)) else {
+            return door.uploadRefused(.malformedBody(.forbiddenTrailer))
+        }
+        bodyEnd = trailers
+        passEnd(now: now)
+    }
+
+    private func pass(_ piece: ByteBuffer, now: Instant) {
+        door.uploadArrived(piece, now: now)
+        guard let stream else { return }
+        connection?.session.consumed(stream, bytes: piece.readableBytes)
+    }
+
+    private func passEnd(now: Instant) {
+        guard let trailers = bodyEnd, pieces.isEmpty, door.takesUpload else { return }
+        bodyEnd = nil
+        door.uploadEnded(trailers, now: now)
+    }
+
+    /// All that was written is on its way.
+    func drained() {
+        connection?.lend(&lent)
+        if door.isAnswering { door.proceed() }
+    }
+
+    /// The stream is over; the exchange is free for another.
+    func closed() {
+        connection?.lend(&lent)
+        door.gone()
+        stream = nil
+        connection = nil
+        head = nil
+        trailers = nil
+        pieces.removeAll()
+        bodyEnd = nil
+        lent.removeAll(keepingCapacity: true)
+        door.client = nil
+    }
+
+    func ticked(_ now: Instant) {
+        door.ticked(now)
+    }
+
+    // MARK: What goes
+
+    func send(head: ByteBuffer) {
+        self.head = head
+    }
+
+    func send(interim: ByteBuffer) {
+        guard let stream else { return }
+        connection?.session.interim(stream, head: interim.readableBytesUInt8Span)
+    }
+
+    @inline(__always)
+    func send(body: ByteBuffer) {
+        guard let stream, let session = connection?.session else { return }
+        if let head {
+            self.head = nil
+            session.respond(stream, head: head.readableBytesUInt8Span, endsStream: false)
+        }
+        session.write(stream, body)
+    }
+
+    func beginChunk(bytes: UInt64) {}
+    func endChunk() {}
+
+    func endChunks(trailers: [UInt8]) {
+        if !trailers.isEmpty { self.trailers = trailers }
+    }
+
+    func answerEnded() {
+        guard let stream, let session = connection?.session else { return }
+        if let head {
+            self.head = nil
+            session.respond(stream, head: head.readableBytesUInt8Span, endsStream: trailers == nil)
+        }
+        session.end(stream, trailers: trailers)
+    }
+
+    func flush() {
+        if let head, let stream {
+            self.head = nil
+            connection?.session.respond(
+                stream, head: head.readableBytesUInt8Span, endsStream: false)
+        }
+        connection?.flush()
+    }
+
+    func lend(_ resident: Resident) {
+        lent.append(resident)
+    }
+
+    func bodyWanted() {}
+
+    func bodyGoesOn() {
+        let now = SystemClock.now()
+        while door.takesUpload, let piece = pieces.popFirst() { pass(piece, now: now) }
+        passEnd(now: now)
+        connection?.flush()
+    }
+
+    func goOn() {}
+
+    func breakOff() {
+        guard let stream else { return }
+        connection?.session.reset(stream, .internalError)
+        connection?.flush()
+    }
+}

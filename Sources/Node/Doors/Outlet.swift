@@ -1,0 +1,43 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Store
+
+/// What carries the answers of a door to its client: a connection of HTTP/1.1, or one stream of a
+/// connection of HTTP/2.
+///
+/// An answer is one call of ``send(head:)``, then any number of ``send(body:)``, then
+/// ``answerEnded()``; nothing of it is sure to go out before ``flush()``.
+protocol Outlet: AnyObject {
+    /// Bytes of answers that the client's side has not taken.
+    var queuedBytes: Int { get }
+    /// A body up to ``NodeSettings/copiedBytesMax`` is better written behind its head, in the same
+    /// buffer.
+    var joinsBodies: Bool { get }
+
+    /// Takes the head of the final answer, as HTTP/1.1 writes it.
+    func send(head: ByteBuffer)
+    /// Takes an interim answer (RFC 9110 §15.2), as HTTP/1.1 writes it.
+    func send(interim: ByteBuffer)
+    /// Takes a piece of the body, by reference.
+    func send(body: ByteBuffer)
+    /// So many bytes of a body of unknown length follow.
+    func beginChunk(bytes: UInt64)
+    func endChunk()
+    /// A body of unknown length is complete; `trailers` are field lines, each with its end.
+    func endChunks(trailers: [UInt8])
+    /// The answer is written; another request may be read.
+    func answerEnded()
+    func flush()
+    /// Keeps what the bytes sent belong to until the client's side has taken them.
+    func lend(_ resident: Resident)
+
+    /// The body of the request being answered is wanted; it goes to ``Door/uploadArrived(_:now:)``.
+    func bodyWanted()
+    /// More of it is taken.
+    func bodyGoesOn()
+    /// An answer that had to wait is over, or has not begun: what came meanwhile is looked at.
+    func goOn()
+    /// Ends in such a way that no client can take what it has for a whole answer.
+    func breakOff()
+}

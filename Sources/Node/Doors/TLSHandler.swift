@@ -1,0 +1,228 @@
+import Ground
+import Logging
+import NIOCore
+import Telemetry
+import Wire
+
+/// The encrypted side of a client's connection: does the handshake, then puts the connection behind
+/// itself that speaks what was agreed on, and carries its bytes.
+///
+/// What is written is encrypted when it is flushed, so that small pieces share a record.
+final class TLSHandler: ChannelDuplexHandler, ClientConnection {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case handshaking
+        case open
+        /// The client sends nothing more.
+        case inputEnded
+        case closed
+    }
+
+    private let hall: Hall
+    private let client: Client
+    private let session: TLSSession
+    private var phase = Phase.handshaking
+    /// The handshake must be done by this instant.
+    private var deadline: Instant
+    private var context: ChannelHandlerContext?
+    /// Plaintext that waits for the next flush.
+    private var pending: [ByteBuffer] = []
+    private var promises: [EventLoopPromise<Void>] = []
+    private var isRegistered = false
+
+    let side: Door.Side
+    var place = 0
+
+    init(_ tls: TLSServerContext, on hall: Hall, side: Door.Side, client: Client) {
+        self.hall = hall
+        self.side = side
+        self.client = client
+        session = TLSSession(tls, buffers: hall.tlsBuffers)
+        deadline = SystemClock.now() + hall.settings.handshakeTimeout
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        guard hall.handshakes < hall.settings.handshakesMax else {
+            hall.counters.add(.handshakesRefused)
+            phase = .closed
+            return context.channel.reset()
+        }
+        hall.handshakes += 1
+        isRegistered = true
+        hall.opened(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        if phase == .handshaking { hall.counters.add(.handshakesFailed) }
+        phase = .closed
+        handshakeOver()
+        for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
+        promises = []
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase == .handshaking || phase == .open else { return }
+        session.receive(unwrapInboundIn(data))
+        while true {
+            switch session.next() {
+            case .needsMore: return sendOutput(context)
+            case .established(let parameters): established(parameters, context)
+            case .data(let plaintext): context.fireChannelRead(wrapInboundOut(plaintext))
+            case .closed:
+                sendOutput(context)
+                return endInput(context)
+            case .failed(let failure): return failed(failure, context)
+            }
+            guard phase == .handshaking || phase == .open else { return }
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed = event else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        switch phase {
+        case .handshaking:
+            hall.counters.add(.handshakesFailed)
+            phase = .closed
+            context.close(promise: nil)
+        // A request says itself where it ends, so that nothing is lost without close_notify, which
+        // many clients do not send.
+        case .open: endInput(context)
+        case .inputEnded, .closed: break
+        }
+    }
+
+    private func endInput(_ context: ChannelHandlerContext) {
+        phase = .inputEnded
+        context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        pending.append(unwrapOutboundIn(data))
+        if let promise { promises.append(promise) }
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        encrypt(context)
+        context.flush()
+    }
+
+    func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        // After a break nothing may look like an orderly end.
+        if mode != .input, !client.isBrokenOff {
+            encrypt(context)
+            session.close()
+            sendOutput(context)
+        }
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func encrypt(_ context: ChannelHandlerContext) {
+        guard !pending.isEmpty else { return }
+        session.write(pending, now: SystemClock.now())
+        pending.removeAll(keepingCapacity: true)
+        guard let output = session.takeOutput() else { return }
+        guard !promises.isEmpty else {
+            return context.write(wrapOutboundOut(output), promise: nil)
+        }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        for promise in promises { written.futureResult.cascade(to: promise) }
+        promises = []
+        context.write(wrapOutboundOut(output), promise: written)
+    }
+
+    /// What the session itself has to say.
+    private func sendOutput(_ context: ChannelHandlerContext) {
+        guard let output = session.takeOutput() else { return }
+        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+    }
+
+    // MARK: The handshake
+
+    private func established(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
+        phase = .open
+        handshakeOver()
+        client.isSecure = true
+        hall.counters.add(parameters.isResumed ? .handshakesResumed : .handshakes)
+        sendOutput(context)
+        let pipeline = context.pipeline.syncOperations
+        do {
+            if parameters.applicationProtocol == .http2 {
+                try pipeline.addHandler(
+                    HTTP2Connection(on: hall, client: client), position: .after(self))
+            } else {
+                try pipeline.addHandler(
+                    HTTP1Connection(on: hall, side: side, client: client), position: .after(self))
+            }
+        } catch {
+            phase = .closed
+            context.close(promise: nil)
+        }
+    }
+
+    private func failed(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
+        if phase == .handshaking {
+            hall.counters.add(.handshakesFailed)
+            hall.node.logger.debug(
+                "TLS handshake failed",
+                metadata: [
+                    "client": "\(client.address.map { "\($0)" } ?? "-")",
+                    "why": "\(failure.sentence)",
+                ])
+        }
+        phase = .closed
+        sendOutput(context)
+        context.close(promise: nil)
+    }
+
+    private func handshakeOver() {
+        guard isRegistered else { return }
+        isRegistered = false
+        hall.handshakes -= 1
+        hall.closed(self)
+    }
+
+    // MARK: The hall, while there is no other connection that it could deal with
+
+    func ticked(_ now: Instant) {
+        guard now >= deadline else { return }
+        hall.counters.add(.timeoutsHandshake)
+        close()
+    }
+
+    func drain() {
+        close()
+    }
+
+    func adopt(after old: NodeSettings) {
+        deadline.move(from: old.handshakeTimeout, to: hall.settings.handshakeTimeout)
+    }
+
+    func close() {
+        guard phase == .handshaking, let context else { return }
+        phase = .closed
+        context.close(promise: nil)
+    }
+
+    func breakOff() {
+        guard phase == .handshaking, let context else { return }
+        phase = .closed
+        client.isBrokenOff = true
+        context.channel.reset()
+    }
+}

@@ -1,0 +1,77 @@
+/// The field section that is being read: whose it is, how large it has become, and its lines if it
+/// is a trailer section.
+struct FieldSection: ~Copyable {
+    enum Verdict {
+        case fits
+        /// Past a limit: the line is not kept, and the stream says why.
+        case refused
+        /// So far past the limit that the connection is to be ended.
+        case tooLarge
+    }
+
+    /// How much larger than the limit a head may become before it ends the connection; up to there
+    /// its table entries are kept in step, so that the connection can go on.
+    private static let excessMax = 4
+
+    private(set) var isTrailers = false
+    private var stream: HTTP2Stream?
+    /// As HPACK counts them (RFC 7541 §4.1).
+    private var bytes = 0
+    private var lines = 0
+    private var trailers = ByteScratch(capacity: 256)
+    private var trailersStream: HTTP2Stream?
+
+    mutating func begin(_ stream: HTTP2Stream, isTrailers: Bool) {
+        self.stream = stream
+        self.isTrailers = isTrailers
+        bytes = 0
+        lines = 0
+        trailers.removeAll()
+        trailersStream = isTrailers ? stream : nil
+    }
+
+    /// Counts one line against the limits.
+    @inline(__always)
+    mutating func count(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>,
+        _ settings: HTTP2Settings
+    ) -> Verdict {
+        bytes += name.count + value.count + 32
+        if unsafe name.first != Byte.colon { lines += 1 }
+        if bytes <= settings.headBytesMax, lines <= settings.fieldsMax { return .fits }
+        if bytes > Self.excessMax * settings.headBytesMax { return .tooLarge }
+        if let stream, stream.refusal == nil {
+            stream.refusal =
+                bytes > settings.headBytesMax
+                ? .headTooLarge(bytesMax: settings.headBytesMax)
+                : .tooManyFields(fieldsMax: settings.fieldsMax)
+        }
+        return .refused
+    }
+
+    mutating func appendTrailer(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) {
+        unsafe trailers.append(name)
+        trailers.append(": ")
+        unsafe trailers.append(value)
+        trailers.append("\r\n")
+    }
+
+    /// Ends the section; the stream whose it is, unless that has been closed.
+    mutating func end() -> HTTP2Stream? {
+        defer { stream = nil }
+        return stream
+    }
+
+    mutating func forget(_ closed: HTTP2Stream) {
+        if stream === closed { stream = nil }
+        if trailersStream === closed { trailersStream = nil }
+    }
+
+    /// The lines of the trailer section last read, if it is that of `stream`.
+    func trailers(of stream: HTTP2Stream) -> UnsafeBufferPointer<UInt8> {
+        unsafe trailersStream === stream
+            ? trailers.bytes : UnsafeBufferPointer(start: nil, count: 0)
+    }
+}

@@ -1,0 +1,210 @@
+import CNgHTTP2
+import Ground
+import HTTPRules
+
+/// The client's end of a connection, to an origin.
+package final class HTTP2ClientSession: HTTP2Session {
+    private unowned let delegate: any HTTP2ClientDelegate
+    private var answer = ResponseHeadText()
+    private var section = FieldSection()
+
+    /// Begins the connection: the preface and SETTINGS are in the output.
+    package init(settings: HTTP2Settings, delegate: any HTTP2ClientDelegate) {
+        self.delegate = delegate
+        super.init(settings: settings, isServer: false)
+        submitSettings([
+            (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+            (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.streamWindowBytes),
+            (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.headBytesMax),
+            (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
+        ])
+    }
+
+    // MARK: - Requests
+
+    /// How many requests may be made now; 0 for good once the origin has said GOAWAY.
+    ///
+    /// Before the origin's SETTINGS came, it is thought to allow 100 at once (RFC 9113 §6.5.2).
+    package var requestsAvailable: Int {
+        guard failure == nil, unsafe nghttp2_session_check_request_allowed(library) != 0 else {
+            return 0
+        }
+        let allowed = unsafe nghttp2_session_get_remote_settings(
+            library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+        return max(0, min(Int(allowed), settings.concurrentStreamsMax) - openStreamCount)
+    }
+
+    /// Sends a request: the text of an HTTP/1.1 request head with a target in origin-form or `*`,
+    /// and Host, without which it is refused.
+    ///
+    /// Fields of HTTP/1.1 connections are left out, and names are sent in lower case. Nil if
+    /// ``requestsAvailable`` is 0.
+    package func request(
+        head: Span<UInt8>, isSecure: Bool, endsStream: Bool
+    ) -> HTTP2Stream? {
+        guard requestsAvailable > 0, collect(head, isSecure: isSecure) else { return nil }
+        let stream = takeStream()
+        stream.isAnswered = true
+        stream.isEnding = endsStream
+        var body = unsafe provider(stream)
+        let pointer = unsafe Unmanaged.passUnretained(stream).toOpaque()
+        stream.id = unsafe head.withUnsafeBufferPointer { _ in
+            unsafe withUnsafePointer(to: &body) { body in
+                unsafe nghttp2_submit_request(
+                    library, nil, fields.fields, fields.count, endsStream ? nil : body, pointer)
+            }
+        }
+        guard stream.id > 0 else {
+            forget(stream)
+            return nil
+        }
+        return stream
+    }
+
+    /// Gives `bytes` of the answer's body back to the window of its stream; the connection's was
+    /// given back when they came.
+    package func consumed(_ stream: HTTP2Stream, bytes: Int) {
+        let count = min(bytes, stream.bytesUnconsumed)
+        guard !stream.isClosed, count > 0 else { return }
+        stream.bytesUnconsumed -= count
+        unsafe nghttp2_session_consume_stream(library, stream.id, count)
+    }
+
+    /// Asks the origin for a sign of life, which ``HTTP2ClientDelegate/pongArrived()`` tells.
+    package func ping() {
+        unsafe nghttp2_submit_ping(library, 0, nil)
+    }
+
+    /// Reads `METHOD target HTTP/1.1` and the fields of `head`, which must stay where it is until
+    /// they are submitted; false without a Host.
+    private func collect(_ head: Span<UInt8>, isSecure: Bool) -> Bool {
+        guard let methodEnd = index(of: Byte.space, in: head, from: 0),
+            let targetEnd = index(of: Byte.space, in: head, from: methodEnd + 1),
+            let lineEnd = index(of: Byte.lineFeed, in: head, from: targetEnd + 1),
+            let host = host(of: head, from: lineEnd + 1)
+        else { return false }
+        unsafe fields.removeAll()
+        unsafe head.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            unsafe fields.append(":method", base, methodEnd)
+            let scheme: StaticString = isSecure ? "https" : "http"
+            unsafe fields.append(":scheme", scheme.utf8Start, scheme.utf8CodeUnitCount)
+            unsafe fields.append(":authority", base + host.lowerBound, host.count)
+            unsafe fields.append(":path", base + methodEnd + 1, targetEnd - methodEnd - 1)
+        }
+        unsafe fields.appendLines(head, from: lineEnd + 1, isRequest: true)
+        return true
+    }
+
+    private func index(of byte: UInt8, in text: Span<UInt8>, from start: Int) -> Int? {
+        var index = start
+        while index < text.count {
+            if text[index] == byte { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    private func host(of head: Span<UInt8>, from start: Int) -> Range<Int>? {
+        var position = start
+        while case .line(let line, let next) = FieldLineScan.next(
+            head, at: position, end: head.count)
+        {
+            if line.id == .host { return line.value }
+            position = next
+        }
+        return nil
+    }
+
+    // MARK: - Answers
+
+    override func headBegan(_ id: Int32, category: nghttp2_headers_category) {
+        guard let stream = stream(id) else { return }
+        section.begin(stream, isTrailers: stream.isAnnounced)
+        if !section.isTrailers { answer.begin() }
+    }
+
+    override func fieldCame(
+        _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        switch unsafe section.count(name, value, settings) {
+        case .refused: break
+        case .tooLarge: return false
+        case .fits where section.isTrailers: unsafe section.appendTrailer(name, value)
+        case .fits: unsafe answer.append(name, value)
+        }
+        return true
+    }
+
+    override func headEnded(
+        _ id: Int32, category: nghttp2_headers_category, endsStream: Bool
+    ) {
+        guard let stream = section.end() else { return }
+        guard stream.refusal == nil else { return reset(stream, .enhanceYourCalm) }
+        if section.isTrailers { return endAnswer(stream) }
+        answer.finish(hasBody: !endsStream && answer.status >= 200)
+        let text = unsafe answer.text.bytes
+        if answer.status < 200 {
+            unsafe delegate.interimArrived(
+                stream, status: answer.status, head: Span(_unsafeElements: text))
+            return
+        }
+        stream.isAnnounced = true
+        unsafe delegate.answerArrived(
+            stream, head: Span(_unsafeElements: text), linesCount: answer.linesCount,
+            hasBody: !endsStream)
+        if endsStream { endAnswer(stream) }
+    }
+
+    override func bodyCame(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe nghttp2_session_consume_connection(library, bytes.count)
+        guard let stream = stream(id) else { return }
+        stream.bytesUnconsumed += bytes.count
+        unsafe delegate.bodyArrived(stream, Span(_unsafeElements: bytes))
+    }
+
+    override func streamEnded(_ id: Int32) {
+        guard let stream = stream(id), stream.isAnnounced else { return }
+        endAnswer(stream)
+    }
+
+    private func endAnswer(_ stream: HTTP2Stream) {
+        guard !stream.isRemoteEnded else { return }
+        stream.isRemoteEnded = true
+        let text = unsafe section.trailers(of: stream)
+        unsafe delegate.answerEnded(stream, trailers: Span(_unsafeElements: text))
+    }
+
+    // MARK: - The connection
+
+    /// No server sends PRIORITY_UPDATE (RFC 9218 §7.1), which nghttp2 does not look at.
+    override func judge(_ head: FrameHead) -> HTTP2ErrorCode? {
+        if let code = super.judge(head) { return code }
+        return unsafe head.type == FrameHead.priorityUpdate && walk.openBlock == nil
+            ? .protocolError : nil
+    }
+
+    override func frameCame(_ frame: UnsafePointer<nghttp2_frame>) {
+        let head = unsafe frame.pointee.hd
+        let isAck = head.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
+        switch UInt32(head.type) {
+        case NGHTTP2_SETTINGS.rawValue where !isAck: delegate.settingsArrived()
+        case NGHTTP2_PING.rawValue where isAck: delegate.pongArrived()
+        case NGHTTP2_GOAWAY.rawValue:
+            unsafe delegate.goAwayArrived(
+                code: HTTP2ErrorCode(rawValue: frame.pointee.goaway.error_code))
+        default: break
+        }
+    }
+
+    override func drained(_ stream: HTTP2Stream) {
+        delegate.drained(stream)
+    }
+
+    override func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
+        section.forget(stream)
+        if code == .noError { unsafe flood.earn(FloodGuard.streamGain) }
+        delegate.closed(
+            stream, code: code, isSafeToRetry: code == .refusedStream && !stream.isAnnounced)
+    }
+}

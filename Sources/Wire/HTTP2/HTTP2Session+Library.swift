@@ -1,0 +1,151 @@
+import CNgHTTP2
+
+/// How nghttp2 is set up, and what its calls back mean.
+extension HTTP2Session {
+    static func makeLibrary(_ settings: HTTP2Settings, isServer: Bool) -> OpaquePointer? {
+        var callbacks: OpaquePointer?
+        var options: OpaquePointer?
+        var library: OpaquePointer?
+        unsafe nghttp2_session_callbacks_new(&callbacks)
+        unsafe nghttp2_option_new(&options)
+        unsafe setCallbacks(callbacks)
+        unsafe nghttp2_option_set_no_auto_window_update(options, 1)
+        unsafe nghttp2_option_set_no_closed_streams(options, 1)
+        unsafe nghttp2_option_set_max_continuations(options, settings.continuationsMax)
+        unsafe nghttp2_option_set_max_outbound_ack(options, settings.queuedFramesMax)
+        unsafe nghttp2_option_set_max_deflate_dynamic_table_size(
+            options, settings.encoderTableBytesMax)
+        if isServer {
+            unsafe nghttp2_session_server_new2(&library, callbacks, nil, options)
+        } else {
+            unsafe nghttp2_session_client_new2(&library, callbacks, nil, options)
+        }
+        unsafe nghttp2_option_del(options)
+        unsafe nghttp2_session_callbacks_del(callbacks)
+        precondition(unsafe library != nil, "no memory for an HTTP/2 session")
+        return unsafe library
+    }
+
+    /// The code of the error that nghttp2 gave up with.
+    static func errorCode(ofLibrary error: Int32) -> HTTP2ErrorCode {
+        switch error {
+        case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
+        case NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
+            NGHTTP2_ERR_CALLBACK_FAILURE.rawValue:
+            .enhanceYourCalm
+        default: .internalError
+        }
+    }
+
+    /// Submits SETTINGS, the first frame of each end, and opens the connection's window.
+    func submitSettings(_ entries: [(nghttp2_settings_id, Int)]) {
+        var list = entries.map {
+            nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: UInt32($0.1))
+        }
+        unsafe nghttp2_submit_settings(library, 0, &list, list.count)
+        unsafe nghttp2_session_set_local_window_size(
+            library, 0, 0, Int32(max(65535, settings.connectionWindowBytes)))
+    }
+
+    /// Calls `body` with the session that nghttp2 was given, which is not retained for it: whoever
+    /// called nghttp2 holds it.
+    @inline(__always)
+    private static func of(
+        _ user: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> CInt
+    ) -> CInt {
+        guard let user = unsafe user else { return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue }
+        return unsafe Unmanaged<HTTP2Session>.fromOpaque(user)._withUnsafeGuaranteedRef(body)
+    }
+
+    private static func setCallbacks(_ callbacks: OpaquePointer?) {
+        unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) {
+            _, frame, user in
+            guard let frame = unsafe frame else { return 0 }
+            return unsafe HTTP2Session.of(user) { session in
+                unsafe session.headBegan(
+                    frame.pointee.hd.stream_id, category: frame.pointee.headers.cat)
+                return 0
+            }
+        }
+        unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+            _, frame, name, nameCount, value, valueCount, _, user in
+            guard let frame = unsafe frame else { return 0 }
+            return unsafe HTTP2Session.of(user) { session in
+                let isTaken = unsafe session.fieldCame(
+                    frame.pointee.hd.stream_id,
+                    UnsafeBufferPointer(start: name, count: nameCount),
+                    UnsafeBufferPointer(start: value, count: valueCount))
+                return isTaken ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+            }
+        }
+        unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) {
+            _, _, _, _, _, _, _, _ in
+            // Not ignored as nghttp2 would: the message is malformed (RFC 9113 §8.2.1).
+            NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        }
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+            _, _, id, bytes, count, user in
+            unsafe HTTP2Session.of(user) { session in
+                unsafe session.bodyCame(id, UnsafeBufferPointer(start: bytes, count: count))
+                return 0
+            }
+        }
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, user in
+            guard let frame = unsafe frame else { return 0 }
+            return unsafe HTTP2Session.of(user) { session in
+                unsafe session.received(frame)
+                return 0
+            }
+        }
+        unsafe setSendingCallbacks(callbacks)
+    }
+
+    private static func setSendingCallbacks(_ callbacks: OpaquePointer?) {
+        unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, user in
+            guard let frame = unsafe frame else { return 0 }
+            return unsafe HTTP2Session.of(user) { session in
+                unsafe session.frameWent(frame)
+                return 0
+            }
+        }
+        unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks) {
+            _, _, head, count, source, user in
+            guard let head = unsafe head, let source = unsafe source?.pointee.ptr else {
+                return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+            }
+            let stream = unsafe Unmanaged<HTTP2Stream>.fromOpaque(source)
+            return unsafe HTTP2Session.of(user) { session in
+                unsafe stream._withUnsafeGuaranteedRef { stream in
+                    unsafe session.send(
+                        UnsafeBufferPointer(start: head, count: HTTP2Session.frameHeadBytes),
+                        count, of: stream)
+                }
+            }
+        }
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
+            _, id, code, user in
+            unsafe HTTP2Session.of(user) { session in
+                guard let stream = session.stream(id) else { return 0 }
+                session.closed(stream, HTTP2ErrorCode(rawValue: code))
+                session.forget(stream)
+                return 0
+            }
+        }
+    }
+
+    /// Bytes of the head of every frame (RFC 9113 §4.1).
+    static let frameHeadBytes = 9
+
+    private func received(_ frame: UnsafePointer<nghttp2_frame>) {
+        let head = unsafe frame.pointee.hd
+        let endsStream = head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+        switch UInt32(head.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            unsafe headEnded(
+                head.stream_id, category: frame.pointee.headers.cat, endsStream: endsStream)
+        case NGHTTP2_DATA.rawValue:
+            if endsStream { streamEnded(head.stream_id) }
+        default: unsafe frameCame(frame)
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import CNgHTTP2
+package import Ground
+package import NIOCore
+
+/// One connection of HTTP/2 (RFC 9113), bytes in and bytes out: what both ends have in common.
+///
+/// Belongs to one event loop, and no access of its properties or of a stream's holds across a call
+/// of a delegate: the dynamic checks of exclusive access, a sixth of the time, are left out.
+/// Calls of the delegate come from inside ``receive(_:now:)`` and
+/// ``takeOutput(into:bytesMax:now:)``; they may use every verb on streams, but neither of these
+/// two.
+@safe
+package class HTTP2Session {
+    package let settings: HTTP2Settings
+    let isServer: Bool
+    /// Streams that are open or being closed.
+    package var openStreamCount: Int { unsafe streams.count }
+    /// Bytes of bodies written and not framed yet, of all streams.
+    package internal(set) var bytesQueued = 0
+    /// Why this end has closed the connection, if it has.
+    package private(set) var failure: HTTP2ErrorCode?
+
+    /// nghttp2's state; freed with this object.
+    @exclusivity(unchecked) var library: OpaquePointer?
+    @exclusivity(unchecked) var output = OutputPlan()
+    /// Bytes after which the present turn of output ends.
+    @exclusivity(unchecked) var outputBytesMax = 0
+    @exclusivity(unchecked) var fields = FieldVector(capacity: 64)
+    /// In no order; each knows its index.
+    @exclusivity(unchecked) package internal(set) var streams: [HTTP2Stream] = []
+    @exclusivity(unchecked) var now = Instant.zero
+    @exclusivity(unchecked) var walk: FrameWalk
+    @exclusivity(unchecked) var flood: FloodGuard
+    @exclusivity(unchecked) private var pool: [HTTP2Stream] = []
+    private var isInside = false
+
+    init(settings: HTTP2Settings, isServer: Bool) {
+        self.settings = settings
+        self.isServer = isServer
+        unsafe walk = FrameWalk(prefaceBytes: isServer ? Int(NGHTTP2_CLIENT_MAGIC_LEN) : 0)
+        unsafe flood = FloodGuard(
+            unitsMax: settings.floodUnitsMax, unitsPerSecond: settings.floodUnitsPerSecond)
+        unsafe library = Self.makeLibrary(settings, isServer: isServer)
+        unsafe nghttp2_session_set_user_data(
+            library, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        unsafe nghttp2_session_del(library)
+    }
+
+    /// Takes in what has come from the peer; false if this ended the connection: send what is in
+    /// the output and close.
+    ///
+    /// An error that nghttp2 finds is known when its GOAWAY has been framed: see ``isOver``.
+    package func receive(_ bytes: Span<UInt8>, now: Instant) -> Bool {
+        precondition(!isInside, "receive was called by a delegate")
+        unsafe self.now = now
+        isInside = true
+        defer { isInside = false }
+        var position = 0
+        var fed = 0
+        while failure == nil {
+            switch unsafe walk.next(bytes, at: &position) {
+            case .frame(let head, let start):
+                feed(bytes.extracting(fed..<max(fed, start)))
+                if failure == nil, let code = judge(head) { fail(code) }
+                if start < 0 { unsafe feed(walk.withheld.span) }
+                fed = start < 0 ? position : start
+            case .end(let end):
+                feed(bytes.extracting(fed..<max(fed, end)))
+                if failure == nil, queuedFrames > settings.queuedFramesMax {
+                    fail(.enhanceYourCalm)
+                }
+                return failure == nil
+            }
+        }
+        return false
+    }
+
+    private func feed(_ bytes: Span<UInt8>) {
+        guard bytes.count > 0, failure == nil else { return }
+        let taken = unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe nghttp2_session_mem_recv(library, buffer.baseAddress, buffer.count)
+        }
+        if taken < 0 { fail(Self.errorCode(ofLibrary: Int32(taken))) }
+    }
+
+    /// Judges a frame by its head, before nghttp2 sees it; the code with which the connection is to
+    /// be ended, if it is.
+    func judge(_ head: FrameHead) -> HTTP2ErrorCode? {
+        let cost = FloodGuard.cost(of: head)
+        if cost < 0 {
+            unsafe flood.earn(-cost)
+        } else if cost > 0, unsafe !flood.spend(cost, now: now) {
+            return .enhanceYourCalm
+        }
+        return nil
+    }
+
+    /// True if ``takeOutput(into:bytesMax:now:)`` would give bytes.
+    package var hasOutput: Bool { unsafe nghttp2_session_want_write(library) != 0 }
+
+    /// True if nothing is to be read or written any more; close the connection.
+    package var isOver: Bool {
+        if hasOutput { return false }
+        return unsafe failure != nil || nghttp2_session_want_read(library) == 0
+    }
+
+    /// Frames that wait to be written, DATA not counted.
+    package var queuedFrames: Int {
+        unsafe nghttp2_session_get_outbound_queue_size(library)
+    }
+
+    /// Moves what is to be sent to the end of `buffers`: whole frames, by priority, until they hold
+    /// `bytesMax` bytes or more.
+    package func takeOutput(into buffers: inout [ByteBuffer], bytesMax: Int, now: Instant) {
+        precondition(!isInside, "takeOutput was called by a delegate")
+        isInside = true
+        defer { isInside = false }
+        unsafe self.now = now
+        unsafe output.begin()
+        unsafe outputBytesMax = bytesMax
+        while unsafe output.count < bytesMax {
+            var start: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(library, &start)
+            guard count > 0 else {
+                if count < 0 { fail(.internalError) }
+                break
+            }
+            unsafe output.append(UnsafeBufferPointer(start: start, count: count))
+        }
+        unsafe noteStalls(isBlocked: output.count < bytesMax)
+        unsafe output.finish(into: &buffers)
+    }
+
+    /// Ends the connection: GOAWAY with `code`, after which nothing is read.
+    package func goAway(_ code: HTTP2ErrorCode) {
+        fail(code)
+    }
+
+    /// The transport is gone: ends every stream that is open, and nothing more is read or sent.
+    package func abandon(_ code: HTTP2ErrorCode) {
+        fail(code)
+        while let stream = unsafe streams.last {
+            closed(stream, code)
+            unsafe nghttp2_session_set_stream_user_data(library, stream.id, nil)
+            forget(stream)
+        }
+    }
+
+    /// Ends the connection with an error of its own.
+    func fail(_ code: HTTP2ErrorCode) {
+        guard failure == nil else { return }
+        failure = code
+        unsafe nghttp2_session_terminate_session(library, code.rawValue)
+    }
+
+    // MARK: - Streams
+
+    /// An object for a stream, which lives as long as nghttp2 knows of it.
+    func takeStream() -> HTTP2Stream {
+        let stream = unsafe pool.popLast() ?? HTTP2Stream()
+        stream.open()
+        stream.index = unsafe streams.count
+        unsafe streams.append(stream)
+        return stream
+    }
+
+    @inline(__always)
+    func stream(_ id: Int32) -> HTTP2Stream? {
+        guard let pointer = unsafe nghttp2_session_get_stream_user_data(library, id) else {
+            return nil
+        }
+        return unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    /// Forgets a stream that nghttp2 has closed; what was not consumed of it is given back to the
+    /// connection's window, which no other call will do.
+    func forget(_ stream: HTTP2Stream) {
+        bytesQueued -= stream.bytesQueued
+        if isServer, stream.bytesUnconsumed > 0 {
+            unsafe nghttp2_session_consume_connection(library, stream.bytesUnconsumed)
+            stream.bytesUnconsumed = 0
+        }
+        stream.close()
+        var last = unsafe streams.removeLast()
+        if last !== stream {
+            last.index = stream.index
+            unsafe swap(&streams[stream.index], &last)
+        }
+        // Nobody else holds it if only the loop's own references are left.
+        if unsafe pool.count < settings.concurrentStreamsMax, isKnownUniquelyReferenced(&last) {
+            unsafe pool.append(last)
+        }
+    }
+
+    // MARK: - For the ends to override
+
+    func headBegan(_ id: Int32, category: nghttp2_headers_category) {}
+    func fieldCame(
+        _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) -> Bool { true }
+    func headEnded(_ id: Int32, category: nghttp2_headers_category, endsStream: Bool) {}
+    func bodyCame(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {}
+    func streamEnded(_ id: Int32) {}
+    func frameCame(_ frame: UnsafePointer<nghttp2_frame>) {}
+
+    /// Takes note of a frame that was framed into the output.
+    func frameWent(_ frame: UnsafePointer<nghttp2_frame>) {
+        let head = unsafe frame.pointee.hd
+        switch UInt32(head.type) {
+        case NGHTTP2_GOAWAY.rawValue:
+            let code = unsafe frame.pointee.goaway.error_code
+            if failure == nil, code != 0 { failure = HTTP2ErrorCode(rawValue: code) }
+        case NGHTTP2_RST_STREAM.rawValue:
+            guard let stream = stream(head.stream_id), !stream.isReset else { return }
+            // nghttp2 found a fault with it.
+            stream.isReset = true
+            let code = unsafe HTTP2ErrorCode(rawValue: frame.pointee.rst_stream.error_code)
+            // A window above the maximum by a change of INITIAL_WINDOW_SIZE is a connection error
+            // (RFC 9113 §6.9.2); that by WINDOW_UPDATE, which looks the same here, may be one.
+            if code == .flowControlError { fail(code) } else { blame() }
+        default: break
+        }
+    }
+
+    /// A stream failed by a fault of the peer's.
+    func blame() {
+        if unsafe !flood.spend(FloodGuard.resetCost, now: now) { fail(.enhanceYourCalm) }
+    }
+
+    func drained(_ stream: HTTP2Stream) {}
+    func closed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
+}

@@ -1,0 +1,114 @@
+package import Ground
+import NIOCore
+
+/// One stream of a connection: a request and its answer.
+///
+/// Made by the session and held by whoever answers; verbs on a closed stream do nothing. The
+/// object is used again for a later stream if nobody holds it once its stream has closed.
+package final class HTTP2Stream {
+    /// Odd; 0 before the stream is opened.
+    package internal(set) var id: Int32 = 0
+    /// Whatever the user of the session wants to find again; dropped when the stream closes.
+    package var owner: AnyObject?
+    /// True once the last call for the stream was made.
+    package internal(set) var isClosed = true
+    /// True once the peer has ended its half.
+    package internal(set) var isRemoteEnded = false
+    /// Bytes of the body that were written and are not framed yet.
+    package internal(set) var bytesQueued = 0
+    /// Since when bytes are queued that the peer's windows do not take; nil while they are taken.
+    ///
+    /// A peer that opens its window by less than ``stallBytesMin`` at a time is stalling still.
+    package internal(set) var stalledSince: Instant?
+
+    /// Below this many bytes framed in a row a stall goes on.
+    package static let stallBytesMin = 1024
+
+    /// The head of this end's message was submitted; on the server that of the final answer.
+    var isAnswered = false
+    /// Nothing more will be written.
+    var isEnding = false
+    /// RST_STREAM was submitted.
+    var isReset = false
+    /// The delegate has had the head of the peer's message.
+    var isAnnounced = false
+    /// Its head was not kept, because it passed a limit.
+    var refusal: RequestRefusal?
+    /// Where the session keeps it.
+    var index = 0
+    /// DATA waits for `resume`.
+    var isDeferred = false
+    /// Field lines to be sent after the body.
+    var trailers: [UInt8]?
+    /// Bytes received and not yet consumed.
+    var bytesUnconsumed = 0
+    /// Bytes framed since the stall began.
+    var bytesSinceStall = 0
+    @exclusivity(unchecked) private var queue: [ByteBuffer] = []
+    /// Index of the first buffer that is not framed in full.
+    @exclusivity(unchecked) private var queueStart = 0
+
+    init() {}
+
+    /// Begins the life of a stream.
+    func open() {
+        id = 0
+        isClosed = false
+        isRemoteEnded = false
+        isAnswered = false
+        isEnding = false
+        isReset = false
+        isAnnounced = false
+        refusal = nil
+        isDeferred = false
+        trailers = nil
+        bytesUnconsumed = 0
+        bytesSinceStall = 0
+        stalledSince = nil
+    }
+
+    /// Ends it.
+    func close() {
+        isClosed = true
+        owner = nil
+        dropQueue()
+    }
+
+    func append(_ body: ByteBuffer) {
+        unsafe queue.append(body)
+        bytesQueued += body.readableBytes
+    }
+
+    func dropQueue() {
+        unsafe queue.removeAll(keepingCapacity: queue.capacity <= 64)
+        unsafe queueStart = 0
+        bytesQueued = 0
+        stalledSince = nil
+    }
+
+    /// Moves the first `count` bytes of the queue, which holds as many, to the end of `output`.
+    func take(_ count: Int, into output: inout OutputPlan) {
+        bytesQueued -= count
+        bytesSinceStall += count
+        var left = count
+        while left > 0 {
+            let readable = unsafe queue[queueStart].readableBytes
+            if readable > left {
+                if let slice = unsafe queue[queueStart].readSlice(length: left) {
+                    output.append(slice)
+                }
+                return
+            }
+            left -= readable
+            if readable > 0 { unsafe output.append(queue[queueStart]) }
+            unsafe queueStart += 1
+        }
+        if bytesQueued == 0 {
+            unsafe queue.removeAll(keepingCapacity: queue.capacity <= 64)
+            unsafe queueStart = 0
+        } else if unsafe queueStart >= 32 {
+            unsafe queue.removeFirst(queueStart)
+            unsafe queueStart = 0
+        }
+    }
+}

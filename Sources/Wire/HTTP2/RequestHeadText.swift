@@ -1,0 +1,138 @@
+/// Writes the fields of an HTTP/2 request as the HTTP/1.1 head that says the same (RFC 9113 §8.3.1,
+/// §8.2.3).
+///
+/// Pseudo-header fields come first, which nghttp2 holds the peer to, so the request line is written
+/// when the first other field or the end comes. Values hold no CR, LF or NUL, which nghttp2 refuses
+/// (RFC 9113 §8.2.1): so each field is one line.
+struct RequestHeadText: ~Copyable {
+    private(set) var text = ByteScratch(capacity: 4096)
+    /// Field lines of ``text``, Host and those written by this reader among them.
+    private(set) var linesCount = 0
+    private var method = ByteScratch(capacity: 16)
+    private var path = ByteScratch(capacity: 1024)
+    private var authority = ByteScratch(capacity: 256)
+    private var cookie = ByteScratch(capacity: 256)
+    private var hasHTTPScheme = false
+    private var hasRequestLine = false
+    private var hasHost = false
+    private var hasLength = false
+    private(set) var isMalformed = false
+
+    mutating func begin() {
+        text.removeAll()
+        method.removeAll()
+        path.removeAll()
+        authority.removeAll()
+        cookie.removeAll()
+        linesCount = 0
+        hasHTTPScheme = false
+        hasRequestLine = false
+        hasHost = false
+        hasLength = false
+        isMalformed = false
+    }
+
+    mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+        guard let first = unsafe name.first else { return }
+        if first == Byte.colon { return unsafe appendPseudo(name, value) }
+        if !hasRequestLine { writeRequestLine() }
+        switch name.count {
+        case 4 where unsafe holds(name, "host"): return unsafe appendHost(value)
+        case 6 where unsafe holds(name, "cookie"):
+            if cookie.count > 0 { cookie.append("; ") }
+            return unsafe cookie.append(value)
+        case 14 where unsafe holds(name, "content-length"): hasLength = true
+        default: break
+        }
+        unsafe text.append(name)
+        text.append(": ")
+        unsafe text.append(value)
+        text.append("\r\n")
+        linesCount += 1
+    }
+
+    /// Ends the head; a body without a length is said to be chunked, which only HTTP/1.1 calls it.
+    mutating func finish(hasBody: Bool) {
+        if !hasRequestLine { writeRequestLine() }
+        if cookie.count > 0 {
+            text.append("Cookie: ")
+            unsafe text.append(cookie.bytes)
+            text.append("\r\n")
+            linesCount += 1
+        }
+        if hasBody, !hasLength {
+            text.append("Transfer-Encoding: chunked\r\n")
+            linesCount += 1
+        }
+        text.append("\r\n")
+        if path.count > 0, !hasHTTPScheme { isMalformed = true }
+    }
+
+    private mutating func appendPseudo(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) {
+        switch name.count {
+        case 5: unsafe path.append(value)
+        case 10: unsafe authority.append(value)
+        case 7 where unsafe name[1] == UInt8(ascii: "m"): unsafe method.append(value)
+        case 7: hasHTTPScheme = unsafe holds(value, "http") || holds(value, "https")
+        default: isMalformed = true
+        }
+    }
+
+    /// Host beside `:authority` may only repeat it, and is dropped.
+    private mutating func appendHost(_ value: UnsafeBufferPointer<UInt8>) {
+        guard authority.count > 0 else {
+            if hasHost { isMalformed = true }
+            hasHost = true
+            text.append("Host: ")
+            unsafe text.append(value)
+            text.append("\r\n")
+            linesCount += 1
+            return
+        }
+        if unsafe !isSame(authority.bytes, value) { isMalformed = true }
+    }
+
+    /// CONNECT has no path: its target is the authority (RFC 9113 §8.5).
+    private mutating func writeRequestLine() {
+        hasRequestLine = true
+        unsafe text.append(method.bytes)
+        text.append(Byte.space)
+        unsafe text.append(path.count > 0 ? path.bytes : authority.bytes)
+        text.append(" HTTP/1.1\r\n")
+        if authority.count > 0 {
+            text.append("Host: ")
+            unsafe text.append(authority.bytes)
+            text.append("\r\n")
+            linesCount += 1
+        }
+    }
+
+    @inline(__always)
+    private func holds(_ bytes: UnsafeBufferPointer<UInt8>, _ text: StaticString) -> Bool {
+        guard bytes.count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<bytes.count
+        where unsafe bytes[index] | 0x20 != text.utf8Start[index] | 0x20 {
+            return false
+        }
+        return true
+    }
+
+    /// Letters are compared without regard to case.
+    private func isSame(
+        _ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        for index in 0..<left.count {
+            let first = unsafe left[index]
+            let second = unsafe right[index]
+            guard first != second else { continue }
+            let letter = first | 0x20
+            guard letter == second | 0x20, letter >= UInt8(ascii: "a"),
+                letter <= UInt8(ascii: "z")
+            else { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,23 @@
+import COpenSSL
+
+/// Looked up once: by its name it would be at every use.
+///
+/// Never changed, and never freed.
+nonisolated(unsafe) let sha256Algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
+
+private let digestBytes = 32
+
+/// SHA-256 (FIPS 180-4), 32 bytes.
+func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
+    let digest = unsafe [UInt8](unsafeUninitializedCapacity: digestBytes) { room, count in
+        var written: UInt32 = 0
+        let isDone = unsafe bytes.withUnsafeBytes { raw in
+            unsafe EVP_Digest(
+                raw.baseAddress, raw.count, room.baseAddress, &written, sha256Algorithm, nil)
+        }
+        // It fails only if OpenSSL has no SHA-256, and then not even once.
+        precondition(isDone == 1 && Int(written) == digestBytes, "no SHA-256")
+        count = Int(written)
+    }
+    return digest
+}

@@ -1,0 +1,124 @@
+import COpenSSL
+
+/// An `SSL_CTX`, freed with this object; what all of them have in common is set here.
+///
+/// It is not changed after the one who makes it has set it up, and OpenSSL allows many threads to
+/// make sessions of it.
+@safe
+final class OpenSSLContext: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Suites of TLS 1.2: ephemeral Diffie-Hellman on curves, and authenticated encryption (RFC
+    /// 9325 §4.2).
+    private static let suites12 = "ECDHE+AESGCM:ECDHE+CHACHA20"
+    private static let suites13 =
+        "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
+    /// A PSK belongs to one hash; OpenSSL drops it if another is negotiated.
+    private static let suitesOfPeers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
+    /// The larger ones cost a stranger nothing and the server much.
+    private static let groups = "X25519:P-256:P-384"
+    /// Bytes of a chain that is shown, at most.
+    private static let chainBytesMax = 64 * 1024
+
+    init(_ role: TLSRole, minimumVersion: TLSVersion) throws(TLSSetupError) {
+        let method =
+            switch role {
+            case .server: unsafe TLS_server_method()
+            case .client: unsafe TLS_client_method()
+            case .peer: unsafe TLS_method()
+            }
+        guard let made = unsafe SSL_CTX_new(method) else {
+            throw .library(reason: OpenSSLFault.takeText())
+        }
+        unsafe pointer = unsafe made
+        unsafe SSL_CTX_set_security_level(pointer, 2)
+        let options =
+            openssl_op_no_compression | openssl_op_no_renegotiation
+            | openssl_op_cipher_server_preference | openssl_op_prioritize_chacha
+        _ = unsafe SSL_CTX_set_options(pointer, options)
+        // What the machine's configuration file may have added.
+        _ = unsafe SSL_CTX_clear_options(pointer, openssl_op_allow_no_dhe_kex)
+        let isWithoutEarlyData = unsafe SSL_CTX_set_max_early_data(pointer, 0) == 1
+        let isSet =
+            control(SSL_CTRL_MODE, Int(SSL_MODE_RELEASE_BUFFERS)) != 0
+            && control(SSL_CTRL_SET_MIN_PROTO_VERSION, Int(minimumVersion.rawValue)) == 1
+            && control(SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_3_VERSION)) == 1
+            && setSuites(role) && control(SSL_CTRL_SET_GROUPS_LIST, text: Self.groups) == 1
+            && isWithoutEarlyData
+        guard isSet else { throw .library(reason: OpenSSLFault.takeText()) }
+        _ = control(SSL_CTRL_SET_MAX_CERT_LIST, Self.chainBytesMax)
+        _ = control(SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF))
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(pointer)
+    }
+
+    private func setSuites(_ role: TLSRole) -> Bool {
+        let suites13 = role == .peer ? Self.suitesOfPeers : Self.suites13
+        return unsafe SSL_CTX_set_cipher_list(pointer, Self.suites12) == 1
+            && SSL_CTX_set_ciphersuites(pointer, suites13) == 1
+    }
+
+    /// `SSL_CTX_ctrl` with a number.
+    @discardableResult
+    func control(_ command: CInt, _ number: Int) -> Int {
+        unsafe SSL_CTX_ctrl(pointer, command, number, nil)
+    }
+
+    /// `SSL_CTX_ctrl` with a text.
+    func control(_ command: CInt, text: String) -> Int {
+        var bytes = text.utf8.map { CChar(bitPattern: $0) } + [0]
+        return unsafe SSL_CTX_ctrl(pointer, command, 0, &bytes)
+    }
+
+    /// Sessions are resumed only by contexts with the same mark, 32 bytes at most.
+    func mark(sessions mark: [UInt8]) throws(TLSSetupError) {
+        guard unsafe SSL_CTX_set_session_id_context(pointer, mark, UInt32(mark.count)) == 1 else {
+            throw .library(reason: OpenSSLFault.takeText())
+        }
+    }
+
+    /// Checks whatever the other side shows with ``TLSSession/check(_:)``; `mode` is of
+    /// `SSL_VERIFY_…`.
+    func verify(mode: CInt) {
+        unsafe SSL_CTX_set_verify(pointer, mode, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(
+            pointer,
+            { store, _ in
+                guard let store = unsafe store, let session = unsafe TLSSession.of(store) else {
+                    return 0
+                }
+                return unsafe session.check(store) ? 1 : 0
+            }, nil)
+    }
+
+    /// Trusts the certificates of `pem` as issuers; any of them may end a chain.
+    func trust(pem: [UInt8]) throws(TLSSetupError) {
+        let certificates = try issuers(pem)
+        let store = unsafe SSL_CTX_get_cert_store(pointer)
+        for certificate in certificates {
+            guard unsafe X509_STORE_add_cert(store, certificate.pointer) == 1 else {
+                throw .issuers(reason: OpenSSLFault.takeText())
+            }
+        }
+        unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+    }
+
+    /// Names the certificates of `pem` to clients as issuers of theirs (RFC 8446 §4.2.4).
+    func ask(forIssuersOf pem: [UInt8]) throws(TLSSetupError) {
+        for certificate in try issuers(pem) {
+            guard unsafe SSL_CTX_add_client_CA(pointer, certificate.pointer) == 1 else {
+                throw .issuers(reason: OpenSSLFault.takeText())
+            }
+        }
+    }
+
+    private func issuers(_ pem: [UInt8]) throws(TLSSetupError) -> [Certificate] {
+        do throws(PEMFault) {
+            return try Certificate.read(pem: pem)
+        } catch {
+            throw .issuers(reason: error.reason)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import COpenSSL
+import Ground
+
+/// What a server chooses while it reads a client's hello: certificate, application protocol, and
+/// whether to add the issuer's word that the certificate is not revoked.
+enum ServerChoices {
+    private typealias ByName =
+        @convention(c) (
+            OpaquePointer?, UnsafeMutablePointer<CInt>?, UnsafeMutableRawPointer?
+        ) -> CInt
+    private typealias ByStatus = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt
+    private typealias Erased = @convention(c) () -> Void
+
+    static func set(in context: OpenSSLContext) {
+        let byName: ByName = { ssl, _, _ in unsafe ServerChoices.chooseCertificate(ssl) }
+        let byStatus: ByStatus = { ssl, _ in unsafe ServerChoices.staple(ssl) }
+        // The functions are kept as functions without arguments and called with those above.
+        _ = unsafe SSL_CTX_callback_ctrl(
+            context.pointer, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
+            unsafeBitCast(byName, to: Erased.self))
+        _ = unsafe SSL_CTX_callback_ctrl(
+            context.pointer, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB,
+            unsafeBitCast(byStatus, to: Erased.self))
+        unsafe SSL_CTX_set_alpn_select_cb(
+            context.pointer,
+            { ssl, chosen, chosenCount, offered, offeredCount, _ in
+                unsafe ServerChoices.chooseProtocol(ssl, chosen, chosenCount, offered, offeredCount)
+            }, nil)
+    }
+
+    private static func chooseCertificate(_ ssl: OpaquePointer?) -> CInt {
+        guard let ssl = unsafe ssl, let server = unsafe TLSSession.of(ssl: ssl)?.server,
+            let name = unsafe serverName(of: ssl)
+        else { return SSL_TLSEXT_ERR_NOACK }
+        unsafe SSL_set_SSL_CTX(ssl, server.context(for: name).pointer)
+        return SSL_TLSEXT_ERR_OK
+    }
+
+    private static func staple(_ ssl: OpaquePointer?) -> CInt {
+        guard let ssl = unsafe ssl, let server = unsafe TLSSession.of(ssl: ssl)?.server,
+            let certificate = unsafe SSL_get_certificate(ssl),
+            let answer = unsafe server.ocsp(for: certificate),
+            let copy = unsafe CRYPTO_memdup(answer, answer.count, nil, 0)
+        else { return SSL_TLSEXT_ERR_NOACK }
+        // OpenSSL frees the copy.
+        _ = unsafe SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, answer.count, copy)
+        return SSL_TLSEXT_ERR_OK
+    }
+
+    /// RFC 7301 §3.2: the first of the server's protocols that the client offers.
+    private static func chooseProtocol(
+        _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+        _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?,
+        _ offeredCount: UInt32
+    ) -> CInt {
+        guard let ssl = unsafe ssl, let server = unsafe TLSSession.of(ssl: ssl)?.server,
+            let offered = unsafe offered
+        else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+        let list = unsafe UnsafeBufferPointer(start: offered, count: Int(offeredCount))
+        for wanted in server.settings.protocols {
+            let name = Array(wanted.rawValue.utf8)
+            var start = 0
+            while start < list.count {
+                let count = unsafe Int(list[start])
+                let end = start + 1 + count
+                guard end <= list.count else { break }
+                if unsafe list[(start + 1)..<end].elementsEqual(name) {
+                    // What is chosen may lie in the client's list.
+                    unsafe chosen?.pointee = unsafe offered + start + 1
+                    unsafe chosenCount?.pointee = UInt8(count)
+                    return SSL_TLSEXT_ERR_OK
+                }
+                start = end
+            }
+        }
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+    }
+
+    /// The name that the client asked for, in its one spelling.
+    static func serverName(of ssl: OpaquePointer) -> String? {
+        guard let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) else {
+            return nil
+        }
+        return unsafe DomainName.canonical(String(cString: name)[...])
+    }
+}

@@ -1,0 +1,150 @@
+package import Ground
+import HTTPRules
+
+/// Why a TLS connection came to nothing or ended early, and on which side.
+package struct TLSFailure: Error, Hashable, Sendable {
+    /// What this node was in the connection.
+    package let role: TLSRole
+    package let cause: TLSFailureCause
+
+    package init(_ cause: TLSFailureCause, as role: TLSRole) {
+        self.role = role
+        self.cause = cause
+    }
+
+    /// Whose doing it is.
+    package enum Side: Hashable, Sendable {
+        case client
+        case origin
+        case peer
+        /// This node's.
+        case ours
+    }
+
+    package var side: Side {
+        if case .ours = cause { return .ours }
+        switch role {
+        case .server: return .client
+        case .client: return .origin
+        case .peer: return .peer
+        }
+    }
+
+    /// True if the same attempt may succeed when it is made again at once: the connection was
+    /// cut, or the other side names an error of its own that passes.
+    package var mayRetry: Bool {
+        switch cause {
+        case .truncated, .alert(TLSAlert.internalError): true
+        default: false
+        }
+    }
+}
+
+/// What a node is in a TLS connection.
+package enum TLSRole: Hashable, Sendable {
+    /// Of clients.
+    case server
+    /// Of origins.
+    case client
+    /// One of two nodes that share a secret.
+    case peer
+}
+
+/// What went wrong.
+package enum TLSFailureCause: Hashable, Sendable {
+    /// The connection ended without close_notify: somebody may have cut it (RFC 8446 §6.1).
+    case truncated
+    /// The first bytes are none of TLS; carries the first.
+    case notTLS(firstByte: UInt8)
+    /// No version of TLS that is allowed here is spoken there.
+    case versionTooOld
+    /// No cipher suite, group or signature in common.
+    case nothingInCommon
+    /// None of the application protocols that were offered is spoken (RFC 7301 §3.2).
+    case noApplicationProtocol
+    /// The other side ended the connection with this alert.
+    case alert(UInt8)
+    /// More bytes than the limit came without data among them.
+    case tooManyBytes(max: Int)
+    /// No certificate was shown although one is required.
+    case certificateMissing
+    /// A certificate of the chain is no longer valid; `depth` is 0 for the other side's own.
+    case expired(at: WallTime, depth: Int)
+    /// A certificate of the chain is not valid yet.
+    case notYetValid(until: WallTime, depth: Int)
+    /// The certificate was made by whoever shows it.
+    case selfSigned
+    /// Nobody who is trusted issued the certificate; carries the issuer's name.
+    case unknownIssuer(String)
+    /// The certificate is not for the host asked for; carries the first names that it is for.
+    case wrongHost(TLSServerName, names: [String])
+    /// The certificate's key is none of those pinned; carries its pin.
+    case wrongPin(String)
+    /// Another check of the certificate failed; carries OpenSSL's words.
+    case certificate(reason: String)
+    /// The other node does not hold a secret that this one accepts.
+    case noSharedSecret
+    /// A message breaks the protocol; carries OpenSSL's words.
+    case malformed(reason: String)
+    /// OpenSSL failed for a reason of this node's, such as memory.
+    case ours(reason: String)
+}
+
+extension TLSFailure {
+    /// Who the other side is.
+    private var other: String {
+        switch role {
+        case .server: "The client"
+        case .client: "The origin"
+        case .peer: "The peer"
+        }
+    }
+
+    /// A sentence for whoever looks after the node.
+    package var sentence: String {
+        switch cause {
+        case .truncated: "\(other) cut the TLS connection without close_notify."
+        case .notTLS: "\(other) does not speak TLS: its first bytes are none of TLS."
+        case .versionTooOld: "\(other) speaks no version of TLS that is new enough."
+        case .nothingInCommon: "\(other) has no cipher suite, group or signature in common with us."
+        case .noApplicationProtocol: "\(other) speaks none of the application protocols offered."
+        case .alert(let number): "\(other) refused with the TLS alert \(TLSAlert.name(number))."
+        case .tooManyBytes(let max):
+            "\(other) sent more than \(max) bytes of TLS without data."
+        case .noSharedSecret: "\(other) does not hold the cluster secret."
+        case .malformed(let reason): "\(other) broke the TLS protocol: \(reason)."
+        case .ours(let reason): "TLS failed here: \(reason)."
+        default: certificateSentence
+        }
+    }
+
+    private var certificateSentence: String {
+        let whose = "\(other)'s certificate"
+        switch cause {
+        case .certificateMissing: return "\(other) showed no certificate."
+        case .expired(let time, let depth):
+            return "\(Self.named(whose, depth)) expired on \(Self.text(time))."
+        case .notYetValid(let time, let depth):
+            return "\(Self.named(whose, depth)) is not valid before \(Self.text(time))."
+        case .selfSigned: return "\(whose) is self-signed and not trusted."
+        case .unknownIssuer(let issuer):
+            return "\(whose) leads to no issuer that is trusted; the last one named is “\(issuer)”."
+        case .wrongHost(let host, let names):
+            let list = names.isEmpty ? "no host" : names.joined(separator: ", ")
+            return "\(whose) is not for \(host.text); it is for \(list)."
+        case .wrongPin(let pin): return "\(whose) has a key that is not pinned: \(pin)."
+        case .certificate(let reason): return "\(whose) was refused: \(reason)."
+        default: preconditionFailure("no cause of a certificate: \(cause)")
+        }
+    }
+
+    private static func named(_ whose: String, _ depth: Int) -> String {
+        depth == 0 ? whose : "An issuer of \(whose.prefix(1).lowercased())\(whose.dropFirst())"
+    }
+
+    private static func text(_ time: WallTime) -> String {
+        var bytes: [UInt8] = []
+        HTTPDate.append(time, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,175 @@
+import COpenSSL
+package import Ground
+package import NIOCore
+
+// MARK: - Reading
+
+extension TLSSession {
+    /// The next plaintext, as much as has come and fits into 16 KiB.
+    func read() -> TLSEvent {
+        let pending = unsafe Int(SSL_pending(ssl))
+        guard pending > 0 || arrived != nil else { return .needsMore }
+        // Plaintext is never longer than its ciphertext: what is held, and what was read of a
+        // record that was not whole.
+        let held = pending + quietBytes + (arrived?.readableBytes ?? 0)
+        var plaintext = takeInput(capacity: min(held, RecordSizes.largeBytes))
+        let limit = min(plaintext.capacity, RecordSizes.largeBytes)
+        ERR_clear_error()
+        while plaintext.writerIndex < limit {
+            var count = 0
+            let isRead = unsafe plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 0) {
+                room in
+                let wanted = min(room.count, limit)
+                return unsafe SSL_read_ex(ssl, room.baseAddress, wanted, &count) == 1 ? count : 0
+            }
+            guard isRead > 0 else {
+                settle()
+                break
+            }
+            quietBytes = 0
+        }
+        guard plaintext.readableBytes == 0 else {
+            keepInput(plaintext)
+            return .data(plaintext)
+        }
+        keepInput(plaintext)
+        if case .open = state { return .needsMore }
+        return next()
+    }
+
+    /// Notes why there is no more plaintext.
+    private func settle() {
+        switch unsafe SSL_get_error(ssl, 0) {
+        case SSL_ERROR_WANT_READ:
+            if quietBytes >= Self.quietBytesMax { fail(.tooManyBytes(max: Self.quietBytesMax)) }
+        case SSL_ERROR_ZERO_RETURN:
+            state = .closed
+            drop()
+        default: fail(cause())
+        }
+        ERR_clear_error()
+    }
+}
+
+// MARK: - Writing
+
+extension TLSSession {
+    /// Encrypts `plaintext` into the output; only after `.established`.
+    ///
+    /// Nothing is written once the session has failed or ``close()`` was called. `now` tells
+    /// pauses, after which records are small again.
+    package func write(_ plaintext: ByteBuffer, now: Instant) {
+        guard begin(plaintext.readableBytes, pieces: 1, now: now) else { return }
+        unsafe plaintext.withUnsafeReadableBytes { bytes in
+            _ = unsafe encrypt(bytes, isLast: true)
+        }
+    }
+
+    /// Encrypts `pieces` in their order, like one buffer that holds them all.
+    ///
+    /// Small pieces are gathered into records, with one copy; one that fills a record by itself is
+    /// not copied.
+    package func write(_ pieces: [ByteBuffer], now: Instant) {
+        if pieces.count == 1 { return write(pieces[0], now: now) }
+        let count = pieces.reduce(0) { $0 + $1.readableBytes }
+        guard begin(count, pieces: pieces.count, now: now) else { return }
+        let capacity = min(count, RecordSizes.largeBytes)
+        unsafe withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { room in
+            var gathered = 0
+            for (index, piece) in pieces.enumerated() {
+                unsafe piece.withUnsafeReadableBytes { bytes in
+                    unsafe gather(
+                        bytes, into: room, &gathered, isLast: index == pieces.count - 1)
+                }
+            }
+            unsafe flush(room, &gathered)
+        }
+    }
+
+    /// Says that no more data comes (close_notify); what the other side still sends can be read.
+    package func close() {
+        switch state {
+        case .open, .closed: break
+        case .handshaking, .failed: return
+        }
+        ERR_clear_error()
+        _ = unsafe SSL_shutdown(ssl)
+        ERR_clear_error()
+    }
+
+    /// Makes room for the records of `count` bytes; false if nothing may or need be written.
+    private func begin(_ count: Int, pieces: Int, now: Instant) -> Bool {
+        switch state {
+        case .open, .closed: break
+        case .failed: return false
+        case .handshaking: preconditionFailure("written before the handshake was done")
+        }
+        guard count > 0, unsafe SSL_get_shutdown(ssl) & SSL_SENT_SHUTDOWN == 0 else { return false }
+        sizes.begin(now: now)
+        reserve(sizes.ciphertextBytesMax(count, pieces: pieces))
+        return true
+    }
+
+    /// Adds `bytes` to what is gathered in `room` and writes every record that is full.
+    private func gather(
+        _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer,
+        _ gathered: inout Int, isLast: Bool
+    ) {
+        if bytes.count >= RecordSizes.largeBytes { unsafe flush(room, &gathered) }
+        var rest = unsafe bytes
+        while rest.count > 0 {
+            if gathered == 0 {
+                unsafe rest = unsafe encrypt(rest, isLast: isLast)
+                if rest.count == 0 { return }
+            }
+            let count = min(rest.count, sizes.bytesMax - gathered)
+            unsafe UnsafeMutableRawBufferPointer(rebasing: room[gathered...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            gathered += count
+            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
+            if gathered == sizes.bytesMax { unsafe flush(room, &gathered) }
+        }
+    }
+
+    private func flush(_ room: UnsafeMutableRawBufferPointer, _ gathered: inout Int) {
+        guard gathered > 0 else { return }
+        unsafe encrypt(record: UnsafeRawBufferPointer(rebasing: room[..<gathered]))
+        gathered = 0
+    }
+
+    /// Writes the full records that `bytes` begin with, and the rest too if nothing follows; gives
+    /// what is left.
+    private func encrypt(
+        _ bytes: UnsafeRawBufferPointer, isLast: Bool
+    ) -> UnsafeRawBufferPointer {
+        var rest = unsafe bytes
+        while rest.count >= sizes.bytesMax || isLast && rest.count > 0 {
+            let count = min(rest.count, sizes.bytesMax)
+            unsafe encrypt(record: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        return unsafe rest
+    }
+
+    private func encrypt(record: UnsafeRawBufferPointer) {
+        if case .failed = state { return }
+        var written = 0
+        ERR_clear_error()
+        guard unsafe SSL_write_ex(ssl, record.baseAddress, record.count, &written) == 1 else {
+            fail(cause())
+            return
+        }
+        sizes.wrote()
+        recordsOfKey += 1
+        if recordsOfKey >= recordsPerKeyMax { renewKey() }
+    }
+
+    /// Lets the next record be written with a new key (RFC 8446 §4.6.3); TLS 1.2 knows no such
+    /// thing.
+    private func renewKey() {
+        recordsOfKey = 0
+        guard unsafe SSL_version(ssl) == TLS1_3_VERSION else { return }
+        _ = unsafe SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED)
+        ERR_clear_error()
+    }
+}

@@ -1,0 +1,180 @@
+import COpenSSL
+
+extension TLSSession {
+    /// Goes on with the handshake as far as what has arrived allows.
+    func handshake() -> TLSEvent {
+        ERR_clear_error()
+        let result = unsafe SSL_do_handshake(ssl)
+        guard result == 1 else {
+            guard unsafe SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else {
+                return fail(cause())
+            }
+            guard quietBytes < Self.quietBytesMax else {
+                return fail(.tooManyBytes(max: Self.quietBytesMax))
+            }
+            return .needsMore
+        }
+        ERR_clear_error()
+        if let cause = objection() { return fail(cause) }
+        guard let parameters = parameters() else {
+            return fail(.ours(reason: "the session has no version or suite"))
+        }
+        state = .open
+        quietBytes = 0
+        return .established(parameters)
+    }
+
+    /// Asks for `host`, and holds the certificate to it.
+    func name(_ host: TLSServerName) {
+        let parameters = unsafe SSL_get0_param(ssl)
+        let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(flags))
+        var isSet = false
+        switch host {
+        case .name(let name):
+            var bytes = name.utf8.map { CChar(bitPattern: $0) } + [0]
+            isSet =
+                unsafe X509_VERIFY_PARAM_set1_host(parameters, bytes, 0) == 1
+                && SSL_ctrl(
+                    ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &bytes) == 1
+        case .address(let address):
+            let bytes = Self.bytes(of: address)
+            isSet = unsafe X509_VERIFY_PARAM_set1_ip(parameters, bytes, bytes.count) == 1
+        }
+        // Without it the certificate would not be held to the host.
+        precondition(isSet, "the host \(host) cannot be asked for")
+    }
+
+    /// What must not be, although OpenSSL is content.
+    private func objection() -> TLSFailureCause? {
+        switch end {
+        case .server: return nil
+        case .client(let client, _):
+            let chosen = selectedProtocol()
+            guard let chosen else { return nil }
+            guard let known = TLSApplicationProtocol(rawValue: chosen),
+                client.settings.protocols.contains(known)
+            else { return .malformed(reason: "a protocol was chosen that was not offered") }
+            return nil
+        case .peer:
+            // With the secret, and with an ephemeral key exchange.
+            let isShared = unsafe SSL_session_reused(ssl) == 1 && SSL_version(ssl) == TLS1_3_VERSION
+            return isShared && group() != nil ? nil : .noSharedSecret
+        }
+    }
+
+    private func parameters() -> TLSParameters? {
+        guard let version = unsafe TLSVersion(rawValue: UInt16(SSL_version(ssl))),
+            let suite = unsafe SSL_CIPHER_standard_name(SSL_get_current_cipher(ssl))
+        else { return nil }
+        return TLSParameters(
+            version: version,
+            cipherSuite: unsafe String(cString: suite),
+            applicationProtocol: selectedProtocol().flatMap(TLSApplicationProtocol.init),
+            serverName: unsafe server == nil ? nil : ServerChoices.serverName(of: ssl),
+            isResumed: unsafe SSL_session_reused(ssl) == 1,
+            group: group(),
+            certificate: unsafe SSL_get0_peer_certificate(ssl).map {
+                unsafe description(of: $0)
+            })
+    }
+
+    private func selectedProtocol() -> String? {
+        var start: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(ssl, &start, &count)
+        guard let start = unsafe start, count > 0 else { return nil }
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+    }
+
+    private func group() -> String? {
+        let number = unsafe SSL_ctrl(ssl, SSL_CTRL_GET_NEGOTIATED_GROUP, 0, nil)
+        guard number > 0, let name = unsafe SSL_group_to_name(ssl, CInt(number)) else {
+            return nil
+        }
+        return unsafe String(cString: name)
+    }
+
+    /// Why the last call of OpenSSL failed.
+    func cause() -> TLSFailureCause {
+        let fault = OpenSSLFault.take()
+        if let refusal { return refusal }
+        if case .peer = end, case .handshaking = state, isOfSecret(fault) { return .noSharedSecret }
+        guard let fault else { return .ours(reason: "OpenSSL names no reason") }
+        if let alert = fault.alert { return cause(of: alert) }
+        if fault.isOurs { return .ours(reason: fault.text) }
+        switch fault.reason {
+        case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW, SSL_R_WRONG_SSL_VERSION:
+            return .versionTooOld
+        case SSL_R_NO_SHARED_CIPHER, SSL_R_NO_SHARED_GROUPS, SSL_R_NO_SUITABLE_KEY_SHARE,
+            SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+            return .nothingInCommon
+        case SSL_R_NO_APPLICATION_PROTOCOL: return .noApplicationProtocol
+        case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: return .certificateMissing
+        default: return .malformed(reason: fault.text)
+        }
+    }
+
+    private func cause(of alert: UInt8) -> TLSFailureCause {
+        guard case .client = end else { return .alert(alert) }
+        switch alert {
+        case TLSAlert.protocolVersion: return .versionTooOld
+        case TLSAlert.noApplicationProtocol: return .noApplicationProtocol
+        default: return .alert(alert)
+        }
+    }
+
+    /// True if the handshake of a peer failed because the two share no secret: the key proved
+    /// nothing, or there was none and so nothing to agree on.
+    private func isOfSecret(_ fault: OpenSSLFault?) -> Bool {
+        if wasUnknownIdentity { return true }
+        switch fault?.alert {
+        case TLSAlert.handshakeFailure, TLSAlert.decryptError, TLSAlert.unknownIdentity:
+            return true
+        default: break
+        }
+        switch fault?.reason {
+        case SSL_R_BINDER_DOES_NOT_VERIFY, SSL_R_NO_SHARED_CIPHER,
+            SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, SSL_R_CERTIFICATE_VERIFY_FAILED:
+            return true
+        default: return false
+        }
+    }
+}
+
+// MARK: - What OpenSSL asks for
+
+extension TLSSession {
+    /// Nil unless this is the end of a server.
+    var server: TLSServerContext? {
+        if case .server(let server) = end { server } else { nil }
+    }
+
+    /// What tickets are sealed with at the time.
+    var ticketKeys: TicketKeys? { server?.ticketKeys }
+
+    /// The key that a dialling peer uses.
+    var dialledKey: PeerKey? {
+        if case .peer(let peer, dials: true) = end { peer.first } else { nil }
+    }
+
+    /// The key that the other peer names.
+    func acceptedKey(identity: [UInt8]) -> PeerKey? {
+        guard case .peer(let peer, dials: false) = end else { return nil }
+        let key = peer.key(identity: identity)
+        wasUnknownIdentity = key == nil
+        return key
+    }
+
+    /// Takes a reference to a new ticket over; false if it is of no use.
+    func keep(ticket: OpaquePointer) -> Bool {
+        guard case .client(let client, let host) = end,
+            unsafe SSL_SESSION_is_resumable(ticket) == 1
+        else { return false }
+        newResumption = TLSResumption(
+            host: host, context: client,
+            ticket: unsafe TLSResumption.Ticket(owning: ticket))
+        return true
+    }
+}

@@ -1,0 +1,261 @@
+import COpenSSL
+package import NIOCore
+
+/// One TLS connection: bytes in, bytes out; confined to its event loop.
+///
+/// ``start()``; then give it what arrives with ``receive(_:)`` and call ``next()`` until it needs
+/// more; after each of these calls, and after writing, send ``takeOutput()``. How long a handshake
+/// may take is for the caller to limit; how many bytes it may take is limited here. Certificates'
+/// validity and the age of tickets are judged by the machine's wall clock, and keys are drawn from
+/// its dice, by OpenSSL.
+@safe
+package final class TLSSession {
+    /// Bytes of ciphertext, at most, in a handshake and after it without data among them: the
+    /// largest record four times.
+    package static let quietBytesMax = 64 * 1024
+
+    let ssl: OpaquePointer
+    let end: End
+    private let buffers: TLSBuffers?
+    var state = State.handshaking
+    /// What has arrived and was not read; nil if there is nothing.
+    var arrived: ByteBuffer?
+    /// What arrived after that.
+    private var later: [ByteBuffer] = []
+    /// Bytes that OpenSSL has read since data came last.
+    var quietBytes = 0
+    /// How many of the connection's first two bytes have been looked at.
+    private var firstBytes = 0
+    var output: ByteBuffer?
+    var sizes = RecordSizes()
+    /// How many records are written with one key: AES-GCM is safe for 2^24.5 of full size (RFC 8446
+    /// §5.5), and peers stay connected for long.
+    package var recordsPerKeyMax = 1 << 23
+    /// Records written with the present key.
+    var recordsOfKey = 0
+    /// The last ticket that the server gave to this client.
+    package internal(set) var newResumption: TLSResumption?
+    /// Why ``check(_:)`` refused what the other side showed.
+    var refusal: TLSFailureCause?
+    /// A peer named a secret that is not accepted here.
+    var wasUnknownIdentity = false
+
+    enum State {
+        case handshaking
+        case open
+        /// close_notify has come.
+        case closed
+        case failed(TLSFailure)
+    }
+
+    /// Which end of which kind of connection this is.
+    enum End {
+        case server(TLSServerContext)
+        case client(TLSClientContext, TLSServerName)
+        case peer(TLSPeerContext, dials: Bool)
+
+        var role: TLSRole {
+            switch self {
+            case .server: .server
+            case .client: .client
+            case .peer: .peer
+            }
+        }
+
+        var context: OpenSSLContext {
+            switch self {
+            case .server(let server): server.first
+            case .client(let client, _): client.context
+            case .peer(let peer, _): peer.context
+            }
+        }
+    }
+
+    /// A connection of a client that was accepted; `buffers` are those of the loop.
+    package convenience init(_ server: TLSServerContext, buffers: TLSBuffers? = nil) {
+        self.init(.server(server), buffers: buffers)
+        unsafe SSL_set_accept_state(ssl)
+        guard server.ticketKeys == nil else { return }
+        _ = unsafe SSL_set_options(ssl, openssl_op_no_ticket)
+        unsafe SSL_set_num_tickets(ssl, 0)
+    }
+
+    /// A connection to an origin.
+    ///
+    /// A resumption that was made with another host or context is not used.
+    package convenience init(
+        _ client: TLSClientContext, to host: TLSServerName, resuming: TLSResumption? = nil,
+        buffers: TLSBuffers? = nil
+    ) {
+        self.init(.client(client, host), buffers: buffers)
+        unsafe SSL_set_connect_state(ssl)
+        name(host)
+        if let resuming, resuming.host == host, resuming.context === client {
+            unsafe SSL_set_session(ssl, resuming.ticket.pointer)
+        }
+        ERR_clear_error()
+    }
+
+    /// A connection between two nodes with one secret.
+    package convenience init(peer: TLSPeerContext, dials: Bool, buffers: TLSBuffers? = nil) {
+        self.init(.peer(peer, dials: dials), buffers: buffers)
+        unsafe dials ? SSL_set_connect_state(ssl) : SSL_set_accept_state(ssl)
+    }
+
+    private init(_ end: End, buffers: TLSBuffers?) {
+        // Like any allocation of the language, it fails only if there is no memory.
+        guard let made = unsafe SSL_new(end.context.pointer) else {
+            preconditionFailure("no TLS session: \(OpenSSLFault.takeText())")
+        }
+        unsafe ssl = unsafe made
+        self.end = end
+        self.buffers = buffers
+        guard let bio = unsafe SessionBIO.make(for: self) else {
+            preconditionFailure("no BIO: \(OpenSSLFault.takeText())")
+        }
+        unsafe SSL_set_bio(ssl, bio, bio)
+        unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        // Otherwise a connection that ends without close_notify would spoil its ticket.
+        unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
+        unsafe SSL_free(ssl)
+    }
+
+    /// The session that OpenSSL calls back about.
+    static func of(ssl: OpaquePointer) -> TLSSession? {
+        guard let data = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
+        return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()
+    }
+
+    /// A client writes its hello; others have nothing to say yet.
+    package func start() {
+        switch end {
+        case .client, .peer(_, dials: true):
+            if case .needsMore = handshake() { return }
+        case .server, .peer: return
+        }
+    }
+
+    /// Takes bytes from the connection; they are kept, not copied, until ``next()`` has read them.
+    package func receive(_ ciphertext: ByteBuffer) {
+        guard ciphertext.readableBytes > 0 else { return }
+        switch state {
+        case .handshaking, .open: break
+        case .closed, .failed: return
+        }
+        guard firstBytes >= 2 || areOfTLS(ciphertext) else { return }
+        if arrived == nil {
+            arrived = ciphertext
+        } else {
+            later.append(ciphertext)
+        }
+    }
+
+    /// What has come, one thing at a time; call again until it says `.needsMore`.
+    package func next() -> TLSEvent {
+        switch state {
+        case .handshaking: arrived == nil ? .needsMore : handshake()
+        case .open: read()
+        case .closed: .closed
+        case .failed(let failure): .failed(failure)
+        }
+    }
+
+    /// The connection ended on the other side; to be called once ``next()`` needs more.
+    ///
+    /// Nil if it ended as it should, with close_notify, or had failed already.
+    package func inputClosed() -> TLSEvent? {
+        switch state {
+        case .handshaking, .open: fail(.truncated)
+        case .closed, .failed: nil
+        }
+    }
+
+    /// What is to be sent, in one piece; nil if there is nothing.
+    package func takeOutput() -> ByteBuffer? {
+        guard let full = output.take() else { return nil }
+        buffers?.keepOutput(full)
+        return full
+    }
+
+    /// Ends the session; the failure is remembered.
+    @discardableResult
+    func fail(_ cause: TLSFailureCause) -> TLSEvent {
+        let failure = TLSFailure(cause, as: end.role)
+        state = .failed(failure)
+        drop()
+        return .failed(failure)
+    }
+
+    /// Forgets what has arrived.
+    func drop() {
+        arrived = nil
+        later = []
+    }
+
+    /// An empty buffer to put `capacity` bytes of plaintext into.
+    func takeInput(capacity: Int) -> ByteBuffer {
+        buffers?.takeInput(capacity: capacity) ?? ByteBufferAllocator().buffer(capacity: capacity)
+    }
+
+    func keepInput(_ buffer: ByteBuffer) {
+        buffers?.keepInput(buffer)
+    }
+
+    /// Looks at the connection's first bytes as they come: type of a record and major version (RFC
+    /// 8446 §5.1).
+    ///
+    /// Clear text is told from TLS here, where OpenSSL would find many errors.
+    private func areOfTLS(_ ciphertext: ByteBuffer) -> Bool {
+        for byte in ciphertext.readableBytesView.prefix(2 - firstBytes) {
+            let isRight = firstBytes == 0 ? byte == 22 || byte == 21 : byte == 3
+            guard isRight else {
+                fail(.notTLS(firstByte: byte))
+                return false
+            }
+            firstBytes += 1
+        }
+        return true
+    }
+}
+
+// MARK: - Ciphertext
+
+extension TLSSession {
+    /// The next bytes that arrived; none if there are none, or if too many came without data.
+    func readCiphertext(into room: UnsafeMutableRawBufferPointer) -> Int {
+        guard let held = arrived else { return 0 }
+        let allowed = Self.quietBytesMax - quietBytes
+        let count = min(room.count, held.readableBytes, allowed)
+        guard count > 0 else { return 0 }
+        unsafe held.withUnsafeReadableBytes { bytes in
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+        }
+        quietBytes += count
+        if count < held.readableBytes {
+            arrived?.moveReaderIndex(forwardBy: count)
+        } else {
+            // Often the only one; an array is made for those after it alone.
+            arrived = later.isEmpty ? nil : later.removeFirst()
+        }
+        return count
+    }
+
+    func writeCiphertext(_ bytes: UnsafeRawBufferPointer) {
+        reserve(bytes.count)
+        _ = unsafe output?.writeBytes(bytes)
+    }
+
+    /// Makes room for `count` more bytes of output.
+    func reserve(_ count: Int) {
+        if output == nil {
+            output =
+                buffers?.takeOutput(capacity: count)
+                ?? ByteBufferAllocator().buffer(capacity: count)
+        } else {
+            output?.reserveCapacity(minimumWritableBytes: count)
+        }
+    }
+}

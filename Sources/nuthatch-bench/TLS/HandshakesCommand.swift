@@ -1,0 +1,137 @@
+import ArgumentParser
+import Foundation
+import Ground
+import NIOCore
+import NIOPosix
+import Wire
+
+/// How many TLS handshakes servers do in a second of their processor time.
+struct HandshakesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "handshakes",
+        abstract: "Compares servers by TLS handshakes for each second of their processor time.",
+        discussion: """
+            Each server is NAME=PORT,PID[,PID…], on this machine. They take turns, round by round, \
+            first with full handshakes, then with resumed ones; what was agreed on is printed. \
+            The first one is what the others are compared with.
+            """)
+
+    @Option(help: "Certificate of the servers (PEM); must be for localhost.")
+    var certificate: String
+
+    @Option(help: "Handshakes of each server in each round.")
+    var handshakes = 2000
+
+    @Option(help: "Rounds.")
+    var rounds = 5
+
+    @Argument(help: "NAME=PORT,PID[,PID…]")
+    var servers: [String]
+
+    private struct Server {
+        let name: String
+        let port: Int
+        let identifiers: [Int32]
+        var full: [Double] = []
+        var resumed: [Double] = []
+
+        init(_ text: String) throws {
+            let parts = text.split(separator: "=", maxSplits: 1)
+            let numbers = parts.last?.split(separator: ",").compactMap { Int($0) } ?? []
+            guard parts.count == 2, numbers.count > 1 else {
+                throw ValidationError("\(text) is not NAME=PORT,PID[,PID…]")
+            }
+            name = String(parts[0])
+            port = numbers[0]
+            identifiers = numbers.dropFirst().map(Int32.init)
+        }
+
+        func processorSeconds() throws -> Double {
+            try identifiers.reduce(0) { try $0 + ProcessFigures(of: $1).processorSeconds }
+        }
+    }
+
+    func run() async throws {
+        var servers = try servers.map(Server.init)
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        let tls = try TLSClientContext(
+            TLSClientSettings(
+                trustsSystem: false,
+                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: certificate))),
+                protocols: [.http11]))
+        for round in 0...rounds {
+            for index in servers.indices {
+                let (full, ticket, agreed) = try await turn(servers[index], tls, nil, loop)
+                let (resumed, _, again) = try await turn(servers[index], tls, ticket, loop)
+                guard round > 0 else {
+                    let isResumed = again.isResumed ? "resumes" : "does not resume"
+                    print(
+                        "\(servers[index].name): \(agreed.version), \(agreed.cipherSuite), "
+                            + "\(agreed.group ?? "-"), \(isResumed)")
+                    continue
+                }
+                servers[index].full.append(full)
+                servers[index].resumed.append(resumed)
+            }
+        }
+        report(servers)
+        try await group.shutdownGracefully()
+    }
+
+    /// Handshakes in a second of processor time, a ticket for the next turn, and what was agreed
+    /// on.
+    private func turn(
+        _ server: Server, _ tls: TLSClientContext, _ resuming: NIOLoopBound<TLSResumption?>?,
+        _ loop: any EventLoop
+    ) async throws -> (Double, NIOLoopBound<TLSResumption?>, TLSParameters) {
+        let before = try server.processorSeconds()
+        var agreed: TLSParameters?
+        var ticket: NIOLoopBound<TLSResumption?>?
+        var left = handshakes
+        while left > 0 {
+            let batch = min(16, left)
+            left -= batch
+            let futures = (0..<batch).map { _ in
+                loop.flatSubmit {
+                    SecureClient.connect(
+                        to: server.port, tls, name: .name("localhost"),
+                        resuming: resuming?.value, on: loop)
+                }
+            }
+            let made = try await EventLoopFuture.whenAllSucceed(futures, on: loop).get()
+            // The tickets come behind the handshake.
+            try await loop.scheduleTask(in: .milliseconds(1)) {}.futureResult.get()
+            let last = made[made.count - 1]
+            agreed = last.1
+            ticket = try await loop.submit {
+                let resumption = last.0.value.resumption
+                for (client, _) in made { client.value.close() }
+                return NIOLoopBound(resumption, eventLoop: loop)
+            }.get()
+        }
+        guard let agreed, let ticket else { throw ValidationError("no handshake was made") }
+        let spent = try server.processorSeconds() - before
+        return (Double(handshakes) / spent, ticket, agreed)
+    }
+
+    private func report(_ servers: [Server]) {
+        guard let base = servers.first else { return }
+        for server in servers {
+            let (full, resumed) = (Self.median(server.full), Self.median(server.resumed))
+            let fullRatio = full / Self.median(base.full)
+            let resumedRatio = resumed / Self.median(base.resumed)
+            print(
+                "\(server.name): \(Int(full)) full/s x\(Self.text(fullRatio)), "
+                    + "\(Int(resumed)) resumed/s x\(Self.text(resumedRatio)) of \(base.name)")
+        }
+    }
+
+    private static func median(_ values: [Double]) -> Double {
+        values.sorted()[values.count / 2]
+    }
+
+    private static func text(_ ratio: Double) -> String {
+        "\((ratio * 100).rounded() / 100)"
+    }
+}

@@ -1,0 +1,97 @@
+import Ground
+import NIOCore
+import NIOPosix
+import Wire
+
+/// One TLS connection to a server: does its handshake and then keeps silent; used on its loop only.
+final class SecureClient: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let session: TLSSession
+    private let established: EventLoopPromise<TLSParameters>
+    private var context: ChannelHandlerContext?
+
+    /// The last ticket that the server gave.
+    var resumption: TLSResumption? { session.newResumption }
+
+    init(
+        _ tls: TLSClientContext, to name: TLSServerName, resuming: TLSResumption?,
+        established: EventLoopPromise<TLSParameters>
+    ) {
+        session = TLSSession(tls, to: name, resuming: resuming)
+        self.established = established
+    }
+
+    func close() {
+        session.close()
+        sendOutput()
+        context?.close(promise: nil)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        established.fail(ChannelError.eof)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        session.start()
+        sendOutput()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        session.receive(unwrapInboundIn(data))
+        while true {
+            switch session.next() {
+            case .needsMore: return sendOutput()
+            case .established(let parameters):
+                sendOutput()
+                established.succeed(parameters)
+            case .data: break
+            case .closed: return context.close(promise: nil)
+            case .failed(let failure):
+                established.fail(failure)
+                return context.close(promise: nil)
+            }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    private func sendOutput() {
+        guard let context, let output = session.takeOutput() else { return }
+        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+    }
+}
+
+extension SecureClient {
+    /// A new connection whose handshake is done, and what was agreed on.
+    static func connect(
+        to port: Int, _ tls: TLSClientContext, name: TLSServerName, resuming: TLSResumption? = nil,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<(NIOLoopBound<SecureClient>, TLSParameters)> {
+        let established = loop.makePromise(of: TLSParameters.self)
+        let client = NIOLoopBound(
+            SecureClient(tls, to: name, resuming: resuming, established: established),
+            eventLoop: loop)
+        return ClientBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(client.value)
+                }
+            }
+            .connect(host: "127.0.0.1", port: port)
+            .flatMapError { error in
+                established.fail(error)
+                return loop.makeFailedFuture(error)
+            }
+            .flatMap { _ in established.futureResult }
+            .map { (client, $0) }
+    }
+}

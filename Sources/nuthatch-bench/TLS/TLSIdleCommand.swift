@@ -1,0 +1,133 @@
+import ArgumentParser
+import Foundation
+import Ground
+import NIOCore
+import NIOPosix
+import Wire
+
+/// What TLS connections cost a node that nobody says anything on.
+struct TLSIdleCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tls-idle",
+        abstract: "Prints the memory of a node for each idle TLS connection, and what is left.",
+        discussion: """
+            Starts a node beside this program, opens the connections to it, each with a full \
+            handshake, and lets them rest. Memory is what the kernel counts as the node's own \
+            (RssAnon), so buffers of sockets are not in it. Then all are closed and what the node \
+            keeps is looked at, twice: what the allocator keeps the first time serves the second.
+            """)
+
+    @Option(help: "TLS connections at one time; the descriptor limit must allow them twice.")
+    var connections = 10_000
+
+    @Option(help: "Certificate of the node (PEM); must be for localhost.")
+    var certificate: String
+
+    @Option(help: "Its key (PEM).")
+    var key: String
+
+    @Flag(help: "The client asks for HTTP/2.")
+    var http2 = false
+
+    @Argument(help: "Further flags of nuthatch serve, after --.")
+    var flags: [String] = []
+
+    func run() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let port = try await Self.freePort(on: group)
+        let node = try BenchNode(
+            [
+                "--tls-certificate", certificate, "--tls-key", key, "--memory-pressure", "off",
+            ] + flags, port: port)
+        defer { node.stop() }
+        let tls = try TLSClientContext(
+            TLSClientSettings(
+                trustsSystem: false,
+                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: certificate))),
+                protocols: http2 ? [.http2] : [.http11]))
+        let loop = group.next()
+        try await warmUp(port, tls, loop)
+        let before = try ProcessFigures(of: node.identifier)
+        print("before: \(before.memoryBytes >> 10) KiB, \(before.descriptors) descriptors")
+        for _ in 1...2 {
+            let clients = try await open(port, tls, loop)
+            let open = try ProcessFigures(of: node.identifier)
+            let each = (open.memoryBytes - before.memoryBytes) / connections
+            print(
+                "\(connections) open: \(open.memoryBytes >> 10) KiB, \(each) bytes each, "
+                    + "\(open.descriptors - before.descriptors) descriptors more")
+            try await close(clients, loop)
+            let after = try await settled(node, loop)
+            print(
+                "closed: \(after.memoryBytes >> 10) KiB, "
+                    + "\(after.descriptors - before.descriptors) descriptors more")
+        }
+        try await group.shutdownGracefully()
+    }
+
+    /// Connections that make whatever is made once.
+    private func warmUp(_ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop) async throws {
+        var attempts = 0
+        var made = 0
+        while made < 50 {
+            do {
+                let (client, _) = try await SecureClient.connect(
+                    to: port, tls, name: .name("localhost"), on: loop
+                ).get()
+                try await loop.submit { client.value.close() }.get()
+                made += 1
+            } catch {
+                attempts += 1
+                guard attempts < 400 else { throw error }
+                try await Self.pause(loop)
+            }
+        }
+    }
+
+    private func open(
+        _ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop
+    ) async throws -> [NIOLoopBound<SecureClient>] {
+        var clients: [NIOLoopBound<SecureClient>] = []
+        while clients.count < connections {
+            let batch = min(64, connections - clients.count)
+            let futures = (0..<batch).map { _ in
+                SecureClient.connect(to: port, tls, name: .name("localhost"), on: loop)
+            }
+            for (client, _) in try await EventLoopFuture.whenAllSucceed(futures, on: loop).get() {
+                clients.append(client)
+            }
+        }
+        return clients
+    }
+
+    private func close(
+        _ clients: [NIOLoopBound<SecureClient>], _ loop: any EventLoop
+    ) async throws {
+        try await loop.submit { for client in clients { client.value.close() } }.get()
+    }
+
+    /// The node once its descriptors are no longer fewer from one look to the next.
+    private func settled(_ node: BenchNode, _ loop: any EventLoop) async throws -> ProcessFigures {
+        var last = try ProcessFigures(of: node.identifier)
+        var same = 0
+        while same < 20 {
+            try await Self.pause(loop)
+            let next = try ProcessFigures(of: node.identifier)
+            same = next.descriptors == last.descriptors ? same + 1 : 0
+            last = next
+        }
+        return last
+    }
+
+    private static func pause(_ loop: any EventLoop) async throws {
+        try await loop.scheduleTask(in: .milliseconds(25)) {}.futureResult.get()
+    }
+
+    private static func freePort(on group: MultiThreadedEventLoopGroup) async throws -> Int {
+        let listener = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0)
+            .get()
+        let port = listener.localAddress?.port ?? 0
+        try await listener.close().get()
+        return port
+    }
+}

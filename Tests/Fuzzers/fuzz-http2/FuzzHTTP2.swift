@@ -1,0 +1,176 @@
+import FuzzSupport
+import Ground
+import NIOCore
+import Wire
+
+/// What comes from a peer of HTTP/2: the first byte says to which end, and the second how it is
+/// cut.
+///
+/// Held: neither end traps whatever comes, each head is one that the parser of HTTP/1.1 does not
+/// find fault with as to its lines, the verdict does not depend on the pieces, and no more streams
+/// are open than were announced.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 2 else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let body = Array(input[2...])
+    let piece = Int(input[1]) + 1
+    if input[0] & 1 == 0 {
+        let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
+        let whole = Server()
+        whole.feed(preface + body, piece: .max)
+        let pieces = Server()
+        pieces.feed(preface + body, piece: piece)
+        precondition(whole.requests == pieces.requests)
+        precondition(whole.session.failure == pieces.session.failure)
+    } else {
+        let client = Client()
+        client.feed([0, 0, 0, 4, 0, 0, 0, 0, 0] + body, piece: piece)
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_http2_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+/// Answers everything with a body larger than the window, one stream in four at once.
+private final class Server: HTTP2ServerDelegate {
+    private var made: HTTP2ServerSession?
+    private(set) var requests = 0
+
+    init() {
+        made = HTTP2ServerSession(
+            settings: HTTP2Settings(concurrentStreamsMax: 8, headBytesMax: 300), delegate: self)
+    }
+
+    var session: HTTP2ServerSession {
+        guard let made else { preconditionFailure("no session") }
+        return made
+    }
+
+    func feed(_ bytes: [UInt8], piece: Int) {
+        var rest = bytes[...]
+        var isOpen = true
+        while isOpen, !rest.isEmpty {
+            isOpen = session.receive(Array(rest.prefix(piece)).span, now: .zero)
+            rest = rest.dropFirst(piece)
+            precondition(session.openStreamCount <= 9)
+        }
+        drain()
+    }
+
+    private func drain() {
+        while session.hasOutput {
+            var buffers: [ByteBuffer] = []
+            session.takeOutput(into: &buffers, bytesMax: 30_000, now: .zero)
+            if buffers.isEmpty { break }
+        }
+    }
+
+    private func answer(_ stream: HTTP2Stream) {
+        requests += 1
+        session.respond(
+            stream, head: Array("HTTP/1.1 200 OK\r\nEtag: \"a\"\r\n\r\n".utf8).span,
+            endsStream: false)
+        session.write(stream, ByteBuffer(repeating: 1, count: 70_000))
+        if requests % 4 == 0 { session.end(stream, trailers: Array("a: b\r\n".utf8)) }
+    }
+
+    func requestArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        var parser = RequestParser()
+        switch parser.parse(head, from: 0) {
+        case .head(let end):
+            precondition(end == head.count && parser.fields.count == linesCount)
+        case .refused(.line), .incomplete: preconditionFailure("a line that is none")
+        case .refused: break
+        }
+        answer(stream)
+    }
+
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
+        answer(stream)
+    }
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        session.consumed(stream, bytes: bytes.count / 2)
+    }
+
+    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {}
+
+    func drained(_ stream: HTTP2Stream) {
+        session.end(stream)
+    }
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {}
+}
+
+/// Has asked for three things.
+private final class Client: HTTP2ClientDelegate {
+    private var made: HTTP2ClientSession?
+    private var open = 0
+
+    init() {
+        made = HTTP2ClientSession(settings: .toOrigins, delegate: self)
+        let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        for _ in 0..<3
+        where session.request(head: head.span, isSecure: false, endsStream: true) != nil {
+            open += 1
+        }
+        drain()
+    }
+
+    var session: HTTP2ClientSession {
+        guard let made else { preconditionFailure("no session") }
+        return made
+    }
+
+    func feed(_ bytes: [UInt8], piece: Int) {
+        var rest = bytes[...]
+        var isOpen = true
+        while isOpen, !rest.isEmpty {
+            isOpen = session.receive(Array(rest.prefix(piece)).span, now: .zero)
+            rest = rest.dropFirst(piece)
+        }
+        drain()
+        session.abandon(.cancel)
+        precondition(open == 0)
+    }
+
+    private func drain() {
+        while session.hasOutput {
+            var buffers: [ByteBuffer] = []
+            session.takeOutput(into: &buffers, bytesMax: 30_000, now: .zero)
+            if buffers.isEmpty { break }
+        }
+    }
+
+    func interimArrived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {}
+
+    func answerArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        var parser = ResponseParser()
+        if case .refused(.line) = parser.parse(head, from: 0, requestIsHead: false) {
+            preconditionFailure("a line that is none")
+        }
+    }
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        session.consumed(stream, bytes: bytes.count)
+    }
+
+    func answerEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {}
+    func drained(_ stream: HTTP2Stream) {}
+    func goAwayArrived(code: HTTP2ErrorCode) {}
+    func settingsArrived() {}
+    func pongArrived() {}
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
+        open -= 1
+    }
+}

@@ -1,0 +1,51 @@
+import FuzzSupport
+import Ground
+import HTTPRules
+
+/// Request targets with signatures, and files of signing keys.
+///
+/// Held: a target that is read as signed is exactly what its parts are written as, so that it has
+/// one form; what is bare of it is not signed again; keys have the lengths that are allowed, and
+/// are written as they were read.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    checkTarget(input)
+    checkKeys(input)
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_signed_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+private func checkTarget(_ input: [UInt8]) {
+    guard case .signed(let signed) = SignedTarget.read(input.span, at: 0..<input.count) else {
+        return
+    }
+    var written = Array(input[signed.bare.range])
+    let bare = SignedTarget.read(written.span, at: 0..<written.count)
+    precondition(bare == .unsigned)
+    SignedText.append(signed.signature, expiry: signed.expiry, to: &written)
+    precondition(written == input)
+}
+
+private func checkKeys(_ input: [UInt8]) {
+    do throws(SigningKeyFault) {
+        let keys = try SigningKey.keys(of: input)
+        precondition((1...SigningKey.countMax).contains(keys.count))
+        var written: [UInt8] = []
+        for key in keys {
+            precondition(
+                (SigningKey.secretBytesMin...SigningKey.secretBytesMax).contains(key.secret.count))
+            if !key.name.isEmpty { written += Array((key.name + ":").utf8) }
+            written += key.secret + [UInt8(ascii: "\n")]
+        }
+        precondition(try SigningKey.keys(of: written) == keys)
+    } catch {
+        precondition(!error.sentence.isEmpty)
+    }
+}

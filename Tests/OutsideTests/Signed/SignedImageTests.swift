@@ -1,0 +1,104 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("With keys, only signed URLs of images are answered")
+    struct SignedImageTests {
+        private static let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 720)
+        private var image: TestImage { Self.image }
+
+        @Test("Every signature of one image, and every spelling of its URL, is one entry")
+        func oneEntry() throws {
+            let stage = try SignedStage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            let url = stage.origin.url(path)
+            let lasting = try stage.sign(url)
+            let limited = try stage.sign("--expires-in", "1h", url)
+            #expect(try stage.node.get(lasting, expecting: image).brings(image))
+            let second = try stage.node.get(limited, expecting: image)
+            #expect(second.brings(image))
+            #expect(second["Cache-Status"]?.contains("detail=memory") == true, "\(second)")
+            let parameters = try #require(lasting.split(separator: "&").last)
+            let spelt = ImageTarget.of(url.replacing("http://", with: "HTTP://") + "#x")
+            #expect(
+                try stage.node.get("\(spelt)&\(parameters)", expecting: image).brings(image))
+            #expect(stage.origin.requests(path).count == 1)
+        }
+
+        @Test("What is unsigned, forged, expired or malformed is refused, each in its way")
+        func refused() throws {
+            let stage = try SignedStage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            let url = stage.origin.url(path)
+            let good = try stage.sign("--expires-at", "4102444800", url)
+            let get = { (target: String) in try stage.node.get(target) }
+            try expectProblem(get(ImageTarget.of(url)), 403, named: "url-unsigned")
+            try expectProblem(get("/v1/image"), 403, named: "url-unsigned")
+            try expectProblem(
+                get(good.replacing("=4102444800", with: "=4102444801")), 403,
+                named: "url-signature")
+            try expectProblem(
+                get(good.replacing("&expires", with: "x&expires")), 403,
+                named: "url-signature")
+            let other = try stage.sign(url, by: SignedStage.new)
+            try expectProblem(get(other), 403, named: "url-signature")
+            let late = try get(stage.sign("--expires-at", "1000000000", url))
+            expectProblem(late, 410, named: "url-expired")
+            #expect(late["Cache-Control"] == "no-store")
+            #expect(late.text.contains("1000000000"), "\(late)")
+            try expectProblem(get(good + "&a=b"), 400, named: "url-signature-malformed")
+            try expectProblem(get(good + "x"), 400, named: "url-signature-malformed")
+            #expect(stage.origin.requests(path).isEmpty)
+            #expect(try get(good).brings(image))
+            #expect(stage.refused("unsigned") == 2 && stage.refused("forged") == 3)
+            #expect(stage.refused("expired") == 1 && stage.refused("malformed") == 2)
+        }
+
+        @Test("What is signed is still refused for what is wrong with it; health needs no key")
+        func otherAnswers() throws {
+            let stage = try SignedStage()
+            #expect(try stage.node.get("/readyz").status == 200)
+            #expect(try stage.node.get("/healthz?signature=x").status == 200)
+            expectProblem(try stage.node.get("/else?signature=x"), 404)
+            let signed = try stage.sign(stage.origin.url("/a"))
+            let parameters = try #require(signed.split(separator: "&").last)
+            expectProblem(
+                try stage.node.get("/v1/image?\(parameters)"), 400, named: "url-missing")
+            expectProblem(
+                try stage.node.get("/v1/image?url=a&b=c&\(parameters)"), 400,
+                named: "parameter-unknown")
+            expectProblem(
+                try stage.node.get("/v1/image?url=a&\(parameters)"), 400, named: "url-scheme")
+            expectProblem(try stage.node.get(signed, method: "POST"), 405)
+        }
+
+        @Test("A node without keys looks past signatures, so that they can be made beforehand")
+        func beforehand() throws {
+            let stage = try SignedStage(keys: nil)
+            let path = stage.origin.serve(image, fields: [lasting])
+            let signed = try stage.sign("--expires-at", "5", stage.origin.url(path))
+            #expect(try stage.node.get(signed, expecting: image).brings(image))
+            expectProblem(
+                try stage.node.get(signed + "&a"), 400, named: "url-signature-malformed")
+            #expect(stage.refused("malformed") == 0)
+        }
+
+        @Test("SIGHUP changes keys: a new one joins, signs, and the old one leaves")
+        func rotation() throws {
+            let stage = try SignedStage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            let url = stage.origin.url(path)
+            let old = try stage.sign(url)
+            let new = try stage.sign(url, by: SignedStage.new)
+            #expect(try stage.node.get(old).status == 200)
+            expectProblem(try stage.node.get(new), 403, named: "url-signature")
+            try stage.change(keys: "a:\(SignedStage.old)\nb:\(SignedStage.new)\n")
+            #expect(try stage.node.get(old).status == 200)
+            #expect(try stage.node.get(new).status == 200)
+            try stage.change(keys: SignedStage.new)
+            expectProblem(try stage.node.get(old), 403, named: "url-signature")
+            #expect(try stage.node.get(new).status == 200)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Harness
+import Testing
+
+/// An origin, and a node with keys to which it is the signed site `a.example`.
+final class SignedStage {
+    static let site = "a.example"
+    static let old = "0123456789abcdef0123456789abcdef"
+    static let new = "fedcba9876543210fedcba9876543210"
+
+    let origin: ScriptedOrigin
+    let node: NodeProcess
+    let folder: URL
+    private var reloads = 0
+
+    /// The node's first key is ``old`` unless `keys` says otherwise; nil is for no keys.
+    init(keys: String? = SignedStage.old, site lines: String = "") throws {
+        origin = try ScriptedOrigin()
+        folder = try Program.temporaryFolder()
+        let file = folder.appendingPathComponent("nuthatch.yaml")
+        let settings = """
+            sites:
+              \(Self.site):
+                origin: \(origin.url(""))
+                signed: \(keys == nil ? "off" : "on")
+            \(lines)
+            """
+        try Data(settings.utf8).write(to: file)
+        let path = folder.appendingPathComponent("keys").path
+        if let keys { try Data(keys.utf8).write(to: URL(fileURLWithPath: path)) }
+        node = try NodeProcess(
+            ["--config", file.path] + (keys == nil ? [] : ["--signing-key-file", path]))
+    }
+
+    deinit {
+        node.kill()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// What `nuthatch sign` prints with `secret` as its first key.
+    func sign(_ arguments: String..., by secret: String = SignedStage.old) throws -> String {
+        try sign(arguments, by: secret)
+    }
+
+    func sign(_ arguments: [String], by secret: String = SignedStage.old) throws -> String {
+        let file = folder.appendingPathComponent("signer")
+        try Data(secret.utf8).write(to: file)
+        let result = try NodeProcess.run(["sign", "--signing-key-file", file.path] + arguments)
+        try #require(result.status == 0, "\(result.errors)")
+        return String(decoding: result.output, as: UTF8.self).trimmingCharacters(in: .newlines)
+    }
+
+    func getSite(_ target: String, method: String = "GET") throws -> Response {
+        try node.get(target, method: method, host: Self.site)
+    }
+
+    /// Has the node read its file of keys again, which holds `keys` now.
+    func change(keys: String) throws {
+        try Data(keys.utf8).write(
+            to: folder.appendingPathComponent("keys"), options: .atomic)
+        reloads += 1
+        node.hangUp()
+        let isDone = Deadline.seconds(30).reached {
+            node.lines.count { $0.contains("settings reloaded") } >= reloads
+        }
+        try #require(isDone, "\(node.output)")
+    }
+
+    func refused(_ reason: String) -> Double? {
+        node.figure("nuthatch_signatures_refused_total{reason=\"\(reason)\"}")
+    }
+}
+
+/// Checks that a response is the problem document of this name.
+func expectProblem(
+    _ response: Response, _ status: Int, named name: String,
+    at location: SourceLocation = #_sourceLocation
+) {
+    expectProblem(response, status, name, at: location)
+    #expect(
+        response.text.contains("urn:nuthatch:problem:\(name)\""), "\(response)",
+        sourceLocation: location)
+}

@@ -1,0 +1,201 @@
+import Ground
+import NIOCore
+import Testing
+import Wire
+
+@Suite struct HTTP2ClientSessionTests {
+    private func answer(_ id: UInt32, _ status: String = "200", _ flags: UInt8 = 4) -> RawFrame {
+        .headers(id, RawHPACK.fields([(":status", status), ("etag", "\"a\"")]), flags)
+    }
+
+    @Test("the client begins with the preface, SETTINGS without push, and a larger window")
+    func greeting() {
+        let bytes = ClientBench().takeBytes()
+        #expect(bytes.starts(with: RawFrame.preface))
+        let frames = RawFrame.all(in: Array(bytes.dropFirst(RawFrame.preface.count)))
+        #expect(frames.map(\.type) == [4, 8])
+        #expect(frames[0].payload.starts(with: [0, 2, 0, 0, 0, 0]))
+    }
+
+    @Test("a request and its answer, between the two sessions")
+    func exchange() {
+        let client = ClientBench()
+        let server = ServerBench(answerBytes: 20_000)
+        client.request(
+            "GET", "Connection: x\r\nAccept: b\r\nTE: gzip\r\nTransfer-Encoding: chunked\r\n")
+        for _ in 0..<3 {
+            server.send(client.takeBytes())
+            client.send(server.takeBytes())
+        }
+        #expect(
+            server.takeEvents().first
+                == .request(
+                    1, "GET /a?b HTTP/1.1\r\nHost: a.example\r\naccept: b\r\n\r\n", hasBody: false))
+        let events = client.takeEvents()
+        #expect(
+            events.contains(
+                .answer(1, "HTTP/1.1 200 \r\nTransfer-Encoding: chunked\r\n\r\n", hasBody: true)))
+        #expect(events.contains(.body(1, 16_384)))
+        #expect(events.suffix(2) == [.ended(1, ""), .closed(1, .noError, isSafeToRetry: false)])
+    }
+
+    @Test("an answer without a body ends with its head")
+    func noBody() {
+        let bench = ClientBench()
+        bench.greet()
+        bench.request()
+        _ = bench.takeBytes()
+        bench.send([answer(1, "304", 5)])
+        #expect(
+            bench.takeEvents() == [
+                .answer(1, "HTTP/1.1 304 \r\netag: \"a\"\r\n\r\n", hasBody: false),
+                .ended(1, ""), .closed(1, .noError, isSafeToRetry: false),
+            ])
+    }
+
+    @Test("interim answers come before the answer, trailers after the body")
+    func interimAndTrailers() {
+        let bench = ClientBench()
+        bench.greet()
+        bench.request()
+        _ = bench.takeBytes()
+        bench.send([
+            answer(1, "103"), answer(1), .data(1, [1, 2]),
+            .headers(1, RawHPACK.literal("x-sum", "9")),
+        ])
+        let events = bench.takeEvents()
+        #expect(events.first == .interim(1, 103))
+        #expect(events.contains(.body(1, 2)))
+        #expect(events.contains(.ended(1, "x-sum: 9\r\n")))
+    }
+
+    @Test("a request that was refused may be made again; one that was reset may not")
+    func refused() {
+        let bench = ClientBench()
+        bench.greet()
+        bench.request()
+        bench.request()
+        _ = bench.takeBytes()
+        bench.send([.reset(1, 7), .reset(3, 2)])
+        #expect(
+            bench.takeEvents() == [
+                .closed(1, .refusedStream, isSafeToRetry: true),
+                .closed(3, .internalError, isSafeToRetry: false),
+            ])
+    }
+
+    @Test("requests above the last id of GOAWAY may be made again elsewhere; the others go on")
+    func goAway() {
+        let bench = ClientBench()
+        bench.greet()
+        bench.request()
+        bench.request()
+        _ = bench.takeBytes()
+        bench.send([.goAway(1, 0)])
+        #expect(
+            bench.takeEvents() == [
+                .goAway(.noError), .closed(3, .refusedStream, isSafeToRetry: true),
+            ])
+        #expect(bench.client.requestsAvailable == 0)
+        #expect(bench.request() == nil)
+        bench.send([answer(1, "200", 5)])
+        #expect(bench.takeEvents().last == .closed(1, .noError, isSafeToRetry: false))
+        #expect(bench.client.isOver)
+    }
+
+    @Test("no more requests are made than the origin allows")
+    func concurrency() {
+        let bench = ClientBench()
+        bench.greet([(3, 2)])
+        #expect(bench.client.requestsAvailable == 2)
+        bench.request()
+        bench.request()
+        #expect(bench.request() == nil)
+    }
+
+    @Test("a stream whose bytes are not consumed holds up no other")
+    func stall() {
+        let settings = HTTP2Settings(
+            streamWindowBytes: 70_000, connectionWindowBytes: 100_000)
+        let bench = ClientBench(settings)
+        bench.consumes = false
+        bench.greet()
+        for id: UInt32 in [1, 3, 5] {
+            bench.request()
+            _ = bench.takeBytes()
+            bench.send([answer(id)])
+            for _ in 0..<4 { bench.send([.data(id, ConformanceFrames.zeros(16_384))]) }
+            #expect(!bench.takeFrames().contains { $0.type == 8 && $0.stream == id })
+        }
+        #expect(bench.client.failure == nil)
+        #expect(bench.takeEvents().filter { $0 == .body(5, 16_384) }.count == 4)
+    }
+
+    @Test("what is consumed opens the stream's window again")
+    func consuming() {
+        let bench = ClientBench(HTTP2Settings(streamWindowBytes: 70_000))
+        bench.greet()
+        bench.request()
+        _ = bench.takeBytes()
+        bench.send([answer(1)])
+        for _ in 0..<4 { bench.send([.data(1, ConformanceFrames.zeros(16_384))]) }
+        #expect(bench.takeFrames().contains { $0.type == 8 && $0.stream == 1 })
+    }
+
+    @Test("a head above the limit fails its stream only")
+    func largeHead() {
+        let bench = ClientBench(HTTP2Settings(headBytesMax: 1000))
+        bench.greet()
+        bench.request()
+        bench.request()
+        _ = bench.takeBytes()
+        let long = String(repeating: "a", count: 1000)
+        bench.send([
+            .headers(1, RawHPACK.fields([(":status", "200"), ("x", long)]), 4), answer(3, "200", 5),
+        ])
+        #expect(bench.takeFrames().contains(.reset(1, 11)))
+        #expect(
+            bench.takeEvents().filter {
+                if case .closed = $0 { true } else { false }
+            } == [
+                .closed(3, .noError, isSafeToRetry: false),
+                .closed(1, .enhanceYourCalm, isSafeToRetry: false),
+            ])
+    }
+
+    @Test("a ping is told when it comes back")
+    func ping() {
+        let bench = ClientBench()
+        bench.greet()
+        bench.client.ping()
+        let frames = bench.takeFrames()
+        #expect(frames.map(\.type) == [6])
+        bench.send([frames[0].with(flags: RawFrame.ack)])
+        #expect(bench.takeEvents() == [.pong])
+    }
+
+    @Test("a connection that is lost fails every stream")
+    func abandoned() {
+        let bench = ClientBench()
+        bench.greet()
+        bench.request("POST", endsStream: false)
+        bench.request()
+        bench.client.abandon(.cancel)
+        #expect(bench.takeEvents().count == 2)
+        #expect(bench.client.openStreamCount == 0)
+    }
+
+    @Test("a server that pushes, or floods, ends the connection")
+    func badServer() {
+        let push = ClientBench()
+        push.greet()
+        push.request()
+        _ = push.takeBytes()
+        push.send([RawFrame(type: 5, flags: 4, stream: 1, payload: [0, 0, 0, 2, 0x88])])
+        #expect(push.takeFrames().first { $0.type == 7 }?.number(at: 4) == 1)
+        let flood = ClientBench()
+        flood.greet()
+        #expect(!flood.send((0..<2000).map { _ in .ping() }))
+        #expect(flood.client.failure == .enhanceYourCalm)
+    }
+}

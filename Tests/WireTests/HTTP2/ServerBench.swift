@@ -1,0 +1,143 @@
+import Ground
+import NIOCore
+import Wire
+
+/// A server session with someone who answers, fed with frames written by hand.
+final class ServerBench: HTTP2ServerDelegate {
+    /// What the session told, in the order of its calls.
+    enum Event: Hashable {
+        case request(Int32, String, hasBody: Bool)
+        case refused(Int32, UInt16)
+        case body(Int32, String)
+        case ended(Int32, String)
+        case drained(Int32)
+        case closed(Int32, HTTP2ErrorCode)
+    }
+
+    private(set) var session: HTTP2ServerSession?
+    private(set) var events: [Event] = []
+    /// Streams that were announced, by id; for verbs.
+    private(set) var streams: [Int32: HTTP2Stream] = [:]
+    /// Every frame that the session sent and that was not asked for yet.
+    private(set) var sent: [RawFrame] = []
+    /// What ``receive(_:now:)`` of the session said last.
+    private(set) var isOpen = true
+    /// Of the last request.
+    private(set) var lastLinesCount = 0
+    /// Answers each request at once with 200 and so many bytes; nil: answers nothing.
+    var answerBytes: Int?
+    var consumes = true
+    var now = Instant.zero
+
+    init(_ settings: HTTP2Settings = HTTP2Settings(), answerBytes: Int? = nil) {
+        self.answerBytes = answerBytes
+        session = HTTP2ServerSession(settings: settings, delegate: self)
+    }
+
+    var server: HTTP2ServerSession {
+        guard let session else { preconditionFailure("no session") }
+        return session
+    }
+
+    /// The beginning of a connection, and what the server says to it.
+    func greet(_ entries: [(UInt16, UInt32)] = []) {
+        send(RawFrame.preface)
+        send([.settings(entries), .settingsAck])
+        takeFrames()
+    }
+
+    func send(_ frames: [RawFrame]) {
+        send(frames.flatMap(\.bytes))
+    }
+
+    func send(_ bytes: [UInt8]) {
+        isOpen = server.receive(bytes.span, now: now)
+    }
+
+    /// Lets the session write, at most so much a turn, until it has nothing more; what it wrote.
+    @discardableResult
+    func takeFrames(bytesMax: Int = 1 << 20) -> [RawFrame] {
+        RawFrame.all(in: takeBytes(bytesMax: bytesMax))
+    }
+
+    func takeBytes(bytesMax: Int = 1 << 20) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while server.hasOutput {
+            var buffers: [ByteBuffer] = []
+            server.takeOutput(into: &buffers, bytesMax: bytesMax, now: now)
+            if buffers.isEmpty { break }
+            for buffer in buffers { bytes += Array(buffer.readableBytesView) }
+        }
+        return bytes
+    }
+
+    func takeEvents() -> [Event] {
+        defer { events = [] }
+        return events
+    }
+
+    func respond(_ id: Int32, _ fields: String = "", endsStream: Bool = false) {
+        guard let stream = streams[id] else { return }
+        let head = Array("HTTP/1.1 200 OK\r\n\(fields)\r\n".utf8)
+        server.respond(stream, head: head.span, endsStream: endsStream)
+    }
+
+    func write(_ id: Int32, _ count: Int) {
+        guard let stream = streams[id] else { return }
+        server.write(stream, ByteBuffer(repeating: UInt8(ascii: "x"), count: count))
+    }
+
+    func end(_ id: Int32) {
+        if let stream = streams[id] { server.end(stream) }
+    }
+
+    private func answer(_ stream: HTTP2Stream) {
+        guard let answerBytes else { return }
+        respond(stream.id, endsStream: answerBytes == 0)
+        guard answerBytes > 0 else { return }
+        write(stream.id, answerBytes)
+        end(stream.id)
+    }
+
+    // MARK: - HTTP2ServerDelegate
+
+    func requestArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        streams[stream.id] = stream
+        lastLinesCount = linesCount
+        events.append(.request(stream.id, Self.text(head), hasBody: hasBody))
+        answer(stream)
+    }
+
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
+        streams[stream.id] = stream
+        events.append(.refused(stream.id, refusal.status))
+        answer(stream)
+    }
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        events.append(.body(stream.id, Self.text(bytes)))
+        if consumes { server.consumed(stream, bytes: bytes.count) }
+    }
+
+    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        events.append(.ended(stream.id, Self.text(trailers)))
+    }
+
+    func drained(_ stream: HTTP2Stream) {
+        events.append(.drained(stream.id))
+    }
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+        streams[stream.id] = nil
+        events.append(.closed(stream.id, code))
+    }
+
+    /// Latin-1.
+    static func text(_ bytes: Span<UInt8>) -> String {
+        var text = String.UnicodeScalarView()
+        for index in bytes.indices { text.append(UnicodeScalar(bytes[index])) }
+        return String(text)
+    }
+}

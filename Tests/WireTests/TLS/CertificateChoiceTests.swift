@@ -1,0 +1,142 @@
+import COpenSSL
+import Ground
+import Testing
+import Wire
+
+@Suite struct CertificateChoiceTests {
+    static let first = MadeCertificate("first", names: "DNS:first.example", issuer: .authority)
+    static let exact = MadeCertificate("exact", names: "DNS:A.b.example", issuer: .authority)
+    static let wild = MadeCertificate(
+        "wild", names: "DNS:*.b.example,DNS:b.example", issuer: .authority)
+    static let other = MadeCertificate(
+        "other", names: "DNS:a.b.example,DNS:*.c.example,DNS:f*.d.example", issuer: .authority)
+
+    @Test(
+        "the name asked for chooses the certificate",
+        arguments: [
+            (nil, first), ("first.example", first), ("FIRST.example", first),
+            ("a.b.example", exact), ("A.B.EXAMPLE", exact), ("x.b.example", wild),
+            ("b.example", wild), ("x.y.b.example", first), ("x.c.example", other),
+            ("c.example", first), ("foo.d.example", first), ("nobody.example", first),
+            ("1.2.3.4", first), ("not a name", first), ("a.b.example.", exact),
+        ] as [(String?, MadeCertificate)])
+    func byName(name: String?, certificate: MadeCertificate) throws {
+        let context = try TLSServerContext(
+            TLSServerSettings(Self.first, Self.exact, Self.wild, Self.other))
+        for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
+            let raw = unsafe RawEnd.client(name: name) { unsafe RawEnd.only(version, in: $0) }
+            let server = run(raw, TLSSession(context))
+            #expect(server.parameters != nil)
+            #expect(raw.sees(certificate))
+        }
+    }
+
+    @Test("of two kinds of keys for one name, each client is shown what it can verify")
+    func byKey() throws {
+        let rsa = MadeCertificate(
+            "rsa", names: "DNS:*.example", key: .rsa, issuer: .authority)
+        let ecdsa = MadeCertificate(
+            "ecdsa", names: "DNS:a.example,DNS:b.example", issuer: .authority)
+        for order in [[rsa, ecdsa], [ecdsa, rsa]] {
+            let settings = TLSServerSettings(identities: order.map(\.identity))
+            let context = try TLSServerContext(settings)
+            for (signatures, certificate) in [
+                ("RSA-PSS+SHA256:RSA+SHA256", rsa), ("ECDSA+SHA256", ecdsa),
+            ] {
+                for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
+                    let raw = unsafe RawEnd.client(name: "a.example") { context in
+                        unsafe RawEnd.only(version, in: context)
+                        var text = signatures.utf8.map { CChar(bitPattern: $0) } + [0]
+                        unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_SIGALGS_LIST, 0, &text)
+                    }
+                    let server = run(raw, TLSSession(context))
+                    #expect(server.parameters != nil)
+                    #expect(raw.sees(certificate))
+                }
+            }
+        }
+    }
+
+    @Test("a client that asks for the issuer's word gets it as it is, of its own certificate")
+    func stapled() throws {
+        var settings = TLSServerSettings(Self.first, Self.wild)
+        let answer = (0..<500).map { UInt8(truncatingIfNeeded: $0) }
+        settings.identities[1].ocspDER = answer
+        let context = try TLSServerContext(settings)
+        for (name, expected) in [("b.example", answer), ("first.example", nil)] {
+            let raw = unsafe RawEnd.client(name: name)
+            unsafe SSL_ctrl(
+                raw.ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE, Int(TLSEXT_STATUSTYPE_ocsp), nil)
+            let server = run(raw, TLSSession(context))
+            #expect(server.parameters != nil)
+            var start: UnsafeMutablePointer<UInt8>?
+            let count = unsafe withUnsafeMutablePointer(to: &start) { start in
+                unsafe SSL_ctrl(raw.ssl, SSL_CTRL_GET_TLSEXT_STATUS_REQ_OCSP_RESP, 0, start)
+            }
+            if let expected {
+                #expect(count == expected.count)
+                let got = unsafe Array(UnsafeBufferPointer(start: start, count: max(0, count)))
+                #expect(got == expected)
+            } else {
+                #expect(count <= 0)
+            }
+        }
+    }
+
+    @Test("new certificates are for new connections, old connections go on")
+    func reload() throws {
+        let old = try TLSServerContext(TLSServerSettings(Self.first))
+        let open = unsafe RawEnd.client()
+        let server = run(open, TLSSession(old))
+        let new = try TLSServerContext(TLSServerSettings(Self.wild))
+        let next = unsafe RawEnd.client()
+        run(next, TLSSession(new))
+        #expect(open.sees(Self.first) && next.sees(Self.wild))
+        open.write([1, 2, 3])
+        run(open, server)
+        #expect(server.data == [1, 2, 3])
+    }
+
+    @Test("a chain is shown with the certificates between it and the root")
+    func chain() throws {
+        let middle = MadeCertificate("middle", isIssuer: true, issuer: .authority)
+        let leaf = MadeCertificate("leaf", names: "DNS:a.example", issuer: middle)
+        let pair = try pair(leaf)
+        pair.run()
+        #expect(pair.client.parameters?.certificate?.subject == "CN=leaf")
+    }
+
+    @Test("what cannot be used is refused at once, and says which it is")
+    func setup() {
+        let good = Self.first.identity
+        let encrypted = Array(
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END ENCRYPTED PRIVATE KEY-----\n".utf8)
+        let cases: [(TLSIdentity, String)] = [
+            (TLSIdentity(chainPEM: [], keyPEM: good.keyPEM), "no certificate"),
+            (TLSIdentity(chainPEM: good.keyPEM, keyPEM: good.keyPEM), "no certificate"),
+            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: []), "no private key"),
+            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: good.chainPEM), "no private key"),
+            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: encrypted), "encrypted"),
+            (
+                TLSIdentity(
+                    chainPEM: good.chainPEM.map { $0 == 0x4D ? 0x21 : $0 }, keyPEM: good.keyPEM),
+                "Certificate 2 cannot be read"
+            ),
+            (
+                TLSIdentity(chainPEM: good.chainPEM, keyPEM: Self.wild.keyPEM),
+                "Certificate 2 and its key cannot be used"
+            ),
+        ]
+        for (identity, words) in cases {
+            do throws(TLSSetupError) {
+                _ = try TLSServerContext(TLSServerSettings(identities: [good, identity]))
+                Issue.record("accepted: \(words)")
+            } catch {
+                #expect(error.sentence.contains(words), "\(error.sentence)")
+            }
+        }
+        #expect(throws: TLSSetupError.noIdentity) {
+            try TLSServerContext(TLSServerSettings(identities: []))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import COpenSSL
+import Ground
+import Testing
+import Wire
+
+@Suite("A server that requires certificates of its clients") struct ClientCertificateTests {
+    private static let clients = MadeCertificate("Clients", isIssuer: true)
+
+    private func serve(_ certificate: MadeCertificate?, version: CInt) throws -> PairEnd {
+        var settings = TLSServerSettings(.a)
+        settings.clientCAPEM = Self.clients.pem
+        let context = try TLSServerContext(settings)
+        context.adopt(TicketKeys(now: noon, dice: TicketKeysTests.dice(1)))
+        let raw = unsafe RawEnd.client { context in
+            unsafe RawEnd.only(version, in: context)
+            if let certificate { unsafe RawEnd.show(certificate, in: context) }
+        }
+        let end = run(raw, TLSSession(context))
+        raw.write([1])
+        run(raw, end)
+        #expect(end.data == (end.failure == nil ? [1] : []))
+        #expect(end.failure == nil || end.failure?.side == .client)
+        #expect(end.failure == nil || raw.hasFailed)
+        return end
+    }
+
+    @Test("lets in whom the issuer vouches for", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func right(version: CInt) throws {
+        let end = try serve(
+            MadeCertificate("admin", issuer: Self.clients), version: version)
+        #expect(end.parameters?.certificate?.subject == "CN=admin")
+    }
+
+    @Test("refuses all others, and says why", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func wrong(version: CInt) throws {
+        #expect(try serve(nil, version: version).failure?.cause == .certificateMissing)
+        #expect(
+            try serve(nil, version: version).failure?.sentence
+                == "The client showed no certificate.")
+        #expect(
+            try serve(.a, version: version).failure?.cause == .unknownIssuer("CN=Test authority"))
+        #expect(
+            try serve(MadeCertificate("x"), version: version).failure?.cause == .selfSigned)
+        let past = MadeCertificate("admin", validity: .past, issuer: Self.clients)
+        guard case .expired? = try serve(past, version: version).failure?.cause else {
+            Issue.record("not refused")
+            return
+        }
+    }
+}
