@@ -118,17 +118,21 @@ let package = Package(
         tests("ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground"]),
         tests("TelemetryTests", of: ["Telemetry", "Ground"]),
         tests(
-            "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL"],
+            "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL", "Certificates"],
             [nioCore, nioHTTP1, nioEmbedded]),
         tests("AdminTests", of: ["Admin", "Telemetry", "Ground"]),
         tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore, nioPosix]),
         tests(
-            "OriginTests", of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness"],
+            "OriginTests",
+            of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness", "Certificates"],
             [nioCore, nioPosix]),
         tests(
             "NodeTests", of: ["Node", "Store", "Telemetry", "HTTPRules", "Tiers", "Ground"],
             [nioCore, nioPosix, logging]),
-        tests("OutsideTests", of: ["Harness"], [nioCore, nioPosix]),
+        tests("OutsideTests", of: ["Harness", "Certificates"], [nioCore, nioPosix]),
+        .target(
+            name: "Certificates", dependencies: ["Wire", "COpenSSL"], path: "Tests/Certificates",
+            swiftSettings: house),
         .target(
             name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",
             swiftSettings: house),

@@ -1,11 +1,12 @@
-/// Where a site's answers come from: `http://HOST[:PORT][/PATH]`.
+/// Where a site's answers come from: `http://HOST[:PORT][/PATH]`, or `https://`.
 package struct BaseURL: Hashable, Sendable {
     /// Why a text is no base of a site's URLs.
     package enum Problem: Error, Hashable, Sendable {
         case malformed
-        /// `https`, which is not spoken yet.
-        case secure
     }
+
+    /// True for `https`.
+    package let isSecure: Bool
 
     /// The host to resolve or to connect to: a name in lower case, or an address without brackets.
     package let host: String
@@ -23,21 +24,24 @@ package struct BaseURL: Hashable, Sendable {
         let path = rest.dropFirst(authority.count)
         guard let parts = HostPort(String(authority)), path.utf8.allSatisfy(Self.isPathByte)
         else { throw .malformed }
-        let defaultPort: UInt16 = scheme == "http" ? 80 : 443
+        isSecure = scheme == "https"
         let endpoint =
             parts.port == nil
-            ? HostPort("\(parts.host):\(defaultPort)")?.endpoint : parts.endpoint
+            ? HostPort("\(parts.host):\(Self.defaultPort(isSecure: isSecure))")?.endpoint
+            : parts.endpoint
         guard let endpoint else { throw .malformed }
-        guard scheme == "http" else { throw .secure }
         (host, port) = endpoint
         self.path = path.hasSuffix("/") ? String(path.dropLast()) : String(path)
     }
 
-    /// The value of Host for this origin (RFC 9110 §7.2): the port only if it is not 80.
+    /// The value of Host for this origin (RFC 9110 §7.2): the port only if it is not the scheme's.
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
-        return port == 80 ? name : "\(name):\(port)"
+        return port == Self.defaultPort(isSecure: isSecure) ? name : "\(name):\(port)"
     }
+
+    /// The port of a URL that names none (RFC 9110 §4.2.1, §4.2.2).
+    private static func defaultPort(isSecure: Bool) -> UInt16 { isSecure ? 443 : 80 }
 
     /// What stands for itself in a path (RFC 3986 §3.3), and `%`.
     private static func isPathByte(_ byte: UInt8) -> Bool {
@@ -50,5 +54,5 @@ package struct BaseURL: Hashable, Sendable {
 
 extension BaseURL: CustomStringConvertible {
     /// As it can be written.
-    package var description: String { "http://\(authority)\(path)" }
+    package var description: String { "\(isSecure ? "https" : "http")://\(authority)\(path)" }
 }

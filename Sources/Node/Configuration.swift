@@ -24,11 +24,6 @@ package struct Configuration: Sendable {
         case proxy
     }
 
-    private enum Switch: String {
-        case on
-        case off
-    }
-
     // Node
     /// At least one.
     package var listen: [ListenAddress]
@@ -156,7 +151,7 @@ extension Configuration {
         drainTimeout = values.interval(.drainTimeout)
         memoryBytesMax = values.bytes(.memoryLimit)
         memoryEntriesMax = values.countUnlessZero(.memoryEntries)
-        yieldsToPressure = (values.choice(.memoryPressure) as Switch) == .on
+        yieldsToPressure = values.isOn(.memoryPressure)
         objectBytesMax = values.bytes(.objectLimit)
         defaultTTL = values.interval(.defaultTTL)
         cacheDirectory = values.path(.cacheDir)

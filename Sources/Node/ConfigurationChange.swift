@@ -17,6 +17,10 @@ package struct ConfigurationChange: Hashable, Sendable {
     /// What it takes over only when it is started again, and keeps as it was until then.
     package let awaitingRestart: [Item]
 
+    /// Whom origins are to be for this node to believe them has changed, be it in a file that is
+    /// called what it was.
+    package var hasNewTrust = false
+
     package var isEmpty: Bool { live.isEmpty && awaitingRestart.isEmpty }
 
     /// True if a setting under this heading changes live.
@@ -45,7 +49,11 @@ extension Configuration {
         kept.signingKeys = next.signingKeys
         let live = Self.differences(values, kept.values) { !$0.needsRestart }
         let awaiting = Self.differences(values, next.values) { $0.needsRestart }
-        return (kept, ConfigurationChange(live: live, awaitingRestart: awaiting))
+        var change = ConfigurationChange(live: live, awaitingRestart: awaiting)
+        change.hasNewTrust =
+            tls.material.origins != next.tls.material.origins
+            || tls.material.sites != next.tls.material.sites
+        return (kept, change)
     }
 
     private static func differences(

@@ -12,6 +12,10 @@ package enum ConfigurationError: Error, Hashable {
     case decisionToken(String, reason: String)
     /// A file of certificates or keys is of no use.
     case tls(SettingName, file: String, reason: String)
+    /// A file of issuers that a site names for its origin is of no use.
+    case siteTLS(SitePattern, SiteOption, file: String, reason: String)
+    /// A site says whom to believe over TLS, and its origin is reached without.
+    case siteTrustUnused(SitePattern, SiteOption, from: SettingSource)
     /// Certificates and keys do not go in pairs.
     case keysUnpaired(certificates: Int, keys: Int)
     /// A setting has a meaning only where there is TLS.
@@ -57,6 +61,13 @@ extension ConfigurationError: CustomStringConvertible {
         case .tls(let name, let file, let reason):
             return "setting \(name.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: a PEM file"
+        case .siteTLS(let pattern, let option, let file, let reason):
+            return
+                "site \(pattern): \(option.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: \(option.allowed)"
+        case .siteTrustUnused(let pattern, let option, let source):
+            return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) has no "
+                + "meaning without TLS; allowed: with an origin that begins with https://"
         case .keysUnpaired(let certificates, let keys):
             return "setting tls-certificate is given \(certificates) times and setting tls-key "
                 + "\(keys) times; allowed: a tls-key for each tls-certificate, in the same order"

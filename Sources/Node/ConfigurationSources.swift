@@ -37,7 +37,8 @@ package struct ConfigurationSources: Sendable {
             throw ConfigurationFaults(error)
         }
         do throws(ConfigurationError) {
-            configuration.tls.material = try TLSMaterial(of: configuration.tls)
+            configuration.tls.material = try TLSMaterial(
+                of: configuration.tls, sites: configuration.sites)
         } catch {
             throw ConfigurationFaults(error)
         }

@@ -79,6 +79,12 @@ struct ConfigurationValues {
         return text == "1.3" ? .tls13 : .tls12
     }
 
+    /// True for a choice of on and off that is on.
+    func isOn(_ name: SettingName) -> Bool {
+        guard case .choice(let text) = single(name) else { wrongKind(name) }
+        return text == "on"
+    }
+
     func choice<Choice: RawRepresentable<String>>(_ name: SettingName) -> Choice {
         guard case .choice(let text) = single(name), let choice = Choice(rawValue: text)
         else { wrongKind(name) }

@@ -137,7 +137,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         count(failure)
         // What this node did not even try is counted, and said once for the origin: a storm of
         // misses must not become one of lines.
-        if failure.retryAfter == nil {
+        if !failure.isReportedOnce {
             hall.node.logger.info(
                 "origin fetch failed",
                 metadata: [
@@ -277,7 +277,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     private func count(_ failure: OriginFailure) {
         guard case .timedOut(let phase, limit: _) = failure else { return }
         switch phase {
-        case .resolving, .connecting: hall.counters.add(.timeoutsOriginConnect)
+        case .resolving, .connecting, .handshaking: hall.counters.add(.timeoutsOriginConnect)
         case .awaitingHead: hall.counters.add(.timeoutsOriginFirstByte)
         case .readingBody: hall.counters.add(.timeoutsOriginIdle)
         case .total: hall.counters.add(.timeoutsOriginTotal)

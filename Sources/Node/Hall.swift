@@ -44,6 +44,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let origin: OriginClient
     private var connections: [any ClientConnection] = []
     private var exchanges: [HTTP2Exchange] = []
+    private var isStopped = false
     /// Doors that were told to wait, by the fetch that will wake them.
     private var waiting: [ObjectIdentifier: [Door]] = [:]
     private var fetches: [ObjectIdentifier: any FillSource] = [:]
@@ -119,6 +120,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         for connection in connections {
             if connection.side == .admin { connection.close() } else { connection.breakOff() }
         }
+        isStopped = true
+        exchanges = []
         origin.shutDown()
         handOverLog()
         handOverTouches(flushes: true)
@@ -155,7 +158,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// The stream is over.
     func keep(_ exchange: HTTP2Exchange) {
-        if exchanges.count < Self.exchangesMax { exchanges.append(exchange) }
+        if !isStopped, exchanges.count < Self.exchangesMax { exchanges.append(exchange) }
     }
 
     /// Kept for later streams.

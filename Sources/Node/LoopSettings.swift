@@ -22,7 +22,7 @@ struct LoopSettings: Sendable {
     {
         node = NodeSettings(configuration, budget)
         accessLog = AccessLog.Format(configuration.accessLog)
-        guard change.touches(.origins) else { return }
+        guard change.touches(.origins) || change.hasNewTrust else { return }
         origins = Origins(
             settings: OriginSettings(configuration, budget),
             addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),

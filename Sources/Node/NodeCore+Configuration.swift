@@ -91,7 +91,9 @@ extension NodeSettings {
         types = ContentTypes(extra: configuration.allowTypes)
         pixelsMax = configuration.pixelsMax
         sitePlans = sites.sites.enumerated().map {
-            SitePlan($0, $1, objectBytesMax: objectBytesMax)
+            SitePlan(
+                $0, $1, objectBytesMax: objectBytesMax,
+                trust: configuration.tls.material.sites[$1.pattern])
         }
     }
 }
@@ -136,6 +138,7 @@ extension OriginSettings {
                 OriginAuthority(host: $0.host, port: $0.port),
                 looksUpNames: configuration.originProxyNames == .proxy)
         }
+        trust = configuration.tls.material.origins
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout
         idleLimit = configuration.originIdleTimeout

@@ -10,6 +10,7 @@ import Store
 import Synchronization
 import Telemetry
 import Tiers
+import Wire
 
 /// What all loops of a node share.
 final class NodeCore: Sendable {
@@ -134,6 +135,12 @@ final class NodeCore: Sendable {
                 ])
         case .circuit(let origin, .closed):
             logger.info("origin answers again", metadata: ["origin": "\(origin)"])
+        case .tlsFailed(let origin, let failure):
+            logger.warning(
+                "no TLS connection to an origin",
+                metadata: ["origin": "\(origin)", "why": "\(failure.sentence)"])
+        case .tlsSucceeded(let origin):
+            logger.info("TLS connection to an origin again", metadata: ["origin": "\(origin)"])
         case .lookUpFailed(let host, let reason):
             logger.warning(
                 "name look-up failed; using the addresses known last",

@@ -37,13 +37,13 @@ struct Problem: Hashable, Sendable {
 
     static func malformed(_ refusal: RequestRefusal) -> Problem {
         Problem(
-            refusal.status, "malformed-request", "The request is not valid HTTP/1.1",
+            refusal.status, "malformed-request", "The request is not valid HTTP",
             refusal.sentence, closes: true)
     }
 
     static func malformedBody(_ refusal: BodyRefusal) -> Problem {
         Problem(
-            refusal.status, "malformed-request", "The request's body is not valid HTTP/1.1",
+            refusal.status, "malformed-request", "The request's body is not valid HTTP",
             refusal.sentence, closes: true)
     }
 

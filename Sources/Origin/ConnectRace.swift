@@ -18,10 +18,15 @@ package struct ConnectRace: Sendable {
     private var untried: ArraySlice<ConnectTarget>
     /// In the order in which they began.
     private var running: [Int] = []
+    /// Those of ``running`` that have a connection and agree on TLS.
+    private var handshaking: Set<Int> = []
     private var begun = 0
     private var nextAt = Instant.distantFuture
     /// The time between two attempts that RFC 8305 §5 recommends.
     package static let delay = Interval.milliseconds(250)
+    /// The same behind one that has a connection and agrees on TLS, which takes round trips and
+    /// work: the address is not dead.
+    package static let handshakeDelay = Interval.seconds(2)
 
     /// A race over `targets` in this order.
     package init(_ targets: [ConnectTarget]) {
@@ -50,10 +55,21 @@ package struct ConnectRace: Sendable {
         next(now) ?? .lost(reason: "there is no address")
     }
 
+    /// An attempt has a connection, and TLS is to be agreed on.
+    package mutating func connected(_ attempt: Int, now: Instant) {
+        guard running.contains(attempt) else { return }
+        handshaking.insert(attempt)
+        nextAt = now + Self.handshakeDelay
+    }
+
+    /// True while TLS is being agreed on.
+    package var isHandshaking: Bool { !handshaking.isEmpty }
+
     /// An attempt failed.
     package mutating func failed(_ attempt: Int, reason: String, now: Instant) -> Step {
         guard let index = running.firstIndex(of: attempt) else { return .wait }
         running.remove(at: index)
+        handshaking.remove(attempt)
         return next(now) ?? (running.isEmpty ? .lost(reason: reason) : .wait)
     }
 
@@ -66,10 +82,20 @@ package struct ConnectRace: Sendable {
     private mutating func next(_ now: Instant) -> Step? {
         guard let target = untried.popFirst() else { return nil }
         begun += 1
-        let givenUp = running.count < 2 ? nil : running.removeFirst()
+        let givenUp = running.count < 2 ? nil : giveUpOne()
         running.append(begun)
         nextAt = now + Self.delay
         return .connect(target, attempt: begun, givingUp: givenUp)
+    }
+}
+
+extension ConnectRace {
+    /// The one that began first, before any that is further.
+    private mutating func giveUpOne() -> Int {
+        let index = running.firstIndex { !handshaking.contains($0) } ?? 0
+        let attempt = running.remove(at: index)
+        handshaking.remove(attempt)
+        return attempt
     }
 }
 

@@ -8,17 +8,17 @@ package import Wire
 /// returns `.wait`, so that exactly one of `.finish` and `.fail` is returned, and none after
 /// ``cancelled()``.
 package struct FetchMachine: Sendable {
-    private enum State: Hashable, Sendable {
-        /// No connection is asked for. → queued, resolving, awaitingHead, finished
+    enum State: Hashable, Sendable {
+        /// No connection is asked for, or no more. → queued, resolving, awaitingHead, finished
         case created
         /// Waits until the origin has a place for one more connection. → resolving, awaitingHead,
         /// finished
         case queued
         /// The resolver was asked. → connecting, finished
         case resolving
-        /// Attempts of `race` are under way. → awaitingHead, finished
+        /// Attempts of `race` are under way, TLS among what they do. → awaitingHead, finished
         case connecting
-        /// The request was sent. → readingBody, resolving (the retry), finished
+        /// The request was sent. → readingBody, resolving or created (the retry), finished
         case awaitingHead
         /// The final head arrived. → finished
         case readingBody
@@ -26,27 +26,31 @@ package struct FetchMachine: Sendable {
         case finished
     }
 
-    private let origin: OriginAuthority
-    private let settings: OriginSettings
-    private var state = State.created
-    private var race = ConnectRace([])
+    let origin: OriginAuthority
+    let settings: OriginSettings
+    var state = State.created
+    var race = ConnectRace([])
     /// The connection was used by an earlier fetch, and no byte came on it for this one.
-    private var mayBeStale = false
+    var mayBeStale = false
+    /// The connection carries other fetches too.
+    var isShared = false
     /// The request may be sent again.
-    private var isRepeatable: Bool
-    private let hasBody: Bool
-    private var requestProgress = RequestProgress.whole
-    private var retried = false
+    var isRepeatable: Bool
+    /// Something of the request's body was.
+    private var isBodySent = false
+    let hasBody: Bool
+    var requestProgress = RequestProgress.whole
+    var retried = false
     private var isPaused = false
     /// Bytes that arrived since the request was sent, while awaiting the head.
-    private var headBytes = 0
-    private var interimAnswers = 0
+    var headBytes = 0
+    var interimAnswers = 0
     private var framing = BodyFraming.none
     private var bodyBytes: UInt64 = 0
     /// The end of the state's own limit; while paused it does not count.
-    private var stateDeadline = Instant.distantFuture
-    private var connectDeadline = Instant.distantFuture
-    private let totalDeadline: Instant
+    var stateDeadline = Instant.distantFuture
+    var connectDeadline = Instant.distantFuture
+    let totalDeadline: Instant
 
     /// A question to `origin`; the fetch that it is part of ends at `totalDeadline` at the latest.
     ///
@@ -94,6 +98,20 @@ package enum RequestProgress: Hashable, Sendable {
     case whole
 }
 
+/// How a connection ended, as far as a question on it is concerned.
+package enum InputEnd: Hashable, Sendable {
+    /// As it should: with FIN, over TLS with close_notify.
+    case orderly
+    /// By a reset.
+    case broken
+    /// Over TLS without close_notify.
+    case cut
+    /// By a fault of TLS.
+    case tls(TLSFailure)
+    /// By an error of HTTP/2, that the origin named or that was found here.
+    case http2(HTTP2ErrorCode, byOrigin: Bool)
+}
+
 /// What the shell does next for a fetch.
 package enum FetchEffect: Hashable, Sendable {
     /// Nothing; the next event decides.
@@ -102,6 +120,10 @@ package enum FetchEffect: Hashable, Sendable {
     case resolve
     /// Connect to this target, in place of the attempt that is given up, if there is one.
     case connect(ConnectTarget, attempt: Int, givingUp: Int?)
+    /// Agree on TLS over this attempt's connection.
+    case startTLS(attempt: Int)
+    /// The origin has not acted on the request: ask for another connection, as at the start.
+    case startOver
     /// Give up every other attempt and write the request on this one's connection; on the one taken
     /// from the pool if it is nil.
     case sendRequest(attempt: Int?)
@@ -109,125 +131,6 @@ package enum FetchEffect: Hashable, Sendable {
     case finish(delimitedByClose: Bool)
     /// Close the connection or give up the attempt, and say why.
     case fail(OriginFailure)
-}
-
-// MARK: - Towards a connection
-
-extension FetchMachine {
-    /// There is no place for a connection to the origin; the fetch waits for one.
-    package mutating func queued(now: Instant) -> FetchEffect {
-        guard state == .created else { return .wait }
-        state = .queued
-        stateDeadline = now + settings.queueLimit
-        return .wait
-    }
-
-    /// A connection that was used before is there for the request.
-    package mutating func connectionReused(now: Instant) -> FetchEffect {
-        guard state == .created || state == .queued else { return .wait }
-        return requestDue(now: now, attempt: nil)
-    }
-
-    /// A connection may be opened.
-    package mutating func placeGranted(now: Instant) -> FetchEffect {
-        guard state == .created || state == .queued else { return .wait }
-        return freshConnectionDue(now: now)
-    }
-
-    private mutating func freshConnectionDue(now: Instant) -> FetchEffect {
-        state = .resolving
-        connectDeadline = min(now + settings.connectLimit, totalDeadline)
-        stateDeadline = connectDeadline
-        return .resolve
-    }
-
-    /// The client or its pool does not take the fetch.
-    package mutating func refused(_ failure: OriginFailure) -> FetchEffect {
-        fail(failure)
-    }
-
-    /// The resolver answered, or the host is an address; only addresses that `addressGuard` allows
-    /// are used.
-    package mutating func resolved(
-        _ addresses: [IPAddress], addressGuard: AddressGuard, now: Instant
-    ) -> FetchEffect {
-        guard state == .resolving else { return .wait }
-        let allowed = addressGuard.allowed(of: addresses)
-        if allowed.isEmpty {
-            guard let first = addresses.first,
-                case .refused(let refusal) = addressGuard.judge(first)
-            else { return fail(.nameNotFound(origin.host)) }
-            return fail(.addressRefused(origin, first, refusal))
-        }
-        let order = ConnectRace.interleaved(allowed).prefix(settings.addressesTriedMax)
-        return begin(ConnectRace(order.map { .address($0) }), now: now)
-    }
-
-    /// The forward proxy looks the name up, and guards what it finds.
-    package mutating func resolutionLeftToProxy(now: Instant) -> FetchEffect {
-        guard state == .resolving else { return .wait }
-        return begin(ConnectRace([.name]), now: now)
-    }
-
-    private mutating func begin(_ race: ConnectRace, now: Instant) -> FetchEffect {
-        state = .connecting
-        self.race = race
-        return perform(self.race.started(now: now))
-    }
-
-    /// The resolver failed.
-    package mutating func resolveFailed(_ failure: ResolveFailure) -> FetchEffect {
-        guard state == .resolving else { return .wait }
-        switch failure {
-        case .nameNotFound: return fail(.nameNotFound(origin.host))
-        case .failed(let reason): return fail(.resolverFailed(origin.host, reason: reason))
-        }
-    }
-
-    /// An attempt succeeded; `remote` is the address the socket says it is connected to, or what
-    /// the proxy was told.
-    package mutating func connected(
-        _ attempt: Int, to remote: ConnectTarget?, addressGuard: AddressGuard, now: Instant
-    ) -> FetchEffect {
-        guard state == .connecting else { return .wait }
-        switch remote {
-        case nil:
-            return fail(.connectFailed(origin, reason: "the connection has no remote address"))
-        case .address(let address)?:
-            if case .refused(let refusal) = addressGuard.judge(address) {
-                return fail(.addressRefused(origin, address, refusal))
-            }
-        case .name?: break
-        }
-        return requestDue(now: now, attempt: attempt)
-    }
-
-    /// An attempt failed.
-    package mutating func connectFailed(
-        _ attempt: Int, reason: String, now: Instant
-    ) -> FetchEffect {
-        guard state == .connecting else { return .wait }
-        return perform(race.failed(attempt, reason: reason, now: now))
-    }
-
-    private mutating func perform(_ step: ConnectRace.Step) -> FetchEffect {
-        switch step {
-        case .wait: .wait
-        case .connect(let target, let attempt, let givenUp):
-            .connect(target, attempt: attempt, givingUp: givenUp)
-        case .lost(let reason): fail(.connectFailed(origin, reason: reason))
-        }
-    }
-
-    private mutating func requestDue(now: Instant, attempt: Int?) -> FetchEffect {
-        mayBeStale = attempt == nil
-        headBytes = 0
-        interimAnswers = 0
-        state = .awaitingHead
-        requestProgress = hasBody ? .waitsForCaller : .whole
-        stateDeadline = now + settings.headLimit
-        return .sendRequest(attempt: attempt)
-    }
 }
 
 // MARK: - The request's body
@@ -242,7 +145,10 @@ extension FetchMachine {
         case .created, .queued, .resolving, .connecting, .finished: return
         }
         requestProgress = progress
-        if progress == .beingWritten { isRepeatable = false }
+        if progress == .beingWritten {
+            isRepeatable = false
+            isBodySent = true
+        }
     }
 }
 
@@ -301,25 +207,54 @@ extension FetchMachine {
         fail(failure)
     }
 
-    /// The connection ended, `orderly` or by a reset; all bytes that came before were told.
-    package mutating func inputClosed(orderly: Bool, now: Instant) -> FetchEffect {
+    /// The connection, or the stream of it, ended; all bytes that came before were told.
+    package mutating func inputClosed(_ end: InputEnd, now: Instant) -> FetchEffect {
         switch state {
         case .awaitingHead where mayBeStale && !retried && isRepeatable:
             // The origin closed an idle connection just as it was taken, and the request is safe to
             // send again (RFC 9112 §9.3.1).
             retried = true
-            return freshConnectionDue(now: now)
-        case .awaitingHead: return fail(.closedBeforeAnswer(bytesReceived: headBytes))
-        case .readingBody: return endOfBody(orderly: orderly)
+            return isShared ? startOver() : freshConnectionDue(now: now)
+        case .awaitingHead:
+            return fail(failure(of: end) ?? .closedBeforeAnswer(bytesReceived: headBytes))
+        case .readingBody: return endOfBody(end)
         case .created, .queued, .resolving, .connecting, .finished: return .wait
         }
     }
 
-    private mutating func endOfBody(orderly: Bool) -> FetchEffect {
+    /// The origin has not acted on the request, which it refused on a connection of HTTP/2 (RFC
+    /// 9113 §8.7): it is asked once more, whatever the method, unless a part of the body is gone.
+    package mutating func streamRefused(now: Instant) -> FetchEffect {
+        guard state == .awaitingHead, !retried, !isBodySent else {
+            return inputClosed(.http2(.refusedStream, byOrigin: true), now: now)
+        }
+        retried = true
+        return startOver()
+    }
+
+    private mutating func startOver() -> FetchEffect {
+        state = .created
+        stateDeadline = .distantFuture
+        return .startOver
+    }
+
+    /// The fault that ended the connection; nil if it is only over.
+    private func failure(of end: InputEnd) -> OriginFailure? {
+        switch end {
+        case .orderly, .broken, .cut: nil
+        case .tls(let failure): .tls(origin, failure)
+        case .http2(let code, let byOrigin): .http2(code, byOrigin: byOrigin)
+        }
+    }
+
+    private mutating func endOfBody(_ end: InputEnd) -> FetchEffect {
+        if let failure = failure(of: end) { return fail(failure) }
         switch framing {
-        case .untilClose where orderly:
+        case .untilClose where end == .orderly:
             state = .finished
             return .finish(delimitedByClose: true)
+        case .untilClose where end == .cut:
+            return fail(.endedWithoutNotify(received: bodyBytes))
         case .untilClose: return fail(.reset(received: bodyBytes))
         case .length(let expected):
             return fail(.truncated(expected: expected, received: bodyBytes))
@@ -341,7 +276,9 @@ extension FetchMachine {
         case .created, .finished: return .wait
         case .queued: return fail(.overloaded(.queueTime))
         case .connecting where now < connectDeadline: return perform(race.ticked(now: now))
-        case .connecting: return fail(.timedOut(.connecting, limit: settings.connectLimit))
+        case .connecting:
+            let phase = race.isHandshaking ? FetchPhase.handshaking : .connecting
+            return fail(.timedOut(phase, limit: settings.connectLimit))
         case .resolving: return fail(.timedOut(.resolving, limit: settings.connectLimit))
         case .awaitingHead: return fail(.timedOut(.awaitingHead, limit: settings.headLimit))
         case .readingBody: return fail(.timedOut(.readingBody, limit: settings.idleLimit))
@@ -369,7 +306,7 @@ extension FetchMachine {
         state = .finished
     }
 
-    private mutating func fail(_ failure: OriginFailure) -> FetchEffect {
+    mutating func fail(_ failure: OriginFailure) -> FetchEffect {
         guard state != .finished else { return .wait }
         state = .finished
         return .fail(failure)

@@ -1,8 +1,9 @@
 package import Ground
 import HTTPRules
+import Wire
 
-/// Whom a connection is opened to: connections are shared only between equal authorities (RFC 9110
-/// §4.3.1).
+/// Whom a connection is opened to, and on what terms: connections are shared only between equal
+/// authorities (RFC 9110 §4.3.1), so that one made under one trust carries nothing of another.
 package struct OriginAuthority: Hashable, Sendable {
     /// Canonical host: a lower-case name, dotted decimal, or an IPv6 address without brackets.
     package var host: String
@@ -11,11 +12,20 @@ package struct OriginAuthority: Hashable, Sendable {
     /// reached whatever the address guard and the patterns say, and its connections carry nothing
     /// else.
     package var isNamedByOperator: Bool
+    /// Over TLS.
+    package var isSecure: Bool
+    /// Whom to believe there, in place of the node's own trust; nil for that.
+    package var trust: OriginTrust?
 
-    package init(host: String, port: UInt16, isNamedByOperator: Bool = false) {
+    package init(
+        host: String, port: UInt16, isNamedByOperator: Bool = false, isSecure: Bool = false,
+        trust: OriginTrust? = nil
+    ) {
         self.host = host
         self.port = port
         self.isNamedByOperator = isNamedByOperator
+        self.isSecure = isSecure
+        self.trust = trust
     }
 
     /// The authority of a canonical key; nil if it is none.
@@ -29,10 +39,24 @@ package struct OriginAuthority: Hashable, Sendable {
         host = String(decoding: key.copy(url.host.range), as: UTF8.self)
         port = url.port
         isNamedByOperator = false
+        isSecure = url.isSecure
+    }
+
+    /// The same as the origin of a site.
+    var namedByOperator: OriginAuthority {
+        var named = self
+        named.isNamedByOperator = true
+        return named
     }
 
     /// The address that ``host`` is written as; nil if it is a name.
     package var literal: IPAddress? { IPAddress(host) }
+
+    /// What the certificate there must name: a final dot is of the name system, not of the name.
+    var serverName: TLSServerName {
+        if let literal { return .address(literal) }
+        return .name(host.hasSuffix(".") ? String(host.dropLast()) : host)
+    }
 }
 
 extension OriginAuthority: CustomStringConvertible {

@@ -2,6 +2,7 @@ import Glibc
 import Ground
 import NIOCore
 import NIOPosix
+import Wire
 
 extension OriginClient {
     /// Opens `connection` to `target`, through the proxy if there is one, and tells its hop, if it
@@ -28,7 +29,7 @@ extension OriginClient {
         guard case .address(let address) = target,
             let socket = Self.socket(address, connection.origin.port)
         else { return failed(connection, "no usable address") }
-        bootstrap(connection).connect(to: socket).assumeIsolated().whenComplete { result in
+        bootstrap(connection, nil).connect(to: socket).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel):
                 let remote = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
@@ -50,11 +51,9 @@ extension OriginClient {
         let opened = loop.makePromise(of: Void.self)
         let tunnel = ProxyTunnel(
             to: authority(of: target, connection), settings: settings, opened: opened)
-        bootstrap(tunnel).connect(to: socket).assumeIsolated().whenComplete { result in
+        bootstrap(connection, tunnel).connect(to: socket).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let channel):
-                connection.channelToProxy = channel
-                if connection.hop == nil { channel.close(promise: nil) }
                 opened.futureResult.assumeIsolated().whenComplete { result in
                     self.tunnelled(connection, channel, to: target, result)
                 }
@@ -71,10 +70,8 @@ extension OriginClient {
         _ connection: OriginConnection, _ channel: any Channel, to target: ConnectTarget,
         _ result: Result<Void, any Error>
     ) {
-        connection.channelToProxy = nil
         do {
             try result.get()
-            try channel.pipeline.syncOperations.addHandler(connection)
             connected(connection, channel, to: target)
         } catch {
             channel.close(promise: nil)
@@ -95,9 +92,12 @@ extension OriginClient {
         try? SocketAddress(ipAddress: address.description, port: Int(port))
     }
 
-    /// A bootstrap whose channels have `handler`, and read only when they are told to.
-    private func bootstrap(_ handler: any ChannelHandler) -> ClientBootstrap {
-        let bound = NIOLoopBound(handler, eventLoop: loop)
+    /// A bootstrap for `connection` whose channels have `handler`, and read only when they are told
+    /// to.
+    private func bootstrap(
+        _ connection: OriginConnection, _ handler: ProxyTunnel?
+    ) -> ClientBootstrap {
+        let bound = NIOLoopBound((connection, handler), eventLoop: loop)
         let window = ChannelOptions.Types.SocketOption.Value(settings.receiveWindowBytes)
         // The machine's limit on connecting comes first; this one only keeps NIO's shorter default
         // away.
@@ -113,7 +113,9 @@ extension OriginClient {
             .connectTimeout(.nanoseconds(limit.nanoseconds))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(bound.value)
+                    let (connection, handler) = bound.value
+                    if let handler { try channel.pipeline.syncOperations.addHandler(handler) }
+                    connection.begins(channel)
                 }
             }
     }
@@ -125,7 +127,59 @@ extension OriginClient {
             self.connectionClosed(connection)
         }
         guard let hop = connection.hop else { return connection.close() }
-        hop.attemptSucceeded(connection, remote: remote)
+        do {
+            // The others stand behind TLS, which the hop asks for once the address is judged.
+            if !connection.origin.isSecure {
+                try connection.speaks(.http1(OriginHTTP1(connection, settings: settings)))
+            }
+            hop.attemptSucceeded(connection, remote: remote)
+        } catch {
+            failed(connection, Self.reason(error))
+        }
+    }
+
+    /// Agrees on TLS over a connection, and tells its hop, if it still has one.
+    func secure(_ connection: OriginConnection) {
+        let origin = connection.origin
+        do throws(TLSSetupError) {
+            let trust = try trust(for: origin)
+            let session = TLSSession(
+                trust.context, to: origin.serverName,
+                resuming: secureOrigins.resumption(of: origin), buffers: tlsBuffers)
+            let handler = OriginTLS(
+                session, now: now,
+                keep: { [weak self] in self?.secureOrigins.keep($0, of: origin) },
+                agreed: { [weak self] in self?.agreed(connection, $0) })
+            guard (try? connection.add(handler)) != nil else {
+                return agreed(connection, .failure(TLSFailure(.truncated, as: .client)))
+            }
+        } catch {
+            agreed(connection, .failure(TLSFailure(.ours(reason: error.sentence), as: .client)))
+        }
+    }
+
+    private func agreed(
+        _ connection: OriginConnection, _ result: Result<TLSParameters, TLSFailure>
+    ) {
+        let origin = connection.origin
+        switch result {
+        case .failure(let failure):
+            let hop = connection.hop
+            connection.close()
+            hop?.attemptSecured(connection, .failure(failure))
+        case .success(let parameters):
+            exchange.secured(origin)
+            let isShared = parameters.applicationProtocol == .http2
+            secureOrigins.agreed(on: parameters.applicationProtocol, with: origin)
+            let speaker: OriginConnection.Speaker =
+                isShared
+                ? .http2(OriginHTTP2(connection, settings: settings, now: now))
+                : .http1(OriginHTTP1(connection, settings: settings))
+            guard (try? connection.speaks(speaker)) != nil else {
+                return agreed(connection, .failure(TLSFailure(.truncated, as: .client)))
+            }
+            connection.hop?.attemptSecured(connection, .success(()))
+        }
     }
 
     private func failed(_ connection: OriginConnection, _ reason: String, isOurs: Bool = false) {

@@ -2,6 +2,7 @@ import Glibc
 package import Ground
 package import NIOCore
 import NIOPosix
+import Wire
 
 /// Fetches from origins on one event loop; everything of it is used on that loop only.
 ///
@@ -14,7 +15,7 @@ package final class OriginClient {
     package private(set) var settings: OriginSettings
     let exchange: OriginExchange
     /// Counts changes of the rules; a connection is not used again under others.
-    private var generation = 0
+    private(set) var generation = 0
     /// The loop's number in the exchange.
     private(set) var number = 0
     /// The boot clock.
@@ -24,8 +25,13 @@ package final class OriginClient {
     private var patterns: [OriginPattern]
     private let resolver: any NameResolver
     private var pool: OriginPool
-    private var connections: [ConnectionID: OriginConnection] = [:]
-    private var hops: [UInt64: OriginHop] = [:]
+    var shared: SharedConnections
+    var secureOrigins = SecureOrigins()
+    let tlsBuffers = TLSBuffers()
+    /// Made when it is needed first, unless the settings say whom to believe.
+    private var systemTrust: OriginTrust?
+    private(set) var connections: [ConnectionID: OriginConnection] = [:]
+    private(set) var hops: [UInt64: OriginHop] = [:]
     private var lookups: [String: EventLoopFuture<[IPAddress]>] = [:]
     private var connectionsBegun: UInt64 = 0
     private var hopsBegun: UInt64 = 0
@@ -55,6 +61,7 @@ package final class OriginClient {
         self.now = now
         self.exchange = exchange ?? OriginExchange(settings)
         pool = OriginPool(settings: settings)
+        shared = SharedConnections(waitingMax: settings.sharedWaitingMax)
         number = self.exchange.join(self, on: loop)
     }
 
@@ -82,8 +89,7 @@ package final class OriginClient {
     /// The same for a site whose origin is `origin`.
     package func circuitRefusal(ofSite origin: OriginAuthority) -> OriginFailure? {
         loop.assertInEventLoop()
-        return circuitRefusal(
-            of: OriginAuthority(host: origin.host, port: origin.port, isNamedByOperator: true))
+        return circuitRefusal(of: origin.namedByOperator)
     }
 
     private func circuitRefusal(of origin: OriginAuthority) -> OriginFailure? {
@@ -109,6 +115,9 @@ package final class OriginClient {
         self.settings = settings
         generation += 1
         pool.adopt(settings)
+        shared.waitingMax = settings.sharedWaitingMax
+        shared.drained()
+        secureOrigins.removeAll()
         self.addressGuard = addressGuard
         self.patterns = patterns
         closeIdle()
@@ -142,13 +151,20 @@ extension OriginClient {
     /// Why `request` is not even tried; nil if it is.
     func refusal(of request: OriginFetchRequest) -> OriginFailure? {
         if isShutDown { return .shutDown }
-        if request.isSecure { return .schemeNotServed("https") }
         return allows(request.origin) ? nil : .originNotAllowed(request.origin)
     }
 
     private func allows(_ origin: OriginAuthority) -> Bool {
         origin.isNamedByOperator
             || patterns.contains { $0.matches(host: origin.host, port: origin.port) }
+    }
+
+    /// Whom to believe at `origin`.
+    func trust(for origin: OriginAuthority) throws(TLSSetupError) -> OriginTrust {
+        if let trust = origin.trust ?? settings.trust ?? systemTrust { return trust }
+        let made = try OriginTrust(TLSClientSettings())
+        systemTrust = made
+        return made
     }
 
     /// Judges the addresses of `origin`.
@@ -166,8 +182,9 @@ extension OriginClient {
         return hop
     }
 
-    func hopLeft(_ hop: OriginHop) {
+    func hopLeft(_ hop: OriginHop, _ failure: OriginFailure?) {
         hops[hop.number] = nil
+        sharingLeft(hop, failure)
     }
 
     /// Looks up the hop's host, unless that is left to a proxy; all that wait for one name share
@@ -284,13 +301,15 @@ extension OriginClient {
         connectionsBegun += 1
         let id = ConnectionID(connectionsBegun)
         let connection = OriginConnection(
-            id: id, origin: origin, settings: settings, generation: generation)
+            id: id, origin: origin, generation: generation, client: self)
         connections[id] = connection
         return connection
     }
 
     func connectionClosed(_ connection: OriginConnection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
+        connection.ended()
+        roomChanged(connection)
         pool.connectionClosed(connection.id)
         noLongerIdle(connection)
         exchange.closed(connection.origin, wasAskedFor: connection.isAskedFor)

@@ -1,6 +1,7 @@
 package import Ground
 import NIOCore
 import Synchronization
+package import Wire
 
 /// What the origin clients of all loops of a node share: the places that each origin has, its
 /// circuit, and what is known of names.
@@ -11,6 +12,8 @@ package final class OriginExchange: Sendable {
     private struct State: Sendable {
         var gate: OriginGate
         var names: NameCache
+        /// How TLS failed with an origin last.
+        var tlsFailures: [OriginAuthority: TLSFailure] = [:]
     }
 
     private let state: Mutex<State>
@@ -84,13 +87,19 @@ extension OriginExchange {
     }
 
     func arrived(
-        _ ticket: OriginGate.Ticket, at origin: OriginAuthority, now: Instant
+        _ ticket: OriginGate.Ticket, at origin: OriginAuthority, mayJoin: Bool, now: Instant
     ) -> OriginGate.Admission {
-        let admission = state.withLock { $0.gate.arrived(ticket, at: origin, now: now) }
+        let admission = state.withLock {
+            $0.gate.arrived(ticket, at: origin, mayJoin: mayJoin, now: now)
+        }
         if case .wait(closingIdleOn: let loop?) = admission {
             tell(loop) { $0.closeIdleWanted(to: origin) }
         }
         return admission
+    }
+
+    func joined(_ ticket: OriginGate.Ticket, _ origin: OriginAuthority) -> Bool {
+        state.withLock { $0.gate.joined(ticket, origin) }
     }
 
     func left(_ ticket: OriginGate.Ticket, _ origin: OriginAuthority) {
@@ -153,6 +162,32 @@ extension OriginExchange {
     }
 }
 
+// MARK: - TLS
+
+extension OriginExchange {
+    /// TLS with an origin failed; said once, until it succeeds or fails for another reason.
+    func failed(_ origin: OriginAuthority, _ failure: TLSFailure) {
+        let isNew = state.withLock { state in
+            if state.tlsFailures[origin] == failure { return false }
+            if state.tlsFailures.count >= Self.tlsFailuresMax { state.tlsFailures = [:] }
+            state.tlsFailures[origin] = failure
+            return true
+        }
+        if isNew { report(.tlsFailed(origin, failure)) }
+    }
+
+    /// TLS with an origin was agreed on.
+    func secured(_ origin: OriginAuthority) {
+        let failed = state.withLock { state in
+            state.tlsFailures.isEmpty ? nil : state.tlsFailures.removeValue(forKey: origin)
+        }
+        if failed != nil { report(.tlsSucceeded(origin)) }
+    }
+
+    /// Origins of which it is remembered how TLS failed.
+    private static let tlsFailuresMax = 1000
+}
+
 // MARK: - Names
 
 extension OriginExchange {
@@ -197,6 +232,9 @@ extension OriginExchange {
 /// What an ``OriginExchange`` has for the log.
 package enum OriginEvent: Hashable, Sendable {
     case circuit(OriginAuthority, OriginGate.Change)
+    /// No TLS connection is made to the origin; said once for a reason.
+    case tlsFailed(OriginAuthority, TLSFailure)
+    case tlsSucceeded(OriginAuthority)
     /// The resolver gave no answer, and what was known before is used.
     case lookUpFailed(String, reason: String)
 }

@@ -10,16 +10,19 @@ extension OriginFailure {
     /// The name is stable; the title says the same in words.
     private var nameAndTitle: (name: String, title: String) {
         switch self {
-        case .schemeNotServed: ("scheme-not-served", "Scheme not served")
         case .originNotAllowed: ("origin-not-allowed", "Origin not allowed")
         case .addressRefused: ("origin-address-refused", "Origin address refused")
         case .nameNotFound: ("origin-name-not-found", "Origin name not found")
         case .resolverFailed: ("origin-name-lookup-failed", "Origin name look-up failed")
         case .connectFailed: ("origin-unreachable", "Origin unreachable")
+        case .tls(_, let failure) where failure.isOfCertificate:
+            ("origin-certificate-refused", "Origin certificate refused")
+        case .tls: ("origin-tls-failed", "No TLS connection to the origin")
         case .timedOut: ("origin-timeout", "Origin too slow")
-        case .closedBeforeAnswer, .truncated, .reset:
+        case .closedBeforeAnswer, .truncated, .reset, .endedWithoutNotify,
+            .http2(_, byOrigin: true):
             ("origin-answer-truncated", "Origin answer truncated")
-        case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers:
+        case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers, .http2:
             ("origin-answer-invalid", "Origin answer invalid")
         case .bodyTooLarge: ("origin-answer-too-large", "Origin answer too large")
         case .tooManyRedirects, .redirectLoop:

@@ -1,12 +1,11 @@
 package import Ground
 package import HTTPRules
+package import Wire
 
 /// Why a fetch brought no answer, or not the whole of one.
 ///
 /// After any failure nothing of the answer may be stored, and what was handed on is not the whole.
 package indirect enum OriginFailure: Error, Hashable, Sendable {
-    /// The scheme is one that this client does not speak.
-    case schemeNotServed(String)
     /// No `allow-origin` pattern matches.
     case originNotAllowed(OriginAuthority)
     /// Every address of the host is one that the address guard refuses; the first is named.
@@ -17,6 +16,8 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     case resolverFailed(String, reason: String)
     /// No address of the origin took the connection; carries the last reason.
     case connectFailed(OriginAuthority, reason: String)
+    /// There is no TLS connection to the origin, or it broke; carries what went wrong.
+    case tls(OriginAuthority, TLSFailure)
     /// A time limit passed.
     case timedOut(FetchPhase, limit: Interval)
     /// The connection ended before the answer's head was whole.
@@ -27,6 +28,12 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     /// The connection broke while a body ran that only its orderly end would have completed (RFC
     /// 9112 §8).
     case reset(received: UInt64)
+    /// The connection ended without close_notify while a body ran that only that would have
+    /// completed: somebody may have cut it (RFC 8446 §6.1).
+    case endedWithoutNotify(received: UInt64)
+    /// The answer was ended with an error of HTTP/2: by the origin, or here, because it breaks the
+    /// rules (RFC 9113 §5.4).
+    case http2(HTTP2ErrorCode, byOrigin: Bool)
     /// More came than the answer's framing says.
     case overlong
     /// The answer breaks the rules of HTTP/1.1; carries what was wrong.
@@ -58,6 +65,8 @@ package enum FetchPhase: Hashable, Sendable {
     /// The name is looked up; its limit is that of connecting.
     case resolving
     case connecting
+    /// TLS is being agreed on; its limit is that of connecting.
+    case handshaking
     case awaitingHead
     case readingBody
     /// The limit on the whole fetch, whatever it was doing.
@@ -90,8 +99,9 @@ extension OriginFailure {
     /// Whose fault it is.
     package var side: FailureSide {
         switch self {
-        case .schemeNotServed, .originNotAllowed, .addressRefused: .client
+        case .originNotAllowed, .addressRefused: .client
         case .overloaded, .shutDown: .ours
+        case .tls(_, let failure) where failure.side == .ours: .ours
         case .redirected(_, let failure) where failure.side == .ours: .ours
         default: .origin
         }
@@ -108,9 +118,10 @@ extension OriginFailure {
         switch self {
         // The whole may have taken too long because its reader did.
         case .timedOut(.total, limit: _), .timedOut(.resolving, limit: _): false
-        case .connectFailed, .timedOut, .closedBeforeAnswer, .truncated, .reset, .overlong,
-            .malformed:
+        case .connectFailed, .timedOut, .closedBeforeAnswer, .truncated, .reset,
+            .endedWithoutNotify, .http2, .overlong, .malformed:
             true
+        case .tls(_, let failure): failure.countsAgainstOrigin
         default: false
         }
     }
@@ -118,7 +129,6 @@ extension OriginFailure {
     /// The status that the client gets if nothing of the answer was handed on yet.
     package var status: UInt16 {
         switch self {
-        case .schemeNotServed: 501
         case .originNotAllowed, .addressRefused: 403
         case .timedOut: 504
         case .overloaded, .shutDown, .circuitOpen: 503
@@ -142,13 +152,53 @@ extension OriginFailure {
     /// True if the same request may succeed shortly.
     package var mayRetry: Bool {
         switch self {
-        case .schemeNotServed, .originNotAllowed, .addressRefused, .malformed, .overlong,
+        case .originNotAllowed, .addressRefused, .malformed, .overlong,
             .headTooLarge, .tooManyInterimAnswers, .bodyTooLarge, .tooManyRedirects,
             .redirectLoop, .redirectRefused, .nameNotFound:
             false
+        case .tls(_, let failure): failure.mayRetry
+        case .http2(_, let byOrigin): byOrigin
         case .redirected(_, let failure): failure.mayRetry
         default: true
         }
+    }
+
+    /// True if the client says it to its ``OriginExchange`` once for the origin, so that a line for
+    /// each fetch would say nothing new.
+    package var isReportedOnce: Bool {
+        if retryAfter != nil { return true }
+        if case .tls = root { return true }
+        return false
+    }
+}
+
+extension TLSFailure {
+    /// True if the origin's certificate fails a check, which another address or a second attempt
+    /// would not mend.
+    var isOfCertificate: Bool {
+        switch cause {
+        case .certificateMissing, .expired, .notYetValid, .selfSigned, .unknownIssuer, .wrongHost,
+            .wrongPin, .certificate:
+            true
+        default: false
+        }
+    }
+
+    /// True if it speaks against the origin, or the way to it.
+    ///
+    /// Certificates and versions do not: those are settled by people, who are to read each time
+    /// which of them it is.
+    fileprivate var countsAgainstOrigin: Bool {
+        switch cause {
+        case .truncated, .notTLS, .alert, .tooManyBytes, .malformed: true
+        default: false
+        }
+    }
+
+    /// ``sentence`` as a part of another.
+    fileprivate var clause: String {
+        let words = sentence.hasSuffix(".") ? sentence.dropLast() : sentence[...]
+        return words.prefix(1).lowercased() + words.dropFirst()
     }
 }
 
@@ -156,8 +206,6 @@ extension OriginFailure: CustomStringConvertible {
     /// The sentence for the problem document's `detail`; names no address of the node's networks.
     package var description: String {
         switch self {
-        case .schemeNotServed(let scheme):
-            "origins are fetched over http only, not over \(scheme)"
         case .originNotAllowed(let origin):
             "fetching from \(origin) is not allowed by this node's configuration"
         case .addressRefused(let origin, _, let refusal):
@@ -165,6 +213,7 @@ extension OriginFailure: CustomStringConvertible {
         case .nameNotFound(let host): "no address is known for \(host)"
         case .resolverFailed(let host, let reason): "looking up \(host) failed: \(reason)"
         case .connectFailed(let origin, let reason): "no connection to \(origin): \(reason)"
+        case .tls(let origin, let failure): "no TLS connection to \(origin): \(failure.clause)"
         case .timedOut(let phase, let limit): phase.sentence(limit)
         case .closedBeforeAnswer(0): "the origin closed the connection without an answer"
         case .closedBeforeAnswer(let bytes):
@@ -175,6 +224,12 @@ extension OriginFailure: CustomStringConvertible {
             "the origin closed the connection after \(received) bytes of an unfinished body"
         case .reset(let received):
             "the connection to the origin broke after \(received) bytes of the body"
+        case .endedWithoutNotify(let received):
+            "the connection to the origin was cut, without close_notify, after \(received) bytes "
+                + "of a body whose length is not known"
+        case .http2(let code, byOrigin: true): "the origin ended its answer with \(code.name)"
+        case .http2(let code, byOrigin: false):
+            "the origin's answer is not valid HTTP/2 (\(code.name))"
         case .malformed(let reason): "the origin's answer is not valid HTTP/1.1: \(reason)"
         case .overlong: "the origin sent more than the length of its answer"
         case .headTooLarge(let bytesMax):
@@ -206,9 +261,33 @@ extension FetchPhase {
         return switch self {
         case .resolving: "no answer from the resolver within \(limit)"
         case .connecting: "no connection to the origin within \(limit)"
+        case .handshaking: "no TLS connection to the origin within \(limit)"
         case .awaitingHead: "no answer from the origin within \(limit)"
         case .readingBody: "the origin sent nothing of the body for \(limit)"
         case .total: "the whole answer did not arrive within \(limit)"
+        }
+    }
+}
+
+extension HTTP2ErrorCode {
+    /// Its name in RFC 9113 §7.
+    fileprivate var name: String {
+        switch self {
+        case .noError: "NO_ERROR"
+        case .protocolError: "PROTOCOL_ERROR"
+        case .internalError: "INTERNAL_ERROR"
+        case .flowControlError: "FLOW_CONTROL_ERROR"
+        case .settingsTimeout: "SETTINGS_TIMEOUT"
+        case .streamClosed: "STREAM_CLOSED"
+        case .frameSizeError: "FRAME_SIZE_ERROR"
+        case .refusedStream: "REFUSED_STREAM"
+        case .cancel: "CANCEL"
+        case .compressionError: "COMPRESSION_ERROR"
+        case .connectError: "CONNECT_ERROR"
+        case .enhanceYourCalm: "ENHANCE_YOUR_CALM"
+        case .inadequateSecurity: "INADEQUATE_SECURITY"
+        case .http11Required: "HTTP_1_1_REQUIRED"
+        default: "error \(rawValue) of HTTP/2"
         }
     }
 }

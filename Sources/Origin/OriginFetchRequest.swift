@@ -8,8 +8,6 @@ package import Wire
 /// In the first nothing of the client's is but what ``Negotiation`` keeps of Accept and
 /// Accept-Encoding.
 package struct OriginFetchRequest: Hashable, Sendable {
-    /// The URL's scheme is `https`.
-    package let isSecure: Bool
     package let origin: OriginAuthority
     /// The canonical key that is asked for; empty in a site's request, after which no redirect is
     /// followed.
@@ -57,7 +55,6 @@ package struct OriginFetchRequest: Hashable, Sendable {
         self.negotiation = negotiation
         self.ifNoneMatch = ifNoneMatch
         self.ifModifiedSince = ifModifiedSince
-        isSecure = url.isSecure
         origin = OriginAuthority(key, url)
         let target = key.copy(url.target.range)
         let authority = key.copy(url.authority.range)
@@ -78,7 +75,6 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - origin: whom to ask; taken as ``OriginAuthority/isNamedByOperator``.
-    ///   - isSecure: over TLS.
     ///   - method: what the request line says; `other` for what has no case. CONNECT is a
     ///     programmer's error.
     ///   - head: the request line and every field line, each with its CR LF, without Content-Length
@@ -86,7 +82,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///   - body: how the body is framed.
     ///   - isSafeToRetry: asking twice does no harm; never so once a byte of the body was sent.
     package init(
-        origin: OriginAuthority, isSecure: Bool, method: RequestMethod, head: [UInt8],
+        origin: OriginAuthority, method: RequestMethod, head: [UInt8],
         body: RequestBody = .none, isSafeToRetry: Bool
     ) {
         precondition(method != .connect)
@@ -94,9 +90,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
             head.suffix(2).elementsEqual("\r\n".utf8)
                 && !head.suffix(4).elementsEqual("\r\n\r\n".utf8),
             "the head of a request ends behind its last line, before the empty one")
-        self.origin = OriginAuthority(
-            host: origin.host, port: origin.port, isNamedByOperator: true)
-        self.isSecure = isSecure
+        self.origin = origin.namedByOperator
         self.body = body
         self.isSafeToRetry = isSafeToRetry
         isHead = method == .head

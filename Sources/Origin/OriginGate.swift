@@ -21,6 +21,8 @@ package struct OriginGate: Sendable {
 
     /// What a fetch that arrives does.
     package enum Admission: Hashable, Sendable {
+        /// Joins the others of its loop on the connection that it was offered.
+        case join
         /// Takes an idle connection of its loop.
         case useIdle
         /// Opens a connection, for which it has a place now.
@@ -133,9 +135,9 @@ extension OriginGate {
         origins[authority]?.circuit.pause(now: now)
     }
 
-    /// A fetch wants a connection; `idleCount` are idle on its loop.
+    /// A fetch wants a connection; `mayJoin` if one that others of its loop use has room for it.
     package mutating func arrived(
-        _ ticket: Ticket, at authority: OriginAuthority, now: Instant
+        _ ticket: Ticket, at authority: OriginAuthority, mayJoin: Bool = false, now: Instant
     ) -> Admission {
         var origin = origins[authority, default: Origin()]
         defer { store(origin, of: authority) }
@@ -144,7 +146,9 @@ extension OriginGate {
         case .trial: origin.trial = ticket
         case .go: break
         }
-        let admission = admit(ticket, to: &origin)
+        let admission =
+            mayJoin && origin.passesOthers(of: ticket.loop)
+            ? Admission.join : admit(ticket, to: &origin)
         if case .refused = admission, origin.trial == ticket {
             origin.trial = nil
             origin.circuit.trialAbandoned(now: now)
@@ -167,6 +171,18 @@ extension OriginGate {
         _ = origin.takeIdle(on: loop)
         origin.closing += 1
         return .wait(closingIdleOn: loop)
+    }
+
+    /// A connection that others of its loop use has room for a fetch that waits; true if it waits
+    /// no more.
+    package mutating func joined(_ ticket: Ticket, _ authority: OriginAuthority) -> Bool {
+        guard var origin = origins[authority],
+            let index = origin.queue.firstIndex(where: { $0.ticket == ticket }),
+            origin.passesOthers(of: ticket.loop, before: index)
+        else { return false }
+        origin.queue.remove(at: index)
+        store(origin, of: authority)
+        return true
     }
 
     /// A fetch waits no more, of its own accord.
@@ -315,6 +331,20 @@ extension OriginGate.Origin {
     fileprivate mutating func takeIdle(on loop: Int) -> Bool {
         guard let count = idle[loop] else { return false }
         idle[loop] = count > 1 ? count - 1 : nil
+        return true
+    }
+
+    /// Whether a fetch of `loop` is served before those of other loops that stand before `index` in
+    /// the queue, which is then counted.
+    ///
+    /// A connection that fetches join again and again never becomes free, so they may not for ever.
+    fileprivate mutating func passesOthers(of loop: Int, before index: Int? = nil) -> Bool {
+        let others = queue.indices.prefix(index ?? queue.count)
+            .filter { queue[$0].ticket.loop != loop }
+        guard others.allSatisfy({ queue[$0].passedOver < OriginGate.passesMax }) else {
+            return false
+        }
+        for other in others { queue[other].passedOver += 1 }
         return true
     }
 

@@ -5,21 +5,21 @@ import Wire
 
 /// One question of a fetch to one origin, and its answer; a redirect makes another.
 ///
-/// Invariants: it is known to its client until it is finished. It has a `connection` from the
-/// moment its request is written; before, there may be `attempts`. `holdsPlace` is true while the
-/// gate has counted a connection for it that has not begun.
+/// Invariants: it is known to its client until it is finished. It has a `carrier` from the moment
+/// its request is written; before, there may be `attempts`. `holdsPlace` is true while the gate has
+/// counted a connection for it that has not begun.
 final class OriginHop {
     let number: UInt64
     let request: OriginFetchRequest
-    private let client: OriginClient
+    let client: OriginClient
     /// Holds the hop; let go of once the hop is finished.
     private var fetch: OriginFetch?
-    private var machine: FetchMachine
-    private var connection: OriginConnection?
-    private var attempts: [Int: OriginConnection] = [:]
-    private var holdsPlace = false
-    private var isQueued = false
-    private var isAdmitted = false
+    var machine: FetchMachine
+    var carrier: (any OriginCarrier)?
+    var attempts: [Int: OriginConnection] = [:]
+    var holdsPlace = false
+    var isQueued = false
+    var isAdmitted = false
     private var isAnswered = false
     private var timer: Scheduled<Void>?
     private var timerDue = Instant.distantFuture
@@ -62,7 +62,7 @@ final class OriginHop {
         isPaused = false
         machine.resumed(now: client.now())
         armTimer()
-        connection?.advance()
+        carrier?.advance()
     }
 
     /// Nothing more is told; the connection is closed.
@@ -76,75 +76,8 @@ final class OriginHop {
 // MARK: - Events
 
 extension OriginHop {
-    func start() {
-        guard !machine.isFinished else { return }
-        if let failure = client.refusal(of: request) {
-            return perform(machine.refused(failure))
-        }
-        let now = client.now()
-        switch client.exchange.arrived(ticket, at: request.origin, now: now) {
-        case .useIdle:
-            isAdmitted = true
-            if let connection = client.takeIdle(to: request.origin) {
-                return reuse(connection)
-            }
-            client.exchange.opened(request.origin)
-            holdsPlace = true
-            perform(machine.placeGranted(now: now))
-        case .open:
-            isAdmitted = true
-            holdsPlace = true
-            perform(machine.placeGranted(now: now))
-        case .wait:
-            isAdmitted = true
-            isQueued = true
-            perform(machine.queued(now: now))
-        case .refused(.queueFull):
-            perform(machine.refused(.overloaded(.queue)))
-        case .refused(.circuitOpen(let retryAfter)):
-            perform(machine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
-        }
-    }
-
     func shutDown() {
         perform(machine.refused(.shutDown))
-    }
-
-    /// The gate has a place for a connection.
-    func placeGranted() {
-        isQueued = false
-        holdsPlace = true
-        perform(machine.placeGranted(now: client.now()))
-    }
-
-    /// A connection of this loop became free for the fetch that waits.
-    func handedOver(_ connection: OriginConnection) {
-        isQueued = false
-        reuse(connection)
-    }
-
-    func circuitOpened(retryAfter: Interval) {
-        isQueued = false
-        perform(machine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
-    }
-
-    func attemptSucceeded(_ attempt: OriginConnection, remote: ConnectTarget?) {
-        guard let number = attempts.first(where: { $0.value === attempt })?.key else { return }
-        perform(
-            machine.connected(
-                number, to: remote, addressGuard: client.addressGuard(for: request.origin),
-                now: client.now()))
-    }
-
-    /// `isOurs` if it failed for want of what this process may have.
-    func attemptFailed(_ attempt: OriginConnection, reason: String, isOurs: Bool = false) {
-        guard let number = attempts.first(where: { $0.value === attempt })?.key else { return }
-        attempts[number] = nil
-        attempt.hop = nil
-        if isOurs, attempts.isEmpty {
-            return perform(machine.refused(.overloaded(.descriptors)))
-        }
-        perform(machine.connectFailed(number, reason: reason, now: client.now()))
     }
 
     func bytesArrived(_ count: Int) {
@@ -172,8 +105,20 @@ extension OriginHop {
         }
     }
 
-    func inputClosed(orderly: Bool) {
-        perform(machine.inputClosed(orderly: orderly, now: client.now()))
+    func inputClosed(_ end: InputEnd) {
+        perform(machine.inputClosed(end, now: client.now()))
+    }
+
+    /// The origin has not acted on the request.
+    func streamRefused() {
+        perform(machine.streamRefused(now: client.now()))
+    }
+
+    var now: Instant { client.now() }
+
+    /// Runs `task` soon, and not within the present call.
+    func later(_ task: @escaping () -> Void) {
+        client.loop.assumeIsolated().execute(task)
     }
 
     private func headArrived(_ head: ResponseHead) {
@@ -204,7 +149,7 @@ extension OriginHop {
 // MARK: - The request's body
 
 extension OriginHop {
-    var takesMore: Bool { wantsBody && connection?.takesMore == true }
+    var takesMore: Bool { wantsBody && carrier?.takesMore == true }
     var wantsBody: Bool { !machine.isFinished && outgoing.isOpen }
 
     func send(body piece: ByteBuffer) {
@@ -221,11 +166,11 @@ extension OriginHop {
 
     /// What is given before there is a connection waits for it.
     private func passBody() {
-        guard let connection else { return }
-        pass { connection.write($0) }
+        guard let carrier else { return }
+        pass { carrier.write($0) }
     }
 
-    private func pass(_ write: ([ByteBuffer]) -> Void) {
+    private func pass(_ write: (OutgoingParts) -> Void) {
         let wasSending = isSending
         isSending = true
         defer { isSending = wasSending }
@@ -252,108 +197,58 @@ extension OriginHop {
 // MARK: - Effects
 
 extension OriginHop {
-    private var ticket: OriginGate.Ticket {
+    var ticket: OriginGate.Ticket {
         OriginGate.Ticket(loop: client.number, fetch: number)
     }
 
-    private func perform(_ effect: FetchEffect) {
+    func perform(_ effect: FetchEffect) {
         switch effect {
         case .wait: armTimer()
         case .resolve:
             giveUpConnection()
             armTimer()
             client.resolve(for: self)
+        case .startTLS(let attempt):
+            armTimer()
+            if let connection = attempts[attempt] { client.secure(connection) }
+        case .startOver: startOver()
         case .connect(let target, let attempt, let givenUp):
             if let givenUp { attempts.removeValue(forKey: givenUp)?.close() }
             armTimer()
             connect(to: target, attempt)
         case .sendRequest(let attempt):
-            if let attempt, let won = attempts.removeValue(forKey: attempt) { use(won) }
+            let won = attempt.flatMap { attempts.removeValue(forKey: $0) }
+            if let won { use(won) }
             giveUpAttempts()
             requestedAt = client.now()
             armTimer()
-            pass { connection?.send(request, $0) }
+            pass { carrier?.send(request, $0) }
             connectionTakesMore()
+            if let won { client.opened(won, by: self) }
         case .finish(let delimitedByClose):
             leave(closing: !isReusable, .succeeded)?
                 .hopEnded(delimitedByClose: delimitedByClose)
         case .fail(let failure):
-            if case .connectFailed = failure { client.distrust(request.origin) }
-            leave(closing: true, failure.countsAgainstOrigin ? .failed : .neutral)?
+            switch failure {
+            case .connectFailed: client.distrust(request.origin)
+            case .timedOut(.awaitingHead, limit: _), .timedOut(.readingBody, limit: _):
+                carrier?.foundSilent()
+            case .tls(let origin, let failure): client.exchange.failed(origin, failure)
+            default: break
+            }
+            leave(closing: true, failure.countsAgainstOrigin ? .failed : .neutral, failure)?
                 .hopFailed(failure)
         }
     }
 
-    func resolved(_ result: Result<[IPAddress], ResolveFailure>) {
-        switch result {
-        case .success(let addresses):
-            perform(
-                machine.resolved(
-                    addresses, addressGuard: client.addressGuard(for: request.origin),
-                    now: client.now()))
-        case .failure(let failure): perform(machine.resolveFailed(failure))
-        }
-    }
-
-    func leftToProxy() {
-        perform(machine.resolutionLeftToProxy(now: client.now()))
-    }
-
-    func lookupsExhausted() {
-        perform(machine.refused(.overloaded(.lookups)))
-    }
-
-    private func connect(to target: ConnectTarget, _ number: Int) {
-        if !holdsPlace { client.exchange.opened(request.origin) }
-        holdsPlace = true
-        guard let attempt = client.beginConnecting(for: request.origin) else {
-            guard attempts.isEmpty else {
-                client.exchange.closed(request.origin)
-                holdsPlace = false
-                return perform(
-                    machine.connectFailed(
-                        number, reason: "no further connection", now: client.now()))
-            }
-            return perform(machine.refused(.overloaded(.connections)))
-        }
-        holdsPlace = false
-        attempts[number] = attempt
-        attempt.hop = self
-        client.connect(attempt, to: target)
-    }
-
-    private func reuse(_ connection: OriginConnection) {
-        use(connection)
-        perform(machine.connectionReused(now: client.now()))
-    }
-
-    private func use(_ connection: OriginConnection) {
-        self.connection = connection
-        connection.hop = self
-    }
-
-    private func giveUpAttempts() {
-        let given = attempts.values
-        attempts = [:]
-        for attempt in given { attempt.close() }
-    }
-
-    /// The connection taken from the pool turned out closed; its place is kept for the next one.
-    private func giveUpConnection() {
-        guard let connection else { return }
-        connection.hop = nil
-        self.connection = nil
-        connection.close()
-        client.exchange.opened(request.origin)
-        holdsPlace = true
-    }
-
     /// Lets go of everything; returns the fetch for its last call.
     @discardableResult
-    private func leave(closing: Bool, _ outcome: OriginGate.Outcome) -> OriginFetch? {
+    private func leave(
+        closing: Bool, _ outcome: OriginGate.Outcome, _ failure: OriginFailure? = nil
+    ) -> OriginFetch? {
         timer?.cancel()
         timer = nil
-        client.hopLeft(self)
+        client.hopLeft(self, failure)
         giveUpAttempts()
         if isQueued { client.exchange.left(ticket, request.origin) }
         if holdsPlace { client.exchange.closed(request.origin) }
@@ -362,10 +257,9 @@ extension OriginHop {
         if isAdmitted {
             client.exchange.ended(ticket, request.origin, outcome, now: client.now())
         }
-        if let connection {
-            connection.hop = nil
-            self.connection = nil
-            if closing { connection.close() } else { client.release(connection) }
+        if let carrier {
+            self.carrier = nil
+            carrier.leave(closing: closing)
         }
         defer { fetch = nil }
         return fetch

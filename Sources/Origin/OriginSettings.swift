@@ -37,10 +37,15 @@ package struct OriginSettings: Hashable, Sendable {
     package var idleConnectionsPerOriginMax = 32
     /// How long a connection is kept idle.
     package var idleConnectionLimit: Interval = .seconds(55)
+    /// Whom to believe over TLS; nil for the issuers of this machine.
+    package var trust: OriginTrust?
+    /// Greatest number of questions at one time on one connection of HTTP/2, if the origin allows
+    /// as many.
+    package var streamsMax = 128
     /// Size in bytes of one read from a connection.
     package var receiveBufferBytes = 64 * 1024
-    /// The kernel's receive buffer of a connection in bytes; what a paused fetch can at most be
-    /// handed late.
+    /// The kernel's receive buffer of a connection in bytes, or the window of a stream; what a
+    /// paused fetch can at most be handed late.
     package var receiveWindowBytes = 256 * 1024
 
     /// Of all loops together: what one origin may have, and what is remembered of names.
@@ -51,6 +56,10 @@ package struct OriginSettings: Hashable, Sendable {
         lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: 10_000)
 
     package init() {}
+
+    /// Questions of one loop that may wait for a connection to one origin which another opens: as
+    /// many as may have one or wait for one where nothing is shared.
+    var sharedWaitingMax: Int { gate.connectionsMax + gate.queueMax }
 }
 
 /// A forward proxy (RFC 9110 §9.3.6, CONNECT); whoever names it trusts it, and it is reached

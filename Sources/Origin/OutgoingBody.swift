@@ -1,8 +1,8 @@
 import NIOCore
 import Wire
 
-/// The body of one request on its way from whoever gives it to a connection: framed, counted, and
-/// held while there is no connection.
+/// The body of one request on its way from whoever gives it to a connection: counted, and held
+/// while there is no connection.
 ///
 /// Invariant: `left` is what is missing of a body with a length; no other framing uses it.
 struct OutgoingBody {
@@ -18,14 +18,16 @@ struct OutgoingBody {
     private let framing: RequestBody
     private var state: State
     private var left: UInt64 = 0
-    /// What was given and is not on a connection yet, with its framing.
+    /// What was given and is not on a connection yet.
     private var held: [ByteBuffer] = []
-
-    private static let lineEnd = ByteBuffer(string: "\r\n")
+    private var trailers = Trailers()
+    /// The end was taken.
+    private var isEndTaken: Bool
 
     init(_ framing: RequestBody) {
         self.framing = framing
         state = framing.isEmpty ? .whole : .open
+        isEndTaken = framing.isEmpty
         if case .length(let count) = framing { left = count }
     }
 
@@ -36,13 +38,11 @@ struct OutgoingBody {
     mutating func add(_ piece: ByteBuffer) {
         let count = UInt64(piece.readableBytes)
         guard state == .open, count > 0 else { return }
-        guard framing == .chunked else {
-            precondition(count <= left, "\(count) bytes of a body of which \(left) are missing")
-            left -= count
-            if left == 0 { state = .whole }
-            return held.append(piece)
-        }
-        held += [ByteBuffer(string: String(count, radix: 16) + "\r\n"), piece, Self.lineEnd]
+        held.append(piece)
+        guard framing != .chunked else { return }
+        precondition(count <= left, "\(count) bytes of a body of which \(left) are missing")
+        left -= count
+        if left == 0 { state = .whole }
     }
 
     /// The last piece was given.
@@ -50,18 +50,54 @@ struct OutgoingBody {
         guard state == .open else { return }
         precondition(left == 0, "a body ends of which \(left) bytes are missing")
         state = .whole
-        held.append(ByteBuffer(bytes: Array("0\r\n".utf8) + trailers.bytes + Array("\r\n".utf8)))
+        self.trailers = trailers
     }
 
     /// What is to be written now.
-    mutating func take() -> [ByteBuffer] {
+    mutating func take() -> OutgoingParts {
         defer { held = [] }
-        return held
+        var parts = OutgoingParts(pieces: held, isChunked: framing == .chunked)
+        if state == .whole, !isEndTaken {
+            isEndTaken = true
+            parts.end = trailers
+        }
+        return parts
     }
 
     /// Nothing more is to be written.
     mutating func stop() {
         guard state == .open else { return }
         state = .stopped
+    }
+}
+
+/// A part of a request's body, as it was given.
+struct OutgoingParts {
+    private(set) var pieces: [ByteBuffer]
+    /// The fields behind the body, if its end is among this; they are of a chunked one.
+    fileprivate(set) var end: Trailers?
+    private let isChunked: Bool
+
+    private static let lineEnd = ByteBuffer(string: "\r\n")
+
+    init(pieces: [ByteBuffer], isChunked: Bool) {
+        self.pieces = pieces
+        self.isChunked = isChunked
+    }
+
+    var isEmpty: Bool { pieces.isEmpty && end == nil }
+
+    /// As HTTP/1.1 writes it (RFC 9112 §7.1).
+    var framed: [ByteBuffer] {
+        guard isChunked else { return pieces }
+        var framed: [ByteBuffer] = []
+        for piece in pieces {
+            let size = String(piece.readableBytes, radix: 16)
+            framed += [ByteBuffer(string: size + "\r\n"), piece, Self.lineEnd]
+        }
+        guard let end else { return framed }
+        return framed + [
+            ByteBuffer(bytes: Array("0\r\n".utf8) + end.bytes + Array("\r\n".utf8))
+        ]
     }
 }

@@ -145,7 +145,7 @@ extension Setting {
         do throws(BaseURL.Problem) {
             return .site(pattern, try BaseURL(String(parts[1])))
         } catch {
-            throw Refusal(problem: error == .secure ? .secureOrigin : .malformed)
+            throw Refusal(problem: .malformed)
         }
     }
 

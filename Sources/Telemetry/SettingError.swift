@@ -30,8 +30,6 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
         case notLoopback
         /// A network with bits set past its prefix; the one that was perhaps meant.
         case hostBitsSet(meant: String)
-        /// A site's origin is to be reached over TLS.
-        case secureOrigin
         /// A setting of one value was given this many.
         case severalValues(Int)
         /// A list that must not be empty is.
@@ -79,7 +77,6 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
         case .aboveRange: "\(quoted) is too large"
         case .notLoopback: "\(quoted) is not a loopback address"
         case .hostBitsSet(let meant): "\(quoted) has bits set past its prefix; perhaps \(meant)"
-        case .secureOrigin: "\(quoted) has an https origin, and TLS is not spoken yet"
         case .severalValues(let count): "\(count) values are given, and it takes one"
         case .noValue: "no value is given"
         case .nested: "a plain value is needed here"

@@ -79,7 +79,7 @@ package enum SettingKind: Hashable, Sendable {
         case .choice(let choices): choices.joined(separator: ", ")
         case .network: "ADDRESS or ADDRESS/BITS, IPv4 or IPv6"
         case .originPattern: "*, HOST or *.SUFFIX, each perhaps with :PORT"
-        case .site: "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH]"
+        case .site: "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH] or =https://…"
         case .mediaType: "TYPE/SUBTYPE without parameters"
         case .hostPort: "HOST:PORT, IPV4:PORT or [IPV6]:PORT"
         }

@@ -76,6 +76,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case clientCA = "client-ca"
     case originCA = "origin-ca"
     case originTLSMinimum = "origin-tls-minimum"
+    case originHTTP2 = "origin-http2"
 
     /// The flag, as in `--memory-limit`.
     package var flag: String { "--" + rawValue }

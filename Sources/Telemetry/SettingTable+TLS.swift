@@ -41,5 +41,9 @@ extension Setting {
             .originTLSMinimum, in: .tls, .choice(["1.2", "1.3"]), default: "1.2",
             meaning: "Oldest version of TLS that origins may speak",
             advice: "An origin that is older is refused with 502; 1.3 where all are new."),
+        Setting(
+            .originHTTP2, in: .tls, .choice(["on", "off"]), default: "on",
+            meaning: "Whether HTTP/2 is offered to origins over TLS",
+            advice: "Off for origins that speak it badly; then each fetch has a connection."),
     ]
 }

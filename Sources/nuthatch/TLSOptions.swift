@@ -29,6 +29,9 @@ struct TLSOptions: ParsableArguments {
     @Option(name: .customLong("origin-tls-minimum"), help: help("origin-tls-minimum"))
     var originTLSMinimum: String?
 
+    @Option(name: .customLong("origin-http2"), help: help("origin-http2"))
+    var originHTTP2: String?
+
     /// The texts given for each setting; none for those not given.
     var flags: [(String, [String])] {
         [
@@ -41,6 +44,7 @@ struct TLSOptions: ParsableArguments {
             ("client-ca", clientCA.texts),
             ("origin-ca", originCA),
             ("origin-tls-minimum", originTLSMinimum.texts),
+            ("origin-http2", originHTTP2.texts),
         ]
     }
 }

@@ -61,16 +61,21 @@ package final class ByteOrigin: Sendable {
     }
 
     /// The nth connection follows the nth script, and those past the last one follow the last.
+    ///
+    /// `prepare` may put handlers in front of the script's.
     package static func listening(
         on group: any EventLoopGroup, address: String = "127.0.0.1", port: Int = 0,
+        behind prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in },
         _ scripts: [Step]...
     ) async throws -> ByteOrigin {
-        try await listening(on: group, address: address, port: port, scripts: scripts)
+        try await listening(
+            on: group, address: address, port: port, behind: prepare, scripts: scripts)
     }
 
     /// The same for a list.
     package static func listening(
         on group: any EventLoopGroup, address: String = "127.0.0.1", port: Int = 0,
+        behind prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in },
         scripts: [[Step]]
     ) async throws -> ByteOrigin {
         let box = LockedBox<ByteOrigin?>(nil)
@@ -80,6 +85,7 @@ package final class ByteOrigin: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let origin = box.value else { return }
+                    try prepare(channel)
                     let handler = ScriptHandler(origin, script: origin.begin())
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }

@@ -11,8 +11,10 @@ package final class NodeProcess: Sendable {
         package let description: String
     }
 
-    /// The port of its data door.
+    /// The port of its data door, in clear text.
     package let port: Int
+    /// The port of its data door that speaks TLS; 0 if it has no certificates.
+    package let securePort: Int
     /// The port of its admin door.
     package let adminPort: Int
     private let program: Program
@@ -25,11 +27,13 @@ package final class NodeProcess: Sendable {
     ///   - flags: Flags beside `--listen`, `--admin-listen`, and `--allow-private-origin`.
     ///   - environment: Further variables of its environment.
     ///   - allowsLoopback: Whether origins on 127.0.0.0/8 may be fetched.
+    ///   - certificates: What it speaks TLS with on ``securePort``, the first by default; none for
+    ///     clear text alone.
     ///   - isPrivileged: False to take every capability from it, as containers and services do.
     /// - Throws: `NotReady` with what it said if it does not come up.
     package init(
         _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true,
-        isPrivileged: Bool = true
+        certificates: [TestAuthority.Leaf] = [], isPrivileged: Bool = true
     ) throws {
         let binary = try Self.binary()
         let before =
@@ -39,17 +43,19 @@ package final class NodeProcess: Sendable {
         for _ in 0..<Self.attemptsMax {
             let port = try Self.freePort()
             let adminPort = try Self.freePort()
+            let securePort = certificates.isEmpty ? 0 : try Self.freePort()
             let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
             let command = before + [binary]
             let program = try Program(
                 command[0],
                 command.dropFirst() + [
-                    "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", admin,
-                ] + own + flags,
+                    "serve", "--admin-listen", admin,
+                ] + Self.doors(port, securePort, certificates) + own + flags,
                 environment: environment)
             if Self.waitUntilReady(program, port) {
                 self.port = port
                 self.adminPort = adminPort
+                self.securePort = securePort
                 self.program = program
                 return
             }
@@ -58,6 +64,16 @@ package final class NodeProcess: Sendable {
             guard Self.isClash(said) else { break }
         }
         throw NotReady(description: "the node did not come up: \(said)")
+    }
+
+    /// Where it listens, and with which certificates.
+    private static func doors(
+        _ port: Int, _ securePort: Int, _ certificates: [TestAuthority.Leaf]
+    ) -> [String] {
+        guard !certificates.isEmpty else { return ["--listen", "127.0.0.1:\(port)"] }
+        let listen = ["--listen", "127.0.0.1:\(securePort)", "--plain-listen", "127.0.0.1:\(port)"]
+        return listen
+            + certificates.flatMap { ["--tls-certificate", $0.certificate, "--tls-key", $0.key] }
     }
 
     /// The binary beside the running test bundle, or the one `OUTSIDE_TESTS_NODE` names.

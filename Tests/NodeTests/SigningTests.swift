@@ -1,4 +1,3 @@
-import HTTPRules
 import Foundation
 import HTTPRules
 import Node

@@ -212,7 +212,7 @@ struct SiteConfigurationTests {
                 methods: {GET: 1}
               b example: http://o.example
               c.example: {grace: 1s}
-              d.example: https://o.example
+              d.example: ftp://o.example
               e.example: {origin: http://o.example, set-response-fields: {Content-Length: 1}}
               f.example: {origin: http://o.example, negative-ttl: [404=1s, 404=2s]}
             """
@@ -228,9 +228,10 @@ struct SiteConfigurationTests {
                 "\"b example\" (from n.yaml, line 7) is no host of a site; "
                     + "allowed: *, HOST or HOST:PORT, e.g. www.example.com",
                 "site c.example (from n.yaml, line 8): no origin is given; "
-                    + "allowed: http://ORIGIN[:PORT][/PATH], e.g. http://127.0.0.1:9000",
-                "site d.example: origin (from n.yaml, line 9): \"https://o.example\" is https, "
-                    + "and TLS is not spoken yet; allowed: http://ORIGIN[:PORT][/PATH], "
+                    + "allowed: http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH], "
+                    + "e.g. http://127.0.0.1:9000",
+                "site d.example: origin (from n.yaml, line 9): \"ftp://o.example\" is refused; "
+                    + "allowed: http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH], "
                     + "e.g. http://127.0.0.1:9000",
                 "site e.example: set-response-fields (from n.yaml, line 10): \"Content-Length\" "
                     + "is refused; allowed: a mapping of field names to values, none of them of "
@@ -238,6 +239,21 @@ struct SiteConfigurationTests {
                 "site f.example: negative-ttl (from n.yaml, line 11): \"404\" is given twice; "
                     + "allowed: a mapping or a list of STATUS=DURATION, STATUS of 200…599, "
                     + "e.g. {404: 10s}",
+            ])
+    }
+
+    @Test("whom to believe over TLS is said for an origin over TLS")
+    func trust() throws {
+        let pin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        let lines = "    origin-ca: ca.pem\n    origin-pins: \(pin)\n"
+        let file = "sites:\n  a.example:\n    origin: https://o.example\n" + lines
+        let settings = try resolve(file: file).sites[0].settings
+        #expect(settings.originCAFile == "ca.pem" && settings.originPins == [pin])
+        let plain = "sites:\n  a.example:\n    origin: http://o.example\n" + lines
+        #expect(
+            faults(plain) == [
+                "site a.example (from n.yaml, line 2): origin-ca has no meaning without TLS; "
+                    + "allowed: with an origin that begins with https://"
             ])
     }
 
@@ -254,7 +270,8 @@ struct SiteConfigurationTests {
             "negative-ttl: {404: soon}", "negative-ttl: {99: 1s}", "negative-ttl: {0404: 1s}",
             "negative-ttl: {404: [1s]}", "tags: [[a]]", "keep-tags: {}", "object-limit: 65MiB",
             "remove-response-fields: [Date]", "set-response-fields: {Vary: a}", "tags: [ETag]",
-            "remove-request-fields: [Range]", "set-request-fields: {Via: a}",
+            "remove-request-fields: [Range]", "set-request-fields: {Via: a}", "origin-ca: ''",
+            "origin-pins: [sha256/AAAA]", "origin-ca: [a]",
         ])
     func refused(line: String) {
         #expect(throws: ConfigurationFaults.self) { try settings(line) }
@@ -289,15 +306,15 @@ struct SiteConfigurationTests {
             faults("", flags: ["site": [site]]).first
         }
         let allowed =
-            "allowed: *, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH], "
+            "allowed: *, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH] or =https://…, "
             + "e.g. www.example.com=http://127.0.0.1:9000"
         #expect(
             line("a.example") == "setting site (from flag --site): \"a.example\" is not a site; "
                 + allowed)
         #expect(
-            line("a=https://b.example")
-                == "setting site (from flag --site): \"a=https://b.example\" has an https origin, "
-                + "and TLS is not spoken yet; " + allowed)
+            line("a=ftp://b.example")
+                == "setting site (from flag --site): \"a=ftp://b.example\" is not a site; "
+                + allowed)
     }
 
     @Test("trusted proxies are networks")

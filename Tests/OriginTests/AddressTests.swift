@@ -120,20 +120,6 @@ struct AddressTests {
         }
     }
 
-    @Test("https is refused clearly")
-    func secure() async throws {
-        try await Rig.run { rig in
-            let key = Array("https://a.example/".utf8)
-            let request = try OriginFetchRequest(key: key.span, negotiation: [])
-            let loop = rig.loop
-            let outcome = try await loop.flatSubmit {
-                let recorder = Recorder(on: loop)
-                return rig.fetch(request, recorder)
-            }.get()
-            #expect(outcome.failure == .schemeNotServed("https"))
-        }
-    }
-
     @Test("Fetches that wait for the same name share one look-up")
     func lookupsShared() async throws {
         try await Rig.run(names: ["slow.example": []]) { rig in

@@ -223,7 +223,7 @@ struct FetchMachineTests {
     func endOfInput(framing: BodyFraming, count: Int, orderly: Bool, effect: FetchEffect) {
         var machine = readingBody(framing)
         _ = machine.bodyArrived(count)
-        #expect(machine.inputClosed(orderly: orderly, now: at(2)) == effect)
+        #expect(machine.inputClosed(orderly ? .orderly : .broken, now: at(2)) == effect)
         #expect(machine.isFinished)
     }
 
@@ -233,7 +233,7 @@ struct FetchMachineTests {
         _ = machine.bodyArrived(10)
         #expect(machine.bodyEnded() == .finish(delimitedByClose: false))
         #expect(machine.bodyEnded() == .wait)
-        #expect(machine.inputClosed(orderly: true, now: at(2)) == .wait)
+        #expect(machine.inputClosed(.orderly, now: at(2)) == .wait)
         #expect(machine.refused(.shutDown) == .wait)
         #expect(machine.ticked(now: at(1000)) == .wait)
         #expect(machine.deadline == .distantFuture)
@@ -244,14 +244,14 @@ struct FetchMachineTests {
         for orderly in [true, false] {
             var machine = machine()
             #expect(machine.connectionReused(now: at(0)) == .sendRequest(attempt: nil))
-            #expect(machine.inputClosed(orderly: orderly, now: at(3)) == .resolve)
+            #expect(machine.inputClosed(orderly ? .orderly : .broken, now: at(3)) == .resolve)
             #expect(machine.deadline == at(13))
             _ = machine.resolved([first], addressGuard: addressGuard, now: at(4))
             let effect = machine.connected(
                 1, to: .address(first), addressGuard: addressGuard, now: at(4))
             #expect(effect == .sendRequest(attempt: 1))
             #expect(
-                machine.inputClosed(orderly: orderly, now: at(5))
+                machine.inputClosed(orderly ? .orderly : .broken, now: at(5))
                     == .fail(.closedBeforeAnswer(bytesReceived: 0)))
         }
     }
@@ -262,11 +262,11 @@ struct FetchMachineTests {
         _ = begun.connectionReused(now: at(0))
         begun.bytesArrived(1, now: at(1))
         #expect(
-            begun.inputClosed(orderly: true, now: at(2))
+            begun.inputClosed(.orderly, now: at(2))
                 == .fail(.closedBeforeAnswer(bytesReceived: 1)))
         var fresh = awaitingHead()
         #expect(
-            fresh.inputClosed(orderly: false, now: at(2))
+            fresh.inputClosed(.broken, now: at(2))
                 == .fail(.closedBeforeAnswer(bytesReceived: 0)))
         var silent = machine()
         _ = silent.connectionReused(now: at(0))
@@ -336,15 +336,15 @@ struct FetchMachineTests {
     func repeated() {
         var unsafe = sending()
         #expect(
-            unsafe.inputClosed(orderly: true, now: at(1))
+            unsafe.inputClosed(.orderly, now: at(1))
                 == .fail(.closedBeforeAnswer(bytesReceived: 0)))
         var untouched = sending(isSafeToRetry: true)
         untouched.bodyMoved(.waitsForCaller, now: at(1))
-        #expect(untouched.inputClosed(orderly: true, now: at(1)) == .resolve)
+        #expect(untouched.inputClosed(.orderly, now: at(1)) == .resolve)
         var begun = sending(isSafeToRetry: true)
         begun.bodyMoved(.beingWritten, now: at(1))
         #expect(
-            begun.inputClosed(orderly: false, now: at(2))
+            begun.inputClosed(.broken, now: at(2))
                 == .fail(.closedBeforeAnswer(bytesReceived: 0)))
     }
 
@@ -362,7 +362,7 @@ struct FetchMachineTests {
             #expect(machine.connectFailed(2, reason: "", now: at(1)) == .wait)
             #expect(machine.bodyEnded() == .wait)
             #expect(machine.answerRefused(.malformed("")) == .wait)
-            #expect(machine.inputClosed(orderly: true, now: at(1)) == .wait)
+            #expect(machine.inputClosed(.orderly, now: at(1)) == .wait)
             #expect(machine.ticked(now: at(1000)) == .wait)
         }
     }

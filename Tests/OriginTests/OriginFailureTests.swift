@@ -2,15 +2,19 @@ import Ground
 import HTTPRules
 import Origin
 import Testing
+import Wire
 
 @Suite("Failures of a fetch")
 struct OriginFailureTests {
     static let origin = OriginAuthority(host: "::1", port: 80)
     static let refusal = AddressRefusal(range: .loopback, embedding: nil)
 
+    private static func tls(_ cause: TLSFailureCause) -> OriginFailure {
+        .tls(origin, TLSFailure(cause, as: .client))
+    }
+
     /// A failure, its status, side, whether it may be tried again, and its stable name.
     static let rows: [(OriginFailure, UInt16, FailureSide, Bool, String)] = [
-        (.schemeNotServed("https"), 501, .client, false, "scheme-not-served"),
         (.originNotAllowed(origin), 403, .client, false, "origin-not-allowed"),
         (
             .addressRefused(origin, .v6(1), refusal), 403, .client, false,
@@ -24,6 +28,15 @@ struct OriginFailureTests {
         (.closedBeforeAnswer(bytesReceived: 0), 502, .origin, true, "origin-answer-truncated"),
         (.truncated(expected: 2, received: 1), 502, .origin, true, "origin-answer-truncated"),
         (.reset(received: 1), 502, .origin, true, "origin-answer-truncated"),
+        (.endedWithoutNotify(received: 1), 502, .origin, true, "origin-answer-truncated"),
+        (.http2(.internalError, byOrigin: true), 502, .origin, true, "origin-answer-truncated"),
+        (.http2(.protocolError, byOrigin: false), 502, .origin, false, "origin-answer-invalid"),
+        (tls(.selfSigned), 502, .origin, false, "origin-certificate-refused"),
+        (tls(.wrongPin("p")), 502, .origin, false, "origin-certificate-refused"),
+        (tls(.versionTooOld), 502, .origin, false, "origin-tls-failed"),
+        (tls(.truncated), 502, .origin, true, "origin-tls-failed"),
+        (tls(.ours(reason: "x")), 502, .ours, false, "origin-tls-failed"),
+        (.timedOut(.handshaking, limit: .seconds(1)), 504, .origin, true, "origin-timeout"),
         (.malformed("x"), 502, .origin, false, "origin-answer-invalid"),
         (.headTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-invalid"),
         (.tooManyInterimAnswers(max: 1), 502, .origin, false, "origin-answer-invalid"),
@@ -73,6 +86,9 @@ struct OriginFailureTests {
             .connectFailed(Self.origin, reason: "refused"),
             .timedOut(.awaitingHead, limit: .seconds(2)), .closedBeforeAnswer(bytesReceived: 0),
             .truncated(expected: 2, received: 1), .reset(received: 1), .overlong, .malformed("x"),
+            .endedWithoutNotify(received: 1), .http2(.internalError, byOrigin: true),
+            .http2(.protocolError, byOrigin: false), Self.tls(.truncated),
+            .timedOut(.handshaking, limit: .seconds(1)),
         ]
         let counted = Self.rows.map(\.0).filter(\.countsAgainstOrigin)
         #expect(Set(counted) == Set(against))

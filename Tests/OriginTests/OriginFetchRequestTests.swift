@@ -41,8 +41,10 @@ struct OriginFetchRequestTests {
     func origin(url: String, host: String, port: Int) throws {
         let key = Array(url.utf8)
         let request = try OriginFetchRequest(key: key.span, negotiation: [])
-        #expect(request.origin == OriginAuthority(host: host, port: UInt16(port)))
-        #expect(request.isSecure == url.hasPrefix("https"))
+        #expect(
+            request.origin
+                == OriginAuthority(
+                    host: host, port: UInt16(port), isSecure: url.hasPrefix("https")))
     }
 
     @Test("A validator that would end its line is refused")

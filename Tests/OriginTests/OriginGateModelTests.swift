@@ -12,6 +12,8 @@ private struct Loops {
     var busy: [Int]
     var idle: [Int]
     var asked: [Int]
+    /// Fetches that share a busy connection with the one that made it so, by loop.
+    var joined: [Int]
     var waiting: [OriginGate.Ticket] = []
     var fetches: UInt64 = 0
     var served: UInt64 = 0
@@ -25,14 +27,17 @@ private struct Loops {
         busy = Array(repeating: 0, count: loopCount)
         idle = busy
         asked = busy
+        joined = busy
     }
 
     var open: Int { busy.reduce(0, +) + idle.reduce(0, +) }
 
-    mutating func arrive(on loop: Int) {
+    mutating func arrive(on loop: Int, mayJoin: Bool = false) {
         fetches += 1
         let ticket = OriginGate.Ticket(loop: loop, fetch: fetches)
-        switch gate.arrived(ticket, at: origin, now: .zero) {
+        let mayJoin = mayJoin && busy[loop] > 0
+        switch gate.arrived(ticket, at: origin, mayJoin: mayJoin, now: .zero) {
+        case .join: joined[loop] += 1
         case .open: busy[loop] += 1
         case .useIdle:
             idle[loop] -= 1
@@ -44,11 +49,24 @@ private struct Loops {
         }
     }
 
+    /// A connection of `loop` has room for the first that waits there.
+    mutating func invite(on loop: Int) {
+        guard busy[loop] > 0, let ticket = waiting.first(where: { $0.loop == loop }),
+            gate.joined(ticket, origin)
+        else { return }
+        waiting.removeAll { $0 == ticket }
+        joined[loop] += 1
+    }
+
     /// A fetch on `loop` has its answer; the connection may carry another, or is closed.
     mutating func finish(on loop: Int, isReusable: Bool) {
         guard busy[loop] > 0 else { return }
-        busy[loop] -= 1
         served += 1
+        guard joined[loop] == 0 else {
+            joined[loop] -= 1
+            return
+        }
+        busy[loop] -= 1
         guard isReusable else { return close() }
         switch gate.released(origin, on: loop) {
         case .keep: idle[loop] += 1
@@ -91,6 +109,37 @@ private struct Loops {
     }
 }
 
+@Suite("Joining a connection that others use")
+struct OriginGateJoinTests {
+    @Test("Fetches that join pass over one of another loop only so often, and their own never")
+    func passing() {
+        let origin = OriginAuthority(host: "a.example", port: 443, isSecure: true)
+        var gate = OriginGate(
+            settings: OriginGate.Settings(
+                connectionsMax: 1, queueMax: 9,
+                circuit: CircuitLimits(failures: nil, pause: .seconds(1))))
+        func ticket(_ loop: Int, _ fetch: UInt64) -> OriginGate.Ticket {
+            OriginGate.Ticket(loop: loop, fetch: fetch)
+        }
+        #expect(gate.arrived(ticket(0, 1), at: origin, mayJoin: false, now: .zero) == .open)
+        #expect(gate.arrived(ticket(0, 2), at: origin, mayJoin: true, now: .zero) == .join)
+        let other = gate.arrived(ticket(1, 3), at: origin, now: .zero)
+        #expect(other == .wait(closingIdleOn: nil))
+        for fetch in 4..<12 {
+            let admission = gate.arrived(
+                ticket(0, UInt64(fetch)), at: origin, mayJoin: true, now: .zero)
+            #expect(admission == .join)
+        }
+        let late = gate.arrived(ticket(0, 12), at: origin, mayJoin: true, now: .zero)
+        #expect(late == .wait(closingIdleOn: nil))
+        let isJoined = gate.joined(ticket(0, 12), origin)
+        #expect(!isJoined)
+        // The connection becomes free, and its place goes to the other loop.
+        #expect(gate.released(origin, on: 0) == .close)
+        #expect(gate.closed(origin) == .granted(ticket(1, 3), origin))
+    }
+}
+
 @Suite("Laws of the gate")
 struct OriginGateModelTests {
     @Test(
@@ -101,8 +150,10 @@ struct OriginGateModelTests {
         var loops = Loops(connectionsMax: 1 + seed % 5)
         for _ in 1...300 {
             let loop = Int.random(in: 0..<3, using: &dice)
-            switch Int.random(in: 0..<10, using: &dice) {
-            case 0..<4: loops.arrive(on: loop)
+            switch Int.random(in: 0..<11, using: &dice) {
+            case 0..<4:
+                loops.arrive(on: loop, mayJoin: seed % 2 == 0 && Bool.random(using: &dice))
+            case 10: if seed % 2 == 0 { loops.invite(on: loop) }
             case 4..<7: loops.finish(on: loop, isReusable: Bool.random(using: &dice))
             case 7: loops.closeAsked(on: loop)
             case 8: loops.expire(on: loop)

@@ -113,7 +113,7 @@ struct RedirectTests {
             let inside = try await ByteOrigin.listening(
                 on: rig.group, address: "127.0.0.2", Self.image)
             let locations = [
-                "http://127.0.0.2:\(inside.port)/", "http://b.example/", "https://a.example/",
+                "http://127.0.0.2:\(inside.port)/", "http://b.example/", "https://b.example/",
             ]
             for location in locations {
                 let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))

@@ -9,7 +9,7 @@ func siteRequest(
     body: RequestBody = .none, isSafeToRetry: Bool? = nil
 ) -> OriginFetchRequest {
     OriginFetchRequest(
-        origin: OriginAuthority(host: host, port: port), isSecure: false, method: method,
+        origin: OriginAuthority(host: host, port: port), method: method,
         head: Array("\(method.text) /a?b HTTP/1.1\r\nHost: site.example\r\nX: y\r\n".utf8),
         body: body, isSafeToRetry: isSafeToRetry ?? (method == .get || method == .head))
 }

@@ -21,7 +21,7 @@ struct SettingErrorTests {
         "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off, e.g. 127.0.0.1:8081"
     private static let networks = "ADDRESS or ADDRESS/BITS, IPv4 or IPv6, e.g. 10.0.0.0/8"
     private static let sites =
-        "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH], "
+        "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH] or =https://…, "
         + "e.g. www.example.com=http://127.0.0.1:9000"
     private static let patterns =
         "*, HOST or *.SUFFIX, each perhaps with :PORT, e.g. *.example.com"
@@ -83,10 +83,6 @@ struct SettingErrorTests {
         Refusal(
             name: .site, text: "a b=http://o.example",
             says: "\"a b=http://o.example\" is not a site", allowed: sites),
-        Refusal(
-            name: .site, text: "a=https://o.example",
-            says: "\"a=https://o.example\" has an https origin, and TLS is not spoken yet",
-            allowed: sites),
         Refusal(
             name: .config, text: "", says: "\"\" is not a path",
             allowed: "a path, e.g. nuthatch.yaml"),

@@ -97,6 +97,7 @@ struct Room: Sendable, CustomTestStringConvertible {
             "Simulation", .simulation,
             uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"],
             toolchain: ["Foundation"]),
+        Room("Certificates", .testSupport, uses: ["Wire", "COpenSSL"]),
         Room(
             "Harness", .testSupport, packages: ["NIOCore", "NIOPosix"],
             toolchain: ["Foundation", "Glibc", "Synchronization"]),

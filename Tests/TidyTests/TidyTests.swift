@@ -41,7 +41,7 @@ struct TidyTests {
     }
 
     private func check(_ room: Room, _ rule: (SwiftText) -> [Violation]) throws -> [Violation] {
-        let folder = room.name == "Harness" ? "Tests" : "Sources"
+        let folder = room.kind == .testSupport ? "Tests" : "Sources"
         let files = try repository.swiftFiles(under: "\(folder)/\(room.name)")
         #expect(!files.isEmpty || room.kind == .c)
         return located(files, rule)

@@ -2,12 +2,12 @@
 struct SiteAuthority: Hashable {
     /// Without a final dot, an IPv6 address with its brackets; empty if the authority is.
     var host: Range<Int>
-    /// 80 where none is written: requests come over http.
+    /// Where none is written, that of the scheme: 80, or 443 for what came encrypted.
     var port: UInt16
 
     /// Nil if there is more in it than a name of letters, digits, `-`, `_` and `.`, or an address
     /// in brackets, and a port: keys must say where the host ends.
-    init?(_ bytes: Span<UInt8>, at range: Range<Int>) {
+    init?(_ bytes: Span<UInt8>, at range: Range<Int>, isSecure: Bool) {
         var end = range.lowerBound
         if !range.isEmpty, bytes[end] == UInt8(ascii: "[") {
             end += 1
@@ -29,7 +29,7 @@ struct SiteAuthority: Hashable {
         if host.count > 1, bytes[end - 1] == UInt8(ascii: ".") {
             host = host.lowerBound..<end - 1
         }
-        port = 80
+        port = isSecure ? 443 : 80
         guard end < range.upperBound else { return }
         guard !host.isEmpty, bytes[end] == UInt8(ascii: ":") else { return nil }
         guard end + 1 < range.upperBound else { return }

@@ -106,6 +106,13 @@ package struct SiteSettings: Hashable, Sendable {
     /// Whether the node names itself in Via (RFC 9110 §7.6.3), both ways.
     package var addsVia = true
 
+    // Whom to believe as the origin, over TLS
+    /// A file of issuers in PEM, which are trusted in place of all others; nil for the node's.
+    package var originCAFile: String?
+    /// Pins of the only keys that its certificate may have, `sha256/…` (RFC 7469 §2.4); empty for
+    /// any.
+    package var originPins: [String] = []
+
     // What clients get
     /// The max-age that clients are given instead of the origin's Cache-Control; nil for the
     /// origin's own.

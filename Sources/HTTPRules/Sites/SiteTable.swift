@@ -70,12 +70,16 @@ package struct SiteTable: Equatable, Sendable {
     /// Host has it (RFC 9110 §7.2); nil if there is none.
     ///
     /// Compared without regard to case and to a final dot. A site that names the port comes before
-    /// one that does not, and that before `*`; an authority without a port has port 80. An empty
+    /// one that does not, and that before `*`; an authority without a port has port 80,
+    /// or 443 in a request that came encrypted. An empty
     /// one, as HTTP/1.0 allows, and an address in another spelling than the canonical one are left
     /// to `*`. What is neither a name nor in brackets has no site.
-    package func find(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int? {
+    package func find(
+        _ bytes: Span<UInt8>, at range: Range<Int>, isSecure: Bool = false
+    ) -> Int? {
         guard !content.sites.isEmpty else { return nil }
-        guard let authority = SiteAuthority(bytes, at: range) else { return nil }
+        guard let authority = SiteAuthority(bytes, at: range, isSecure: isSecure)
+        else { return nil }
         return row(bytes, authority) ?? content.other
     }
 

@@ -23,6 +23,8 @@ extension Door {
     func refuse(_ problem: Problem) {
         if hall.hasAccessLog { logged = LoggedRequest(unreadableAt: SystemClock.now()) }
         part = .none
+        (answeredStatus, answeredBytes) = (0, 0)
+        forgetSite()
         answerProblem(problem)
     }
 

@@ -78,7 +78,7 @@ final class Door {
         slices.reserveCapacity(16)
     }
 
-    /// Bytes of answers that the client's side has not taken.
+    /// Bytes of answers that are not on their way to the client.
     var queuedBytes: Int { outlet?.queuedBytes ?? 0 }
 
     /// A fetch that this door waits for has something for it.
@@ -94,12 +94,16 @@ final class Door {
         waitedLongEnough()
     }
 
-    /// The connection, or the stream, is gone; whoever waited for something waits no more.
+    /// The connection, or the stream, is gone; whoever waited for something waits no more, and
+    /// nothing is left for the next one.
     func gone() {
         dropWaiting()
         if logged != nil { log(isComplete: false) }
         outlet = nil
+        client = nil
         isAnswering = false
+        extraLines.removeAll(keepingCapacity: true)
+        forgetSite()
     }
 
     func dropWaiting() {
@@ -114,6 +118,9 @@ final class Door {
         dropWaiting()
         outlet?.breakOff()
     }
+
+    /// The request came encrypted.
+    var isSecure: Bool { client?.isSecure == true }
 
     /// Begins to read heads with the limits that hold now.
     func adoptLimits() {

@@ -47,8 +47,11 @@ struct Doorway: CustomStringConvertible {
         _ channel: any Channel, _ side: Door.Side, isPlain: Bool, to node: NodeCore
     ) throws {
         guard let hall = node.hall(of: channel.eventLoop) else { throw NodeIsStopping() }
+        let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
         guard node.openConnection(side) else {
             hall.counters.add(.connectionsRefused)
+            // What could be said would need a handshake first.
+            guard tls == nil else { throw NoRoom() }
             return try channel.pipeline.syncOperations.addHandler(FullHouse())
         }
         hall.counters.add(.connectionsAccepted)
@@ -59,8 +62,7 @@ struct Doorway: CustomStringConvertible {
             try channel.pipeline.syncOperations.addHandler(
                 ProxyHeaderReader(on: hall, side: side, client: client))
         }
-        let tls = side == .data ? hall.settings.tls : hall.settings.adminTLS
-        if let tls, !isPlain {
+        if let tls {
             try channel.pipeline.syncOperations.addHandler(
                 TLSHandler(tls, on: hall, side: side, client: client))
         } else {
@@ -81,6 +83,9 @@ struct Doorway: CustomStringConvertible {
         try? await channel.close().get()
     }
 }
+
+/// As many connections as are allowed are open.
+private struct NoRoom: Error {}
 
 /// A connection came in while its loop was being stopped.
 private struct NodeIsStopping: Error {}

@@ -90,7 +90,7 @@ extension HTTP1Connection {
     private func becomesHTTP2(_ bytes: Span<UInt8>, from start: Int) -> Bool {
         let preface = Array("PRI * HTTP/2.0\r\n".utf8)
         guard side == .data, bytes.count - start >= preface.count, let context,
-            let client = door.client,
+            let client = door.client, !client.isSecure,
             bytes.copy(start..<start + preface.count) == preface
         else { return false }
         let rest = ByteBuffer(bytes: bytes.copy(start..<bytes.count))
@@ -98,6 +98,7 @@ extension HTTP1Connection {
         let next = HTTP2Connection(on: hall, client: client)
         do { try pipeline.addHandler(next, position: .after(self)) } catch { return false }
         context.fireChannelRead(wrapInboundOut(rest))
+        if door.isDraining { next.drain() }
         pipeline.removeHandler(self, promise: nil)
         return true
     }

@@ -10,12 +10,12 @@ import Wire
 /// Frames are made only while the socket takes them, so that what is sent next is decided late.
 ///
 /// Confined to its event loop.
-final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
+final class HTTP2Connection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private enum Phase {
+    enum Phase {
         case open
         /// The last frame is written, and not all of it is with the socket.
         case ending
@@ -25,17 +25,17 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
         case closed
     }
 
-    private let hall: Hall
+    let hall: Hall
     let client: Client
     /// Operators are spoken to in HTTP/1.1 alone.
     let side = Door.Side.data
     var place = 0
     private(set) lazy var session = HTTP2ServerSession(
         settings: HTTP2Settings(settings), delegate: self)
-    private var phase = Phase.open
-    /// Something must have come by this instant, while no request is being answered.
-    private var deadline = Instant.distantFuture
-    private var congestion = Congestion()
+    var phase = Phase.open
+    /// A request must have come by this instant, while none is being answered.
+    var deadline = Instant.distantFuture
+    var congestion = Congestion()
     private var context: ChannelHandlerContext?
     private var output: [ByteBuffer] = []
     /// Bytes written since the socket last had everything.
@@ -46,11 +46,15 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
     private var isFlushing = false
     private var holdsRead = false
     private var lingeredBytes = 0
-    private var now = Instant.zero
+    /// The client sends nothing more.
+    private var hasInputEnded = false
+    /// When the end of the connection was announced.
+    var drainingSince: Instant?
+    var now = Instant.zero
     /// When a request's head was first seen to be not whole.
-    private var headSince: Instant?
+    var headSince: Instant?
 
-    private var settings: NodeSettings { hall.settings }
+    var settings: NodeSettings { hall.settings }
 
     init(on hall: Hall, client: Client) {
         self.hall = hall
@@ -78,7 +82,6 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
         let buffer = unwrapInboundIn(data)
         guard phase == .open else { return drop(buffer.readableBytes) }
         now = SystemClock.now()
-        deadline = now + settings.idleTimeout
         isReading = true
         _ = session.receive(buffer.readableBytesUInt8Span, now: now)
     }
@@ -112,8 +115,15 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
         guard case ChannelEvent.inputClosed = event else {
             return context.fireUserInboundEventTriggered(event)
         }
-        // Nothing can be agreed on any more: windows, settings, the end.
-        if phase == .lingering || session.openStreamCount == 0 { close() } else { breakOff() }
+        hasInputEnded = true
+        if phase == .open, session.openStreamCount > 0 {
+            // Nothing can be agreed on any more, windows least of all.
+            breakOff()
+        } else if phase == .open {
+            beginEnding()
+        } else if phase == .lingering {
+            close()
+        }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -124,7 +134,7 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
 
     /// Bytes of frames that may be on their way to the socket: more would be sent in an order that
     /// nothing can change any more.
-    private static let queuedBytesMax = 128 << 10
+    private static let queuedBytesMax = 256 << 10
 
     /// Makes frames of what may be sent and hands them to the socket; not while a read goes on,
     /// after which it is done in any case.
@@ -162,17 +172,20 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
 
     /// Keeps what was lent until the socket has taken everything.
     func lend(_ residents: inout [Resident]) {
-        guard !residents.isEmpty else { return }
-        lent += residents
+        // With nothing on its way nobody would let go of them.
+        if queuedBytes > 0 || isFlushing { lent += residents }
         residents.removeAll(keepingCapacity: true)
     }
 
-    private var bufferedBytes: Int {
+    var bufferedBytes: Int {
         let options = context?.channel.syncOptions
         return (try? options?.getOption(.bufferedWritableBytes)) ?? queuedBytes
     }
 
     // MARK: The end
+
+    /// How long a client may take to hear that the connection ends.
+    static let farewell = Interval.seconds(1)
 
     private func beginEnding() {
         guard phase == .open else { return }
@@ -185,6 +198,7 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
         phase = .lingering
         deadline = SystemClock.now() + settings.lingerTimeout
         context.close(mode: .output, promise: nil)
+        if hasInputEnded { return close() }
         if holdsRead { context.read() }
     }
 
@@ -204,103 +218,5 @@ final class HTTP2Connection: ChannelDuplexHandler, ClientConnection {
         phase = .closed
         client.isBrokenOff = true
         context.channel.reset()
-    }
-
-    // MARK: The hall
-
-    func ticked(_ now: Instant) {
-        if congestion.isOn, !congestion.takesSomething(bufferedBytes, now, settings) {
-            hall.counters.add(.timeoutsSend)
-            return breakOff()
-        }
-        guard phase == .open else {
-            if phase == .lingering, now >= deadline { close() }
-            return
-        }
-        for stream in session.streams { exchange(of: stream)?.ticked(now) }
-        if isHeadLate(now) {
-            hall.counters.add(.timeoutsHead)
-            session.goAway(.enhanceYourCalm)
-        } else if let stall = session.oldestStall?.stalledSince, stall + settings.sendTimeout <= now
-        {
-            hall.counters.add(.timeoutsSend)
-            session.goAway(.enhanceYourCalm)
-        } else if session.openStreamCount == 0, now >= deadline, !congestion.isOn {
-            hall.counters.add(.timeoutsIdle)
-            session.goAway(.noError)
-        }
-        flush()
-    }
-
-    /// True if a request's head is not whole for longer than it may take.
-    private func isHeadLate(_ now: Instant) -> Bool {
-        guard session.streams.contains(where: { $0.owner == nil }) else {
-            headSince = nil
-            return false
-        }
-        let since = headSince ?? now
-        headSince = since
-        return since + settings.headTimeout <= now
-    }
-
-    func drain() {
-        guard phase == .open else { return }
-        session.shutDownGracefully()
-        flush()
-    }
-
-    func adopt(after old: NodeSettings) {
-        deadline.move(from: old.idleTimeout, to: settings.idleTimeout)
-        congestion.adopt(settings, after: old)
-        if client.remote == "-", hall.hasAccessLog { client.note() }
-    }
-}
-
-// MARK: - Requests
-
-extension HTTP2Connection: HTTP2ServerDelegate {
-    func requestArrived(
-        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
-    ) {
-        // What was written into them is with nghttp2 by now.
-        hall.heads.begin()
-        hall.takeExchange().begin(stream, of: self, head: head, linesCount: linesCount, now: now)
-    }
-
-    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
-        hall.takeExchange().begin(stream, of: self, refusing: refusal)
-    }
-
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
-        exchange(of: stream)?.bodyArrived(bytes, now: now)
-    }
-
-    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
-        exchange(of: stream)?.bodyEnded(trailers, now: now)
-    }
-
-    func drained(_ stream: HTTP2Stream) {
-        exchange(of: stream)?.drained()
-    }
-
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
-        guard let exchange = exchange(of: stream) else { return }
-        exchange.closed()
-        hall.keep(exchange)
-        deadline = now + settings.idleTimeout
-    }
-
-    @inline(__always)
-    private func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
-        stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
-    }
-}
-
-extension HTTP2Settings {
-    fileprivate init(_ settings: NodeSettings) {
-        self.init(
-            concurrentStreamsMax: settings.streamsMax,
-            headBytesMax: settings.headLimits.headBytesMax,
-            fieldsMax: settings.headLimits.fieldsMax)
     }
 }

@@ -14,6 +14,7 @@ final class HTTP2Exchange: Outlet {
     private var stream: HTTP2Stream?
     /// Holds it from the beginning of a stream to its end.
     private var connection: HTTP2Connection?
+    private var session: HTTP2ServerSession?
     /// The head of an answer, until it is known whether a body follows.
     private var head: ByteBuffer?
     private var trailers: [UInt8]?
@@ -23,6 +24,11 @@ final class HTTP2Exchange: Outlet {
     private var pieces: CircularBuffer<ByteBuffer> = []
     /// The request's body is whole, with these fields behind it.
     private var bodyEnd: Trailers?
+    /// The request whose body is being dropped; it is answered after it.
+    private var pending: PendingRequest?
+    private var droppedBytes: UInt64 = 0
+    /// While there is such a request: its body must have ended by this instant.
+    private var deadline = Instant.distantFuture
 
     let joinsBodies = false
     var queuedBytes: Int { stream?.bytesQueued ?? 0 }
@@ -43,12 +49,19 @@ final class HTTP2Exchange: Outlet {
         switch door.parser.parse(head, from: 0) {
         case .head(let end) where end == head.count && door.parser.fields.count == linesCount:
             door.headRange = 0..<end
-            door.answer(head, now: now)
-        case .refused(let refusal): refuse(refusal)
+            let framing = door.parser.framing
+            if framing == .none || framing == .length(0) || door.isOfSite(head) {
+                door.answer(head, now: now)
+            } else {
+                beginDropping(head, now: now)
+            }
+        case .refused(let refusal):
+            door.isHeadRequest = door.parser.method == .head
+            refuse(refusal)
         case .head, .incomplete:
             door.parser.reset()
             door.hall.counters.add(.requestsMalformed)
-            connection.session.reset(stream, .protocolError)
+            session?.reset(stream, .protocolError)
         }
     }
 
@@ -57,11 +70,11 @@ final class HTTP2Exchange: Outlet {
         _ stream: HTTP2Stream, of connection: HTTP2Connection, refusing refusal: RequestRefusal
     ) {
         open(stream, connection)
+        door.isHeadRequest = false
         refuse(refusal)
     }
 
     private func refuse(_ refusal: RequestRefusal) {
-        door.isHeadRequest = false
         door.hall.counters.add(.requestsMalformed)
         door.refuse(.malformed(refusal))
     }
@@ -69,20 +82,59 @@ final class HTTP2Exchange: Outlet {
     private func open(_ stream: HTTP2Stream, _ connection: HTTP2Connection) {
         self.stream = stream
         self.connection = connection
+        session = connection.session
         stream.owner = self
         door.outlet = self
         door.client = connection.client
     }
 
+    /// Nothing here takes a body; it is read and dropped all the same, because of a stream that is
+    /// reset while they write, some clients do not read the answer.
+    private func beginDropping(_ head: Span<UInt8>, now: Instant) {
+        let settings = door.settings
+        door.isHeadRequest = door.parser.method == .head
+        if case .length(let length) = door.parser.framing, length > settings.requestBodyBytesMax {
+            return door.refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
+        }
+        pending = PendingRequest(copying: door.parser, head, door.headRange)
+        droppedBytes = 0
+        deadline = now + settings.bodyTimeout
+        guard door.parser.expectsContinue else { return }
+        send(interim: ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"))
+    }
+
+    private func drop(_ bytes: Int) {
+        guard pending != nil, let stream else { return }
+        session?.consumed(stream, bytes: bytes)
+        droppedBytes += UInt64(bytes)
+        let bytesMax = door.settings.requestBodyBytesMax
+        guard droppedBytes > bytesMax else { return }
+        pending = nil
+        door.refuse(.bodyTooLarge(bytesMax: bytesMax))
+    }
+
+    private func answer(_ request: PendingRequest, now: Instant) {
+        pending = nil
+        guard case .head = door.parser.parse(request.head.span, from: 0) else {
+            preconditionFailure("a head that was read once cannot be read again")
+        }
+        door.headRange = 0..<request.head.count
+        let head = request.head
+        // Of a site the body would have gone to its origin; it became one while the body came.
+        if door.isOfSite(head.span) { return breakOff() }
+        door.answer(head.span, now: now)
+    }
+
     /// A piece of the request's body; one that nobody wants is let go.
     func bodyArrived(_ bytes: Span<UInt8>, now: Instant) {
-        guard door.upload != nil else { return }
+        guard door.upload != nil else { return drop(bytes.count) }
         let piece = ByteBuffer(bytes: bytes.copy(0..<bytes.count))
         guard door.takesUpload, pieces.isEmpty else { return pieces.append(piece) }
         pass(piece, now: now)
     }
 
     func bodyEnded(_ section: Span<UInt8>, now: Instant) {
+        if let pending { return answer(pending, now: now) }
         guard door.upload != nil else { return }
         guard let trailers = Trailers(section.copy(0..<section.count)) else {
             return door.uploadRefused(.malformedBody(.forbiddenTrailer))
@@ -94,7 +146,7 @@ final class HTTP2Exchange: Outlet {
     private func pass(_ piece: ByteBuffer, now: Instant) {
         door.uploadArrived(piece, now: now)
         guard let stream else { return }
-        connection?.session.consumed(stream, bytes: piece.readableBytes)
+        session?.consumed(stream, bytes: piece.readableBytes)
     }
 
     private func passEnd(now: Instant) {
@@ -115,16 +167,21 @@ final class HTTP2Exchange: Outlet {
         door.gone()
         stream = nil
         connection = nil
+        session = nil
         head = nil
         trailers = nil
         pieces.removeAll()
         bodyEnd = nil
+        pending = nil
         lent.removeAll(keepingCapacity: true)
-        door.client = nil
     }
 
     func ticked(_ now: Instant) {
-        door.ticked(now)
+        guard pending != nil else { return door.ticked(now) }
+        guard now >= deadline else { return }
+        pending = nil
+        door.hall.counters.add(.timeoutsBody)
+        door.refuse(.slow("body", seconds: door.settings.bodyTimeout.seconds))
     }
 
     // MARK: What goes
@@ -135,12 +192,12 @@ final class HTTP2Exchange: Outlet {
 
     func send(interim: ByteBuffer) {
         guard let stream else { return }
-        connection?.session.interim(stream, head: interim.readableBytesUInt8Span)
+        session?.interim(stream, head: interim.readableBytesUInt8Span)
     }
 
     @inline(__always)
     func send(body: ByteBuffer) {
-        guard let stream, let session = connection?.session else { return }
+        guard let stream, let session else { return }
         if let head {
             self.head = nil
             session.respond(stream, head: head.readableBytesUInt8Span, endsStream: false)
@@ -156,7 +213,7 @@ final class HTTP2Exchange: Outlet {
     }
 
     func answerEnded() {
-        guard let stream, let session = connection?.session else { return }
+        guard let stream, let session else { return }
         if let head {
             self.head = nil
             session.respond(stream, head: head.readableBytesUInt8Span, endsStream: trailers == nil)
@@ -167,7 +224,7 @@ final class HTTP2Exchange: Outlet {
     func flush() {
         if let head, let stream {
             self.head = nil
-            connection?.session.respond(
+            session?.respond(
                 stream, head: head.readableBytesUInt8Span, endsStream: false)
         }
         connection?.flush()
@@ -190,7 +247,7 @@ final class HTTP2Exchange: Outlet {
 
     func breakOff() {
         guard let stream else { return }
-        connection?.session.reset(stream, .internalError)
+        session?.reset(stream, .internalError)
         connection?.flush()
     }
 }

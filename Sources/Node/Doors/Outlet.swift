@@ -9,7 +9,8 @@ import Store
 /// An answer is one call of ``send(head:)``, then any number of ``send(body:)``, then
 /// ``answerEnded()``; nothing of it is sure to go out before ``flush()``.
 protocol Outlet: AnyObject {
-    /// Bytes of answers that the client's side has not taken.
+    /// Bytes of answers that are not on their way: the socket has not taken them, or on a stream
+    /// no frame.
     var queuedBytes: Int { get }
     /// A body up to ``NodeSettings/copiedBytesMax`` is better written behind its head, in the same
     /// buffer.

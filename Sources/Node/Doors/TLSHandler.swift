@@ -148,6 +148,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     /// What the session itself has to say.
     private func sendOutput(_ context: ChannelHandlerContext) {
+        // What was written before goes before it, or the writer would take it for sent.
+        encrypt(context)
         guard let output = session.takeOutput() else { return }
         context.writeAndFlush(wrapOutboundOut(output), promise: nil)
     }

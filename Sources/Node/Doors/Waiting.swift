@@ -47,7 +47,7 @@ final class Waiting {
         var from: UInt64 = 0
         var end: UInt64?
         let isChunked: Bool
-        /// Written, and not yet taken by the socket: the fetch still holds them.
+        /// Written, and not yet on their way: the fetch still holds them.
         var lentBytes = 0
 
         init(from: UInt64, end: UInt64?, isChunked: Bool) {

@@ -19,7 +19,8 @@ extension Door {
     /// The number of the site that the request is for: a named one for everything on its host, `*`
     /// for what the node itself has nothing at (DESIGN.md §5).
     func site(_ bytes: Span<UInt8>) -> Int? {
-        guard let number = settings.sites.find(bytes, at: parser.host.range) else { return nil }
+        guard let number = settings.sites.find(bytes, at: parser.host.range, isSecure: isSecure)
+        else { return nil }
         guard settings.sites[number].pattern == .everything else { return number }
         return isOurs(bytes) ? nil : number
     }
@@ -49,7 +50,9 @@ extension Door {
         // grown.
         var key = scratch
         scratch = []
-        if plan.makeKey(bytes, host: parser.host.range, path: parser.path.range, &key) {
+        let isMade = plan.makeKey(
+            bytes, host: parser.host.range, path: parser.path.range, isSecure: isSecure, &key)
+        if isMade {
             answerSite(bytes, plan, key: key.span, now: now)
         } else {
             answerProblem(.malformed(.invalidHost))
@@ -189,7 +192,8 @@ extension Door {
         }
         let isRead = parser.method == .get || isHeadRequest
         var key: [UInt8] = []
-        let isKey = plan.makeKey(bytes, host: parser.host.range, path: parser.path.range, &key)
+        let isKey = plan.makeKey(
+            bytes, host: parser.host.range, path: parser.path.range, isSecure: isSecure, &key)
         // Without a key nothing could be told apart that is read; anything else is under none.
         guard isKey || !isRead else { return answerProblem(.malformed(.invalidHost)) }
         let hash = hall.store.hash(of: key)
@@ -245,7 +249,8 @@ extension Door {
                 method: bytes.copy(parser.methodName.range),
                 target: plan.target(bytes, path: path),
                 host: plan.host(bytes, at: parser.host.range), client: client?.address,
-                isTrusted: client?.proxied != nil, isSecure: client?.isSecure == true,
+                // What passes TLS on has not written the fields inside it.
+                isTrusted: client?.proxied != nil && !isSecure, isSecure: isSecure,
                 version: carriage == .http2 ? "2" : parser.isHTTP10 ? "1.0" : "1.1"),
             control: isControlled
                 ? RequestControl(lines: pending.lines, in: pending.head.span) : .none,

@@ -50,7 +50,7 @@ extension SiteBlock {
         do throws(BaseURL.Problem) {
             return try BaseURL(text.text)
         } catch {
-            throw text.refused(error == .secure ? .secureOrigin : .malformed)
+            throw text.refused()
         }
     }
 }

@@ -23,6 +23,12 @@ struct SiteBlock: Hashable, Sendable {
             .joined(separator: ", ")
     }
 
+    /// The first setting that says whom to believe over TLS; nil if there is none.
+    var trustOption: SiteOption? {
+        if settings.originCAFile != nil { return .originCA }
+        return settings.originPins.isEmpty ? nil : .originPins
+    }
+
     var site: Site { Site(pattern, origin: origin, settings: settings) }
 }
 
@@ -51,6 +57,9 @@ extension ConfigurationValues {
             first[site.pattern] = site.source
             if site.settings.isSigned, path(.signingKeyFile) == nil {
                 faults.append(.siteWithoutKeys(site.pattern, from: site.source))
+            }
+            if !site.origin.isSecure, let option = site.trustOption {
+                faults.append(.siteTrustUnused(site.pattern, option, from: site.source))
             }
             if let bytes = site.settings.objectBytesMax, bytes > UInt64(self.bytes(.objectLimit)) {
                 faults.append(

@@ -40,7 +40,6 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .malformed: "\(quoted) is refused"
                 case .shape: "a value of another shape is needed here"
                 case .repeated: "\(quoted) is given twice"
-                case .secureOrigin: "\(quoted) is https, and TLS is not spoken yet"
                 }
             return "site \(name): \(option.rawValue) \(place): \(what); "
                 + "allowed: \(option.allowed), e.g. \(option.example)"
@@ -55,7 +54,6 @@ package struct SiteRefusal: Error, Hashable {
         /// A list where one value is needed, or a mapping where none is taken.
         case shape
         case repeated
-        case secureOrigin
     }
 
     let text: String

@@ -84,8 +84,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         let name = query.asked.method
         let isSafe = MethodRules(name.span, at: 0..<name.count).contains(.isSafe)
         var request = OriginFetchRequest(
-            origin: query.plan.origin, isSecure: false, method: query.method, head: head,
-            body: query.body, isSafeToRetry: isSafe)
+            origin: query.plan.origin, method: query.method, head: head, body: query.body,
+            isSafeToRetry: isSafe)
         // What passes is bounded by its pieces, and by the time that nothing moves.
         request.bodyBytesMax = .max
         request.totalLimit = Self.totalLimit
@@ -216,7 +216,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
 
     func originFailed(_ failure: OriginFailure) {
         hall.counters.add(.originFetchesFailed)
-        if failure.retryAfter == nil {
+        if !failure.isReportedOnce {
             hall.node.logger.info(
                 "origin fetch failed",
                 metadata: [

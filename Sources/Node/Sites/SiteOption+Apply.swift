@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Telemetry
+import Wire
 
 extension SiteOption {
     /// Takes over what was said of this setting, which is not the origin.
@@ -27,7 +28,7 @@ extension SiteOption {
         case .setResponseFields:
             settings.setResponseFields = try Self.fields(value, Self.answerFieldName)
         case .host, .ignoreQuery, .methods, .forwardFields, .removeRequestFields,
-            .setRequestFields, .reduce, .forwardedFor, .via, .signed:
+            .setRequestFields, .reduce, .forwardedFor, .via, .signed, .originCA, .originPins:
             try applyToRequests(value, &settings)
         }
     }
@@ -55,6 +56,8 @@ extension SiteOption {
             settings.forwardedFor = try value.one(SiteSettings.ForwardedFor.init(rawValue:))
         case .via: settings.addsVia = try value.one(Self.isOn)
         case .signed: settings.isSigned = try value.one(Self.isOn)
+        case .originCA: settings.originCAFile = try value.one { $0.isEmpty ? nil : $0 }
+        case .originPins: settings.originPins = try value.each { TLSPin($0)?.text }
         default: preconditionFailure("\(self) is no setting of requests")
         }
     }

@@ -27,11 +27,13 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case tags
     case keepTags = "keep-tags"
     case signed
+    case originCA = "origin-ca"
+    case originPins = "origin-pins"
 
     /// What a value may be.
     package var allowed: String {
         switch self {
-        case .origin: "http://ORIGIN[:PORT][/PATH]"
+        case .origin: "http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH]"
         case .host: "origin, client, or HOST or HOST:PORT"
         case .defaultTTL, .ttlLimit, .staleWhileRevalidate, .grace, .clientTTL:
             "a duration of 0s…3650d in ms, s, m, h, d"
@@ -47,6 +49,8 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .removeRequestFields, .removeResponseFields, .tags: "a list of field names"
         case .setRequestFields, .setResponseFields:
             "a mapping of field names to values, none of them of framing or one hop"
+        case .originCA: "a PEM file with issuers, which are believed in place of all others"
+        case .originPins: "a list of sha256/ and 32 bytes in base64: keys of certificates"
         case .reduce: "a list of accept, accept-encoding"
         case .forwardedFor: "append, replace, off"
         }
@@ -71,6 +75,8 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .tags: "[Surrogate-Key]"
         case .setRequestFields: "{X-Edge: nuthatch}"
         case .setResponseFields: "{Access-Control-Allow-Origin: \"*\"}"
+        case .originCA: "/etc/nuthatch/tls/origin-ca.pem"
+        case .originPins: "[sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=]"
         case .reduce: "[accept-encoding]"
         case .forwardedFor: "replace"
         }

@@ -26,12 +26,14 @@ final class SitePlan: Sendable {
     /// Nil if every parameter counts.
     private let filter: QueryFilter?
 
-    /// `objectBytesMax` is the node's own limit.
-    init(_ number: Int, _ site: Site, objectBytesMax: UInt64) {
+    /// `objectBytesMax` is the node's own limit; `trust` is the site's own, if it has one.
+    init(_ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrust? = nil) {
         self.number = number
         self.site = site
         let settings = site.settings
-        origin = OriginAuthority(host: site.origin.host, port: site.origin.port)
+        origin = OriginAuthority(
+            host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
+            trust: trust)
         storing = StoringPolicy(settings)
         reuse = ReusePolicy(settings)
         requestRules = RequestFieldRules(site)
@@ -50,18 +52,22 @@ final class SitePlan: Sendable {
     /// Makes `key` the key of what is asked for: path and query lie in `path` of `bytes`; false if
     /// it has none (`*` of OPTIONS).
     func makeKey(
-        _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, _ key: inout [UInt8]
+        _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, isSecure: Bool,
+        _ key: inout [UInt8]
     ) -> Bool {
         key.removeAll(keepingCapacity: true)
         guard let filter else {
-            return SiteKey.append(site, host: host, in: bytes, path: path, of: bytes, to: &key)
+            return SiteKey.append(
+                site, host: host, in: bytes, path: path, of: bytes, isSecure: isSecure, to: &key)
         }
         var target: [UInt8] = []
         guard filter.filter(bytes, at: path, into: &target) else {
-            return SiteKey.append(site, host: host, in: bytes, path: path, of: bytes, to: &key)
+            return SiteKey.append(
+                site, host: host, in: bytes, path: path, of: bytes, isSecure: isSecure, to: &key)
         }
         return SiteKey.append(
-            site, host: host, in: bytes, path: 0..<target.count, of: target.span, to: &key)
+            site, host: host, in: bytes, path: 0..<target.count, of: target.span,
+            isSecure: isSecure, to: &key)
     }
 
     /// The host that was asked for, as the origin is told: of a named site its name, whatever was
@@ -169,7 +175,10 @@ final class SitePlan: Sendable {
         else { return [] }
         // An origin may speak of itself by its own name or by the one that clients know.
         var targets: [[UInt8]] = []
-        let names = [(query.asked.host, query.asked.isSecure), (requestRules.authority, false)]
+        let names = [
+            (query.asked.host, query.asked.isSecure),
+            (requestRules.authority, site.origin.isSecure),
+        ]
         for (authority, isSecure) in names {
             let named = Invalidation.targets(
                 isSecure: isSecure, authority: authority, target: query.asked.target,
@@ -177,12 +186,16 @@ final class SitePlan: Sendable {
             for target in named where !targets.contains(target) { targets.append(target) }
         }
         let host = query.asked.host
-        return targets.compactMap { target in
-            var key: [UInt8] = []
-            let bytes = host + target
-            let isMade = makeKey(
-                bytes.span, host: 0..<host.count, path: host.count..<bytes.count, &key)
-            return isMade ? key : nil
+        // The origin is the same, whichever way it was asked.
+        return targets.flatMap { target in
+            [false, true].compactMap { isSecure in
+                var key: [UInt8] = []
+                let bytes = host + target
+                let isMade = makeKey(
+                    bytes.span, host: 0..<host.count, path: host.count..<bytes.count,
+                    isSecure: isSecure, &key)
+                return isMade ? key : nil
+            }
         }
     }
 }

@@ -17,6 +17,8 @@ package struct TLSConfiguration: Sendable {
     package var clientCAFile: String?
     package var originCAFiles: [String]
     package var originMinimumVersion: TLSVersion
+    /// To origins.
+    package var offersHTTP2: Bool
     /// What the files held when they were last read.
     package var material = TLSMaterial()
 
@@ -30,5 +32,6 @@ package struct TLSConfiguration: Sendable {
         clientCAFile = values.path(.clientCA)
         originCAFiles = values.paths(.originCA)
         originMinimumVersion = values.tlsVersion(.originTLSMinimum)
+        offersHTTP2 = values.isOn(.originHTTP2)
     }
 }

@@ -1,4 +1,6 @@
-import Ground
+package import Ground
+import HTTPRules
+package import Origin
 import Telemetry
 package import Wire
 
@@ -10,11 +12,19 @@ package struct TLSMaterial: Sendable {
     /// For operators; nil if the admin port is in clear text.
     package private(set) var admin: TLSServerContext?
 
+    /// Whom to believe as an origin; nil for the issuers of this machine.
+    package private(set) var origins: OriginTrust?
+    /// The same for the origins of sites that have their own.
+    package private(set) var sites: [SitePattern: OriginTrust] = [:]
+
     /// No TLS.
     package init() {}
 
-    /// Reads the files that `configuration` names.
-    init(of configuration: TLSConfiguration) throws(ConfigurationError) {
+    /// Reads the files that `configuration` and `sites` name.
+    init(
+        of configuration: TLSConfiguration, sites: SiteTable
+    ) throws(ConfigurationError) {
+        try readTrust(of: configuration, sites: sites)
         let files = zip(configuration.certificateFiles, configuration.keyFiles)
         var identities: [TLSIdentity] = []
         for (certificate, key) in files {
@@ -29,8 +39,67 @@ package struct TLSMaterial: Sendable {
         server = try Self.context(settings, of: configuration)
         guard let file = configuration.clientCAFile else { return }
         settings.clientCAPEM = try Self.read(file, of: .clientCA)
-        settings.protocols = [.http11]
+        settings.protocols = [.http11, .http10]
         admin = try Self.context(settings, of: configuration)
+    }
+
+    private mutating func readTrust(
+        of configuration: TLSConfiguration, sites table: SiteTable
+    ) throws(ConfigurationError) {
+        var issuers: [UInt8] = []
+        for file in configuration.originCAFiles {
+            let pem = try Self.read(file, of: .originCA)
+            // Alone, so that the fault is known to be in this one.
+            do throws(TLSSetupError) {
+                _ = try OriginTrust(TLSClientSettings(trustsSystem: false, issuersPEM: pem))
+            } catch {
+                throw .tls(.originCA, file: file, reason: Self.reason(error))
+            }
+            issuers += pem + [0x0A]
+        }
+        var settings = TLSClientSettings(
+            issuersPEM: issuers.isEmpty ? nil : issuers,
+            minimumVersion: configuration.originMinimumVersion,
+            protocols: configuration.offersHTTP2 ? [.http2, .http11] : [.http11])
+        do throws(TLSSetupError) {
+            origins = try OriginTrust(settings)
+        } catch {
+            throw .tls(
+                .originCA, file: configuration.originCAFiles.first ?? "",
+                reason: Self.reason(error))
+        }
+        settings.trustsSystem = false
+        for site in table.sites {
+            let pins = site.settings.originPins.compactMap { TLSPin($0) }
+            guard site.settings.originCAFile != nil || !pins.isEmpty else { continue }
+            settings.pins = pins
+            settings.issuersPEM = try site.settings.originCAFile.map {
+                file throws(ConfigurationError) in
+                try Self.read(file, of: site)
+            }
+            do throws(TLSSetupError) {
+                sites[site.pattern] = try OriginTrust(settings)
+            } catch {
+                throw .siteTLS(
+                    site.pattern, .originCA, file: site.settings.originCAFile ?? "",
+                    reason: Self.reason(error))
+            }
+        }
+    }
+
+    private static func reason(_ error: TLSSetupError) -> String {
+        if case .issuers(let reason) = error { reason } else { error.sentence }
+    }
+
+    private static func read(
+        _ file: String, of site: Site
+    ) throws(ConfigurationError) -> [UInt8] {
+        do throws(ConfigurationError) {
+            return try ConfigurationSources.read(file)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw .siteTLS(site.pattern, .originCA, file: file, reason: reason)
+        }
     }
 
     private static func read(
@@ -56,10 +125,15 @@ package struct TLSMaterial: Sendable {
             return try TLSServerContext(settings)
         } catch {
             switch error {
-            case .certificate(let identity, let reason), .refused(let identity, let reason):
+            case .certificate(let identity, let reason):
                 throw .tls(
                     .tlsCertificate, file: configuration.certificateFiles[identity],
                     reason: reason)
+            case .refused(let identity, let reason):
+                let certificate = configuration.certificateFiles[identity]
+                throw .tls(
+                    .tlsKey, file: configuration.keyFiles[identity],
+                    reason: "with \(certificate.quoted(limit: 4096)), \(reason)")
             case .key(let identity, let reason):
                 throw .tls(.tlsKey, file: configuration.keyFiles[identity], reason: reason)
             case .issuers(let reason):

@@ -11,7 +11,7 @@ struct FieldSection: ~Copyable {
 
     /// How much larger than the limit a head may become before it ends the connection; up to there
     /// its table entries are kept in step, so that the connection can go on.
-    private static let excessMax = 4
+    static let excessMax = 4
 
     private(set) var isTrailers = false
     private var stream: HTTP2Stream?

@@ -6,7 +6,9 @@ package protocol HTTP2ServerDelegate: AnyObject {
     /// A whole head came, written as the HTTP/1.1 head that says the same, with the empty line that
     /// ends it and `linesCount` field lines; valid during the call.
     ///
-    /// A body that has no Content-Length is said to be chunked; its bytes come undecorated.
+    /// `hasBody` means that more may follow: the head did not end the request. A body that has no
+    /// Content-Length is said to be chunked, even one that an empty DATA frame ends right behind
+    /// the head; its bytes come undecorated.
     func requestArrived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool)
     /// A head passed a limit and was not kept; the request may be answered, or reset.

@@ -11,7 +11,8 @@ extension HTTP2Session {
         unsafe setCallbacks(callbacks)
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        unsafe nghttp2_option_set_max_continuations(options, settings.continuationsMax)
+        unsafe nghttp2_option_set_max_continuations(options, settings.continuationsTaken)
+        unsafe nghttp2_option_set_max_send_header_block_length(options, sentHeadBytesMax)
         unsafe nghttp2_option_set_max_outbound_ack(options, settings.queuedFramesMax)
         unsafe nghttp2_option_set_max_deflate_dynamic_table_size(
             options, settings.encoderTableBytesMax)
@@ -25,6 +26,14 @@ extension HTTP2Session {
         precondition(unsafe library != nil, "no memory for an HTTP/2 session")
         return unsafe library
     }
+
+    /// Bytes of a head that is sent, as nghttp2 estimates them: names, values and 12 for each
+    /// field.
+    ///
+    /// Twice the largest head that this node can be told to take from an origin. What one frame
+    /// does not hold follows in CONTINUATION, each of at most 16,384 bytes, which every peer takes
+    /// (RFC 9113 §4.2); the buffers are made when they are needed.
+    private static let sentHeadBytesMax = 2 * 1024 * 1024
 
     /// The code of the error that nghttp2 gave up with.
     static func errorCode(ofLibrary error: Int32) -> HTTP2ErrorCode {
@@ -108,6 +117,14 @@ extension HTTP2Session {
                 return 0
             }
         }
+        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
+            _, frame, error, user in
+            guard let frame = unsafe frame else { return 0 }
+            return unsafe HTTP2Session.of(user) { session in
+                unsafe session.frameFailed(frame, error: error)
+                return 0
+            }
+        }
         unsafe nghttp2_session_callbacks_set_send_data_callback(callbacks) {
             _, _, head, count, source, user in
             guard let head = unsafe head, let source = unsafe source?.pointee.ptr else {
@@ -126,7 +143,7 @@ extension HTTP2Session {
             _, id, code, user in
             unsafe HTTP2Session.of(user) { session in
                 guard let stream = session.stream(id) else { return 0 }
-                session.closed(stream, HTTP2ErrorCode(rawValue: code))
+                session.closed(stream, stream.fault ?? HTTP2ErrorCode(rawValue: code))
                 session.forget(stream)
                 return 0
             }

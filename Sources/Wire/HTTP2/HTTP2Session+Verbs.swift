@@ -27,7 +27,7 @@ extension HTTP2Session {
     package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
         guard !stream.isClosed, !stream.isReset else { return }
         stream.isReset = true
-        bytesQueued -= stream.bytesQueued
+        unqueue(stream.bytesQueued)
         stream.dropQueue()
         unsafe nghttp2_submit_rst_stream(library, 0, stream.id, code.rawValue)
     }
@@ -92,35 +92,9 @@ extension HTTP2Session {
         unsafe output.append(head)
         unsafe stream.take(count, into: &output)
         unsafe flood.earn(FloodGuard.gain(ofData: count))
-        bytesQueued -= count
-        if stream.bytesQueued == 0 {
-            stream.stalledSince = nil
-            if !stream.isEnding { drained(stream) }
-        }
+        unsafe connectionStall.framed(count)
+        unqueue(count)
+        if stream.bytesQueued == 0, !stream.isEnding { drained(stream) }
         return unsafe output.count < outputBytesMax ? 0 : NGHTTP2_ERR_PAUSE.rawValue
-    }
-
-    /// Keeps the time since which streams wait for the peer's windows, at the end of a turn of
-    /// output, which ended early if all that is left `isBlocked`.
-    func noteStalls(isBlocked: Bool) {
-        guard isBlocked, bytesQueued > 0 else { return }
-        for stream in unsafe streams where stream.bytesQueued > 0 && stream.isAnswered {
-            if stream.stalledSince == nil || stream.bytesSinceStall >= HTTP2Stream.stallBytesMin {
-                stream.stalledSince = unsafe now
-                stream.bytesSinceStall = 0
-            }
-        }
-    }
-
-    /// The stream that has waited longest for the peer's windows.
-    package var oldestStall: HTTP2Stream? {
-        guard bytesQueued > 0 else { return nil }
-        var oldest: HTTP2Stream?
-        for stream in unsafe streams {
-            guard let since = stream.stalledSince else { continue }
-            if let before = oldest?.stalledSince, before <= since { continue }
-            oldest = stream
-        }
-        return oldest
     }
 }

@@ -31,6 +31,8 @@ package class HTTP2Session {
     @exclusivity(unchecked) var now = Instant.zero
     @exclusivity(unchecked) var walk: FrameWalk
     @exclusivity(unchecked) var flood: FloodGuard
+    /// Of the connection's window, while bytes are queued.
+    @exclusivity(unchecked) var connectionStall = WindowStall()
     @exclusivity(unchecked) private var pool: [HTTP2Stream] = []
     private var isInside = false
 
@@ -130,7 +132,6 @@ package class HTTP2Session {
             }
             unsafe output.append(UnsafeBufferPointer(start: start, count: count))
         }
-        unsafe noteStalls(isBlocked: output.count < bytesMax)
         unsafe output.finish(into: &buffers)
     }
 
@@ -178,7 +179,7 @@ package class HTTP2Session {
     /// Forgets a stream that nghttp2 has closed; what was not consumed of it is given back to the
     /// connection's window, which no other call will do.
     func forget(_ stream: HTTP2Stream) {
-        bytesQueued -= stream.bytesQueued
+        unqueue(stream.bytesQueued)
         if isServer, stream.bytesUnconsumed > 0 {
             unsafe nghttp2_session_consume_connection(library, stream.bytesUnconsumed)
             stream.bytesUnconsumed = 0
@@ -222,6 +223,27 @@ package class HTTP2Session {
             // (RFC 9113 §6.9.2); that by WINDOW_UPDATE, which looks the same here, may be one.
             if code == .flowControlError { fail(code) } else { blame() }
         default: break
+        }
+    }
+
+    /// Ends the stream of a head that could not be sent: it is larger than any that is sent here.
+    func frameFailed(_ frame: UnsafePointer<nghttp2_frame>, error: Int32) {
+        let head = unsafe frame.pointee.hd
+        switch error {
+        case NGHTTP2_ERR_SESSION_CLOSING.rawValue, NGHTTP2_ERR_STREAM_CLOSING.rawValue,
+            NGHTTP2_ERR_STREAM_CLOSED.rawValue, NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue:
+            // The stream has ended already, or nghttp2 ends it.
+            return
+        default: break
+        }
+        guard UInt32(head.type) == NGHTTP2_HEADERS.rawValue, let stream = stream(head.stream_id)
+        else { return }
+        if unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST {
+            // The peer knows nothing of the stream, which nghttp2 closes: as refused, though it
+            // would fail again.
+            stream.fault = .internalError
+        } else {
+            reset(stream, .internalError)
         }
     }
 

@@ -20,8 +20,9 @@ package struct HTTP2Settings: Hashable, Sendable {
     package var decoderTableBytesMax: Int
     /// Bytes of the dynamic table of this endpoint's encoder, if the peer allows as many.
     package var encoderTableBytesMax: Int
-    /// CONTINUATION frames that may follow one HEADERS frame.
-    package var continuationsMax: Int
+    /// CONTINUATION frames that may follow one HEADERS frame; nil: as many full ones as hold a head
+    /// four times ``headBytesMax``, and 8 at least.
+    package var continuationsMax: Int?
     /// Frames that may wait to be written, DATA not counted, while the peer reads nothing.
     package var queuedFramesMax: Int
     /// The budget of ``FloodGuard``, and what comes back of it each second.
@@ -32,7 +33,7 @@ package struct HTTP2Settings: Hashable, Sendable {
         concurrentStreamsMax: Int = 128, headBytesMax: Int = 32 * 1024, fieldsMax: Int = 100,
         streamWindowBytes: Int = 64 * 1024 - 1, connectionWindowBytes: Int = 1024 * 1024,
         decoderTableBytesMax: Int = 4096, encoderTableBytesMax: Int = 4096,
-        continuationsMax: Int = 8, queuedFramesMax: Int = 512,
+        continuationsMax: Int? = nil, queuedFramesMax: Int = 512,
         floodUnitsMax: Int = 2000, floodUnitsPerSecond: Int = 200
     ) {
         self.concurrentStreamsMax = concurrentStreamsMax
@@ -52,4 +53,11 @@ package struct HTTP2Settings: Hashable, Sendable {
     /// so the connection's window is much larger than a stream's.
     package static let toOrigins = HTTP2Settings(
         streamWindowBytes: 256 * 1024, connectionWindowBytes: 16 * 1024 * 1024)
+
+    var continuationsTaken: Int {
+        continuationsMax ?? max(8, FieldSection.excessMax * headBytesMax / Self.frameBytesMax)
+    }
+
+    /// Bytes of a frame's payload that every endpoint takes, and this one at most (RFC 9113 §4.2).
+    private static let frameBytesMax = 16_384
 }

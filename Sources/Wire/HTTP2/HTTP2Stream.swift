@@ -1,4 +1,3 @@
-package import Ground
 import NIOCore
 
 /// One stream of a connection: a request and its answer.
@@ -16,24 +15,17 @@ package final class HTTP2Stream {
     package internal(set) var isRemoteEnded = false
     /// Bytes of the body that were written and are not framed yet.
     package internal(set) var bytesQueued = 0
-    /// Since when bytes are queued that the peer's windows do not take; nil while they are taken.
-    ///
-    /// A peer that opens its window by less than ``stallBytesMin`` at a time is stalling still.
-    package internal(set) var stalledSince: Instant?
-
-    /// Below this many bytes framed in a row a stall goes on.
-    package static let stallBytesMin = 1024
 
     /// The head of this end's message was submitted; on the server that of the final answer.
     var isAnswered = false
     /// Nothing more will be written.
     var isEnding = false
-    /// RST_STREAM was submitted.
-    var isReset = false
+    /// RST_STREAM was submitted here.
+    package internal(set) var isReset = false
     /// The delegate has had the head of the peer's message.
     var isAnnounced = false
     /// Its head was not kept, because it passed a limit.
-    var refusal: RequestRefusal?
+    package internal(set) var refusal: RequestRefusal?
     /// Where the session keeps it.
     var index = 0
     /// DATA waits for `resume`.
@@ -42,8 +34,10 @@ package final class HTTP2Stream {
     var trailers: [UInt8]?
     /// Bytes received and not yet consumed.
     var bytesUnconsumed = 0
-    /// Bytes framed since the stall began.
-    var bytesSinceStall = 0
+    /// Of the stream's own window, while bytes are queued.
+    var stall = WindowStall()
+    /// Why it fails, if nghttp2 tells another code.
+    var fault: HTTP2ErrorCode?
     @exclusivity(unchecked) private var queue: [ByteBuffer] = []
     /// Index of the first buffer that is not framed in full.
     @exclusivity(unchecked) private var queueStart = 0
@@ -63,8 +57,8 @@ package final class HTTP2Stream {
         isDeferred = false
         trailers = nil
         bytesUnconsumed = 0
-        bytesSinceStall = 0
-        stalledSince = nil
+        stall.end()
+        fault = nil
     }
 
     /// Ends it.
@@ -83,13 +77,13 @@ package final class HTTP2Stream {
         unsafe queue.removeAll(keepingCapacity: queue.capacity <= 64)
         unsafe queueStart = 0
         bytesQueued = 0
-        stalledSince = nil
+        stall.end()
     }
 
     /// Moves the first `count` bytes of the queue, which holds as many, to the end of `output`.
     func take(_ count: Int, into output: inout OutputPlan) {
         bytesQueued -= count
-        bytesSinceStall += count
+        stall.framed(count)
         var left = count
         while left > 0 {
             let readable = unsafe queue[queueStart].readableBytes
@@ -104,6 +98,7 @@ package final class HTTP2Stream {
             unsafe queueStart += 1
         }
         if bytesQueued == 0 {
+            stall.end()
             unsafe queue.removeAll(keepingCapacity: queue.capacity <= 64)
             unsafe queueStart = 0
         } else if unsafe queueStart >= 32 {

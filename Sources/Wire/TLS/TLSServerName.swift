@@ -33,6 +33,8 @@ package enum TLSVersion: UInt16, Hashable, Comparable, Sendable {
 package enum TLSApplicationProtocol: String, Hashable, Sendable {
     case http2 = "h2"
     case http11 = "http/1.1"
+    /// What clients offer that speak nothing newer.
+    case http10 = "http/1.0"
 
     /// `protocols` as they travel: each with its length in front.
     static func list(_ protocols: [TLSApplicationProtocol]) -> [UInt8] {

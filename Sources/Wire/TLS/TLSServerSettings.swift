@@ -12,7 +12,8 @@ package struct TLSServerSettings: Hashable, Sendable {
     package var clientCAPEM: [UInt8]?
 
     package init(
-        identities: [TLSIdentity], protocols: [TLSApplicationProtocol] = [.http2, .http11],
+        identities: [TLSIdentity],
+        protocols: [TLSApplicationProtocol] = [.http2, .http11, .http10],
         minimumVersion: TLSVersion = .tls12, clientCAPEM: [UInt8]? = nil
     ) {
         self.identities = identities

@@ -173,6 +173,11 @@ package final class TLSSession {
         }
     }
 
+    /// The last ticket that the server gave, once; nil if none came since.
+    package func takeResumption() -> TLSResumption? {
+        newResumption.take()
+    }
+
     /// What is to be sent, in one piece; nil if there is nothing.
     package func takeOutput() -> ByteBuffer? {
         guard let full = output.take() else { return nil }

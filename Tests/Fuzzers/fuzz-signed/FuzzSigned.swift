@@ -44,7 +44,8 @@ private func checkKeys(_ input: [UInt8]) {
             if !key.name.isEmpty { written += Array((key.name + ":").utf8) }
             written += key.secret + [UInt8(ascii: "\n")]
         }
-        precondition(try SigningKey.keys(of: written) == keys)
+        let again = try SigningKey.keys(of: written)
+        precondition(again == keys)
     } catch {
         precondition(!error.sentence.isEmpty)
     }

@@ -157,8 +157,8 @@ extension Misbehaviour {
             "redirects to another scheme", to: "gopher://a.example/",
             seen: .problem(502, "origin-redirect-refused"), logged: "http:// or https://"),
         redirect(
-            "redirects to https", to: "https://a.example/",
-            seen: .problem(502, "origin-redirect-refused"), logged: "https"),
+            "redirects to https where nobody listens", to: "https://127.0.0.99:1/",
+            seen: .problem(502, "origin-unreachable"), logged: "after a redirect to 127.0.0.99:1"),
         redirect(
             "redirects with a password", to: "http://user:pass@a.example/",
             seen: .problem(502, "origin-redirect-refused"), logged: "user name or password"),

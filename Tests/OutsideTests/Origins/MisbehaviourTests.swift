@@ -71,7 +71,14 @@ extension Outside {
             }
             #expect(isOver, "\(misbehaviour.name): \(before) became \(Use(of: node))")
             if isStored { #expect(try node.get(target).isHit, "\(misbehaviour.name)") }
-            let said = lines(of: node).dropFirst(linesBefore)
+            var said = lines(of: node).dropFirst(linesBefore)
+            // A line may be written a moment after the answer.
+            if misbehaviour.logged != nil {
+                _ = Deadline.seconds(10).reached {
+                    said = lines(of: node).dropFirst(linesBefore)
+                    return !said.isEmpty
+                }
+            }
             #expect(
                 said.count == (misbehaviour.logged == nil ? 0 : 1)
                     && said.allSatisfy { $0.contains(misbehaviour.logged ?? "") },

@@ -189,27 +189,4 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         }
         #expect(bench.server.failure == nil)
     }
-
-    @Test("it is told since when a client takes no bytes, and one byte at a time is none")
-    func stalls() {
-        let bench = ServerBench(answerBytes: 5000)
-        bench.greet([(4, 0)])
-        bench.now = .zero + .seconds(7)
-        bench.send([.get(1)])
-        bench.takeFrames()
-        let since = bench.now
-        #expect(bench.server.oldestStall?.stalledSince == since)
-        for second: Int64 in 8...60 {
-            bench.now = .zero + .seconds(second)
-            bench.send([.window(1, 1)])
-            bench.takeFrames()
-        }
-        #expect(bench.server.oldestStall?.stalledSince == since)
-        bench.send([.window(1, 2000)])
-        bench.takeFrames()
-        #expect(bench.server.oldestStall?.stalledSince == bench.now)
-        bench.send([.window(1, 60_000)])
-        bench.takeFrames()
-        #expect(bench.server.oldestStall == nil)
-    }
 }

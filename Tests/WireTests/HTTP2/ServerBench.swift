@@ -76,6 +76,16 @@ final class ServerBench: HTTP2ServerDelegate {
         return events
     }
 
+    /// Looks at the windows now; the streams that have been stalled for so long.
+    func stalled(forSeconds seconds: Int64) -> [Int32] {
+        server.noteStalls(now: now)
+        return server.stalledStreams(since: now - .seconds(seconds)).map(\.id).sorted()
+    }
+
+    func reset(_ id: Int32, _ code: HTTP2ErrorCode) {
+        if let stream = streams[id] { server.reset(stream, code) }
+    }
+
     func respond(_ id: Int32, _ fields: String = "", endsStream: Bool = false) {
         guard let stream = streams[id] else { return }
         let head = Array("HTTP/1.1 200 OK\r\n\(fields)\r\n".utf8)

@@ -1,3 +1,4 @@
+import Certificates
 import COpenSSL
 import Ground
 import NIOCore
@@ -85,6 +86,7 @@ import Wire
             ([.http11, .http2], [.http2, .http11], .http11),
             ([.http2, .http11], [.http11], .http11),
             ([.http11], [.http2, .http11], .http11),
+            ([.http2, .http11, .http10], [.http10], .http10),
             ([.http2, .http11], [], nil),
         ] as [([TLSApplicationProtocol], [TLSApplicationProtocol], TLSApplicationProtocol?)])
     func protocols(

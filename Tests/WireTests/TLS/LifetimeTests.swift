@@ -1,3 +1,4 @@
+import Certificates
 import COpenSSL
 import Ground
 import NIOCore

@@ -1,3 +1,4 @@
+import Certificates
 import Ground
 import NIOCore
 import Testing

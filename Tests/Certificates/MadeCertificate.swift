@@ -1,31 +1,36 @@
 import COpenSSL
-import Wire
+package import Wire
 
 /// A certificate made for a test, with its key.
 @safe
-final class MadeCertificate: @unchecked Sendable {
-    enum Key: Hashable, CaseIterable {
+package final class MadeCertificate: @unchecked Sendable {
+    package enum Key: Hashable, CaseIterable {
         case ecdsa
         case rsa
     }
 
     /// Seconds from now.
-    struct Validity {
-        var begins = -3600
-        var ends = 24 * 3600
+    package struct Validity: Sendable {
+        package var begins = -3600
+        package var ends = 24 * 3600
 
-        static let past = Validity(begins: -7200, ends: -3600)
-        static let future = Validity(begins: 3600, ends: 7200)
+        package init(begins: Int = -3600, ends: Int = 24 * 3600) {
+            self.begins = begins
+            self.ends = ends
+        }
+
+        package static let past = Validity(begins: -7200, ends: -3600)
+        package static let future = Validity(begins: 3600, ends: 7200)
     }
 
-    let certificate: OpaquePointer
-    let key: OpaquePointer
+    package let certificate: OpaquePointer
+    package let key: OpaquePointer
     private let issuer: MadeCertificate?
 
     /// A new one, self-signed without `issuer`.
     ///
     /// `names` are as OpenSSL's configuration writes a subjectAltName, like `DNS:a.example`.
-    init(
+    package init(
         _ subject: String, names: String? = nil, key kind: Key = .ecdsa,
         validity: Validity = Validity(), isIssuer: Bool = false, issuer: MadeCertificate? = nil
     ) {
@@ -56,10 +61,10 @@ final class MadeCertificate: @unchecked Sendable {
     }
 
     /// One authority for tests that need no other.
-    static let authority = MadeCertificate("Test authority", isIssuer: true)
+    package static let authority = MadeCertificate("Test authority", isIssuer: true)
 
     /// For `a.example`.
-    static let a = MadeCertificate("a", names: "DNS:a.example", issuer: authority)
+    package static let a = MadeCertificate("a", names: "DNS:a.example", issuer: authority)
 
     private func add(_ kind: CInt, _ value: String, _ issued: OpaquePointer) {
         var context = unsafe X509V3_CTX()
@@ -88,23 +93,35 @@ final class MadeCertificate: @unchecked Sendable {
 }
 
 extension MadeCertificate {
-    var pem: [UInt8] {
+    package var pem: [UInt8] {
         unsafe Self.text { sink in unsafe PEM_write_bio_X509(sink, certificate) }
     }
 
-    var keyPEM: [UInt8] {
+    package var keyPEM: [UInt8] {
         unsafe Self.text { sink in
             unsafe PEM_write_bio_PrivateKey(sink, key, nil, nil, 0, nil, nil)
         }
     }
 
     /// The certificate and those of its issuers but for the root.
-    var chainPEM: [UInt8] {
+    package var chainPEM: [UInt8] {
         guard let issuer, issuer.issuer != nil else { return pem }
         return pem + issuer.chainPEM
     }
 
-    var identity: TLSIdentity { TLSIdentity(chainPEM: chainPEM, keyPEM: keyPEM) }
+    /// `sha256/` and the SHA-256 of its key (RFC 7469 §2.4).
+    package var pin: String {
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &start)
+        defer { unsafe CRYPTO_free(start, nil, 0) }
+        var digest = [UInt8](repeating: 0, count: 32)
+        unsafe SHA256(start, Int(count), &digest)
+        var coded = [UInt8](repeating: 0, count: 45)
+        _ = unsafe EVP_EncodeBlock(&coded, digest, 32)
+        return "sha256/" + String(decoding: coded.prefix(44), as: UTF8.self)
+    }
+
+    package var identity: TLSIdentity { TLSIdentity(chainPEM: chainPEM, keyPEM: keyPEM) }
 
     private static func text(_ write: (OpaquePointer?) -> CInt) -> [UInt8] {
         let sink = unsafe BIO_new(BIO_s_mem())

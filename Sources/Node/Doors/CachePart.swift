@@ -1,0 +1,57 @@
+import Telemetry
+
+/// How the cache takes part in an answer: what is counted and logged of it.
+enum CachePart {
+    /// Not at all: no image was asked for, or there is a limit against it.
+    case none
+    case hit
+    /// It was on disk.
+    case disk
+    case miss
+    /// It asked the origin whether what is stored is still good.
+    case stale
+    /// It waited for a fetch that another request had caused.
+    case collapsed
+    /// It was stored and no longer fresh, and was given all the same.
+    case outlived
+    /// It went to the origin and back: nothing of it is for a cache.
+    case passed
+
+    var metric: Metric {
+        switch self {
+        case .none: .requestsOther
+        case .hit: .requestsHit
+        case .disk: .requestsHitOnDisk
+        case .miss: .requestsMissed
+        case .stale: .requestsRevalidated
+        case .collapsed: .requestsCollapsed
+        case .outlived: .requestsStale
+        case .passed: .requestsPassed
+        }
+    }
+
+    /// What it counts as for its site.
+    var siteMetric: SiteMetric {
+        switch self {
+        case .none: .refusals
+        case .hit, .disk: .hits
+        case .miss, .stale, .collapsed: .misses
+        case .outlived: .stale
+        case .passed: .passes
+        }
+    }
+
+    /// As the access log has it.
+    var text: StaticString {
+        switch self {
+        case .none: "-"
+        case .hit: "hit"
+        case .disk: "disk"
+        case .miss: "miss"
+        case .stale: "stale"
+        case .collapsed: "collapsed"
+        case .outlived: "outlived"
+        case .passed: "passed"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Ground
+import NIOCore
+import Telemetry
+import Wire
+
+extension HTTP2Connection: HTTP2ServerDelegate {
+    func requestArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        deadline = now + settings.idleTimeout
+        // What was written into them is with nghttp2 by now.
+        hall.heads.begin()
+        hall.takeExchange().begin(stream, of: self, head: head, linesCount: linesCount, now: now)
+    }
+
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {
+        hall.takeExchange().begin(stream, of: self, refusing: refusal)
+    }
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        exchange(of: stream)?.bodyArrived(bytes, now: now)
+    }
+
+    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        exchange(of: stream)?.bodyEnded(trailers, now: now)
+    }
+
+    func drained(_ stream: HTTP2Stream) {
+        exchange(of: stream)?.drained()
+    }
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+        guard let exchange = exchange(of: stream) else { return }
+        exchange.closed()
+        hall.keep(exchange)
+        deadline = now + settings.idleTimeout
+    }
+
+    @inline(__always)
+    func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
+        stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
+    }
+}
+
+extension HTTP2Settings {
+    init(_ settings: NodeSettings) {
+        self.init(
+            concurrentStreamsMax: settings.streamsMax,
+            headBytesMax: settings.headLimits.headBytesMax,
+            fieldsMax: settings.headLimits.fieldsMax)
+    }
+}

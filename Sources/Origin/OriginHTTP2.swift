@@ -1,0 +1,249 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Wire
+
+/// One connection of HTTP/2 to an origin (RFC 9113), which carries as many questions of its loop as
+/// the origin takes at one time.
+///
+/// Invariant: `streamsUsed` counts the streams that have a hop; the connection is idle without any.
+/// It is always read from: a hop that is paused keeps its stream's window closed, and no other's.
+final class OriginHTTP2: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let connection: OriginConnection
+    private let now: @Sendable () -> Instant
+    private let requestIsSecure: Bool
+    private lazy var session = HTTP2ClientSession(settings: settings, delegate: self)
+    private let settings: HTTP2Settings
+    private var parser: ResponseParser
+    private var context: ChannelHandlerContext?
+    private var output: [ByteBuffer] = []
+    private var streamsUsed = 0
+    /// How the origin ended its side; nil while it is open.
+    private var input: InputEnd?
+    /// What the origin said with GOAWAY, if that was an error.
+    private var complaint: HTTP2ErrorCode?
+    /// No fetch begins on it any more.
+    private var isRetired = false
+    private var isReading = false
+    private var isFlushing = false
+    private var lastReadAt: Instant
+
+    /// Bytes of frames that are made at one time.
+    private static let outputBytesMax = 128 << 10
+
+    init(
+        _ connection: OriginConnection, settings origin: OriginSettings,
+        now: @escaping @Sendable () -> Instant
+    ) {
+        self.connection = connection
+        self.now = now
+        requestIsSecure = connection.origin.isSecure
+        lastReadAt = now()
+        var settings = HTTP2Settings.toOrigins
+        settings.concurrentStreamsMax = origin.streamsMax
+        settings.headBytesMax = origin.headBytesMax
+        settings.fieldsMax = origin.headFieldsMax
+        settings.streamWindowBytes = origin.receiveWindowBytes
+        self.settings = settings
+        // What is not counted in the text, HPACK counts with 32 bytes a line.
+        parser = ResponseParser(
+            limits: HeadLimits(
+                headBytesMax: origin.headBytesMax + 64, fieldsMax: origin.headFieldsMax + 1))
+    }
+
+    /// Greatest size in bytes of an answer's head.
+    var headBytesMax: Int { settings.headBytesMax }
+
+    /// Fetches that can begin on it now.
+    var room: Int { isRetired || input != nil ? 0 : session.requestsAvailable }
+
+    /// True if no fetch can begin on it any more, as far as is known.
+    var isOver: Bool { isRetired || input != nil || streamsUsed == 0 && room == 0 }
+
+    /// A new stream for `hop`, which is told what comes of it.
+    func open(for hop: OriginHop) -> OriginStream {
+        streamsUsed += 1
+        return OriginStream(on: self, for: hop)
+    }
+
+    /// Begins the request; nil if there is no room for it after all.
+    func begin(_ request: OriginFetchRequest, _ owner: OriginStream) -> HTTP2Stream? {
+        guard room > 0, context != nil else { return nil }
+        let stream = session.request(
+            head: request.bytes.span, isSecure: requestIsSecure, endsStream: request.body.isEmpty)
+        stream?.owner = owner
+        return stream
+    }
+
+    /// A stream has no hop any more.
+    func left() {
+        streamsUsed -= 1
+        defer { flush() }
+        guard let client = connection.client, streamsUsed == 0 else { return changed() }
+        if isOver { connection.close() } else { client.release(connection) }
+        changed()
+    }
+
+    /// A question has waited for bytes since `since`, and for half of the time none came for any
+    /// other either: the connection may be dead, and is used for no further question.
+    func foundSilent(since: Instant) {
+        let now = now()
+        if now - lastReadAt >= lastReadAt - since { retire() }
+    }
+
+    private func retire() {
+        guard !isRetired else { return }
+        isRetired = true
+        changed()
+        if streamsUsed == 0 { connection.close() }
+    }
+
+    /// The client is told how much room there is.
+    private func changed() {
+        connection.client?.roomChanged(connection)
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        // The preface goes with the first request.
+        context.read()
+        if !context.channel.isActive { end(.broken) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        end(.broken)
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard input == nil else { return }
+        isReading = true
+        lastReadAt = now()
+        let buffer = unwrapInboundIn(data)
+        _ = session.receive(buffer.readableBytesUInt8Span, now: lastReadAt)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        flush()
+        changed()
+        if input == nil { context.read() }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable, session.hasOutput else { return }
+        // Not here: the flush that led to this call is still under way.
+        context.eventLoop.assumeIsolated().execute { [self] in flush() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard let end = event as? InputEnd else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        isReading = false
+        self.end(end)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(.orderly)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        end(.broken)
+        context.close(promise: nil)
+    }
+
+    /// Makes frames of what may be sent, and hands them on; not while a read goes on, after which
+    /// it is done in any case.
+    func flush() {
+        guard !isReading, !isFlushing, input == nil, let context else { return }
+        isFlushing = true
+        while session.hasOutput, context.channel.isWritable {
+            session.takeOutput(into: &output, bytesMax: Self.outputBytesMax, now: now())
+            guard !output.isEmpty else { break }
+            for buffer in output { context.write(wrapOutboundOut(buffer), promise: nil) }
+            output.removeAll(keepingCapacity: true)
+            context.flush()
+        }
+        isFlushing = false
+        guard session.isOver else { return }
+        end(session.failure.map { .http2($0, byOrigin: false) } ?? .orderly)
+        connection.close()
+    }
+
+    /// Nothing more comes: every stream is told so.
+    private func end(_ end: InputEnd) {
+        guard input == nil else { return }
+        input = complaint.map { .http2($0, byOrigin: true) } ?? end
+        session.abandon(.cancel)
+        changed()
+    }
+}
+
+// MARK: - Answers
+
+extension OriginHTTP2: HTTP2ClientDelegate {
+    func interimArrived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {
+        owner(of: stream)?.headArrived(head, &parser, linesCount: nil, hasBody: false)
+    }
+
+    func answerArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        owner(of: stream)?.headArrived(head, &parser, linesCount: linesCount, hasBody: hasBody)
+    }
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        owner(of: stream)?.bodyArrived(ByteBuffer(bytes: bytes.copy(0..<bytes.count)))
+    }
+
+    func answerEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        owner(of: stream)?.answerEnded(trailers: trailers.copy(0..<trailers.count))
+    }
+
+    func drained(_ stream: HTTP2Stream) {
+        owner(of: stream)?.drained()
+    }
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
+        owner(of: stream)?.closed(code, isRefused: isSafeToRetry, with: input)
+    }
+
+    func goAwayArrived(code: HTTP2ErrorCode) {
+        if code != .noError { complaint = code }
+        retire()
+    }
+
+    func settingsArrived() {}
+    func pongArrived() {}
+
+    private func owner(of stream: HTTP2Stream) -> OriginStream? {
+        stream.owner as? OriginStream
+    }
+}
+
+// MARK: - Verbs of streams
+
+extension OriginHTTP2 {
+    func write(_ stream: HTTP2Stream, _ body: OutgoingParts) {
+        for piece in body.pieces { session.write(stream, piece) }
+        if let end = body.end {
+            session.end(stream, trailers: end.isEmpty ? nil : end.bytes)
+        }
+        flush()
+    }
+
+    /// Bytes of an answer's body were handed on; the origin may send as many more.
+    func consumed(_ stream: HTTP2Stream, bytes: Int) {
+        session.consumed(stream, bytes: bytes)
+    }
+
+    func reset(_ stream: HTTP2Stream) {
+        session.reset(stream, .cancel)
+    }
+}

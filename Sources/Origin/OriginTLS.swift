@@ -1,0 +1,179 @@
+import Ground
+import NIOCore
+import Wire
+
+/// The encrypted side of a connection to an origin: agrees on TLS, tells whoever asked for it, and
+/// carries the bytes of the handler that is put behind it then.
+///
+/// What comes of the end of input is told as an ``InputEnd``. What is written is encrypted when it
+/// is flushed, so that small pieces share a record.
+final class OriginTLS: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case handshaking
+        case open
+        /// Nothing more is read; the channel is closed when what came was handed on.
+        case ended
+    }
+
+    private let session: TLSSession
+    private let now: @Sendable () -> Instant
+    /// Told once; nil afterwards.
+    private var agreed: ((Result<TLSParameters, TLSFailure>) -> Void)?
+    private let keep: (TLSResumption) -> Void
+    private var phase = Phase.handshaking
+    /// Plaintext that waits for the next flush.
+    private var pending: [ByteBuffer] = []
+    private var promises: [EventLoopPromise<Void>] = []
+
+    /// The client's side of `session`.
+    ///
+    /// - Parameters:
+    ///   - session: new.
+    ///   - now: reads the boot clock.
+    ///   - keep: takes what a later session to the same origin is resumed with.
+    ///   - agreed: told what became of the handshake, unless the channel is closed here before.
+    init(
+        _ session: TLSSession, now: @escaping @Sendable () -> Instant,
+        keep: @escaping (TLSResumption) -> Void,
+        agreed: @escaping (Result<TLSParameters, TLSFailure>) -> Void
+    ) {
+        self.session = session
+        self.now = now
+        self.keep = keep
+        self.agreed = agreed
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        session.start()
+        sendOutput(context)
+        readEvents(context)
+        context.read()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        agreed = nil
+        for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
+        promises = []
+    }
+
+    // MARK: What comes
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase != .ended else { return }
+        session.receive(unwrapInboundIn(data))
+        readEvents(context)
+        if let ticket = session.takeResumption() { keep(ticket) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        switch phase {
+        case .handshaking: context.read()
+        case .open: context.fireChannelReadComplete()
+        case .ended:
+            context.fireChannelReadComplete()
+            context.close(promise: nil)
+        }
+    }
+
+    private func readEvents(_ context: ChannelHandlerContext) {
+        while phase != .ended {
+            switch session.next() {
+            case .needsMore: return sendOutput(context)
+            case .established(let parameters):
+                phase = .open
+                sendOutput(context)
+                tell(.success(parameters))
+            case .data(let plaintext): context.fireChannelRead(wrapInboundOut(plaintext))
+            case .closed:
+                sendOutput(context)
+                end(.orderly, context)
+            case .failed(let failure):
+                sendOutput(context)
+                end(.tls(failure), context)
+            }
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if phase != .ended, case .failed(let failure)? = session.inputClosed() {
+            end(phase == .open ? .cut : .tls(failure), context)
+        }
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if phase == .open {
+            phase = .ended
+            context.fireErrorCaught(error)
+        }
+        context.close(promise: nil)
+    }
+
+    private func end(_ end: InputEnd, _ context: ChannelHandlerContext) {
+        let wasHandshaking = phase == .handshaking
+        phase = .ended
+        guard wasHandshaking else { return context.fireUserInboundEventTriggered(end) }
+        guard case .tls(let failure) = end else { return }
+        tell(.failure(failure))
+        context.close(promise: nil)
+    }
+
+    private func tell(_ result: Result<TLSParameters, TLSFailure>) {
+        agreed.take()?(result)
+    }
+
+    // MARK: What goes
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        pending.append(unwrapOutboundIn(data))
+        if let promise { promises.append(promise) }
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        encrypt(context)
+        context.flush()
+    }
+
+    func close(
+        context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+    ) {
+        agreed = nil
+        if mode != .input {
+            if phase == .open { encrypt(context) }
+            session.close()
+            sendOutput(context)
+        }
+        if mode == .all { phase = .ended }
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func encrypt(_ context: ChannelHandlerContext) {
+        guard !pending.isEmpty else { return }
+        session.write(pending, now: now())
+        pending.removeAll(keepingCapacity: true)
+        let output = session.takeOutput()
+        guard !promises.isEmpty else {
+            return output.map { context.write(wrapOutboundOut($0), promise: nil) } ?? ()
+        }
+        let given = promises
+        promises = []
+        guard let output else {
+            for promise in given { promise.fail(ChannelError.ioOnClosedChannel) }
+            return
+        }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        for promise in given { written.futureResult.cascade(to: promise) }
+        context.write(wrapOutboundOut(output), promise: written)
+    }
+
+    /// What the session itself has to say.
+    private func sendOutput(_ context: ChannelHandlerContext) {
+        guard let output = session.takeOutput() else { return }
+        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+    }
+}

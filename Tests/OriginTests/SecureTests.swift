@@ -1,0 +1,395 @@
+import Certificates
+import Ground
+import HTTPRules
+import Harness
+import NIOCore
+import NIOPosix
+import Origin
+import Testing
+import Wire
+
+@Suite("Origins over TLS")
+struct SecureTests {
+    static let image: [ByteOrigin.Step] = [
+        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+    ]
+
+    /// Runs `body` with a client that believes `trust`, and an origin that shows `certificate`.
+    private func with(
+        showing certificate: MadeCertificate = Secure.good, trust: OriginTrust? = nil,
+        notifies: Bool = true, protocols: [TLSApplicationProtocol] = [.http11],
+        names: [String: [[String]]] = ["a.example": [["127.0.0.1"]]],
+        _ scripts: [ByteOrigin.Step]..., body: (Rig, ByteOrigin) async throws -> Void
+    ) async throws {
+        let trust = try trust ?? Secure.trust()
+        let server = try Secure.server(certificate, protocols: protocols)
+        try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, behind: Secure.behind(server, notifies: notifies), scripts: scripts)
+            try await body(rig, origin)
+            try await origin.stop()
+        }
+    }
+
+    @Test("An answer comes by name and by address, and the connection is kept")
+    func fetched() async throws {
+        try await with(Self.image + Self.image) { rig, origin in
+            for _ in 0..<2 {
+                let outcome = try await rig.getSecure(origin.port, host: "a.example")
+                #expect(outcome.text == "hi")
+            }
+            #expect(origin.connections == 1)
+            #expect(try await rig.usage().idle == 1)
+            #expect(origin.requests[0].contains("\r\nHost: a.example:\(origin.port)\r\n"))
+            #expect(try await rig.getSecure(origin.port).text == "hi")
+            #expect(origin.connections == 2)
+        }
+    }
+
+    @Test("A certificate that fails a check is refused, and the failure says which")
+    func certificates() async throws {
+        let authority = Secure.authority
+        let stranger = MadeCertificate("Stranger", isIssuer: true)
+        let names = "DNS:a.example"
+        let rows: [(String, MadeCertificate)] = [
+            (
+                "expired on",
+                MadeCertificate("e", names: names, validity: .past, issuer: authority)
+            ),
+            (
+                "is not valid before",
+                MadeCertificate("f", names: names, validity: .future, issuer: authority)
+            ),
+            ("is self-signed and not trusted", MadeCertificate("s", names: names)),
+            (
+                "leads to no issuer that is trusted; the last one named is “CN=Stranger”",
+                MadeCertificate("u", names: names, issuer: stranger)
+            ),
+            (
+                "is not for a.example; it is for b.example",
+                MadeCertificate("w", names: "DNS:b.example", issuer: authority)
+            ),
+            // A common name is none (RFC 9110 §4.3.4).
+            (
+                "is not for a.example; it is for no host",
+                MadeCertificate("a.example", issuer: authority)
+            ),
+        ]
+        for (words, certificate) in rows {
+            try await with(showing: certificate, Self.image) { rig, origin in
+                let outcome = try await rig.getSecure(origin.port, host: "a.example")
+                let failure = try #require(outcome.failure)
+                #expect(failure.description.contains("the origin's certificate \(words)"))
+                #expect(failure.problem.name == "origin-certificate-refused")
+                #expect(failure.status == 502 && !failure.mayRetry && !failure.countsAgainstOrigin)
+                #expect(origin.connections == 1 && origin.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("An address must stand in the certificate as one")
+    func addresses() async throws {
+        let named = MadeCertificate("n", names: "DNS:127.0.0.1", issuer: Secure.authority)
+        try await with(showing: named, Self.image) { rig, origin in
+            guard case .wrongHost? = try await rig.getSecure(origin.port).tlsCause else {
+                Issue.record("a name was taken for an address")
+                return
+            }
+        }
+    }
+
+    @Test("A certificate that is refused is not tried at the next address, a cut handshake is")
+    func nextAddress() async throws {
+        let names = ["a.example": [["127.0.0.1", "127.0.0.2"]]]
+        let trust = try Secure.trust()
+        let wrong = try Secure.server(MadeCertificate("s", names: "DNS:a.example"))
+        let right = try Secure.server()
+        try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
+            let bad = try await ByteOrigin.listening(
+                on: rig.group, behind: Secure.behind(wrong), Self.image)
+            let good = try await ByteOrigin.listening(
+                on: rig.group, address: "127.0.0.2", port: Int(bad.port),
+                behind: Secure.behind(right), Self.image)
+            #expect(try await rig.getSecure(bad.port, host: "a.example").tlsCause == .selfSigned)
+            #expect(good.connections == 0)
+            try await bad.stop()
+            try await good.stop()
+        }
+        try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
+            let cut = try await ByteOrigin.listening(on: rig.group, [.close])
+            let good = try await ByteOrigin.listening(
+                on: rig.group, address: "127.0.0.2", port: Int(cut.port),
+                behind: Secure.behind(right), Self.image)
+            #expect(try await rig.getSecure(cut.port, host: "a.example").text == "hi")
+            #expect(cut.connections == 1 && good.connections == 1)
+            try await cut.stop()
+            try await good.stop()
+        }
+    }
+
+    @Test("What is no TLS, an alert and an old version are told apart")
+    func handshakes() async throws {
+        let rows: [([ByteOrigin.Step], TLSFailureCause)] = [
+            ([.send("HTTP/1.1 400 Bad Request\r\n\r\n"), .gate], .notTLS(firstByte: 0x48)),
+            ([.bytes([21, 3, 1, 0, 2, 2, 70]), .gate], .versionTooOld),
+            ([.bytes([21, 3, 1, 0, 2, 2, 112]), .gate], .alert(112)),
+            ([.close], .truncated),
+        ]
+        let trust = try Secure.trust()
+        for (script, cause) in rows {
+            try await Rig.run(settings: { $0.trust = trust }) { rig in
+                let origin = try await ByteOrigin.listening(on: rig.group, script)
+                #expect(try await rig.getSecure(origin.port).tlsCause == cause)
+                try await origin.stop()
+            }
+        }
+    }
+
+    @Test(
+        "A handshake that comes to nothing ends with the limit on connecting, and says what it was")
+    func handshakeTimesOut() async throws {
+        let trust = try Secure.trust()
+        try await Rig.run(settings: {
+            $0.trust = trust
+            $0.connectLimit = .milliseconds(300)
+        }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, [.gate])
+            let outcome = try await rig.getSecure(origin.port)
+            #expect(outcome.failure == .timedOut(.handshaking, limit: .milliseconds(300)))
+            try await origin.stop()
+        }
+    }
+
+    @Test("Not a byte goes to an address that the guard refuses")
+    func guarded() async throws {
+        let trust = try Secure.trust()
+        try await Rig.run(opening: [], settings: { $0.trust = trust }) { rig in
+            let origin = try await ByteOrigin.listening(on: rig.group, [.request])
+            guard case .addressRefused? = try await rig.getSecure(origin.port).failure else {
+                Issue.record("the address guard was passed by")
+                return
+            }
+            #expect(origin.connections == 0)
+            try await origin.stop()
+        }
+    }
+
+    @Test("A body that ends with the connection is whole with close_notify, and cut without")
+    func untilClose() async throws {
+        let script: [ByteOrigin.Step] = [
+            .request, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .close,
+        ]
+        try await with(script) { rig, origin in
+            let outcome = try await rig.getSecure(origin.port)
+            #expect(outcome.end == .ended(delimitedByClose: true) && outcome.text == "hello")
+        }
+        try await with(notifies: false, script) { rig, origin in
+            let outcome = try await rig.getSecure(origin.port)
+            #expect(outcome.failure == .endedWithoutNotify(received: 5))
+        }
+    }
+
+    @Test("A body that says its end needs no close_notify")
+    func framed() async throws {
+        for framing in [
+            "Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        ] {
+            let script: [ByteOrigin.Step] = [
+                .request, .send("HTTP/1.1 200 OK\r\nConnection: close\r\n\(framing)"), .close,
+            ]
+            try await with(notifies: false, script) { rig, origin in
+                let outcome = try await rig.getSecure(origin.port)
+                #expect(outcome.end == .ended(delimitedByClose: false) && outcome.text == "hi")
+            }
+        }
+    }
+
+    @Test("A body that was cut is not whole, whatever cut it")
+    func truncated() async throws {
+        let script: [ByteOrigin.Step] = [
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
+        ]
+        for notifies in [true, false] {
+            try await with(notifies: notifies, script) { rig, origin in
+                let outcome = try await rig.getSecure(origin.port)
+                #expect(outcome.failure == .truncated(expected: 10, received: 5))
+            }
+        }
+    }
+
+    @Test("A redirect from http to https is followed")
+    func redirected() async throws {
+        try await with(Self.image) { rig, secure in
+            let plain = try await ByteOrigin.listening(
+                on: rig.group,
+                [
+                    .request,
+                    .send(
+                        "HTTP/1.1 302 Found\r\nLocation: https://a.example:\(secure.port)/s.png\r\n"
+                            + "Content-Length: 0\r\n\r\n"),
+                ])
+            let outcome = try await rig.get(plain.port)
+            #expect(outcome.text == "hi")
+            #expect(outcome.redirects == ["https://a.example:\(secure.port)/s.png"])
+            #expect(secure.requests[0].hasPrefix("GET /s.png "))
+            try await plain.stop()
+        }
+    }
+
+    @Test("A redirect from https to http is followed, under the guard")
+    func redirectedDown() async throws {
+        let trust = try Secure.trust()
+        let server = try Secure.server()
+        try await Rig.run(settings: { $0.trust = trust }) { rig in
+            let plain = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let secure = try await ByteOrigin.listening(
+                on: rig.group, behind: Secure.behind(server),
+                [
+                    .request,
+                    .send(
+                        "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:\(plain.port)/p.png\r\n"
+                            + "Content-Length: 0\r\n\r\n"),
+                ])
+            let outcome = try await rig.getSecure(secure.port)
+            #expect(outcome.text == "hi")
+            #expect(outcome.redirects == ["http://127.0.0.1:\(plain.port)/p.png"])
+            try await plain.stop()
+            try await secure.stop()
+        }
+    }
+
+    @Test("A session is resumed with the ticket of the one before")
+    func resumed() async throws {
+        let keys = TicketKeys(
+            now: bootClock(), dice: (0..<TicketKeys.diceBytes).map { UInt8($0) })
+        let server = try Secure.server()
+        server.adopt(keys)
+        let resumed = LockedBox<[Bool]>([])
+        let trust = try Secure.trust()
+        let script = Self.image + [.close]
+        try await Rig.run(settings: { $0.trust = trust }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group,
+                behind: Secure.behind(server) { resumed.value.append($0.isResumed) }, script)
+            for _ in 0..<3 {
+                #expect(try await rig.getSecure(origin.port).text == "hi")
+                try await rig.until { $0.connections == 0 }
+            }
+            #expect(resumed.value == [false, true, true])
+            try await origin.stop()
+        }
+    }
+
+    @Test("A pinned key needs no issuer, and any other is refused")
+    func pinned() async throws {
+        let alone = MadeCertificate("alone", names: "IP:127.0.0.1")
+        let pin = try #require(TLSPin(alone.pin))
+        let trust = try Secure.trust(nil, pins: [pin])
+        try await with(showing: alone, trust: trust, Self.image) { rig, origin in
+            let outcome = try await rig.getSecure(origin.port)
+            #expect(outcome.text == "hi")
+        }
+        try await with(showing: Secure.good, trust: trust, Self.image) { rig, origin in
+            let cause = try await rig.getSecure(origin.port).tlsCause
+            #expect(cause == .wrongPin(Secure.good.pin))
+        }
+    }
+
+    @Test("What was made under a site's own trust is not used under another's")
+    func trusts() async throws {
+        let other = MadeCertificate("Other authority", isIssuer: true)
+        let trust = try Secure.trust()
+        let strange = try Secure.trust(other)
+        try await with(Self.image + Self.image) { rig, origin in
+            func fetch(_ trust: OriginTrust?) async throws -> Outcome {
+                let head = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8)
+                let request = OriginFetchRequest(
+                    origin: OriginAuthority(
+                        host: "127.0.0.1", port: origin.port, isSecure: true, trust: trust),
+                    method: .get, head: head, isSafeToRetry: true)
+                return try await rig.begin(request).get()
+            }
+            let plain = try await fetch(nil)
+            let refused = try await fetch(strange)
+            #expect(plain.text == "hi")
+            #expect(refused.tlsCause == .unknownIssuer("CN=Origins' authority"))
+            let own = try await fetch(trust)
+            // Another value that says the same.
+            let again = try await fetch(Secure.trust())
+            #expect(own.text == "hi" && again.text == "hi")
+            #expect(origin.connections == 3)
+        }
+    }
+
+    @Test("New trust closes what was opened under the old, and holds for what comes")
+    func reloaded() async throws {
+        let other = try Secure.trust(MadeCertificate("Other authority", isIssuer: true))
+        try await with(Self.image + Self.image) { rig, origin in
+            #expect(try await rig.getSecure(origin.port).text == "hi")
+            #expect(try await rig.usage().idle == 1)
+            try await rig.with { client in
+                var settings = client.settings
+                settings.trust = other
+                client.adopt(
+                    settings: settings, addressGuard: client.addressGuard,
+                    patterns: [.everything])
+            }
+            #expect(try await rig.usage().idle == 0)
+            let cause = try await rig.getSecure(origin.port).tlsCause
+            #expect(cause == .unknownIssuer("CN=Origins' authority"))
+        }
+    }
+
+    @Test("Through a proxy TLS runs inside the tunnel")
+    func tunnelled() async throws {
+        let trust = try Secure.trust()
+        let server = try Secure.server()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let proxy = try await TunnelProxy.listening(on: group)
+        let authority = OriginAuthority(host: "127.0.0.1", port: proxy.port)
+        try await Rig.run(
+            names: ["a.example": [["127.0.0.1"]]],
+            settings: {
+                $0.trust = trust
+                $0.proxy = OriginProxy(authority, looksUpNames: false)
+            }
+        ) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, behind: Secure.behind(server), Self.image)
+            #expect(try await rig.getSecure(origin.port, host: "a.example").text == "hi")
+            #expect(proxy.asked.value == ["CONNECT 127.0.0.1:\(origin.port) HTTP/1.1"])
+            try await origin.stop()
+        }
+        try await proxy.stop()
+        try await group.shutdownGracefully()
+    }
+
+    @Test("TLS that fails is told once for a reason, and again when it is mended")
+    func told() async throws {
+        let server = try Secure.server()
+        let pin = try #require(TLSPin(Self.pin))
+        let pinned = try Secure.trust(nil, pins: [pin])
+        try await Rig.run(settings: { $0.trust = pinned }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, behind: Secure.behind(server), Self.image + Self.image)
+            for _ in 0..<3 { _ = try await rig.getSecure(origin.port) }
+            #expect(rig.events.value.count == 1)
+            try await rig.with { client in
+                var settings = client.settings
+                settings.trust = try Secure.trust()
+                client.adopt(
+                    settings: settings, addressGuard: client.addressGuard,
+                    patterns: [.everything])
+            }
+            for _ in 0..<2 { #expect(try await rig.getSecure(origin.port).text == "hi") }
+            #expect(rig.events.value.count == 2)
+            guard case .tlsSucceeded? = rig.events.value.last else {
+                Issue.record("nobody is told that it is mended")
+                return
+            }
+            try await origin.stop()
+        }
+    }
+
+    static let pin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+}

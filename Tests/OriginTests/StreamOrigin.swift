@@ -1,0 +1,194 @@
+import Certificates
+import Harness
+import NIOCore
+import NIOPosix
+import Wire
+
+/// An origin of HTTP/2 over TLS that does with each request what the test says; listens on
+/// loopback.
+final class StreamOrigin: Sendable {
+    /// What is done when a request's head, or all of a request, has come; on the origin's loop.
+    typealias Answer = @Sendable (StreamServer, HTTP2Stream, _ head: String) -> Void
+
+    struct Log: Sendable {
+        var connections = 0
+        var open = 0
+        var requests: [String] = []
+        var bodies: [String] = []
+        /// How streams were closed that did not end as they should.
+        var resets: [HTTP2ErrorCode] = []
+        var resumed = 0
+    }
+
+    let log = LockedBox(Log())
+    let servers = LockedBox<[NIOLoopBound<StreamServer>]>([])
+    private let channel: any Channel
+
+    static func listening(
+        on group: any EventLoopGroup, _ server: TLSServerContext,
+        settings: HTTP2Settings = HTTP2Settings(), _ answer: @escaping Answer
+    ) async throws -> StreamOrigin {
+        let box = LockedBox<StreamOrigin?>(nil)
+        let channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let origin = box.value else { return }
+                    let tls = ServerTLS(server) { parameters, context in
+                        if parameters.isResumed { origin.log.value.resumed += 1 }
+                        let server = StreamServer(origin, settings, answer)
+                        origin.servers.value.append(
+                            NIOLoopBound(server, eventLoop: context.eventLoop))
+                        try? context.pipeline.syncOperations.addHandler(server)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(tls)
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let origin = StreamOrigin(channel)
+        box.value = origin
+        return origin
+    }
+
+    private init(_ channel: any Channel) {
+        self.channel = channel
+    }
+
+    var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
+
+    func stop() async throws {
+        try await channel.close()
+    }
+
+    /// Runs `body` with the server of the nth connection, on its loop.
+    func with(_ index: Int = 0, _ body: @escaping @Sendable (StreamServer) -> Void) async throws {
+        let bound = servers.value[index]
+        try await bound.eventLoop.submit {
+            body(bound.value)
+            bound.value.flush()
+        }.get()
+    }
+
+    /// The usual answer: 200 with a body, whatever is asked.
+    static func ok(_ body: String = "ok", fields: String = "") -> Answer {
+        { server, stream, _ in server.answer(stream, body, fields: fields) }
+    }
+}
+
+/// One connection of a ``StreamOrigin``.
+final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let origin: StreamOrigin
+    private let settings: HTTP2Settings
+    private let answerTo: StreamOrigin.Answer
+    private(set) lazy var session = HTTP2ServerSession(settings: settings, delegate: self)
+    private var context: ChannelHandlerContext?
+    private var isInside = false
+    private var bodies: [Int32: ByteBuffer] = [:]
+    /// Bytes of requests' bodies are taken as they come.
+    var takesBodies = true
+
+    init(_ origin: StreamOrigin, _ settings: HTTP2Settings, _ answer: @escaping StreamOrigin.Answer)
+    {
+        self.origin = origin
+        self.settings = settings
+        answerTo = answer
+    }
+
+    // MARK: Verbs
+
+    func answer(_ stream: HTTP2Stream, _ body: String, fields: String = "") {
+        head(stream, "content-length: \(body.utf8.count)\r\n" + fields, ends: body.isEmpty)
+        session.write(stream, ByteBuffer(string: body))
+        session.end(stream)
+    }
+
+    func head(_ stream: HTTP2Stream, status: Int = 200, _ fields: String, ends: Bool = false) {
+        let text = Array("HTTP/1.1 \(status) x\r\n\(fields)\r\n".utf8)
+        session.respond(stream, head: text.span, endsStream: ends)
+    }
+
+    /// Bytes past the session.
+    func raw(_ bytes: [UInt8]) {
+        flush()
+        context?.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+    }
+
+    func close() {
+        flush()
+        context?.close(promise: nil)
+    }
+
+    func flush() {
+        guard !isInside, let context else { return }
+        var output: [ByteBuffer] = []
+        while session.hasOutput {
+            session.takeOutput(into: &output, bytesMax: 1 << 20, now: bootClock())
+            if output.isEmpty { break }
+            for buffer in output { context.write(wrapOutboundOut(buffer), promise: nil) }
+            output = []
+        }
+        context.flush()
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        origin.log.value.connections += 1
+        origin.log.value.open += 1
+        flush()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        origin.log.value.open -= 1
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        isInside = true
+        _ = session.receive(buffer.readableBytesUInt8Span, now: bootClock())
+        isInside = false
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        flush()
+    }
+
+    // MARK: Requests
+
+    func requestArrived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        var text = ""
+        for index in 0..<head.count { text.unicodeScalars.append(Unicode.Scalar(head[index])) }
+        origin.log.value.requests.append(text)
+        answerTo(self, stream, text)
+    }
+
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {}
+
+    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        for index in 0..<bytes.count {
+            bodies[stream.id, default: ByteBuffer()].writeInteger(bytes[index])
+        }
+        if takesBodies { session.consumed(stream, bytes: bytes.count) }
+    }
+
+    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        var text = String(buffer: bodies.removeValue(forKey: stream.id) ?? ByteBuffer())
+        for index in 0..<trailers.count {
+            text.unicodeScalars.append(Unicode.Scalar(trailers[index]))
+        }
+        origin.log.value.bodies.append(text)
+    }
+
+    func drained(_ stream: HTTP2Stream) {}
+
+    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+        if code != .noError { origin.log.value.resets.append(code) }
+    }
+}

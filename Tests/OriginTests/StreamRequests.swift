@@ -1,0 +1,38 @@
+import NIOCore
+import Origin
+import Wire
+
+/// Runs `body` with a client, and an origin of HTTP/2 that answers with `answer`.
+func withStreamOrigin(
+    settings: HTTP2Settings = HTTP2Settings(),
+    client: @escaping @Sendable (inout OriginSettings) -> Void = { _ in },
+    _ answer: @escaping StreamOrigin.Answer, body: (Rig, StreamOrigin) async throws -> Void
+) async throws {
+    let trust = try Secure.trust()
+    let server = try Secure.server(protocols: [.http2, .http11])
+    try await Rig.run(settings: {
+        $0.trust = trust
+        client(&$0)
+    }) { rig in
+        let origin = try await StreamOrigin.listening(
+            on: rig.group, server, settings: settings, answer)
+        try await body(rig, origin)
+        try await origin.stop()
+    }
+}
+
+/// A request of a site whose origin is on loopback, over TLS.
+func streamRequest(
+    _ port: UInt16, _ method: RequestMethod = .get, path: String = "/", body: RequestBody = .none
+) -> OriginFetchRequest {
+    let name =
+        switch method {
+        case .head: "HEAD"
+        case .post: "POST"
+        default: "GET"
+        }
+    return OriginFetchRequest(
+        origin: OriginAuthority(host: "127.0.0.1", port: port, isSecure: true), method: method,
+        head: Array("\(name) \(path) HTTP/1.1\r\nHost: a.example\r\n".utf8), body: body,
+        isSafeToRetry: method != .post)
+}

@@ -1,0 +1,185 @@
+import Certificates
+import Ground
+import Harness
+import NIOCore
+import NIOPosix
+import Origin
+import Testing
+import Wire
+
+@Suite("Origins over HTTP/2")
+struct StreamTests {
+    static let whole = Outcome.End.ended(delimitedByClose: false)
+
+    private func all(_ futures: [EventLoopFuture<Outcome>]) async throws -> [Outcome] {
+        var outcomes: [Outcome] = []
+        for future in futures { outcomes.append(try await future.get()) }
+        return outcomes
+    }
+
+    @Test("Two hundred cold fetches share one connection, which is kept")
+    func shared() async throws {
+        var settings = HTTP2Settings()
+        settings.concurrentStreamsMax = 1000
+        try await withStreamOrigin(
+            settings: settings, client: { $0.streamsMax = 1000 }, StreamOrigin.ok()
+        ) {
+            rig, origin in
+            var futures: [EventLoopFuture<Outcome>] = []
+            for number in 0..<200 {
+                futures.append(try await rig.beginSecure(origin.port, path: "/\(number).png"))
+            }
+            for outcome in try await all(futures) {
+                #expect(outcome.text == "ok" && outcome.end == Self.whole)
+                #expect(outcome.bodyLength == 2)
+            }
+            #expect(origin.log.value.connections == 1)
+            let usage = try await rig.usage()
+            #expect(usage.connectionsBegun == 1 && usage.idle == 1)
+            #expect(rig.exchange.figures.connections == 1)
+            #expect(try await rig.getSecure(origin.port).text == "ok")
+            #expect(origin.log.value.connections == 1)
+            #expect(origin.log.value.requests.count == 201)
+        }
+    }
+
+    @Test("No more fetches run on a connection than its origin allows")
+    func capacity() async throws {
+        var settings = HTTP2Settings()
+        settings.concurrentStreamsMax = 10
+        try await withStreamOrigin(settings: settings, StreamOrigin.ok()) { rig, origin in
+            var futures: [EventLoopFuture<Outcome>] = []
+            for _ in 0..<100 { futures.append(try await rig.beginSecure(origin.port)) }
+            for outcome in try await all(futures) { #expect(outcome.text == "ok") }
+            #expect(origin.log.value.connections <= 10)
+        }
+    }
+
+    @Test("Fetches beyond the places wait for room on the connections that there are")
+    func oneConnection() async throws {
+        var settings = HTTP2Settings()
+        settings.concurrentStreamsMax = 4
+        try await withStreamOrigin(
+            settings: settings, client: { $0.gate.connectionsMax = 1 }, StreamOrigin.ok()
+        ) { rig, origin in
+            var futures: [EventLoopFuture<Outcome>] = []
+            for _ in 0..<50 {
+                futures.append(try await rig.beginSecure(origin.port))
+            }
+            for outcome in try await all(futures) { #expect(outcome.text == "ok") }
+            #expect(rig.exchange.figures.connections == 1)
+            #expect(origin.log.value.connections == 1)
+        }
+    }
+
+    @Test("A fetch of another loop gets its place, however many fetches share a connection here")
+    func fairness() async throws {
+        let trust = try Secure.trust()
+        try await withStreamOrigin(
+            client: {
+                $0.gate.connectionsMax = 1
+                $0.trust = trust
+            }, StreamOrigin.ok()
+        ) { rig, origin in
+            let busy = LockedBox(true)
+            let port = origin.port
+            // Each that ends begins the next, so that the connection is never idle by itself.
+            func goOn() async throws -> Int {
+                var count = 0
+                while busy.value {
+                    var futures: [EventLoopFuture<Outcome>] = []
+                    for _ in 0..<4 { futures.append(try await rig.beginSecure(port)) }
+                    for outcome in try await all(futures) { #expect(outcome.text == "ok") }
+                    count += 1
+                }
+                return count
+            }
+            async let here = goOn()
+            async let there = goOn()
+            let key = Array("https://127.0.0.1:\(port)/beside.png".utf8)
+            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let beside = rig.beside
+            let loop = rig.besideLoop
+            let outcome = try await loop.flatSubmit {
+                let recorder = Recorder(on: loop)
+                _ = beside.value.fetch(request, to: recorder)
+                return recorder.outcome
+            }.get()
+            #expect(outcome.text == "ok")
+            busy.value = false
+            _ = try await (here, there)
+        }
+    }
+
+    @Test("An origin that chooses HTTP/1.1 is spoken to in that, with a connection for each fetch")
+    func notShared() async throws {
+        let trust = try Secure.trust()
+        let server = try Secure.server()
+        try await Rig.run(settings: { $0.trust = trust }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, behind: Secure.behind(server),
+                [.request, .gate] + [
+                    .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+                ])
+            var futures: [EventLoopFuture<Outcome>] = []
+            for _ in 0..<10 { futures.append(try await rig.beginSecure(origin.port)) }
+            while origin.requests.count < 10 { await Task.yield() }
+            #expect(origin.connections == 10)
+            origin.openGate()
+            for outcome in try await all(futures) { #expect(outcome.text == "hi") }
+            try await origin.stop()
+        }
+    }
+
+    @Test("Who waits for a connection that comes to nothing fails with it, after one handshake")
+    func openingFails() async throws {
+        let trust = try Secure.trust(nil, pins: [#require(TLSPin(SecureTests.pin))])
+        try await withStreamOrigin(client: { $0.trust = trust }, StreamOrigin.ok()) { rig, origin in
+            var futures: [EventLoopFuture<Outcome>] = []
+            let port = origin.port
+            try await rig.with { _ in }
+            futures = try await rig.loop.flatSubmit {
+                var begun: [EventLoopFuture<Outcome>] = []
+                for _ in 0..<20 {
+                    let key = Array("https://127.0.0.1:\(port)/".utf8)
+                    guard
+                        let request = try? OriginFetchRequest(key: key.span, negotiation: [])
+                    else { continue }
+                    begun.append(rig.fetch(request, Recorder(on: rig.loop)))
+                }
+                return rig.loop.makeSucceededFuture(begun)
+            }.get()
+            for outcome in try await all(futures) {
+                #expect(outcome.tlsCause == .wrongPin(Secure.good.pin))
+            }
+            #expect(try await rig.usage().connectionsBegun == 1)
+        }
+    }
+
+    @Test("A fetch whose reader is slow holds up no other")
+    func stalled() async throws {
+        let size = 3_000_000
+        try await withStreamOrigin({ server, stream, head in
+            let count = head.contains("/large") ? size : 1000
+            server.head(stream, "content-length: \(count)\r\n")
+            server.session.write(
+                stream, ByteBuffer(repeating: 7, count: count))
+            server.session.end(stream)
+        }) { rig, origin in
+            let box = LockedBox<NIOLoopBound<OriginFetch>?>(nil)
+            let loop = rig.loop
+            let large = try await rig.beginSecure(origin.port, path: "/large") { _, fetch in
+                box.value = NIOLoopBound(fetch, eventLoop: loop)
+                fetch.pause()
+            }
+            for _ in 0..<50 {
+                let outcome = try await rig.getSecure(origin.port, path: "/small")
+                #expect(outcome.body.readableBytes == 1000)
+            }
+            #expect(origin.log.value.connections == 1)
+            try await rig.with { _ in box.value?.value.resume() }
+            let outcome = try await large.get()
+            #expect(outcome.body.readableBytes == size && outcome.end == Self.whole)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A client of HTTP/2 that is slow, or silent, is not waited for without end")
+    struct StallTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 500_000, seed: 670)
+
+        private func count(_ stage: Stage, _ kind: String) -> Double? {
+            stage.node.figure("nuthatch_timeouts_total{kind=\"\(kind)\"}")
+        }
+
+        /// Where a client stops taking.
+        enum Stall: CaseIterable {
+            /// The stream's window is shut from the start.
+            case stream
+            /// The stream's is open, and the connection's is used up.
+            case connection
+            /// A byte at a time.
+            case drip
+        }
+
+        @Test(
+            "A window that stays shut ends its stream, or its connection, with send-timeout",
+            arguments: Stall.allCases)
+        func window(stall: Stall) throws {
+            let stage = try Stage("--send-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path).brings(image))
+            let window: UInt32 = stall == .connection ? 0x7FFF_FFFF : 0
+            let client = try HTTP2Client(port: stage.node.port, settings: [(4, window)])
+            let stream = client.takeStream()
+            try client.send(.settingsTaken, .request(stream, stage.target(path)))
+            // Another one downloads meanwhile.
+            let other = try HTTP2Client(port: stage.node.port)
+            let isOfStream = stall != .connection
+            var ending: HTTP2Frame?
+            let deadline = Deadline.seconds(30)
+            while ending == nil, !deadline.hasPassed {
+                if stall == .drip { try? client.send(.window(stream, 1)) }
+                ending = client.next(seconds: 0.05) {
+                    $0.kind == (isOfStream ? .reset : .goAway)
+                }
+                let answer = try other.get(stage.target(path))
+                #expect(answer.isWhole && answer.body == image.bytes)
+            }
+            #expect(ending?.code == (isOfStream ? 8 : 11))
+            #expect(count(stage, "send") == 1)
+            if isOfStream {
+                // Its connection goes on.
+                try client.send(.settings([(4, 0x7FFF_FFFF)]))
+                #expect(try client.get("/healthz").status == 200)
+            } else {
+                #expect(client.waitForEnd() != .timedOut)
+            }
+            #expect(try other.get(stage.target(path)).isWhole)
+        }
+
+        @Test("A client that reads nothing at all is broken off with send-timeout")
+        func unread() throws {
+            let stage = try Stage("--send-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.jpeg, byteCount: 20_000_000, seed: 671)
+            let path = stage.origin.serve(large, fields: [lasting])
+            let client = try HTTP2Client(
+                port: stage.node.port, settings: [(4, 0x7FFF_FFFF)])
+            try client.send(
+                .settingsTaken, .window(0, 0x7000_0000), .request(1, stage.target(path)))
+            #expect(Deadline.seconds(30).reached { count(stage, "send") == 1 })
+            #expect(client.waitForEnd() == .reset)
+        }
+
+        /// What is sent before the client falls silent.
+        private static let heads: [[UInt8]] = [
+            // The first frame of a head that goes on.
+            HTTP2Frame(
+                .headers, flags: HTTP2Frame.endStream, stream: 1, payload: HeaderBlock.request()
+            ).bytes,
+            // A part of a frame.
+            Array(HTTP2Frame.request(1, "/healthz").bytes.dropLast(3)),
+        ]
+
+        @Test(
+            "A head that does not come to its end ends the connection with head-timeout",
+            arguments: heads)
+        func head(sent: [UInt8]) throws {
+            let stage = try Stage("--head-timeout", "1s", "--idle-timeout", "1h")
+            defer { withExtendedLifetime(stage) {} }
+            let client = try HTTP2Client(port: stage.node.port)
+            try client.socket.send(HTTP2Frame.settingsTaken.bytes + sent)
+            #expect(client.waitForGoAway() == 11)
+            #expect(client.waitForEnd() != .timedOut)
+            #expect(count(stage, "head") == 1)
+        }
+
+        @Test("A preface that does not come to its end is closed with head-timeout")
+        func preface() throws {
+            let stage = try Stage("--head-timeout", "1s", "--idle-timeout", "1h")
+            defer { withExtendedLifetime(stage) {} }
+            let connection = try stage.node.connect()
+            try connection.socket.send("PRI * HT")
+            #expect(connection.waitForEnd() != .timedOut)
+            #expect(count(stage, "head") == 1)
+        }
+
+        @Test("An idle connection gets GOAWAY without a fault after idle-timeout")
+        func idle() throws {
+            let stage = try Stage("--idle-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let client = try HTTP2Client(port: stage.node.port)
+            #expect(try client.get("/healthz").status == 200)
+            #expect(client.waitForGoAway() == 0)
+            #expect(client.waitForEnd() != .timedOut)
+            #expect(count(stage, "idle") == 1)
+        }
+
+        @Test("A body that does not go on is given up with body-timeout, and the connection lives")
+        func body() throws {
+            let stage = try SiteStage("--body-timeout", "1s", "--wait-timeout", "1s")
+            stage.origin.on("/it", .text("ok"))
+            let client = try HTTP2Client(port: stage.node.port)
+            try client.send(
+                .settingsTaken,
+                .request(
+                    client.takeStream(), "/it", method: "POST", host: SiteStage.host,
+                    hasBody: true),
+                HTTP2Frame(.data, stream: 1, payload: [1, 2, 3]))
+            let answer = client.next { $0.kind == .headers && $0.stream == 1 }
+            #expect(answer != nil)
+            #expect(HeaderBlock.status(answer?.payload ?? []) != 200)
+            #expect(try client.get("/healthz", host: "other").status == 200)
+        }
+
+        @Test("GOAWAY comes in two steps, so that no request is lost between them (RFC 9113 §6.8)")
+        func drain() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            let client = try HTTP2Client(port: stage.node.port)
+            try client.send(.settingsTaken, .request(1, stage.target("/it")))
+            #expect(gate.waitForArrivals())
+            stage.node.terminate()
+            let first = client.next { $0.kind == .goAway }
+            #expect(first?.number(at: 0) == 0x7FFF_FFFF && first?.code == 0)
+            let ping = try #require(client.next { $0.kind == .ping })
+            // Sent before the first GOAWAY was read.
+            try client.send(
+                .request(3, stage.target("/it")),
+                HTTP2Frame(.ping, flags: HTTP2Frame.acknowledged, payload: ping.payload))
+            let second = client.next { $0.kind == .goAway }
+            #expect(second?.number(at: 0) == 3 && second?.code == 0)
+            // Too late, and not counted as answered.
+            try client.send(.request(5, "/healthz"))
+            gate.open()
+            var whole: Set<UInt32> = []
+            while whole.count < 2, let frame = client.next() {
+                if frame.kind == .data {
+                    let count = UInt32(frame.payload.count)
+                    if count > 0 {
+                        try client.send(.window(0, count), .window(frame.stream, count))
+                    }
+                    if frame.has(HTTP2Frame.endStream) { whole.insert(frame.stream) }
+                }
+                #expect(frame.stream != 5)
+            }
+            #expect(whole == [1, 3])
+            #expect(client.waitForEnd() != .timedOut)
+            client.socket.close()
+            #expect(stage.node.waitForExit(seconds: 20) == 0)
+        }
+    }
+}

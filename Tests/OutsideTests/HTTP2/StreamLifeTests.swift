@@ -1,0 +1,78 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Nothing of one stream is left for the next, and a connection ends when it should")
+    struct StreamLifeTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 60_000, seed: 690)
+
+        @Test("What was to be said of an answer that was given up is not said of another")
+        func abandoned() throws {
+            let token = try Program.temporaryFolder().appendingPathComponent("token")
+            try Data("0123456789abcdef0123\n".utf8).write(to: token)
+            let origin = try ScriptedOrigin()
+            let node = try NodeProcess(
+                [
+                    "--loops", "1", "--site", "a.example=\(origin.url(""))",
+                    "--decision-token-file", token.path,
+                ])
+            let stage = Stage(origin: origin, node: node)
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            let path = origin.serve(image, fields: [lasting])
+            #expect(try node.get(path, host: "a.example").brings(image))
+            let slow = "/slow"
+            origin.on(slow, OriginAnswer(image).stalling(at: 30_000, .gate(gate)))
+            // Its client goes away in mid-body, after its head with the decision was sent.
+            let first = try HTTP2Client(port: node.port)
+            let stream = first.takeStream()
+            try first.send(
+                .request(
+                    stream, slow, host: "a.example",
+                    fields: [("nuthatch-decision", "0123456789abcdef0123")]))
+            _ = first.next { $0.kind == .data }
+            try first.send(.reset(stream, 8))
+            #expect(try first.get("/healthz").status == 200)
+            gate.open()
+            let second = try Program.run(
+                try Program.find("curl"),
+                [
+                    "--silent", "--include", "--http2-prior-knowledge", "--output", "-",
+                    "--header", "Host: a.example", "--head",
+                    "http://127.0.0.1:\(node.port)\(path)",
+                ])
+            let head = String(decoding: second.output, as: UTF8.self).lowercased()
+            #expect(head.contains("cache-status: nuthatch; hit"), "\(head)")
+            #expect(head.components(separatedBy: "cache-status").count == 2, "\(head)")
+            #expect(!head.contains("nuthatch-decision"), "\(head)")
+        }
+
+        @Test("A node that stops does not wait for a client that says nothing")
+        func silentClient() throws {
+            let stage = try Stage("--drain-timeout", "60s")
+            defer { withExtendedLifetime(stage) {} }
+            let client = try HTTP2Client(port: stage.node.port)
+            #expect(try client.get("/healthz").status == 200)
+            stage.node.terminate()
+            #expect(client.waitForGoAway() == 0)
+            // It answers no PING.
+            #expect(client.waitForEnd() == .cutShort)
+            #expect(stage.node.waitForExit(seconds: 30) == 0)
+        }
+
+        @Test("HEAD of what is refused has no body")
+        func refusedHead() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let result = try Program.run(
+                try Program.find("curl"),
+                [
+                    "--silent", "--show-error", "--include", "--http2-prior-knowledge", "--head",
+                    "--header", "Expect: the-moon", "http://127.0.0.1:\(stage.node.port)/",
+                ])
+            #expect(result.status == 0, "\(result.errors)")
+            #expect(String(decoding: result.output, as: UTF8.self).hasPrefix("HTTP/2 417"))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Streams of HTTP/2 know nothing of each other")
+    struct StreamTests {
+        private let token = "a-token-of-operators"
+
+        @Test("What an answer that broke off has left is not in the next one")
+        func leftovers() throws {
+            let folder = try Program.temporaryFolder()
+            let file = folder.appendingPathComponent("token")
+            try Data(token.utf8).write(to: file)
+            let stage = try SiteStage("--loops", "1", "--decision-token-file", file.path)
+            let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 690)
+            stage.origin.on("/it", .text("ok"))
+            var curl = Curl()
+            curl.hosts = [SiteStage.host, "other.example"]
+            let base = "http://\(SiteStage.host):\(stage.node.port)"
+            for _ in 0..<3 {
+                let gate = Gate()
+                stage.origin.on(
+                    "/cut",
+                    OriginAnswer(image).stalling(at: 200_000, .gate(gate))
+                        .cut(after: 200_000, .close))
+                let running = try curl.start([
+                    "--http2-prior-knowledge", "--header", "Nuthatch-Decision: \(token)",
+                    base + "/cut",
+                ])
+                #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+                gate.open()
+                let cut = running.wait()
+                #expect(cut.exit == 92 && cut["Nuthatch-Decision"] != nil, "\(cut)")
+            }
+            for url in [base + "/it", "http://other.example:\(stage.node.port)/healthz"] {
+                let next = try curl("--http2-prior-knowledge", url)
+                let isOfSite = url.hasPrefix(base)
+                #expect(next.status == 200 && next["Nuthatch-Decision"] == nil, "\(next)")
+                #expect(next.fields.all("Cache-Status").count == (isOfSite ? 1 : 0), "\(next)")
+            }
+        }
+
+        @Test("A body that nobody asked for is read to its end, and the answer comes after it")
+        func unwanted() throws {
+            let stage = try Stage("--request-body-limit", "64KiB", "--body-timeout", "1s")
+            defer { withExtendedLifetime(stage) {} }
+            let client = try HTTP2Client(port: stage.node.port)
+            try client.send(.settingsTaken)
+            func begin(_ fields: [(String, String)] = []) throws -> UInt32 {
+                let stream = client.takeStream()
+                try client.send(
+                    .request(
+                        stream, "/healthz", method: "POST", fields: fields, hasBody: true))
+                return stream
+            }
+            let piece = [UInt8](repeating: 1, count: 10_000)
+
+            let stream = try begin()
+            for _ in 0..<5 { try client.send(HTTP2Frame(.data, stream: stream, payload: piece)) }
+            // The answer to PING comes when all before it was read.
+            try client.send(.ping())
+            var isEarly = false
+            let isRead = client.next { frame in
+                if frame.stream == stream, frame.kind == .headers { isEarly = true }
+                return frame.kind == .ping
+            }
+            #expect(isRead != nil && !isEarly)
+            try client.send(HTTP2Frame(.data, flags: HTTP2Frame.endStream, stream: stream))
+            let answer = try client.answer(to: stream)
+            #expect(answer.isWhole && answer.status == nil, "405 has no number of its own")
+
+            let long = try begin()
+            for _ in 0..<7 { try client.send(HTTP2Frame(.data, stream: long, payload: piece)) }
+            #expect(try client.answer(to: long).isWhole)
+            let claimed = try begin([("content-length", "1000000")])
+            #expect(try client.answer(to: claimed).isWhole)
+            let slow = try begin()
+            #expect(try client.answer(to: slow).isWhole)
+            #expect(stage.node.figure("nuthatch_timeouts_total{kind=\"body\"}") == 1)
+            #expect(try client.get("/healthz").status == 200)
+        }
+    }
+}

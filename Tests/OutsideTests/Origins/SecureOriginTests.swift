@@ -1,0 +1,162 @@
+import Certificates
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    /// Origins over TLS whose server nobody here wrote.
+    @Suite(
+        "Secure origins", .serialized,
+        .enabled(if: SecureOrigin.python != nil, "Python is not installed"))
+    struct SecureOriginTests {
+        /// What is wrong with an origin, and what the client is told.
+        struct Fault: CustomTestStringConvertible, Sendable {
+            let name: String
+            let certificate: MadeCertificate
+            var isOld = false
+            let detail: String
+
+            var testDescription: String { name }
+        }
+
+        private static let authority = MadeCertificate("Outside authority", isIssuer: true)
+        private static let names = "IP:127.0.0.1"
+        private static let good = MadeCertificate("good", names: names, issuer: authority)
+
+        static let faults = [
+            Fault(
+                name: "expired",
+                certificate: MadeCertificate(
+                    "e", names: names, validity: .past, issuer: authority),
+                detail: "the origin's certificate expired on "),
+            Fault(
+                name: "not yet valid",
+                certificate: MadeCertificate(
+                    "n", names: names, validity: .future, issuer: authority),
+                detail: "the origin's certificate is not valid before "),
+            Fault(
+                name: "self-signed", certificate: MadeCertificate("s", names: names),
+                detail: "the origin's certificate is self-signed and not trusted"),
+            Fault(
+                name: "of a stranger",
+                certificate: MadeCertificate(
+                    "u", names: names, issuer: MadeCertificate("Stranger", isIssuer: true)),
+                detail: "the origin's certificate leads to no issuer that is trusted"),
+            Fault(
+                name: "for another host",
+                certificate: MadeCertificate("w", names: "DNS:b.example", issuer: authority),
+                detail: "the origin's certificate is not for 127.0.0.1; it is for b.example"),
+            Fault(
+                name: "old", certificate: good, isOld: true,
+                detail: "the origin speaks no version of TLS that is new enough"),
+        ]
+
+        /// A file with the authority's certificate, and a node that believes it.
+        private func withNode(
+            _ flags: [String] = [], _ body: (NodeProcess) throws -> Void
+        ) throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "ca.pem")
+            try Data(Self.authority.pem).write(to: file)
+            try body(try NodeProcess(["--origin-ca", file.path] + flags))
+        }
+
+        @Test("An image comes whole over TLS, and the connection is kept")
+        func fetched() throws {
+            let image = TestImage.png(width: 4, height: 4)
+            let origin = try SecureOrigin(showing: Self.good, image: image)
+            try withNode { node in
+                for number in 0..<20 {
+                    let url = "https://127.0.0.1:\(origin.port)/\(number).png"
+                    let response = try node.get(ImageTarget.of(url), expecting: image)
+                    #expect(response.brings(image), "\(response)")
+                }
+                #expect(node.figure("nuthatch_origin_fetches_total{result=\"ok\"}") == 20)
+            }
+        }
+
+        @Test("What is wrong with an origin's TLS is refused with 502 and said", arguments: faults)
+        func refused(_ fault: Fault) throws {
+            let origin = try SecureOrigin(
+                showing: fault.certificate, image: TestImage.png(width: 4, height: 4),
+                isOld: fault.isOld)
+            try withNode { node in
+                let url = "https://127.0.0.1:\(origin.port)/a.png"
+                for _ in 0..<3 {
+                    let response = try node.get(ImageTarget.of(url))
+                    expectProblem(response, 502, fault.name)
+                    let text = String(decoding: response.body ?? [], as: UTF8.self)
+                    #expect(text.contains(fault.detail), "\(text)")
+                }
+                #expect(node.said("no TLS connection to an origin") == 1)
+            }
+        }
+
+        @Test("A stale copy stands in where the origin's TLS fails and it may", arguments: faults)
+        func standsIn(_ fault: Fault) throws {
+            let image = TestImage.png(width: 4, height: 4)
+            let good = try SecureOrigin(
+                showing: Self.good, image: image,
+                field: "Cache-Control: max-age=0, stale-if-error=600")
+            let port = good.port
+            try withNode(["--site", "a.example=https://127.0.0.1:\(port)"]) { node in
+                let first = try node.get("/a.png", host: "a.example", expecting: image)
+                #expect(first.brings(image), "\(first)")
+                good.stop()
+                let bad = try SecureOrigin(
+                    showing: fault.certificate, image: image, port: port, isOld: fault.isOld)
+                let stale = try node.get("/a.png", host: "a.example", expecting: image)
+                #expect(stale.brings(image), "\(stale)")
+                let other = try node.get("/b.png", host: "a.example")
+                expectProblem(other, 502, fault.name)
+                withExtendedLifetime(bad) {}
+            }
+        }
+
+        @Test(
+            "A site believes its own issuers or keys alone; a file of no use changes nothing"
+        )
+        func ofSite() throws {
+            let image = TestImage.png(width: 4, height: 4)
+            let alone = MadeCertificate("alone", names: Self.names)
+            let origin = try SecureOrigin(showing: alone, image: image)
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let (file, issuers) = (
+                folder.appending(path: "n.yaml"), folder.appending(path: "i.pem")
+            )
+            func write(_ option: String) throws {
+                let text = """
+                    sites:
+                      a.example:
+                        origin: https://127.0.0.1:\(origin.port)
+                        \(option)
+
+                    """
+                try text.write(to: file, atomically: true, encoding: .utf8)
+            }
+            try write("origin-pins: [\(Self.good.pin)]")
+            let node = try NodeProcess(["--config", file.path])
+            expectProblem(try node.get("/1.png", host: "a.example"), 502)
+            try write("origin-pins: [\(alone.pin)]")
+            node.hangUp()
+            #expect(Deadline.seconds(20).reached { node.said("settings reloaded") == 1 })
+            #expect(try node.get("/2.png", host: "a.example", expecting: image).brings(image))
+            try "no certificate".write(to: issuers, atomically: true, encoding: .utf8)
+            try write("origin-ca: \(issuers.path)")
+            node.hangUp()
+            #expect(Deadline.seconds(20).reached { node.said("settings not reloaded") == 1 })
+            #expect(try node.get("/3.png", host: "a.example", expecting: image).brings(image))
+            try Data(Self.authority.pem).write(to: issuers)
+            node.hangUp()
+            #expect(Deadline.seconds(20).reached { node.said("settings reloaded") == 2 })
+            expectProblem(try node.get("/4.png", host: "a.example"), 502)
+            // The same name, and another content.
+            try Data(alone.pem).write(to: issuers)
+            node.hangUp()
+            #expect(Deadline.seconds(20).reached { node.said("settings reloaded") == 3 })
+            #expect(try node.get("/5.png", host: "a.example", expecting: image).brings(image))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    /// The admin port over TLS; it speaks HTTP/1.1 alone.
+    @Suite("Operators show certificates")
+    struct AdminCertificateTests {
+        private static let pages = ["/metrics", "/healthz", "/readyz", "/admin/v1/origins"]
+
+        private func admin(_ stage: SecureStage, _ page: String) -> String {
+            "https://\(SecureStage.images):\(stage.node.adminPort)\(page)"
+        }
+
+        @Test("With client-ca the admin port is for those who have a certificate of it")
+        func clientCA() throws {
+            let operators = try TestAuthority("Operators")
+            let strangers = try TestAuthority("Strangers")
+            let (alice, mallory) = (try operators.leaf("alice"), try strangers.leaf("mallory"))
+            let expired = try operators.leaf("bob", years: 2020..<2021)
+            let stage = try SecureStage("--client-ca", operators.file)
+            for version in ["--http1.1", "--http2"] {
+                for page in Self.pages {
+                    let answer = try stage.curl(
+                        version, "--cert", alice.certificate, "--key", alice.key,
+                        admin(stage, page))
+                    #expect(answer.exit == 0 && answer.status == 200, "\(page): \(answer)")
+                    #expect(answer.version == "1.1")
+                }
+            }
+            let refused = try [
+                stage.curl(admin(stage, "/metrics")),
+                stage.curl(
+                    "--cert", mallory.certificate, "--key", mallory.key, admin(stage, "/metrics")),
+                stage.curl(
+                    "--cert", expired.certificate, "--key", expired.key, admin(stage, "/metrics")),
+                stage.curl("http://127.0.0.1:\(stage.node.adminPort)/metrics"),
+            ]
+            for answer in refused {
+                #expect(answer.exit != 0 && answer.status == 0 && answer.body.isEmpty, "\(answer)")
+            }
+            // Clients are asked for nothing.
+            let client = try stage.curl(stage.url("/healthz", host: SecureStage.images))
+            #expect(client.status == 200)
+            let asked = try stage.openssl(port: stage.node.securePort)
+            #expect(asked.output.contains("No client certificate CA names sent"), "\(asked)")
+        }
+
+        @Test("A session of the data port does not open the admin port")
+        func foreignSession() throws {
+            let operators = try TestAuthority("Operators")
+            let stage = try SecureStage("--client-ca", operators.file)
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("session").path
+            for version in ["-tls1_2", "-tls1_3"] {
+                #expect(try stage.openssl(version, "-sess_out", file).isAnswered)
+                let admin = try stage.openssl(
+                    version, "-sess_in", file, port: stage.node.adminPort)
+                #expect(!admin.isAnswered && !admin.isResumed, "\(admin)")
+            }
+        }
+
+        @Test("Without client-ca the admin port is in clear text, and no door of another kind")
+        func clearText() throws {
+            let stage = try SecureStage()
+            let admin = "http://127.0.0.1:\(stage.node.adminPort)"
+            for page in Self.pages {
+                let answer = try stage.curl("--http2", admin + page)
+                #expect(answer.exit == 0 && answer.status == 200, "\(page): \(answer)")
+            }
+            let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 640)
+            let target = ImageTarget.of(stage.origin.url(stage.origin.serve(image)))
+            for page in Self.pages + [target] {
+                let answer = try stage.curl("--http2-prior-knowledge", admin + page)
+                #expect(answer.exit != 0 && answer.status != 200, "\(page): \(answer)")
+            }
+            #expect(try stage.curl(admin + target).status == 404)
+            for way in Way.allCases {
+                let answer = try way.ask(stage, "/metrics", host: SecureStage.images)
+                #expect(answer.status == 404, "\(way): \(answer)")
+            }
+            #expect(stage.origin.log.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("TLS sessions are resumed")
+    struct ResumptionTests {
+        static let resumed = "nuthatch_tls_handshakes_total{outcome=\"resumed\"}"
+        static let full = "nuthatch_tls_handshakes_total{outcome=\"full\"}"
+
+        @Test(
+            "openssl resumes, also after the certificates were read again",
+            arguments: ["1_2", "1_3"])
+        func openssl(version: String) throws {
+            let stage = try SecureStage()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("session").path
+            let first = try stage.openssl("-tls\(version)", "-sess_out", file)
+            #expect(first.isVerified && first.isAnswered && !first.isResumed, "\(first)")
+            let second = try stage.openssl("-tls\(version)", "-sess_in", file)
+            #expect(second.isResumed && second.isAnswered, "\(second)")
+            stage.node.hangUp()
+            #expect(Deadline.seconds(20).reached { stage.node.said("settings reloaded") == 1 })
+            let third = try stage.openssl("-tls\(version)", "-sess_in", file)
+            #expect(third.isResumed && third.isAnswered, "\(third)")
+            stage.waitForFigure(Self.resumed, 2)
+            stage.waitForFigure(Self.full, 1)
+        }
+
+        @Test("A session of another node is not resumed, and serves all the same")
+        func foreign() throws {
+            let (one, other) = (try SecureStage(), try SecureStage())
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("session").path
+            #expect(try one.openssl("-sess_out", file).isAnswered)
+            let second = try other.openssl("-sess_in", file)
+            #expect(!second.isResumed && second.isVerified && second.isAnswered, "\(second)")
+        }
+
+        @Test("curl resumes on its next connection")
+        func curl() throws {
+            let stage = try SecureStage()
+            let url = stage.url("/healthz", host: SecureStage.images)
+            let answer = try stage.curl("--http1.1", "--header", "Connection: close", url, url)
+            #expect(answer.exit == 0, "\(answer)")
+            stage.waitForFigure(Self.resumed, 1)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import Harness
+import NIOCore
+import NIOPosix
+import Testing
+
+extension Outside {
+    @Suite("Bodies, trailers and interim answers pass over every protocol")
+    struct SameBodiesTests {
+        private let sent = TestImage.generated(.png, byteCount: 5_000_000, seed: 620)
+        private let given = TestImage.generated(.jpeg, byteCount: 20_000_000, seed: 621)
+
+        @Test("5 MB to a site's origin and 20 MB back", arguments: Way.allCases)
+        func bothWays(way: Way) throws {
+            let stage = try SecureStage()
+            stage.origin.expectBody(sent, at: "/it")
+            stage.origin.on("/it", OriginAnswer(given))
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("body")
+            try Data(sent.bytes).write(to: file)
+            // With a length that is known before, and with one that is not.
+            let ways = [
+                ["--data-binary", "@\(file.path)"],
+                ["--request", "POST", "--header", "Transfer-Encoding: chunked", "--upload-file"]
+                    + [file.path],
+            ]
+            for (index, more) in ways.enumerated() {
+                let answer = try way.ask(stage, "/it", host: SecureStage.site, more)
+                let isSame = answer.body == Data(given.bytes)
+                #expect(isSame && answer.exit == 0 && answer.version == way.version, "\(answer)")
+                let request = try #require(stage.origin.requests("/it").dropFirst(index).first)
+                let body = stage.origin.body(of: request)
+                #expect(body.isComplete && body.isAsExpected && body.byteCount == 5_000_000)
+                #expect(request.method == "POST" && request.version == "HTTP/1.1")
+            }
+        }
+
+        @Test("Trailers of the origin come behind the body", arguments: Way.allCases)
+        func trailers(way: Way) async throws {
+            let group = MultiThreadedEventLoopGroup.singleton
+            let origin = try await ByteOrigin.listening(
+                on: group,
+                [
+                    .request,
+                    .send(
+                        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n"
+                            + "Cache-Control: no-store\r\n\r\n5\r\nhello\r\n"),
+                    .send("0\r\nX-Sum: 42\r\n\r\n"),
+                ])
+            let stage = try SecureStage("--site", "*=http://127.0.0.1:\(origin.port)")
+            let answer = try way.ask(stage, "/it", host: "unknown.example", ["--insecure"])
+            #expect(answer.exit == 0 && answer.text == "hello", "\(answer)")
+            #expect(answer["X-Sum"] == "42", "\(answer)")
+        }
+
+        @Test("Interim answers come before the answer", arguments: Way.allCases)
+        func interim(way: Way) throws {
+            let stage = try SecureStage()
+            let head = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+            let rest =
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nCache-Control: no-store\r\n\r\nhello"
+            stage.origin.on("/it", .raw(Array((head + rest).utf8)))
+            let answer = try way.ask(stage, "/it", host: SecureStage.site)
+            #expect(answer.exit == 0 && answer.text == "hello", "\(answer)")
+            #expect(answer.status == 200 && answer.interim == [103], "\(answer)")
+        }
+
+        @Test(
+            "The origin is told that the client came by https, and by http", arguments: Way.allCases
+        )
+        func scheme(way: Way) throws {
+            let stage = try SecureStage()
+            stage.origin.on("/it", .text("ok", fields: ["Cache-Control: no-store"]))
+            let forwarded = ["--header", "Forwarded: for=192.0.2.1"]
+            #expect(try way.ask(stage, "/it", host: SecureStage.site, forwarded).text == "ok")
+            let request = try #require(stage.origin.requests("/it").first)
+            let scheme = way.rawValue.contains("TLS") ? "https" : "http"
+            #expect(request.fields["X-Forwarded-Proto"] == scheme, "\(request.fields)")
+            #expect(request.fields["X-Forwarded-For"] == "127.0.0.1")
+            #expect(request.fields["X-Forwarded-Host"]?.hasPrefix(SecureStage.site) == true)
+            #expect(request.fields["Forwarded"]?.contains("proto=\(scheme)") == true)
+            #expect(request.fields["Via"]?.hasPrefix(way.version.prefix(3)) == true, "\(request)")
+        }
+
+        @Test("A body that breaks off never looks whole", arguments: Way.allCases)
+        func brokenOff(way: Way) throws {
+            let stage = try SecureStage()
+            let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 622)
+            let framings: [OriginAnswer.Framing] = [.length, .chunked(bytesMax: 50_000)]
+            for (index, framing) in framings.enumerated() {
+                for cut in [OriginAnswer.Cut.close, .reset] {
+                    for host in [SecureStage.images, SecureStage.site] {
+                        let (path, gate) = ("/\(index)-\(cut)-\(host)", Gate())
+                        stage.origin.on(
+                            path,
+                            OriginAnswer(image, framing: framing)
+                                .stalling(at: 200_000, .gate(gate)).cut(after: 200_000, cut))
+                        let target =
+                            host == SecureStage.site
+                            ? path : ImageTarget.of(stage.origin.url(path))
+                        let running = try stage.curl.start(
+                            way.options + [way.url(stage, target, host: host)])
+                        #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+                        gate.open()
+                        let answer = running.wait()
+                        #expect([18, 56, 92].contains(answer.exit), "\(path): \(answer)")
+                        #expect(answer.body.count < 400_000)
+                    }
+                }
+            }
+        }
+
+        @Test("Nor over TLS to a client of HTTP/1.0, to which only the connection's end says it")
+        func brokenOffOld() throws {
+            let stage = try SecureStage()
+            let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 623)
+            for cut in [OriginAnswer.Cut.close, .reset] {
+                let gate = Gate()
+                // What is not kept is not waited for either.
+                stage.origin.on(
+                    "/\(cut)",
+                    OriginAnswer(
+                        image, framing: .chunked(bytesMax: 50_000),
+                        fields: ["Cache-Control: no-store"]
+                    ).stalling(at: 200_000, .gate(gate)).cut(after: 200_000, cut))
+                let running = try stage.curl.start(["--http1.0", stage.image("/\(cut)")])
+                #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+                gate.open()
+                let answer = running.wait()
+                #expect(answer.exit == 56 && answer["Content-Length"] == nil, "\(answer)")
+            }
+        }
+    }
+}

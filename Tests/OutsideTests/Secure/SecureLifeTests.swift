@@ -1,0 +1,139 @@
+import Foundation
+import Glibc
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A node with certificates lives as one without")
+    struct SecureLifeTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 2_000_000, seed: 650)
+
+        @Test("The access log says which version was spoken", arguments: ["combined", "json"])
+        func accessLog(format: String) throws {
+            let stage = try SecureStage("--access-log", format)
+            let path = stage.origin.serve(image, fields: [lasting])
+            for way in [Way.h1OverTLS13, .h2OverTLS13, .h2c] {
+                let target = ImageTarget.of(stage.origin.url(path))
+                #expect(try way.ask(stage, target, host: SecureStage.images).exit == 0)
+            }
+            stage.node.terminate()
+            #expect(stage.node.waitForExit() == 0)
+            let lines = stage.node.printed.split(separator: "\n").filter {
+                $0.contains("/v1/image?url=")
+            }
+            try #require(lines.count == 3, "\(stage.node.output)")
+            for (line, version) in zip(lines, ["HTTP/1.1", "HTTP/2.0", "HTTP/2.0"]) {
+                // In JSON the slash may be escaped.
+                #expect(line.replacing("\\/", with: "/").contains(version), "\(line)")
+                #expect(line.contains("127.0.0.1") && line.contains("2000000"), "\(line)")
+            }
+        }
+
+        @Test("SIGTERM lets answers in progress end", arguments: Way.allCases)
+        func drains(way: Way) throws {
+            let stage = try SecureStage()
+            let gate = Gate()
+            stage.origin.on("/it", OriginAnswer(image).stalling(at: 500_000, .gate(gate)))
+            let target = ImageTarget.of(stage.origin.url("/it"))
+            let running = try stage.curl.start(
+                way.options + [way.url(stage, target, host: SecureStage.images)])
+            #expect(gate.waitForArrivals())
+            #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+            stage.node.terminate()
+            #expect(Deadline.seconds(20).reached { (try? stage.node.connect()) == nil })
+            #expect(stage.node.isRunning)
+            gate.open()
+            let answer = running.wait()
+            let isSame = answer.body == Data(image.bytes)
+            #expect(isSame && answer.exit == 0 && answer.version == way.version, "\(answer)")
+            #expect(stage.node.waitForExit() == 0, "\(stage.node.output)")
+        }
+
+        @Test(
+            "What does not end in time is cut off, and does not look whole", arguments: Way.allCases
+        )
+        func cutOff(way: Way) throws {
+            let stage = try SecureStage("--drain-timeout", "1s")
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, framing: .chunked(bytesMax: 100_000))
+                    .stalling(at: 500_000, .gate(gate)))
+            let target = ImageTarget.of(stage.origin.url("/it"))
+            let running = try stage.curl.start(
+                way.options + [way.url(stage, target, host: SecureStage.images)])
+            #expect(gate.waitForArrivals())
+            #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+            stage.node.terminate()
+            #expect(stage.node.waitForExit(seconds: 30) == 1)
+            let answer = running.wait()
+            #expect([16, 18, 55, 56, 92].contains(answer.exit), "\(answer)")
+        }
+
+        @Test("Idle connections, and those in their handshake, do not hold the node up")
+        func idle() throws {
+            let stage = try SecureStage("--drain-timeout", "1h")
+            let silent = try HTTPConnection(port: stage.node.securePort)
+            let unused = try HTTP2Client(port: stage.node.port)
+            #expect(unused.next { $0.kind == .settings } != nil)
+            stage.waitForFigure("nuthatch_connections_open", 2)
+            stage.node.terminate()
+            #expect(silent.waitForEnd() != .timedOut)
+            #expect(
+                unused.next { $0.kind == .ping }.map {
+                    try? unused.send(
+                        HTTP2Frame(.ping, flags: HTTP2Frame.acknowledged, payload: $0.payload))
+                } != nil)
+            #expect(unused.waitForEnd() != .timedOut)
+            unused.socket.close()
+            #expect(stage.node.waitForExit(seconds: 20) == 0)
+        }
+
+        @Test(
+            "A slow client over TLS gets every byte of a large image",
+            arguments: ["--http1.1", "--http2"])
+        func slow(version: String) throws {
+            let stage = try SecureStage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            let whole = Data(image.bytes)
+            for _ in 0..<2 {
+                let answer = try stage.curl(version, "--limit-rate", "2M", stage.image(path))
+                let isSame = answer.body == whole
+                #expect(isSame && answer.exit == 0, "\(answer)")
+            }
+        }
+
+        @Test(
+            "A client that takes nothing is broken off with send-timeout",
+            arguments: ["--http1.1", "--http2"])
+        func stopped(version: String) throws {
+            let stage = try SecureStage("--send-timeout", "1s")
+            let large = TestImage.generated(.jpeg, byteCount: 30_000_000, seed: 651)
+            let path = stage.origin.serve(large, fields: [lasting])
+            let running = try stage.curl.start([version, "--limit-rate", "1M", stage.image(path)])
+            #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+            running.signal(SIGSTOP)
+            stage.waitForFigure("nuthatch_timeouts_total{kind=\"send\"}", 1)
+            stage.waitForFigure("nuthatch_connections_open", 0)
+            running.signal(SIGCONT)
+            let answer = running.wait()
+            #expect([18, 56, 92].contains(answer.exit), "\(answer)")
+        }
+
+        @Test("What TLS needs without TLS is refused at the start")
+        func alone() throws {
+            let stage = try SecureStage()
+            for flags in [
+                ["--plain-listen", "127.0.0.1:8089"], ["--client-ca", stage.authority.file],
+                ["--tls-key", stage.authority.file],
+            ] {
+                let result = try NodeProcess.run(["check-config"] + flags)
+                #expect(result.status == 78, "\(flags)")
+                #expect(
+                    (result.errors + String(decoding: result.output, as: UTF8.self))
+                        .contains("tls-certificate"))
+            }
+        }
+    }
+}
