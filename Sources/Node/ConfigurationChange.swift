@@ -44,6 +44,10 @@ extension Configuration {
             given.copy(setting.name, from: self.given)
         }
         var kept = try Configuration(settling: given, warnings: next.warnings)
+        // Clients of the same port would go on with what they have begun, perhaps in clear text.
+        guard tls.certificateFiles.isEmpty == kept.tls.certificateFiles.isEmpty else {
+            throw ConfigurationFaults(.tlsSwitched(off: kept.tls.certificateFiles.isEmpty))
+        }
         kept.decisionToken = next.decisionToken
         kept.tls.material = next.tls.material
         kept.signingKeys = next.signingKeys

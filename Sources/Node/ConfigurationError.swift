@@ -18,6 +18,8 @@ package enum ConfigurationError: Error, Hashable {
     case siteTrustUnused(SitePattern, SiteOption, from: SettingSource)
     /// Certificates and keys do not go in pairs.
     case keysUnpaired(certificates: Int, keys: Int)
+    /// A node that runs would begin or cease to speak TLS.
+    case tlsSwitched(off: Bool)
     /// A setting has a meaning only where there is TLS.
     case needsCertificate(SettingName, from: SettingSource)
     /// The file with the keys of signed URLs is of no use.
@@ -71,6 +73,9 @@ extension ConfigurationError: CustomStringConvertible {
         case .keysUnpaired(let certificates, let keys):
             return "setting tls-certificate is given \(certificates) times and setting tls-key "
                 + "\(keys) times; allowed: a tls-key for each tls-certificate, in the same order"
+        case .tlsSwitched(let isOff):
+            return "setting tls-certificate would turn TLS \(isOff ? "off" : "on") while the node "
+                + "runs; allowed: other certificates; turn TLS \(isOff ? "off" : "on") at a restart"
         case .needsCertificate(let name, let source):
             return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
                 + "without TLS; allowed: together with tls-certificate and tls-key"

@@ -7,8 +7,8 @@ extension Setting {
             .tlsCertificate, in: .tls, .path, isList: true,
             meaning: "PEM file with a certificate and those of its issuers; turns TLS on",
             advice:
-                "One for each tls-key, in the same order; read again at SIGHUP. A file of the "
-                + "same name with .ocsp behind it is stapled."),
+                "One for each tls-key, in the same order. SIGHUP reads them again, but turns TLS "
+                + "neither on nor off. A file of the same name with .ocsp behind it is stapled."),
         Setting(
             .tlsKey, in: .tls, .path, isList: true,
             meaning: "PEM file with the key of a certificate",

@@ -60,6 +60,16 @@ struct ConfigurationChangeTests {
         }
     }
 
+    @Test("a running node neither begins nor ceases to speak TLS")
+    func switchedTLS() throws {
+        let tls = "tls-certificate: /a.pem\ntls-key: /a.key\n"
+        #expect(throws: ConfigurationFaults.self) { try change("", tls) }
+        let error = #expect(throws: ConfigurationFaults.self) { try change(tls, "") }
+        #expect(error?.first == .tlsSwitched(off: true))
+        let other = "tls-certificate: /b.pem\ntls-key: /b.key\n"
+        #expect(try change(tls, other).1.live.count == 2)
+    }
+
     @Test("what needs a restart keeps its value beside what changes")
     func kept() throws {
         let (kept, change) = try change(

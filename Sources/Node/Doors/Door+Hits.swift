@@ -37,6 +37,21 @@ extension Door {
         }
     }
 
+    /// Answers a request whose head was copied, because a body that nobody wants stood between it
+    /// and its answer.
+    func answer(_ request: PendingRequest, now: Instant) {
+        guard case .head = parser.parse(request.head.span, from: 0) else {
+            preconditionFailure("a head that was read once cannot be read again")
+        }
+        headRange = 0..<request.head.count
+        // Of a site the body would have gone to its origin; it became one while the body came.
+        if isOfSite(request.head.span) { return breakOff() }
+        answer(request.head.span, now: now)
+    }
+
+    /// Tells a client that waits for it to send the body (RFC 9110 §15.2.1).
+    static let goOnAndSend = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
+
     private func answerImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
         // The array is taken out while a span of it is in use, and put back with what room it has
         // grown.

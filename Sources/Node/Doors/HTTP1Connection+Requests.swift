@@ -125,7 +125,7 @@ extension HTTP1Connection {
         phase = .body
         deadline = now + settings.bodyTimeout
         guard door.parser.expectsContinue else { return }
-        write(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"))
+        send(interim: Door.goOnAndSend)
     }
 
     /// Gives the offset behind the bytes that were used, or nil if the connection ends.
@@ -147,7 +147,7 @@ extension HTTP1Connection {
                 deadline = now + settings.idleTimeout
                 guard let request = pending else { preconditionFailure("a body of no request") }
                 pending = nil
-                answerAgain(request, now: now)
+                door.answer(request, now: now)
                 return next
             case .refused(let refusal):
                 hall.counters.add(.requestsMalformed)
@@ -155,18 +155,6 @@ extension HTTP1Connection {
                 return nil
             }
         }
-    }
-
-    /// Answers a request whose head was copied, because a body stood between it and its answer.
-    private func answerAgain(_ request: PendingRequest, now: Instant) {
-        guard case .head = door.parser.parse(request.head.span, from: 0) else {
-            preconditionFailure("a head that was read once cannot be read again")
-        }
-        door.headRange = 0..<request.head.count
-        let head = request.head
-        // Of a site the body would have gone to its origin; it became one while the body came.
-        if door.isOfSite(head.span) { return breakOff() }
-        door.answer(head.span, now: now)
     }
 
     // MARK: Bodies that go to an origin

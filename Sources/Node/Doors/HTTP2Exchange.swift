@@ -88,8 +88,8 @@ final class HTTP2Exchange: Outlet {
         door.client = connection.client
     }
 
-    /// Nothing here takes a body; it is read and dropped all the same, because of a stream that is
-    /// reset while they write, some clients do not read the answer.
+    /// Nothing here takes a body; it is read and dropped all the same, because some clients do not
+    /// read the answer on a stream that is reset while they write.
     private func beginDropping(_ head: Span<UInt8>, now: Instant) {
         let settings = door.settings
         door.isHeadRequest = door.parser.method == .head
@@ -100,7 +100,7 @@ final class HTTP2Exchange: Outlet {
         droppedBytes = 0
         deadline = now + settings.bodyTimeout
         guard door.parser.expectsContinue else { return }
-        send(interim: ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"))
+        send(interim: Door.goOnAndSend)
     }
 
     private func drop(_ bytes: Int) {
@@ -113,18 +113,6 @@ final class HTTP2Exchange: Outlet {
         door.refuse(.bodyTooLarge(bytesMax: bytesMax))
     }
 
-    private func answer(_ request: PendingRequest, now: Instant) {
-        pending = nil
-        guard case .head = door.parser.parse(request.head.span, from: 0) else {
-            preconditionFailure("a head that was read once cannot be read again")
-        }
-        door.headRange = 0..<request.head.count
-        let head = request.head
-        // Of a site the body would have gone to its origin; it became one while the body came.
-        if door.isOfSite(head.span) { return breakOff() }
-        door.answer(head.span, now: now)
-    }
-
     /// A piece of the request's body; one that nobody wants is let go.
     func bodyArrived(_ bytes: Span<UInt8>, now: Instant) {
         guard door.upload != nil else { return drop(bytes.count) }
@@ -134,7 +122,7 @@ final class HTTP2Exchange: Outlet {
     }
 
     func bodyEnded(_ section: Span<UInt8>, now: Instant) {
-        if let pending { return answer(pending, now: now) }
+        if let request = pending.take() { return door.answer(request, now: now) }
         guard door.upload != nil else { return }
         guard let trailers = Trailers(section.copy(0..<section.count)) else {
             return door.uploadRefused(.malformedBody(.forbiddenTrailer))

@@ -31,7 +31,6 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     private var context: ChannelHandlerContext?
     /// Plaintext that waits for the next flush.
     private var pending: [ByteBuffer] = []
-    private var promises: [EventLoopPromise<Void>] = []
     private var isRegistered = false
 
     let side: Door.Side
@@ -63,8 +62,6 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         if phase == .handshaking { hall.counters.add(.handshakesFailed) }
         phase = .closed
         handshakeOver()
-        for promise in promises { promise.fail(ChannelError.ioOnClosedChannel) }
-        promises = []
         self.context = nil
     }
 
@@ -111,8 +108,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        precondition(promise == nil, "nobody behind TLS asks what became of a write")
         pending.append(unwrapOutboundIn(data))
-        if let promise { promises.append(promise) }
     }
 
     func flush(context: ChannelHandlerContext) {
@@ -137,13 +134,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         session.write(pending, now: SystemClock.now())
         pending.removeAll(keepingCapacity: true)
         guard let output = session.takeOutput() else { return }
-        guard !promises.isEmpty else {
-            return context.write(wrapOutboundOut(output), promise: nil)
-        }
-        let written = context.eventLoop.makePromise(of: Void.self)
-        for promise in promises { written.futureResult.cascade(to: promise) }
-        promises = []
-        context.write(wrapOutboundOut(output), promise: written)
+        context.write(wrapOutboundOut(output), promise: nil)
     }
 
     /// What the session itself has to say.

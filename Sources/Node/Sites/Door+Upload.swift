@@ -16,7 +16,7 @@ extension Door {
         upload = Upload()
         outlet?.bodyWanted()
         if parser.expectsContinue {
-            outlet?.send(interim: ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"))
+            outlet?.send(interim: Self.goOnAndSend)
         }
     }
 

@@ -62,32 +62,45 @@ struct HandshakesCommand: AsyncParsableCommand {
                 protocols: [.http11]))
         for round in 0...rounds {
             for index in servers.indices {
-                let (full, ticket, agreed) = try await turn(servers[index], tls, nil, loop)
-                let (resumed, _, again) = try await turn(servers[index], tls, ticket, loop)
+                let full = try await turn(servers[index], tls, Tickets(), loop)
+                let resumed = try await turn(servers[index], tls, full.tickets, loop)
                 guard round > 0 else {
-                    let isResumed = again.isResumed ? "resumes" : "does not resume"
+                    let agreed = full.agreed
                     print(
                         "\(servers[index].name): \(agreed.version), \(agreed.cipherSuite), "
-                            + "\(agreed.group ?? "-"), \(isResumed)")
+                            + "\(agreed.group ?? "-"); resumed \(resumed.resumed) of \(handshakes)")
                     continue
                 }
-                servers[index].full.append(full)
-                servers[index].resumed.append(resumed)
+                servers[index].full.append(full.perSecond)
+                servers[index].resumed.append(resumed.perSecond)
             }
         }
         report(servers)
         try await group.shutdownGracefully()
     }
 
-    /// Handshakes in a second of processor time, a ticket for the next turn, and what was agreed
-    /// on.
+    /// Tickets of earlier connections, each for one use; used on the loop only.
+    private final class Tickets: @unchecked Sendable {
+        var all: [TLSResumption] = []
+    }
+
+    private struct Turn {
+        /// Handshakes in a second of processor time.
+        let perSecond: Double
+        let resumed: Int
+        let agreed: TLSParameters
+        /// A ticket of each connection.
+        let tickets: Tickets
+    }
+
+    /// Makes the handshakes, each with one of `tickets` while there are any.
     private func turn(
-        _ server: Server, _ tls: TLSClientContext, _ resuming: NIOLoopBound<TLSResumption?>?,
-        _ loop: any EventLoop
-    ) async throws -> (Double, NIOLoopBound<TLSResumption?>, TLSParameters) {
+        _ server: Server, _ tls: TLSClientContext, _ tickets: Tickets, _ loop: any EventLoop
+    ) async throws -> Turn {
         let before = try server.processorSeconds()
+        let given = Tickets()
         var agreed: TLSParameters?
-        var ticket: NIOLoopBound<TLSResumption?>?
+        var resumed = 0
         var left = handshakes
         while left > 0 {
             let batch = min(16, left)
@@ -96,23 +109,26 @@ struct HandshakesCommand: AsyncParsableCommand {
                 loop.flatSubmit {
                     SecureClient.connect(
                         to: server.port, tls, name: .name("localhost"),
-                        resuming: resuming?.value, on: loop)
+                        resuming: tickets.all.popLast(), on: loop)
                 }
             }
             let made = try await EventLoopFuture.whenAllSucceed(futures, on: loop).get()
-            // The tickets come behind the handshake.
-            try await loop.scheduleTask(in: .milliseconds(1)) {}.futureResult.get()
-            let last = made[made.count - 1]
-            agreed = last.1
-            ticket = try await loop.submit {
-                let resumption = last.0.value.resumption
-                for (client, _) in made { client.value.close() }
-                return NIOLoopBound(resumption, eventLoop: loop)
-            }.get()
+            for (client, parameters) in made {
+                agreed = parameters
+                if parameters.isResumed { resumed += 1 }
+                // It comes behind the handshake.
+                try await loop.flatSubmit { client.value.ticket(on: loop) }.get()
+                try await loop.submit {
+                    if let ticket = client.value.takeTicket() { given.all.append(ticket) }
+                    client.value.close()
+                }.get()
+            }
         }
-        guard let agreed, let ticket else { throw ValidationError("no handshake was made") }
+        guard let agreed else { throw ValidationError("no handshake was made") }
         let spent = try server.processorSeconds() - before
-        return (Double(handshakes) / spent, ticket, agreed)
+        return Turn(
+            perSecond: Double(handshakes) / spent, resumed: resumed, agreed: agreed,
+            tickets: given)
     }
 
     private func report(_ servers: [Server]) {

@@ -11,9 +11,7 @@ final class SecureClient: ChannelInboundHandler {
     private let session: TLSSession
     private let established: EventLoopPromise<TLSParameters>
     private var context: ChannelHandlerContext?
-
-    /// The last ticket that the server gave.
-    var resumption: TLSResumption? { session.newResumption }
+    private var ticketed: EventLoopPromise<Void>?
 
     init(
         _ tls: TLSClientContext, to name: TLSServerName, resuming: TLSResumption?,
@@ -22,6 +20,18 @@ final class SecureClient: ChannelInboundHandler {
         session = TLSSession(tls, to: name, resuming: resuming)
         self.established = established
     }
+
+    /// The server's next ticket, which may be used once; nil if the connection ends without one.
+    func ticket(on loop: any EventLoop) -> EventLoopFuture<Void> {
+        guard session.newResumption == nil, context != nil else {
+            return loop.makeSucceededVoidFuture()
+        }
+        let promise = loop.makePromise(of: Void.self)
+        ticketed = promise
+        return promise.futureResult
+    }
+
+    func takeTicket() -> TLSResumption? { session.takeResumption() }
 
     func close() {
         session.close()
@@ -36,6 +46,7 @@ final class SecureClient: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         established.fail(ChannelError.eof)
+        ticketed.take()?.succeed()
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -47,7 +58,9 @@ final class SecureClient: ChannelInboundHandler {
         session.receive(unwrapInboundIn(data))
         while true {
             switch session.next() {
-            case .needsMore: return sendOutput()
+            case .needsMore:
+                if session.newResumption != nil { ticketed.take()?.succeed() }
+                return sendOutput()
             case .established(let parameters):
                 sendOutput()
                 established.succeed(parameters)

@@ -71,9 +71,7 @@ struct TLSIdleCommand: AsyncParsableCommand {
         var made = 0
         while made < 50 {
             do {
-                let (client, _) = try await SecureClient.connect(
-                    to: port, tls, name: .name("localhost"), on: loop
-                ).get()
+                let (client, _) = try await connect(port, tls, loop).get()
                 try await loop.submit { client.value.close() }.get()
                 made += 1
             } catch {
@@ -90,14 +88,20 @@ struct TLSIdleCommand: AsyncParsableCommand {
         var clients: [NIOLoopBound<SecureClient>] = []
         while clients.count < connections {
             let batch = min(64, connections - clients.count)
-            let futures = (0..<batch).map { _ in
-                SecureClient.connect(to: port, tls, name: .name("localhost"), on: loop)
-            }
+            let futures = (0..<batch).map { _ in connect(port, tls, loop) }
             for (client, _) in try await EventLoopFuture.whenAllSucceed(futures, on: loop).get() {
                 clients.append(client)
             }
         }
         return clients
+    }
+
+    private func connect(
+        _ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop
+    ) -> EventLoopFuture<(NIOLoopBound<SecureClient>, TLSParameters)> {
+        loop.flatSubmit {
+            SecureClient.connect(to: port, tls, name: .name("localhost"), on: loop)
+        }
     }
 
     private func close(
