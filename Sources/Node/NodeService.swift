@@ -77,7 +77,9 @@ final class NodeService: Service {
         let node = NodeCore(
             configuration, budget, lookups: threads.lookups, diskReaders: threads.diskReaders,
             logger: logger)
-        node.pressure.start(on: threads.timeKeeper.any(), isOn: configuration.yieldsToPressure)
+        node.pressure.start(on: threads.timeKeeper.any(), isOn: configuration.yieldsToPressure) {
+            [weak node] in node?.openConnections ?? 0
+        }
         var doorways: [Doorway] = []
         do {
             try await start(node, on: threads, into: &doorways)

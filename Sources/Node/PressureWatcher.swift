@@ -8,7 +8,8 @@ package import Telemetry
 import Tiers
 
 /// Looks at the memory of containers and machine, and has the memory tier hold what there is room
-/// for: runs the decisions of `Tiers.PressureRule`.
+/// for, and at what connections have left free: runs the decisions of `Tiers.PressureRule` and
+/// `Tiers.ConnectionMemoryRule`.
 ///
 /// All of it happens on a thread of its own; a loop only keeps the time.
 package final class PressureWatcher: Sendable {
@@ -21,6 +22,8 @@ package final class PressureWatcher: Sendable {
 
     private struct State: Sendable {
         var rule = PressureRule()
+        var connectionRule = ConnectionMemoryRule()
+        var openConnections: @Sendable () -> Int = { 0 }
         var isOn = false
         var timer: Scheduled<Void>?
         var isStopped = false
@@ -41,9 +44,14 @@ package final class PressureWatcher: Sendable {
 
     /// Looks once, on the caller's thread, before anything is held; then again and again until
     /// ``stop()``.
-    package func start(on loop: any EventLoop, isOn: Bool) {
+    package func start(
+        on loop: any EventLoop, isOn: Bool, openConnections: @escaping @Sendable () -> Int
+    ) {
         thread.start()
-        state.withLock { $0.isOn = isOn }
+        state.withLock { state in
+            state.isOn = isOn
+            state.openConnections = openConnections
+        }
         warnOfMisfit(files.read(), isOn: isOn)
         schedule(on: loop, after: look(isFirst: true))
     }
@@ -69,9 +77,17 @@ package final class PressureWatcher: Sendable {
             state.timer = loop.scheduleTask(in: .nanoseconds(interval.nanoseconds)) { [self] in
                 thread.submit { [self] work in
                     guard work == .active else { return }
+                    if haveConnectionsGone { Allocator.returnFreeMemory() }
                     schedule(on: loop, after: look())
                 }
             }
+        }
+    }
+
+    private var haveConnectionsGone: Bool {
+        let now = SystemClock.now()
+        return state.withLock { state in
+            state.connectionRule.looked(now: now, open: state.openConnections())
         }
     }
 

@@ -173,6 +173,8 @@ final class OriginTLS: ChannelDuplexHandler {
 
     /// What the session itself has to say.
     private func sendOutput(_ context: ChannelHandlerContext) {
+        // What was written before goes before it.
+        if phase == .open { encrypt(context) }
         guard let output = session.takeOutput() else { return }
         context.writeAndFlush(wrapOutboundOut(output), promise: nil)
     }

@@ -62,7 +62,8 @@ private struct Container {
     }
 
     func start(isOn: Bool = true) {
-        watcher.start(on: MultiThreadedEventLoopGroup.singleton.next(), isOn: isOn)
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        watcher.start(on: loop, isOn: isOn) { 0 }
     }
 
     func stop() async throws {

@@ -13,8 +13,8 @@ struct TLSIdleCommand: AsyncParsableCommand {
         discussion: """
             Starts a node beside this program, opens the connections to it, each with a full \
             handshake, and lets them rest. Memory is what the kernel counts as the node's own \
-            (RssAnon), so buffers of sockets are not in it. Then all are closed and what the node \
-            keeps is looked at, twice: what the allocator keeps the first time serves the second.
+            (RssAnon), so buffers of sockets are not in it. Then all are closed, and what the node \
+            keeps is looked at when it has had ten seconds to give memory back.
             """)
 
     @Option(help: "TLS connections at one time; the descriptor limit must allow them twice.")
@@ -49,7 +49,7 @@ struct TLSIdleCommand: AsyncParsableCommand {
         try await warmUp(port, tls, loop)
         let before = try ProcessFigures(of: node.identifier)
         print("before: \(before.memoryBytes >> 10) KiB, \(before.descriptors) descriptors")
-        for _ in 1...2 {
+        for _ in 1...3 {
             let clients = try await open(port, tls, loop)
             let open = try ProcessFigures(of: node.identifier)
             let each = (open.memoryBytes - before.memoryBytes) / connections
@@ -110,8 +110,10 @@ struct TLSIdleCommand: AsyncParsableCommand {
         try await loop.submit { for client in clients { client.value.close() } }.get()
     }
 
-    /// The node once its descriptors are no longer fewer from one look to the next.
+    /// The node when it has had the time to give memory back, and its descriptors are no longer
+    /// fewer from one look to the next.
     private func settled(_ node: BenchNode, _ loop: any EventLoop) async throws -> ProcessFigures {
+        for _ in 0..<400 { try await Self.pause(loop) }
         var last = try ProcessFigures(of: node.identifier)
         var same = 0
         while same < 20 {
