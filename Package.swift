@@ -105,7 +105,9 @@ let package = Package(
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
 
         program("nuthatch", uses: ["Node"], [arguments]),
-        program("nuthatch-sim", uses: ["Ground", "Tiers", "Serving", "Simulation"], [arguments]),
+        program(
+            "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
+            [arguments]),
         program(
             "nuthatch-bench", uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
             [arguments, nioCore, nioPosix]),
@@ -116,6 +118,7 @@ let package = Package(
         tests("ClusterTests", of: ["Cluster", "Ground"]),
         tests("TiersTests", of: ["Tiers", "Simulation", "Ground"]),
         tests("ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground"]),
+        tests("SimulationTests", of: ["Simulation", "Cluster", "Ground"]),
         tests("TelemetryTests", of: ["Telemetry", "Ground"]),
         tests(
             "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL", "Certificates"],
@@ -127,7 +130,8 @@ let package = Package(
             of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness", "Certificates"],
             [nioCore, nioPosix]),
         tests(
-            "NodeTests", of: ["Node", "Store", "Telemetry", "HTTPRules", "Tiers", "Ground"],
+            "NodeTests",
+            of: ["Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground"],
             [nioCore, nioPosix, logging]),
         tests("OutsideTests", of: ["Harness", "Certificates"], [nioCore, nioPosix]),
         .target(
@@ -161,6 +165,7 @@ if fuzzing {
         fuzzer("fuzz-chunked", uses: ["FuzzSupport", "Wire", "Ground"]),
         fuzzer("fuzz-proxy-protocol", uses: ["FuzzSupport", "Wire", "Ground"]),
         fuzzer("fuzz-http2", uses: ["FuzzSupport", "Wire", "Ground"], [nioCore]),
+        fuzzer("fuzz-peer-frames", uses: ["FuzzSupport", "Cluster", "Ground"]),
         fuzzer("fuzz-tls", uses: ["FuzzSupport", "Wire", "Ground", "COpenSSL"], [nioCore]),
     ]
 }

@@ -6,12 +6,12 @@ package struct AdminAnswer: Hashable, Sendable {
     package let contentType: String
     package let body: String
 
-    /// Renders `page`; `snapshot` and `origins` are taken only if the page shows them.
+    /// Renders `page`; `snapshot`, `origins` and `members` are taken only if the page shows them.
     ///
     /// A node that is not ready answers 503 on its readiness page, and 200 on its health page.
     package init(
         _ page: AdminPage, readiness: Readiness, snapshot: @autoclosure () -> Snapshot,
-        origins: @autoclosure () -> [OriginRow]
+        origins: @autoclosure () -> [OriginRow], members: @autoclosure () -> [MemberRow]
     ) {
         switch page {
         case .health:
@@ -26,6 +26,9 @@ package struct AdminAnswer: Hashable, Sendable {
             self.init(
                 status: 200, contentType: "application/json",
                 body: OriginRow.json(origins()))
+        case .members:
+            self.init(
+                status: 200, contentType: "application/json", body: MemberRow.json(members()))
         }
     }
 

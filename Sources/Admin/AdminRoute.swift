@@ -8,6 +8,9 @@ package enum AdminPage: String, CaseIterable, Sendable {
     /// How things stand with each origin.
     case origins = "/admin/v1/origins"
 
+    /// Who is in the cluster, as this node believes.
+    case members = "/admin/v1/members"
+
     /// Clients may see it too, on the data port.
     package var isPublic: Bool { self == .health || self == .readiness }
 

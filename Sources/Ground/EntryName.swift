@@ -1,4 +1,5 @@
-/// SHA-256 of an entry's key and variant: what names it on disk and on the ring.
+/// SHA-256 of an entry's key and variant, with the bytes 4 to 7 of that of its URL alone: what
+/// names it on disk and on the ring.
 package struct EntryName: Hashable, Sendable {
     /// The first 16 bytes, by which it is found.
     package let digest: EntryDigest
@@ -10,6 +11,23 @@ package struct EntryName: Hashable, Sendable {
         digest = EntryDigest(bytes.extracting(offset..<bytes.count))
         third = bytes.little64(at: offset + 16)
         fourth = bytes.little64(at: offset + 24)
+    }
+
+    /// The same name but for the bytes 4 to 7, which are those of `other`.
+    ///
+    /// So all variants of a URL have one place on the ring, which those bytes decide.
+    package func placed(with other: EntryName) -> EntryName {
+        let kept = other.digest.first & ~0xFFFF_FFFF
+        let first = digest.first & 0xFFFF_FFFF | kept
+        return EntryName(
+            digest: EntryDigest(first: first, second: digest.second), third: third,
+            fourth: fourth)
+    }
+
+    private init(digest: EntryDigest, third: UInt64, fourth: UInt64) {
+        self.digest = digest
+        self.third = third
+        self.fourth = fourth
     }
 
     /// Number of bytes.

@@ -127,6 +127,9 @@ package struct Configuration: Sendable {
     // TLS
     package var tls: TLSConfiguration
 
+    // Cluster
+    package var cluster: ClusterConfiguration
+
     /// What the operator should be told though it stops nothing; one line each.
     package var warnings: [String]
 
@@ -202,6 +205,7 @@ extension Configuration {
         sendTimeout = values.interval(.sendTimeout)
         streamsMax = values.count(.streamsLimit)
         tls = TLSConfiguration(values)
+        cluster = ClusterConfiguration(values)
         self.warnings = warnings + values.warnings
     }
 }

@@ -48,7 +48,11 @@ extension Configuration {
         guard tls.certificateFiles.isEmpty == kept.tls.certificateFiles.isEmpty else {
             throw ConfigurationFaults(.tlsSwitched(off: kept.tls.certificateFiles.isEmpty))
         }
+        guard (cluster.secretFile == nil) == (kept.cluster.secretFile == nil) else {
+            throw ConfigurationFaults(.clusterSwitched(off: kept.cluster.secretFile == nil))
+        }
         kept.decisionToken = next.decisionToken
+        kept.cluster.secrets = next.cluster.secrets
         kept.tls.material = next.tls.material
         kept.signingKeys = next.signingKeys
         let live = Self.differences(values, kept.values) { !$0.needsRestart }

@@ -24,6 +24,12 @@ package enum ConfigurationError: Error, Hashable {
     case needsCertificate(SettingName, from: SettingSource)
     /// The file with the keys of signed URLs is of no use.
     case signingKeys(String, reason: String)
+    /// The file with the cluster's secrets is of no use.
+    case clusterSecrets(String, reason: String)
+    /// A setting has a meaning only in a cluster.
+    case needsClusterSecret(SettingName, from: SettingSource)
+    /// A node that runs would join or leave its cluster.
+    case clusterSwitched(off: Bool)
     /// The file has a key that is no setting; the nearest setting, if one is near.
     case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
     /// The file has a setting that only flag and environment may give.
@@ -82,6 +88,16 @@ extension ConfigurationError: CustomStringConvertible {
         case .signingKeys(let file, let reason):
             return "setting signing-key-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(SigningKeyFault.allowed)"
+        case .clusterSecrets(let file, let reason):
+            return "setting cluster-secret-file: \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: \(ClusterConfiguration.secretsAllowed)"
+        case .needsClusterSecret(let name, let source):
+            return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
+                + "without a secret; allowed: together with cluster-secret-file"
+        case .clusterSwitched(let isOff):
+            return "setting cluster-secret-file would turn the cluster \(isOff ? "off" : "on") "
+                + "while the node runs; allowed: other secrets; turn it \(isOff ? "off" : "on") "
+                + "at a restart"
         case .unknownKey(let key, let file, let line, let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
             return "\(key.quoted()) (from \(place(file, line))) is not a setting" + hint

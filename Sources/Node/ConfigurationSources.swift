@@ -33,6 +33,9 @@ package struct ConfigurationSources: Sendable {
             if let path = configuration.signingKeyFile {
                 configuration.signingKeys = try Self.signingKeys(path)
             }
+            if let path = configuration.cluster.secretFile {
+                configuration.cluster.secrets = try ClusterConfiguration.secrets(path)
+            }
         } catch {
             throw ConfigurationFaults(error)
         }

@@ -10,20 +10,26 @@ extension ConfigurationValues {
         let faults = [
             settleSize(.objectLimit, atMost: .memoryLimit),
             settleSize(.urlLimit, atMost: .requestHeadLimit),
-            diskFault, settleOrigins(), certificateFault,
+            diskFault, settleOrigins(), certificateFault, secretFault,
         ]
         return faults.compactMap(\.self) + siteFaults()
     }
 
-    /// What was said of the disk and has no effect.
+    /// What was said and has no effect.
     var warnings: [String] {
-        guard path(.cacheDir) == nil, source(.diskLimit) != .builtIn, bytes(.diskLimit) > 0 else {
-            return []
+        var warnings: [String] = []
+        if path(.cacheDir) == nil, source(.diskLimit) != .builtIn, bytes(.diskLimit) > 0 {
+            warnings.append(noEffect(.diskLimit, without: .cacheDir))
         }
-        return [
-            "setting disk-limit (from \(source(.diskLimit).text(for: .diskLimit))) has no effect "
-                + "without setting cache-dir"
-        ]
+        if path(.clusterSecretFile) == nil, source(.peerListen) != .builtIn {
+            warnings.append(noEffect(.peerListen, without: .clusterSecretFile))
+        }
+        return warnings
+    }
+
+    private func noEffect(_ name: SettingName, without other: SettingName) -> String {
+        "setting \(name.rawValue) (from \(source(name).text(for: name))) has no effect "
+            + "without setting \(other.rawValue)"
     }
 
     /// A disk cache needs room for a few segments.
@@ -44,6 +50,13 @@ extension ConfigurationValues {
         let dependent = [SettingName.plainListen, .clientCA].first { !texts($0).isEmpty }
         guard certificates == 0, let dependent else { return nil }
         return .needsCertificate(dependent, from: source(dependent))
+    }
+
+    /// Peers are spoken to only with a secret.
+    private var secretFault: ConfigurationError? {
+        let dependent = [SettingName.join, .peerAdvertise].first { !texts($0).isEmpty }
+        guard path(.clusterSecretFile) == nil, let dependent else { return nil }
+        return .needsClusterSecret(dependent, from: source(dependent))
     }
 
     /// A size that was given must not pass the other one; a default follows it down.

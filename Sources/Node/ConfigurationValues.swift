@@ -91,6 +91,12 @@ struct ConfigurationValues {
         return choice
     }
 
+    /// Of a setting that always has one.
+    func address(_ name: SettingName) -> ListenAddress {
+        guard case .address(let address) = single(name) else { wrongKind(name) }
+        return address
+    }
+
     /// Without those that are `off`.
     func addresses(_ name: SettingName) -> [ListenAddress] {
         all(name).compactMap { value in
@@ -133,9 +139,14 @@ struct ConfigurationValues {
 
     /// Host and port; nil if none was given.
     func hostPort(_ name: SettingName) -> (host: String, port: UInt16)? {
-        guard let value = all(name).first else { return nil }
-        guard case .hostPort(let host, let port) = value else { wrongKind(name) }
-        return (host, port)
+        hostPorts(name).first
+    }
+
+    func hostPorts(_ name: SettingName) -> [(host: String, port: UInt16)] {
+        all(name).map { value in
+            guard case .hostPort(let host, let port) = value else { wrongKind(name) }
+            return (host, port)
+        }
     }
 
     private func all(_ name: SettingName) -> [SettingValue] {

@@ -235,7 +235,7 @@ final class DiskFetch: FillSource {
         isSettled = true
         run.look(onDisk: false)
         hall.ended(self)
-        hall.startOrigin(run, name: name, for: door)
+        hall.startBeyondDisk(run, name: name, for: door)
     }
 
     // MARK: A body, part by part
@@ -253,7 +253,8 @@ final class DiskFetch: FillSource {
         if !isKept { _ = run.openWindow() }
         run.answered(
             FillAnswer(
-                facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true),
+                facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true,
+                tags: reading.record.tags),
             isShared: true, varies: facts.varies,
             nominated: run.query == nil
                 ? FieldNames() : VaryNames(renderedHead: reading.record.head).names)

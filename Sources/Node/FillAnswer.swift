@@ -14,6 +14,10 @@ struct FillAnswer: Sendable {
     var isKept: Bool
     /// It comes from the disk, not from the origin.
     var isFromDisk = false
+    /// Further names of it; see `Resident.tags`.
+    var tags: [[UInt8]] = []
+    /// A peer gives it.
+    var isFromPeer = false
     /// What the rules say of an answer of a site's; nil for an image.
     var examination: Examination?
     /// The origin has answered what the client asked, parts and conditions included: nothing is
@@ -33,6 +37,12 @@ struct RenderedHead: Sendable {
     let layout: HeadLayout
     /// Where the entity tag lies; empty if there is none.
     let entityTag: Extent
+
+    init(bytes: [UInt8], layout: HeadLayout, entityTag: Extent) {
+        self.bytes = bytes
+        self.layout = layout
+        self.entityTag = entityTag
+    }
 
     init(_ stored: StoredHead) {
         bytes = stored.bytes

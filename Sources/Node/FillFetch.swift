@@ -46,7 +46,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     }
 
     func start() {
-        let validators = run.stale.map(Validators.init) ?? Validators()
+        let validators = run.stale.map(StoredValidators.init) ?? StoredValidators()
         let key = run.key
         do {
             let request = try OriginFetchRequest(
@@ -183,7 +183,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         run.answered(
             FillAnswer(
                 facts: examination.facts(size: length ?? 0, head: stored), head: rendered,
-                sizeBytes: length, isKept: isKept),
+                sizeBytes: length, isKept: isKept, tags: finalURL),
             isShared: examination.isShareable, varies: examination.varies)
     }
 
@@ -281,22 +281,6 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         case .awaitingHead: hall.counters.add(.timeoutsOriginFirstByte)
         case .readingBody: hall.counters.add(.timeoutsOriginIdle)
         case .total: hall.counters.add(.timeoutsOriginTotal)
-        }
-    }
-}
-
-/// What a conditional request is made of (RFC 9110 §13.1, RFC 9111 §4.3.1); empty for nothing.
-private struct Validators {
-    var entityTag: [UInt8] = []
-    var lastModified: [UInt8] = []
-
-    init() {}
-
-    /// Last-Modified validates only if it is strong: two changes in one second would look the same.
-    init(_ stale: Resident) {
-        entityTag = RenderedHead(stale).text(stale.facts.entityTag)
-        if stale.facts.flags.contains(.strongDate), let date = stale.facts.lastModified {
-            HTTPDate.append(date, to: &lastModified)
         }
     }
 }

@@ -16,16 +16,20 @@ final class FillRun: Sendable {
     /// What is asked for, and with which negotiation.
     let negotiation: Negotiation
     /// The node's stamp when the request began that causes it; nil without a disk tier.
-    let stamp: DiskStamp?
+    let stamp: Stamp?
     /// The loop on which the fetch runs.
     let hall: Hall
     /// What is asked of a site; nil for an image.
     let query: SiteRequest?
     /// Nobody else may wait for it.
     let isAlone: Bool
+    /// It is for a peer that wants to know whether the answer is here: nobody else is asked.
+    let isProbe: Bool
+    /// A peer has lost the answer once: the origin is asked.
+    let skipsPeers: Bool
     /// As they were when the fetch began: what is kept is decided by them to its end.
     let settings: NodeSettings
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     struct State {
         var machine: Fill
@@ -36,6 +40,11 @@ final class FillRun: Sendable {
         var outcome = Outcome.open
         /// What is whole is kept for others.
         var isStored = true
+        /// A peer waits for it, so that it may wait for no peer that might wait for this one.
+        var isOwners = false
+        /// The origin is being asked.
+        var isAskingOrigin = false
+        var isFromPeer = false
         /// It was joined by the one who caused it.
         var isBegun = false
         /// The disk is looked at, by the wishes of the one who caused it.
@@ -79,10 +88,13 @@ final class FillRun: Sendable {
 
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        stamp: DiskStamp?, hall: Hall, query: SiteRequest? = nil,
-        expected: FieldNames = FieldNames(), isAlone: Bool = false
+        stamp: Stamp?, hall: Hall, query: SiteRequest? = nil,
+        expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
+        skipsPeers: Bool = false
     ) {
         self.isAlone = isAlone
+        self.skipsPeers = skipsPeers
+        self.isProbe = isProbe
         self.key = key
         self.hash = hash
         self.negotiation = negotiation
@@ -158,27 +170,6 @@ final class FillRun: Sendable {
         change { $0.machine.left(reader, effects: &$1) }
     }
 
-    /// What is known of the answer, and whether the body is held whole.
-    var outcome: Outcome { state.withLock { $0.outcome } }
-    /// The stored answer that the origin is asked about; nil if there is none.
-    var stale: Resident? { state.withLock { $0.stale } }
-    /// Whether an answer that is whole is kept for others.
-    var isStored: Bool { state.withLock { $0.isStored } }
-    /// True if what it brings is not to be kept.
-    var isOutdated: Bool { state.withLock { $0.isOutdated } }
-    /// Not nil if the stale answer was given because the origin failed.
-    var stoodIn: StoodIn? { state.withLock { $0.stoodIn } }
-    /// What the one who caused the fetch is given, if that is not what is stored.
-    var own: FillAnswer? { state.withLock { $0.own } }
-    /// The origin has confirmed what is stored.
-    var isValidated: Bool { state.withLock { $0.isValidated } }
-    var examination: Examination? { state.withLock { $0.examination } }
-    var trailers: [UInt8] { state.withLock { $0.trailers } }
-    var isPaused: Bool { state.withLock { $0.machine.isPaused } }
-    /// How far a body that is not kept may run ahead of its slowest reader.
-    var windowBytes: UInt64 { state.withLock { $0.machine.windowBytes } }
-    var phase: Fill.Phase { state.withLock { $0.machine.phase } }
-
     // MARK: The fetch
 
     /// Reserves memory for a body; false if there is no room for it.
@@ -199,6 +190,7 @@ final class FillRun: Sendable {
     ) {
         change { state, effects in
             state.outcome = .answering(answer)
+            state.isFromPeer = answer.isFromPeer
             state.own = own
             state.examination = answer.examination
             state.body = GrowingBody(isKept: answer.isKept)
@@ -249,10 +241,11 @@ final class FillRun: Sendable {
     /// The stored answer is still good, and is now `resident`, which stays stored or not.
     func confirmed(
         _ resident: Resident, isShared: Bool, isStored: Bool, isValidated: Bool = false,
-        nominated: FieldNames = FieldNames(), stoodIn: StoodIn? = nil
+        nominated: FieldNames = FieldNames(), stoodIn: StoodIn? = nil, isFromPeer: Bool = false
     ) {
         change { state, effects in
             guard !state.isOver else { return }
+            state.isFromPeer = isFromPeer
             state.isStored = isStored
             state.stoodIn = stoodIn
             state.isValidated = isValidated
@@ -261,6 +254,16 @@ final class FillRun: Sendable {
                 isShared: isShared, varies: resident.facts.varies, nominated: nominated,
                 effects: &effects)
         }
+    }
+
+    /// The origin is asked from now on.
+    func askOrigin() {
+        state.withLock { $0.isAskingOrigin = true }
+    }
+
+    /// A peer waits for it from now on.
+    func waitedForByPeer() {
+        state.withLock { $0.isOwners = true }
     }
 
     /// The disk is looked at from now on, or no longer.
@@ -358,10 +361,13 @@ final class FillRun: Sendable {
 
     private func wake(_ loops: UInt64) {
         var left = loops
+        let halls = hall.node.halls
         while left != 0 {
             let index = left.trailingZeroBitCount
             left &= left - 1
-            let hall = hall.node.halls[index]
+            // At the end of the node there are none.
+            guard index < halls.count else { return }
+            let hall = halls[index]
             hall.loop.execute { hall.wakeReaders(of: self) }
         }
     }

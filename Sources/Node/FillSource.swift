@@ -1,4 +1,4 @@
-/// What brings the answer of a `FillRun`: the disk, or an origin.
+/// What brings the answer of a `FillRun`: the disk, a peer, or an origin.
 ///
 /// Confined to the loop of its hall.
 protocol FillSource: AnyObject {
@@ -9,4 +9,10 @@ protocol FillSource: AnyObject {
     func pace()
     /// Nobody wants the rest of the answer.
     func cancel()
+}
+
+/// Who takes what a `FillRun` brings, on the loop of its own hall.
+protocol FillReader: AnyObject {
+    /// The fetch that it waits for has something for it; it may have gone.
+    func woken(by run: FillRun)
 }

@@ -77,6 +77,18 @@ final class FillTable: Sendable {
         }
     }
 
+    /// Joins a fetch for this key of which `isMeant` is true; nil if there is none.
+    func join(
+        key: [UInt8], hash: UInt64, wanted: Negotiation, where isMeant: (FillRun) -> Bool
+    ) -> (FillRun, Fill.ReaderID)? {
+        shard(hash).runs.withLock { runs in
+            for run in runs[key] ?? [] where isMeant(run) {
+                if let reader = run.join(wanted) { return (run, reader) }
+            }
+            return nil
+        }
+    }
+
     /// Begins a fetch that nobody else will join.
     ///
     /// It stands in the table all the same: what it brings can be outdated, too.

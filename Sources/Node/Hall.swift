@@ -45,8 +45,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var connections: [any ClientConnection] = []
     private var exchanges: [HTTP2Exchange] = []
     private var isStopped = false
-    /// Doors that were told to wait, by the fetch that will wake them.
-    private var waiting: [ObjectIdentifier: [Door]] = [:]
+    /// Doors and peers that were told to wait, by the fetch that will wake them.
+    private var waiting: [ObjectIdentifier: [any FillReader]] = [:]
     private var fetches: [ObjectIdentifier: any FillSource] = [:]
     private var touches: TouchTable?
     private var touchesTakenAt: Instant
@@ -75,11 +75,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         hasAccessLog = logFormat != nil
         lastTick = SystemClock.now()
         touchesTakenAt = lastTick
-        if node.disk != nil {
-            diskRoom = Array(repeating: 0, count: DiskView.roomBytes)
-            if settings.touchInterval != nil {
-                touches = TouchTable(keysMax: TouchQueue.batchKeys)
-            }
+        if node.disk != nil { diskRoom = Array(repeating: 0, count: DiskView.roomBytes) }
+        if node.disk != nil || node.isInCluster, settings.touchInterval != nil {
+            touches = TouchTable(keysMax: TouchQueue.batchKeys)
         }
         origin = node.makeOriginClient(on: loop)
     }
@@ -175,9 +173,31 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         _ run: FillRun, name: EntryName?, asksDisk: Bool, for door: Door?
     ) -> (any FillSource)? {
         guard asksDisk, let name, let disk = node.disk, let view = disk.view else {
-            return startOrigin(run, name: name, for: door)
+            return startBeyondDisk(run, name: name, for: door)
         }
         return start(DiskFetch(run, name: name, on: self, tier: disk, view: view, for: door))
+    }
+
+    /// Looks among the peers for what `run` wants, which is called `name` on disk and on the ring;
+    /// a node without peers asks the origin.
+    @discardableResult
+    func startBeyondDisk(_ run: FillRun, name: EntryName?, for door: Door?) -> (any FillSource)? {
+        if run.isProbe {
+            run.failed(.notCached)
+            node.fills.remove(run)
+            return nil
+        }
+        // What a site is asked depends on more of the request than the key, and stays here.
+        guard run.query == nil, !run.skipsPeers, let hub = node.hub else {
+            return startOrigin(run, name: name, for: door)
+        }
+        let name = name ?? EntryName(ofKey: run.key)
+        let preference = Array(hub.rings.ring.owners(of: name.digest))
+        guard preference.contains(where: { $0 != hub.own }) else {
+            return startOrigin(run, name: name, for: door)
+        }
+        return start(
+            PeerFetch(run, name: name, on: self, hub: hub, preference: preference, for: door))
     }
 
     /// Asks the origin for what `run` wants, which is called `name` on disk.
@@ -188,6 +208,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.fills.remove(run)
             return nil
         }
+        run.askOrigin()
         guard let query = run.query else { return start(FillFetch(run, name: name, on: self)) }
         return start(SiteFetch(run, query.asAsked, for: door, on: self))
     }
@@ -277,15 +298,15 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         }
     }
 
-    /// `door` is to be told when `run` has something for it.
-    func await(_ run: FillRun, for door: Door) {
-        waiting[ObjectIdentifier(run), default: []].append(door)
+    /// `reader` is to be told when `run` has something for it.
+    func await(_ run: FillRun, for reader: any FillReader) {
+        waiting[ObjectIdentifier(run), default: []].append(reader)
     }
 
-    /// Tells the doors that wait for `run`, on the loop.
+    /// Tells those who wait for `run`, on the loop.
     func wakeReaders(of run: FillRun) {
         guard let woken = waiting.removeValue(forKey: ObjectIdentifier(run)) else { return }
-        for door in woken { door.woken(by: run) }
+        for reader in woken { reader.woken(by: run) }
     }
 
     private func ticked(_ now: Instant) {

@@ -41,7 +41,8 @@ extension NodeCore {
                 resolver: SystemResolver(threads: lookups),
                 addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
                 patterns: configuration.allowOrigins),
-            accessLog: AccessLog.Format(configuration.accessLog), logger: logger)
+            accessLog: AccessLog.Format(configuration.accessLog),
+            isInCluster: configuration.cluster.secrets != nil, logger: logger)
     }
 }
 

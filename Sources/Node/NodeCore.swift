@@ -33,6 +33,9 @@ final class NodeCore: Sendable {
     let logger: Logger
     let readiness = ReadinessBox()
     let pressure: PressureWatcher
+    /// It is to be a member of a cluster.
+    let isInCluster: Bool
+    private let hubBox = Mutex<PeerHub?>(nil)
     /// Entries on disk that were invalidated and are not gone yet, and how often.
     let leaving = Mutex<[EntryDigest: Int]>([:])
     /// Held while an index of variants is looked for and made.
@@ -55,8 +58,9 @@ final class NodeCore: Sendable {
 
     init(
         settings: NodeSettings, store: MemoryStore, disk: DiskTier?, clock: DiskClock,
-        origins: Origins, accessLog: AccessLog.Format?, logger: Logger
+        origins: Origins, accessLog: AccessLog.Format?, isInCluster: Bool, logger: Logger
     ) {
+        self.isInCluster = isInCluster
         settingsBox = Mutex(settings)
         connectionsMax = Atomic(settings.connectionsMax)
         self.store = store
@@ -107,8 +111,15 @@ final class NodeCore: Sendable {
         for hall in halls { try await hall.loop.submit { hall.start() }.get() }
     }
 
+    /// The node's part in its cluster; nil while it is in none.
+    var hub: PeerHub? {
+        get { hubBox.withLock { $0 } }
+        set { hubBox.withLock { $0 = newValue } }
+    }
+
     /// Lets go of the halls, which are stopped by now.
     func close() {
+        hub = nil
         hallBox.withLock { $0 = [] }
     }
 
@@ -150,9 +161,10 @@ final class NodeCore: Sendable {
 
     // MARK: Entries
 
-    /// Makes an answer findable in memory, and on disk sooner or later.
-    func keep(_ resident: Resident, stamp: DiskStamp?) {
+    /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
+    func keep(_ resident: Resident, stamp: Stamp?) {
         store.insert(resident)
+        if let name = resident.name, let hub, !hub.owns(name) { return }
         disk?.keep(resident, stamp: stamp, now: SystemClock.now())
     }
 
@@ -162,15 +174,31 @@ final class NodeCore: Sendable {
         if let name = resident.name { disk?.forget(name) }
     }
 
-    /// Takes over what a loop has noted of uses; whole batches go to the disk tier, and with
-    /// `flushes` everything.
+    /// Takes over what a loop has noted of uses; whole batches go to the disk tier and to the
+    /// entries' owners, and with `flushes` everything.
     func collect(_ taken: [Touch], flushes: Bool) {
         var batches: [[Touch]] = []
         touches.withLock { queue in
             queue.add(taken)
             while flushes ? queue.count > 0 : queue.hasBatch { batches.append(queue.takeBatch()) }
         }
-        for batch in batches { disk?.touch(batch.map { ($0.digest, $0.count, $0.lastAccess) }) }
+        let (hub, second) = (hub, clock.second(SystemClock.now()))
+        for batch in batches {
+            // Also of what others own: it may be here from when it did.
+            touch(batch)
+            hub?.passOn(batch, second: second)
+        }
+    }
+
+    /// Takes in what a peer has noted.
+    func collect(fromPeer touches: [AgedTouch]) {
+        let second = clock.second(SystemClock.now())
+        counters.add(.touchesReceived, touches.count)
+        touch(touches.map { $0.touch(now: second) })
+    }
+
+    private func touch(_ touches: [Touch]) {
+        disk?.touch(touches.map { ($0.digest, $0.count, $0.lastAccess) })
     }
 
     // MARK: Limits
@@ -242,6 +270,7 @@ final class NodeCore: Sendable {
         counters.set(.connectionsOpen, to: openConnections)
         setFigures(of: exchange.figures)
         if let disk { setFigures(of: disk) }
+        if let view = hub?.view { setFigures(of: view) }
         return Snapshot(loops: halls.map(\.counters), node: counters, sites: siteLedger.figures())
     }
 }
@@ -254,6 +283,14 @@ extension NodeCore {
         counters.set(.originCircuitsOpen, to: origins.circuitsOpen)
         counters.set(.originCircuitOpenings, to: Int(origins.circuitOpenings))
         counters.set(.originNames, to: origins.names)
+    }
+
+    private func setFigures(of view: MemberView) {
+        let states = view.records.map(\.state)
+        counters.set(.membersAlive, to: states.count { $0 == .alive })
+        counters.set(.membersSuspected, to: states.count { $0 == .suspected })
+        counters.set(.membersDead, to: states.count { $0 == .dead })
+        counters.set(.peerConnections, to: view.connections.count)
     }
 
     private func setFigures(of disk: DiskTier) {

@@ -8,7 +8,7 @@ extension NodeService {
     /// of it, or nothing when anything is wrong.
     ///
     /// `started` is what the descriptors were for at the start.
-    func reload(_ node: NodeCore, _ started: DescriptorBudget) async {
+    func reload(_ node: NodeCore, _ hub: PeerHub?, _ started: DescriptorBudget) async {
         manager?.reloading()
         do {
             // A file system may keep its reader waiting, and tasks have few threads.
@@ -17,6 +17,7 @@ extension NodeService {
             }
             let (changed, change) = try configuration.changed(to: next)
             await adopt(changed, change, node, started)
+            hub?.adopt(changed.cluster)
         } catch {
             refuse(error)
         }

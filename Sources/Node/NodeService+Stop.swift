@@ -11,9 +11,10 @@ extension NodeService {
     /// How long the end of something is waited for when the time for draining is over.
     static let grace = Interval.seconds(1)
 
-    /// Accepts nothing more, and waits for the answers in progress as long as it is allowed to.
+    /// Says to its peers that it goes, accepts nothing more, and waits for the answers in progress
+    /// as long as it is allowed to.
     func drain(
-        _ node: NodeCore, _ doorways: [Doorway], _ threads: Threads, until deadline: Instant
+        _ node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
     ) async {
         node.readiness.set(.draining)
         let open = node.openConnections
@@ -25,7 +26,8 @@ extension NodeService {
             within: deadline - SystemClock.now(), unlessToldMoreThan: 1,
             on: threads.timeKeeper.any()
         ) {
-            for doorway in doorways where doorway.side == .data { await doorway.close() }
+            try? await opened.cluster?.hub.leave().get()
+            for doorway in opened.doorways where doorway.side == .data { await doorway.close() }
             for hall in node.halls { hall.loop.execute { hall.drain() } }
             await node.waitUntilEmpty(on: threads.timeKeeper.any())
         }
@@ -42,10 +44,14 @@ extension NodeService {
 
     /// Ends everything that `node` lives on, in the order in which one part needs another.
     func close(
-        _ node: NodeCore, _ doorways: [Doorway], _ threads: Threads, until deadline: Instant
+        _ node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
     ) async {
         let hasStopped = await finish(within: timeLeft(until: deadline), threads) {
-            for doorway in doorways { await doorway.close() }
+            for doorway in opened.doorways { await doorway.close() }
+            if let cluster = opened.cluster {
+                await cluster.listener.close()
+                try? await cluster.hub.stop().get()
+            }
             for hall in node.halls { try? await hall.loop.submit { hall.stop() }.get() }
             await node.pressure.stop()
         }

@@ -21,6 +21,10 @@ final class NodeService: Service {
     private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// Something under way was broken off.
     let isCut = Atomic<Bool>(false)
+    /// It found that it must not serve.
+    private let isRefused = Atomic<Bool>(false)
+    /// Has the process stop this service; set before it runs.
+    let stopItself = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// The pools of threads that a node lives on.
     struct Threads {
@@ -52,7 +56,16 @@ final class NodeService: Service {
     }
 
     /// How it has ended.
-    var ending: Ending { isCut.load(ordering: .relaxed) ? .brokenOff : .drained }
+    var ending: Ending {
+        if isRefused.load(ordering: .relaxed) { return .failed }
+        return isCut.load(ordering: .relaxed) ? .brokenOff : .drained
+    }
+
+    /// Ends at once: another process is this node.
+    func mustNotServe() {
+        isRefused.store(true, ordering: .relaxed)
+        stopItself.withLock { $0 }?()
+    }
 
     /// Settings are to be read again, as soon as the node is ready.
     func hungUp() {
@@ -80,33 +93,43 @@ final class NodeService: Service {
         node.pressure.start(on: threads.timeKeeper.any(), isOn: configuration.yieldsToPressure) {
             [weak node] in node?.openConnections ?? 0
         }
-        var doorways: [Doorway] = []
+        var opened = Opened()
         do {
-            try await start(node, on: threads, into: &doorways)
+            try await start(node, on: threads, into: &opened)
         } catch {
-            await close(node, doorways, threads, until: SystemClock.now())
+            await close(node, opened, threads, until: SystemClock.now())
             throw error
         }
+        let hub = opened.cluster?.hub
         let reloading = Task { [hangups] in
-            for await _ in hangups.stream where stops.count == 0 { await reload(node, budget) }
+            for await _ in hangups.stream where stops.count == 0 {
+                await reload(node, hub, budget)
+            }
         }
         let beating = Task { await beat(node, on: threads.timeKeeper.any()) }
         try? await gracefulShutdown()
         reloading.cancel()
         let deadline = SystemClock.now() + configuration.drainTimeout
-        await drain(node, doorways, threads, until: deadline)
+        await drain(node, opened, threads, until: deadline)
         beating.cancel()
         // What it is about to tell the loops must find them.
         await finish(within: Self.grace, threads) { await reloading.value }
-        await close(node, doorways, threads, until: deadline)
+        await close(node, opened, threads, until: deadline)
+    }
+
+    /// What others reach the node by.
+    struct Opened {
+        var doorways: [Doorway] = []
+        /// Nil for a node that stays alone.
+        var cluster: ClusterPart?
     }
 
     // MARK: The start
 
-    /// Opens everything, unless it is told to stop before; doorways opened before one fails are in
-    /// `doorways` all the same.
+    /// Opens everything, unless it is told to stop before; what was opened before something fails
+    /// is in `opened` all the same.
     private func start(
-        _ node: NodeCore, on threads: Threads, into doorways: inout [Doorway]
+        _ node: NodeCore, on threads: Threads, into opened: inout Opened
     ) async throws {
         let hasDisk = await stops.outwait(
             within: nil, unlessToldMoreThan: 0, on: threads.timeKeeper.any()
@@ -116,21 +139,20 @@ final class NodeService: Service {
         guard hasDisk, stops.count == 0 else { return }
         do {
             try await node.open(on: threads.loops)
-            try await openPorts(of: node, on: threads.loops, into: &doorways)
+            opened.cluster = try await openCluster(of: node, on: threads)
+            try await openPorts(of: node, on: threads.loops, into: &opened.doorways)
         } catch {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
             throw error
         }
         node.readiness.set(.ready)
-        let listen = doorways.filter { $0.side == .data }.map(\.description)
+        let listen = opened.doorways.filter { $0.side == .data }.map(\.description)
         manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
     }
 
     private func openPorts(
         of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
     ) async throws {
-        var random = SystemRandomNumberGenerator()
-        let process = ProcessID(using: &random)
         for address in configuration.listen {
             doorways.append(try await Doorway.open(address, .data, to: node, on: group))
         }
@@ -144,7 +166,7 @@ final class NodeService: Service {
         logger.info(
             "serving",
             metadata: [
-                "process": "\(process)", "loops": .stringConvertible(node.halls.count),
+                "loops": .stringConvertible(node.halls.count),
                 "listen": .array(
                     doorways.filter { $0.side == .data }.map { .string($0.description) }),
                 "admin": "\(doorways.first { $0.side == .admin }?.description ?? "off")",

@@ -12,6 +12,8 @@ struct Problem: Hashable, Sendable {
     var retryAfterSeconds: Int?
     /// What it is counted as; nil for nothing.
     var counter: Metric?
+    /// What the origin answered; nil if it is about something else.
+    private(set) var originStatus: UInt16?
     /// The value of Allow for 405 (RFC 9110 §15.5.6).
     var allowedMethods: String?
     /// What the request's framing says can no longer be trusted, or nobody will read on.
@@ -188,10 +190,12 @@ struct Problem: Hashable, Sendable {
     /// The origin answered, but not with 200: client errors are passed on, everything else is a bad
     /// gateway.
     static func originStatus(_ status: UInt16) -> Problem {
-        Problem(
+        var problem = Problem(
             (400..<500).contains(status) && status != 407 && status != 408 ? status : 502,
             "origin-status", "The origin has no image for this URL",
             "The origin answered with status \(status).")
+        problem.originStatus = status
+        return problem
     }
 
     static func notAnImage(_ head: AnswerHead) -> Problem {

@@ -3,7 +3,9 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 import Store
+import Synchronization
 import UnixSignals
+import Wire
 
 /// How a node ended.
 package enum Ending: Hashable, Sendable {
@@ -18,6 +20,7 @@ package enum Ending: Hashable, Sendable {
 /// Sets what holds for the whole process; to be called before there is a second thread.
 package func prepareProcess() {
     Allocator.bound(arenasFor: System.coreCount)
+    OpenSSLLibrary.keepUntilTheEnd()
 }
 
 /// Keeps a SIGHUP from ending the process until ``run(_:from:)`` listens for it.
@@ -40,6 +43,12 @@ package func run(
         configuration, from: sources, log: log, logger: logger, manager: manager)
     let group = ServiceGroup(
         configuration: .init(services: [.init(service: node)], logger: logger))
+    node.stopItself.withLock {
+        $0 = { [weak node] in
+            node?.stops.add()
+            Task { await group.triggerGracefulShutdown() }
+        }
+    }
     let obedience = Task { await obey(signals, node, group) }
     defer { obedience.cancel() }
     do {

@@ -113,6 +113,9 @@ package struct Fill: Sendable {
         self.patience = patience
     }
 
+    /// The answer may go to whoever asks, and is to be kept: another node may have it.
+    package var mayBePassedOn: Bool { answer.map { $0.isShared && $0.isKept } ?? false }
+
     /// Names a reader of one fill; not reused before it has left.
     package struct ReaderID: Hashable, Sendable {
         let index: Int

@@ -12,7 +12,7 @@ package struct EvictionSegments: EvictionPolicy, ~Copyable {
     private var records: [[UInt32]]
     private var entries: [Entry]
     private var entryCount = 0
-    private let none = DiskStamp(epoch: 0, count: 0)
+    private let none = Stamp(epoch: 0, count: 0)
     /// Bytes of newcomers' records.
     package private(set) var admittedBytes = 0
     /// Bytes of all records, re-inserted ones too.

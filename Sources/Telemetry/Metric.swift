@@ -103,6 +103,20 @@ package enum Metric: Int, CaseIterable, Sendable {
     case touchesApplied
     case touchesDropped
 
+    case peerGetsSent
+    case peerProbesSent
+    case peerGetsAnswered
+    case peerProbesAnswered
+    case peerAnswersTaken
+    case peerReceivedBytes
+    case touchesSent
+    case touchesReceived
+    case touchesLost
+    case membersAlive
+    case membersSuspected
+    case membersDead
+    case peerConnections
+
     /// The answer's counter for a status code of 200 to 599.
     package static func answers(status: UInt16) -> Metric {
         switch status {

@@ -50,7 +50,7 @@ extension MetricFamily {
     /// Every family once; every ``Metric`` is a member of exactly one.
     package static let table: [MetricFamily] =
         requestFamilies + connectionFamilies + originFamilies + memoryFamilies
-        + pressureFamilies + diskFamilies
+        + pressureFamilies + diskFamilies + clusterFamilies
 
     private static let requestFamilies = [
         MetricFamily(

@@ -10,6 +10,7 @@ package struct Setting: Hashable, Sendable {
         case origins = "Origins"
         case clients = "Clients"
         case tls = "TLS"
+        case cluster = "Cluster"
     }
 
     package let name: SettingName
@@ -57,7 +58,7 @@ package struct Setting: Hashable, Sendable {
         case .originPattern: "*.example.com"
         case .site: "www.example.com=http://127.0.0.1:9000"
         case .mediaType: "application/json"
-        case .hostPort: "proxy.example.com:3128"
+        case .hostPort: name == .originProxy ? "proxy.example.com:3128" : "nuthatch:8082"
         case .address: defaults.first ?? "127.0.0.1:8088"
         case .path:
             switch name {
@@ -67,6 +68,7 @@ package struct Setting: Hashable, Sendable {
             case .tlsKey: "/etc/nuthatch/tls/www.key"
             case .clientCA, .originCA: "/etc/nuthatch/tls/ca.pem"
             case .signingKeyFile: "/etc/nuthatch/signing-keys"
+            case .clusterSecretFile: "/etc/nuthatch/cluster-secret"
             default: "/var/cache/nuthatch"
             }
         default: defaults.first

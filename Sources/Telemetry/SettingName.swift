@@ -78,6 +78,11 @@ package enum SettingName: String, CaseIterable, Sendable {
     case originTLSMinimum = "origin-tls-minimum"
     case originHTTP2 = "origin-http2"
 
+    case clusterSecretFile = "cluster-secret-file"
+    case join
+    case peerListen = "peer-listen"
+    case peerAdvertise = "peer-advertise"
+
     /// The flag, as in `--memory-limit`.
     package var flag: String { "--" + rawValue }
 

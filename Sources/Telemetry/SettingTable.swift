@@ -5,7 +5,7 @@ extension Setting {
     package static let table: [Setting] =
         nodeRows + memoryRows + diskRows
         + originRows + originConnectionRows + originAnswerRows + fillRows
-        + clientRows + requestRows + tlsRows
+        + clientRows + requestRows + tlsRows + clusterRows
 
     private static let nodeRows: [Setting] = [
         Setting(

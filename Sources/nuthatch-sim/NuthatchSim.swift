@@ -6,5 +6,5 @@ struct NuthatchSim: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch-sim",
         abstract: "Runs the deciding parts of Nuthatch on traces and in simulated worlds.",
-        subcommands: [EvictionCommand.self])
+        subcommands: [EvictionCommand.self, MembershipCommand.self, RingCommand.self])
 }

@@ -22,10 +22,14 @@ struct SettingOptions: ParsableArguments {
     @OptionGroup(title: "TLS")
     var tls: TLSOptions
 
+    @OptionGroup(title: "Cluster")
+    var cluster: ClusterOptions
+
     /// These flags with this process's environment.
     var sources: ConfigurationSources {
         let given = [
             node.flags, memory.flags, disk.flags, origins.flags, clients.flags, tls.flags,
+            cluster.flags,
         ]
         return ConfigurationSources(
             flags: given.joined().reduce(into: [:]) { $0[$1.0] = $1.1 })

@@ -7,7 +7,7 @@ struct AdminAnswerTests {
     private func answer(_ page: AdminPage, _ readiness: Readiness) -> AdminAnswer {
         AdminAnswer(
             page, readiness: readiness, snapshot: Snapshot(loops: [], node: NodeCounters()),
-            origins: [])
+            origins: [], members: [])
     }
 
     @Test("health is ok as long as the process answers", arguments: Readiness.allCases)
@@ -34,10 +34,13 @@ struct AdminAnswerTests {
             taken += 1
             return Snapshot(loops: [], node: NodeCounters())
         }
-        _ = AdminAnswer(.health, readiness: .ready, snapshot: snapshot(), origins: [])
-        _ = AdminAnswer(.readiness, readiness: .ready, snapshot: snapshot(), origins: [])
+        _ = AdminAnswer(
+            .health, readiness: .ready, snapshot: snapshot(), origins: [], members: [])
+        _ = AdminAnswer(
+            .readiness, readiness: .ready, snapshot: snapshot(), origins: [], members: [])
         #expect(taken == 0)
-        let answer = AdminAnswer(.metrics, readiness: .ready, snapshot: snapshot(), origins: [])
+        let answer = AdminAnswer(
+            .metrics, readiness: .ready, snapshot: snapshot(), origins: [], members: [])
         #expect(taken == 1)
         #expect(answer.status == 200)
         #expect(answer.contentType == "text/plain; version=0.0.4; charset=utf-8")
@@ -50,7 +53,7 @@ struct AdminAnswerTests {
             failures: 20, retryAfterMilliseconds: 4000)
         let answer = AdminAnswer(
             .origins, readiness: .ready, snapshot: Snapshot(loops: [], node: NodeCounters()),
-            origins: [row])
+            origins: [row], members: [])
         #expect(answer.contentType == "application/json")
         #expect(
             answer.body == """
@@ -60,5 +63,29 @@ struct AdminAnswerTests {
                 ]}
 
                 """)
+    }
+
+    @Test("members are listed with what they own")
+    func membersAreListed() {
+        let row = MemberRow(
+            node: "0a", process: "0b", address: "10.0.0.1:8082", state: "alive", weight: 100,
+            isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true,
+            ringShare: 0.05)
+        func body(_ rows: [MemberRow]) -> String {
+            AdminAnswer(
+                .members, readiness: .ready,
+                snapshot: Snapshot(loops: [], node: NodeCounters()), origins: [], members: rows
+            ).body
+        }
+        #expect(
+            body([row]) == """
+                {"members":[
+                {"node":"0a","process":"0b","address":"10.0.0.1:8082","state":"alive",\
+                "self":true,"connected":true,"caught_up":true,"draining":false,"weight":100,\
+                "ring_share":0.050000}
+                ]}
+
+                """)
+        #expect(body([]) == "{\"members\":[\n]}\n")
     }
 }

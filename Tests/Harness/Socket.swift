@@ -107,6 +107,20 @@ package final class Socket {
         wait(CInt(POLLIN), .seconds(seconds))
     }
 
+    /// Whether the peer ends the connection before the deadline, whatever it has sent before.
+    package func isEndedByPeer(seconds: Double) -> Bool {
+        let deadline = Deadline.seconds(seconds)
+        var buffer = ByteBuffer()
+        while true {
+            buffer.clear()
+            switch receive(into: &buffer, bytesMax: 4_096, deadline) {
+            case .bytes: continue
+            case .end, .reset: return true
+            case .nothing: return false
+            }
+        }
+    }
+
     /// Says that nothing more will be sent.
     package func finishSending() {
         _ = shutdown(descriptor, CInt(SHUT_WR))

@@ -34,6 +34,8 @@ struct ConfigurationChangeTests {
         var lines: [SettingName: String] = [:]
         if setting.section == .tls {
             lines = [.tlsCertificate: "/before.pem", .tlsKey: "/before.key"]
+        } else if setting.section == .cluster {
+            lines = [.clusterSecretFile: "/before"]
         }
         let text = { lines.map { "\($0.key.rawValue): '\($0.value)'\n" }.sorted().joined() }
         let before = text()

@@ -75,7 +75,7 @@ final class LogRig {
         let formerWall = newestWall
         newestWall = max(newestWall, now)
         let identity = NodeIdentity(
-            nodeID: DiskNodeID(low: 7, high: 8), bootEpoch: epoch,
+            nodeID: NodeID(low: 7, high: 8), bootEpoch: epoch,
             segmentBytes: UInt64(plan.segmentBytes), newestWall: newestWall)
         let settings = DiskLog.Settings(
             plan: plan, ageLimit: ageLimit, keys: (dice.next(), dice.next()),
@@ -99,7 +99,7 @@ final class LogRig {
 
     /// Stores an answer whose request began at `stamp`, by default now.
     @discardableResult
-    func store(_ answer: Answer, stamp: DiskStamp? = nil) throws -> DiskLog.Kept {
+    func store(_ answer: Answer, stamp: Stamp? = nil) throws -> DiskLog.Kept {
         let log = try log()
         return try log.store(
             answer.record(stamp: stamp ?? log.view.stamp, now: now), body: answer.pieces,
@@ -185,7 +185,7 @@ struct Answer: Hashable {
     /// The head says which answer it is.
     var head: [UInt8] { Array("etag: \"\(number)-\(version)\"\r\n".utf8) }
 
-    func record(stamp: DiskStamp, now: Int64) -> DiskRecord {
+    func record(stamp: Stamp, now: Int64) -> DiskRecord {
         DiskRecord(
             name: Self.name(number), stamp: stamp,
             times: DiskTimes(

@@ -73,9 +73,9 @@ struct LogPlay {
     /// The answer that this process must find, if it finds one.
     private(set) var current: [Int: Answer] = [:]
     private(set) var wrongs: [String] = []
-    private var began = DiskStamp.zero
+    private var began = Stamp.zero
     /// When the latest delete of a name was asked for, which need not have been acknowledged.
-    private var deleted: [Int: DiskStamp] = [:]
+    private var deleted: [Int: Stamp] = [:]
 
     init(_ rig: LogRig, names: Int) {
         self.rig = rig
@@ -111,7 +111,7 @@ struct LogPlay {
         }
     }
 
-    private mutating func store(_ answer: Answer, stamp: DiskStamp) throws {
+    private mutating func store(_ answer: Answer, stamp: Stamp) throws {
         let isDead = deleted[answer.number].map { $0 > stamp } ?? false
         if !isDead { possible[answer.number, default: []].append(answer) }
         let kept = try rig.store(answer, stamp: stamp)
@@ -123,7 +123,7 @@ struct LogPlay {
         let before = try rig.log().view.stamp
         for name in names {
             current[name] = nil
-            deleted[name] = DiskStamp(
+            deleted[name] = Stamp(
                 epoch: before.epoch, count: before.count + UInt64(names.count))
         }
         try rig.delete(names)

@@ -1,4 +1,5 @@
 import Foundation
+import Ground
 import Store
 import Testing
 import Tiers
@@ -16,10 +17,10 @@ final class TemporaryDirectory {
 @Suite("A node's directory")
 struct NodeDirectoryTests {
     private let root = TemporaryDirectory()
-    private let first = DiskNodeID(low: 1, high: 2)
-    private let second = DiskNodeID(low: 3, high: 4)
+    private let first = NodeID(low: 1, high: 2)
+    private let second = NodeID(low: 3, high: 4)
 
-    private func open(_ id: DiskNodeID, wall: Int64 = 1_000) throws -> NodeDirectory {
+    private func open(_ id: NodeID, wall: Int64 = 1_000) throws -> NodeDirectory {
         try NodeDirectory(below: root.path, newID: id, wall: wall) { _ in 1 << 20 }
     }
 
@@ -30,7 +31,7 @@ struct NodeDirectoryTests {
         #expect(one?.path == root.path + "/node-0" && one?.identity.nodeID == first)
         #expect(other.path == root.path + "/node-1" && other.identity.nodeID == second)
         one = nil
-        let again = try open(DiskNodeID(low: 9, high: 9))
+        let again = try open(NodeID(low: 9, high: 9))
         #expect(again.path == root.path + "/node-0" && again.identity.nodeID == first)
         withExtendedLifetime(other) {}
     }

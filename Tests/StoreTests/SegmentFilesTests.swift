@@ -10,7 +10,7 @@ struct SegmentFilesTests {
 
     private func open() throws -> NodeDirectory {
         try NodeDirectory(
-            below: root.path, newID: DiskNodeID(low: 5, high: 6), wall: 1_000
+            below: root.path, newID: NodeID(low: 5, high: 6), wall: 1_000
         ) { _ in Self.segmentBytes }
     }
 
@@ -101,7 +101,7 @@ struct SegmentFilesTests {
         let node = try open()
         _ = try write(0, in: node, count: 2, closes: true)
         var other = node.identity
-        other.nodeID.low ^= 1
+        other.nodeID = NodeID(low: other.nodeID.low ^ 1, high: other.nodeID.high)
         let file = try DiskFile("\(node.path)/\(SegmentFiles.name(0))", creates: false)
         #expect(SegmentFiles.recover(file, other) == .discarded(.otherNode))
     }

@@ -83,7 +83,8 @@ struct Room: Sendable, CustomTestStringConvertible {
             "nuthatch", .program, uses: ["Node"], packages: ["ArgumentParser"],
             toolchain: ["Foundation"]),
         Room(
-            "nuthatch-sim", .program, uses: ["Ground", "Tiers", "Serving", "Simulation"],
+            "nuthatch-sim", .program,
+            uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             packages: ["ArgumentParser"], toolchain: ["Foundation", "Glibc"]),
         Room(
             "nuthatch-bench", .program,

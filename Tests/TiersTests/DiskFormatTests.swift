@@ -49,7 +49,7 @@ struct DiskFormatTests {
         let footer = try SegmentFooter(
             bytes.span.extracting(bytes.count - size..<bytes.count), header: header)
         #expect(footer == sample.footer)
-        #expect(footer.leastStamp == DiskStamp(epoch: 6, count: 90))
+        #expect(footer.leastStamp == Stamp(epoch: 6, count: 90))
         for (entry, record) in zip(footer.entries, sample.records) {
             let start = Int(entry.offsetUnits) * DiskFormat.unitBytes
             let meta = bytes.span.extracting(start..<start + record.extent.metaBytes)
@@ -133,9 +133,9 @@ struct DiskFormatTests {
     func refusals() throws {
         let sample = SampleSegment()
         let size = SampleSegment.bytesCount
-        let other = DiskNodeID(low: 1, high: 1)
+        let other = NodeID(low: 1, high: 1)
         func refusal(
-            _ bytes: [UInt8], _ id: DiskNodeID = .sample, _ size: UInt64 = size
+            _ bytes: [UInt8], _ id: NodeID = .sample, _ size: UInt64 = size
         ) -> DiskDamage? {
             do throws(DiskDamage) {
                 _ = try SegmentHeader(bytes.span, nodeID: id, segmentBytes: size)
@@ -156,18 +156,18 @@ struct DiskFormatTests {
     }
 
     private static let marks: [DiskMark] = [
-        DiskMark(.everything, isSoft: true, stamp: DiskStamp(epoch: 1, count: 2)),
+        DiskMark(.everything, isSoft: true, stamp: Stamp(epoch: 1, count: 2)),
         DiskMark(
             .url(Array("http://a.example/1.png".utf8)), isSoft: false,
-            stamp: DiskStamp(epoch: 1, count: 3)),
+            stamp: Stamp(epoch: 1, count: 3)),
         DiskMark(
             .entry(EntryName([UInt8](repeating: 0xAB, count: 32).span)), isSoft: false,
-            stamp: DiskStamp(epoch: 2, count: 0)),
+            stamp: Stamp(epoch: 2, count: 0)),
         DiskMark(
             .prefix(Array("http://a.example/x/".utf8)), isSoft: true,
-            stamp: DiskStamp(epoch: 2, count: 1)),
+            stamp: Stamp(epoch: 2, count: 1)),
         DiskMark(
-            .host(Array("b.example".utf8)), isSoft: false, stamp: DiskStamp(epoch: 2, count: 2)),
-        DiskMark(.tag(Array("news".utf8)), isSoft: true, stamp: DiskStamp(epoch: 2, count: 3)),
+            .host(Array("b.example".utf8)), isSoft: false, stamp: Stamp(epoch: 2, count: 2)),
+        DiskMark(.tag(Array("news".utf8)), isSoft: true, stamp: Stamp(epoch: 2, count: 3)),
     ]
 }

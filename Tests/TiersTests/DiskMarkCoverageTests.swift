@@ -4,16 +4,16 @@ import Tiers
 
 @Suite("What a mark covers")
 struct DiskMarkCoverageTests {
-    private static let stamp = DiskStamp(epoch: 3, count: 5)
+    private static let stamp = Stamp(epoch: 3, count: 5)
 
     private func covers(
-        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: DiskStamp = .zero
+        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: Stamp = .zero
     ) -> Bool {
         effect(target, key, tags: tags, stamp: stamp) != nil
     }
 
     private func effect(
-        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: DiskStamp = .zero,
+        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: Stamp = .zero,
         isSoft: Bool = false
     ) -> DiskMark.Effect? {
         DiskMark(target, isSoft: isSoft, stamp: Self.stamp).effect(
@@ -29,13 +29,13 @@ struct DiskMarkCoverageTests {
 
     @Test("what was asked for before the mark is dead or stale, what came after is neither")
     func stamps() {
-        let before = DiskStamp(epoch: 3, count: 4)
+        let before = Stamp(epoch: 3, count: 4)
         #expect(effect(.everything, "http://a/b", stamp: before) == .dead)
         #expect(effect(.everything, "http://a/b", stamp: before, isSoft: true) == .stale)
         #expect(effect(.everything, "http://a/b", stamp: Self.stamp) == nil)
-        #expect(effect(.everything, "http://a/b", stamp: DiskStamp(epoch: 4, count: 0)) == nil)
+        #expect(effect(.everything, "http://a/b", stamp: Stamp(epoch: 4, count: 0)) == nil)
         #expect(
-            effect(.everything, "http://a/b", stamp: DiskStamp(epoch: 2, count: 99)) == .dead)
+            effect(.everything, "http://a/b", stamp: Stamp(epoch: 2, count: 99)) == .dead)
     }
 
     @Test("an entry, a URL and a tag cover themselves")
@@ -109,7 +109,7 @@ struct LogRecoveryTests {
     ) -> SegmentFooter.Entry {
         SegmentFooter.Entry(
             digest: self.name(name).digest, offsetUnits: unit, units: 4,
-            stamp: DiskStamp(epoch: 1, count: count), lastAccess: lastAccess, accessCount: 300)
+            stamp: Stamp(epoch: 1, count: count), lastAccess: lastAccess, accessCount: 300)
     }
 
     private func name(_ byte: UInt8) -> EntryName {
@@ -142,7 +142,7 @@ struct LogRecoveryTests {
         let segment = try segment([
             entry(1, at: 64, count: 4), entry(1, at: 68, count: 5), entry(2, at: 72, count: 4),
         ])
-        let at = DiskStamp(epoch: 1, count: 5)
+        let at = Stamp(epoch: 1, count: 5)
         let offsets = { (marks: [DiskMark]) in
             kept(segment, marks).map(\.entry.location.offsetUnits)
         }
@@ -151,7 +151,7 @@ struct LogRecoveryTests {
         #expect(offsets([DiskMark(.everything, isSoft: false, stamp: at)]) == [68])
         #expect(offsets([DiskMark(.everything, isSoft: true, stamp: at)]) == [64, 68, 72])
         let older = DiskMark(
-            .entry(name(1)), isSoft: false, stamp: DiskStamp(epoch: 1, count: 1))
+            .entry(name(1)), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
         let mark = DiskMark(.entry(name(1)), isSoft: false, stamp: at)
         #expect(offsets([mark, older]) == [68, 72])
     }
@@ -176,10 +176,10 @@ struct LogRecoveryTests {
         let entries = [entry(1, at: 64, count: 4)]
         for (leftOut, least) in [(nil, 4), (2, 2), (9, 4)] as [(UInt64?, UInt64)] {
             var footer = SegmentFooter(entries: entries, recordsEnd: 1 << 16, sequence: 1)
-            footer.leastLeftOut = leftOut.map { DiskStamp(epoch: 1, count: $0) }
+            footer.leastLeftOut = leftOut.map { Stamp(epoch: 1, count: $0) }
             let bytes = footer.bytes(salt: 2, segmentBytes: 1 << 20)
             let read = try SegmentFooter(bytes.span, header: header)
-            #expect(read.leastStamp == DiskStamp(epoch: 1, count: least))
+            #expect(read.leastStamp == Stamp(epoch: 1, count: least))
             #expect(read.leastLeftOut == (leftOut == 2 ? footer.leastLeftOut : nil))
         }
         let empty = SegmentFooter(entries: [], recordsEnd: 4096, sequence: 1)

@@ -77,7 +77,7 @@ struct DiskSharesTests {
     @Test("a footer says it again")
     func footer() throws {
         let header = SegmentHeader(
-            nodeID: DiskNodeID(low: 1, high: 2), segmentBytes: 1 << 20, sequence: 3, salt: 4,
+            nodeID: NodeID(low: 1, high: 2), segmentBytes: 1 << 20, sequence: 3, salt: 4,
             openedAt: .zero, openedWall: 0, queue: 0)
         let entry = SegmentFooter.Entry(
             digest: EntryDigest(first: 5, second: 6), offsetUnits: 64, units: 4, stamp: .zero,

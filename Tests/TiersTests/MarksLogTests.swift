@@ -7,7 +7,7 @@ import Tiers
 struct MarksLogTests {
     private static let fileBytes = 4096
 
-    private func recover(_ disk: SimulatedDisk, reached: DiskStamp = .zero) -> MarksLog.Recovered {
+    private func recover(_ disk: SimulatedDisk, reached: Stamp = .zero) -> MarksLog.Recovered {
         MarksLog.recover(
             [disk.read(0), disk.read(1)], nodeID: .sample, fileBytes: Self.fileBytes,
             reached: reached)
@@ -17,7 +17,7 @@ struct MarksLogTests {
         let name = (0..<32).map { UInt8(truncatingIfNeeded: count &* 31 &+ $0) }
         return DiskMark(
             .entry(EntryName(name.span)), isSoft: false,
-            stamp: DiskStamp(epoch: 1, count: count))
+            stamp: Stamp(epoch: 1, count: count))
     }
 
     @Test("marks are found again after a restart, through many generations")
@@ -26,16 +26,16 @@ struct MarksLogTests {
         var log = MarksLog(nodeID: .sample, fileBytes: Self.fileBytes)
         var generations = 0
         for count in 1...500 as ClosedRange<UInt64> {
-            let least = DiskStamp(epoch: 1, count: count > 10 ? count - 10 : 0)
+            let least = Stamp(epoch: 1, count: count > 10 ? count - 10 : 0)
             let writes = log.append(
-                [mark(count)], leastStamp: least, now: DiskStamp(epoch: 1, count: count),
+                [mark(count)], leastStamp: least, now: Stamp(epoch: 1, count: count),
                 salt: count | 1 << 40)
             generations += writes.count > 1 ? 1 : 0
             for write in writes {
                 disk.write(write.bytes, to: write.file, at: write.offset)
                 disk.sync(write.file)
             }
-            let found = recover(disk, reached: DiskStamp(epoch: 1, count: count))
+            let found = recover(disk, reached: Stamp(epoch: 1, count: count))
             #expect(!found.isDamaged && found.log.marks == log.marks)
             let isComplete = (least.count...count).allSatisfy { wanted in
                 wanted == 0 || log.marks.contains(mark(wanted))
@@ -50,7 +50,7 @@ struct MarksLogTests {
     func overflow() {
         var log = MarksLog(nodeID: .sample, fileBytes: Self.fileBytes)
         var disk = SimulatedDisk(files: 2, bytes: Self.fileBytes)
-        let now = DiskStamp(epoch: 1, count: 99)
+        let now = Stamp(epoch: 1, count: 99)
         for count in 1...60 as ClosedRange<UInt64> {
             for write in log.append([mark(count)], leastStamp: .zero, now: now, salt: count) {
                 disk.write(write.bytes, to: write.file, at: write.offset)
@@ -74,8 +74,8 @@ struct MarksLogTests {
             life: while true {
                 count += 1
                 let writes = log.append(
-                    [mark(count)], leastStamp: DiskStamp(epoch: 1, count: count / 2),
-                    now: DiskStamp(epoch: 1, count: count), salt: dice.next())
+                    [mark(count)], leastStamp: Stamp(epoch: 1, count: count / 2),
+                    now: Stamp(epoch: 1, count: count), salt: dice.next())
                 for write in writes {
                     disk.write(write.bytes, to: write.file, at: write.offset)
                     stepsLeft -= 1
@@ -90,7 +90,7 @@ struct MarksLogTests {
             acknowledged.removeAll { $0.stamp.count < count / 2 }
             disk.crash(using: &dice)
             let found = recover(
-                disk, reached: DiskStamp(epoch: 1, count: acknowledged.last?.stamp.count ?? 0))
+                disk, reached: Stamp(epoch: 1, count: acknowledged.last?.stamp.count ?? 0))
             let isThere = acknowledged.allSatisfy { mark in
                 found.log.marks.contains { other in
                     other == mark || other.target == .everything && other.stamp >= mark.stamp
@@ -122,7 +122,7 @@ struct MarksLogTests {
                 flipped[file]?[position] ^= 1 << UInt8(position % 8)
                 let found = MarksLog.recover(
                     flipped, nodeID: .sample, fileBytes: Self.fileBytes,
-                    reached: DiskStamp(epoch: 1, count: 5))
+                    reached: Stamp(epoch: 1, count: 5))
                 #expect(
                     found.isDamaged || found.log.marks == log.marks,
                     "byte \(position) of file \(file)")

@@ -1,8 +1,8 @@
 import Ground
 import Tiers
 
-extension DiskNodeID {
-    static let sample = DiskNodeID(low: 0x0123_4567_89AB_CDEF, high: 0xFEDC_BA98_7654_3210)
+extension NodeID {
+    static let sample = NodeID(low: 0x0123_4567_89AB_CDEF, high: 0xFEDC_BA98_7654_3210)
 }
 
 /// A closed segment with three small records, one of them of two chunks.
@@ -11,7 +11,7 @@ struct SampleSegment {
 
     let header = SegmentHeader(
         nodeID: .sample, segmentBytes: bytesCount, sequence: 41, salt: 0x5A5A_1234_0000_9999,
-        openedAt: DiskStamp(epoch: 7, count: 3), openedWall: 1_795_000_000_000, queue: 1)
+        openedAt: Stamp(epoch: 7, count: 3), openedWall: 1_795_000_000_000, queue: 1)
     private(set) var records: [DiskRecord] = []
     /// Where each record begins.
     private(set) var offsets: [UInt64] = []
@@ -42,7 +42,7 @@ struct SampleSegment {
                 seed: DiskFormat.chunkSeed(salt: header.salt, offset: offset, number: number))
         }
         let record = DiskRecord(
-            name: name, stamp: DiskStamp(epoch: 6, count: count),
+            name: name, stamp: Stamp(epoch: 6, count: count),
             times: DiskTimes(
                 received: 1_794_000_000_000, born: 1_793_999_999_000,
                 freshUntil: 1_795_000_000_000, lastModified: DiskFormat.noTime,

@@ -1,7 +1,8 @@
+import Ground
 import Testing
 import Tiers
 
-private let stamp = DiskStamp(epoch: 1, count: 1)
+private let stamp = Stamp(epoch: 1, count: 1)
 
 private func id(_ index: UInt32) -> SegmentID { SegmentID(index: index) }
 
@@ -124,12 +125,12 @@ extension SegmentLedger {
                 id: id(index),
                 segment: Segment(
                     closedIn: .small, sequence: 40 - UInt64(index), usedBytes: 900, recordCount: 9,
-                    liveBytes: 900, leastStamp: DiskStamp(epoch: 2, count: UInt64(index)))
+                    liveBytes: 900, leastStamp: Stamp(epoch: 2, count: UInt64(index)))
             )
         }
         var ledger = SegmentLedger(
             settings: .init(segments: 4, segmentBytes: 1000), recovered: full)
-        #expect(ledger.leastStamp == DiskStamp(epoch: 2, count: 0))
+        #expect(ledger.leastStamp == Stamp(epoch: 2, count: 0))
         #expect(ledger.place(100) == .reclaim(id(3)))
         #expect(ledger.placeAgain(recordBytes: 100, stamp: stamp) == .tooLarge)
         ledger.reclaimed(id(3))
@@ -163,13 +164,13 @@ extension SegmentLedger {
 
     @Test("Stamps are ordered by their epoch first")
     func stamps() {
-        #expect(DiskStamp(epoch: 1, count: 9) < DiskStamp(epoch: 2, count: 0))
-        #expect(DiskStamp(epoch: 1, count: 8) < DiskStamp(epoch: 1, count: 9))
+        #expect(Stamp(epoch: 1, count: 9) < Stamp(epoch: 2, count: 0))
+        #expect(Stamp(epoch: 1, count: 8) < Stamp(epoch: 1, count: 9))
         var ledger = emptyLog()
         for minor in [5, 3, 4] as [UInt64] {
-            let stamp = DiskStamp(epoch: 7, count: minor)
+            let stamp = Stamp(epoch: 7, count: minor)
             while case .open = ledger.place(recordBytes: 10, in: .small, stamp: stamp) {}
         }
-        #expect(ledger.segments[0].leastStamp == DiskStamp(epoch: 7, count: 3))
+        #expect(ledger.segments[0].leastStamp == Stamp(epoch: 7, count: 3))
     }
 }

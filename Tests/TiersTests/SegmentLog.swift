@@ -13,7 +13,7 @@ struct SegmentLog {
     struct Record {
         let entry: Int
         let bytes: Int
-        let stamp: DiskStamp
+        let stamp: Stamp
         let end: Int
     }
 
@@ -49,7 +49,7 @@ struct SegmentLog {
         nextEntry += 1
         let before = reclaims
         asking: while true {
-            let stamp = DiskStamp(epoch: dice.next() % 3, count: dice.next() % 1000)
+            let stamp = Stamp(epoch: dice.next() % 3, count: dice.next() % 1000)
             switch ledger.place(recordBytes: bytes, in: queue, stamp: stamp) {
             case .at(let segment, let offset):
                 write(entry, bytes, stamp, segment, offset)
@@ -132,7 +132,7 @@ struct SegmentLog {
     }
 
     private mutating func write(
-        _ entry: Int, _ bytes: Int, _ stamp: DiskStamp, _ segment: SegmentID, _ offset: Int
+        _ entry: Int, _ bytes: Int, _ stamp: Stamp, _ segment: SegmentID, _ offset: Int
     ) {
         let index = Int(segment.index)
         let start = records[index].last?.end ?? settings.headerBytes
@@ -176,7 +176,7 @@ struct SegmentLog {
         expect(
             ledger.place(
                 recordBytes: settings.recordBytesMax, in: .main,
-                stamp: DiskStamp(epoch: 0, count: 0))
+                stamp: Stamp(epoch: 0, count: 0))
                 == .wait(until: segment), "a newcomer came before the re-inserted")
         records[index] = []
         ledger.reclaimed(segment)

@@ -10,8 +10,10 @@ enum CacheNote: Hashable {
     /// The origin was asked and failed, with this status if it answered; what is stored was given
     /// in its stead.
     case stoodIn(Reason, status: UInt16?)
-    /// Forwarded; `isStored` and `isCollapsed` as far as they are known when the head is sent.
-    case forwarded(Reason, status: UInt16, isStored: Bool, isCollapsed: Bool)
+    /// Forwarded, to a peer or to the origin; `isStored` and `isCollapsed` as far as they are known
+    /// when the head is sent.
+    case forwarded(
+        Reason, status: UInt16, isStored: Bool, isCollapsed: Bool, isFromPeer: Bool)
 
     /// The store alone has given the answer, fresh.
     @inline(__always)
@@ -39,14 +41,14 @@ enum CacheNote: Hashable {
             member.key = key
             member.detail = "stored"
             return member
-        case .forwarded(let reason, let status, let isStored, let isCollapsed):
+        case .forwarded(let reason, let status, let isStored, let isCollapsed, let isFromPeer):
             var member = CacheStatus(.forwarded(reason))
             member.forwardStatus = status
             if isStored { member.ttl = left }
             member.isStored = isStored
             member.isCollapsed = isCollapsed
             member.key = key
-            member.detail = "origin"
+            member.detail = isFromPeer ? "peer" : "origin"
             return member
         }
     }

@@ -53,7 +53,8 @@ extension Door {
         let node = hall.node
         let answer = AdminAnswer(
             page, readiness: node.readiness.value, snapshot: node.snapshot(),
-            origins: node.exchange.standings(now: SystemClock.now()).map(OriginRow.init))
+            origins: node.exchange.standings(now: SystemClock.now()).map(OriginRow.init),
+            members: node.hub.map(MemberRow.rows) ?? [])
         sendText(
             status: answer.status, contentType: answer.contentType, Array(answer.body.utf8),
             fields: "Cache-Control: no-store\r\n")

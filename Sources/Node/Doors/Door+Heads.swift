@@ -16,6 +16,7 @@ extension Door {
         let step = run.step(reader, limit: 0, on: hall, slices: &slices)
         switch step {
         case .startOver(let alone):
+            if run.isLostByPeer { waiting.skipsPeers = true }
             dropRun(waiting)
             // After a failure it is not the variant that was wrong.
             if !alone, run.phase != .failed { waiting.reason = .varyMiss }

@@ -41,7 +41,7 @@ extension Door {
             FillRun(
                 key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
                 stamp: node.disk?.stamp, hall: hall, query: waiting.query, expected: expected,
-                isAlone: alone)
+                isAlone: alone, skipsPeers: waiting.skipsPeers)
         }
         let lookUp = { [self] () -> Resident? in
             let finding = find(waiting)

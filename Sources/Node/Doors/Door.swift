@@ -13,7 +13,7 @@ import Wire
 /// is an ``Outlet``.
 ///
 /// Confined to its event loop.
-final class Door {
+final class Door: FillReader {
     /// Which requests a door answers.
     enum Side {
         case data

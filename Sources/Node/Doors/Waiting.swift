@@ -21,6 +21,8 @@ final class Waiting {
     var name: EntryName?
     /// The disk may have it, and was not asked.
     var asksDisk = false
+    /// A peer has not given the answer to its end.
+    var skipsPeers = false
     /// Another request caused the fetch.
     var isCollapsed = false
     /// This one did.
@@ -86,7 +88,9 @@ final class Waiting {
     }
 
     func note(status: UInt16, isStored: Bool) -> CacheNote {
-        .forwarded(reason, status: status, isStored: isStored, isCollapsed: isCollapsed)
+        .forwarded(
+            reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
+            isFromPeer: run?.isFromPeer == true)
     }
 }
 

@@ -12,7 +12,7 @@ extension DiskLog {
             if let entry = view.shards.remove(name.digest) { gone(entry) }
         }
         invalidations += UInt64(names.count)
-        let stamp = DiskStamp(epoch: identity.bootEpoch, count: invalidations)
+        let stamp = Stamp(epoch: identity.bootEpoch, count: invalidations)
         for name in names { deleted[name] = stamp }
         // Also when it cannot be written: then the next start finds that a mark is missing.
         defer { view.apply(invalidations) }
@@ -39,17 +39,17 @@ extension DiskLog {
 
     /// Every entry of before this start is to be held against its origin before it is served.
     func revalidateAll() throws(DiskFile.Failure) {
-        let stamp = DiskStamp(epoch: identity.bootEpoch, count: 0)
+        let stamp = Stamp(epoch: identity.bootEpoch, count: 0)
         try mark([DiskMark(.everything, isSoft: true, stamp: stamp)])
     }
 
     /// Writes marks and syncs them.
     func mark(_ more: [DiskMark]) throws(DiskFile.Failure) {
-        let now = DiskStamp(epoch: identity.bootEpoch, count: invalidations)
+        let now = Stamp(epoch: identity.bootEpoch, count: invalidations)
         let salt = dice.next()
         let before = marks
         // Fetches of this epoch may be under way that were begun before any mark of it.
-        let least = min(leastStamp, DiskStamp(epoch: identity.bootEpoch, count: 0))
+        let least = min(leastStamp, Stamp(epoch: identity.bootEpoch, count: 0))
         var writes = marks.append(more, leastStamp: least, now: now, salt: salt)
         if marksAreBehind, writes.count == 1 {
             writes = marks.rewrite(leastStamp: least, now: now, salt: salt)
@@ -71,7 +71,7 @@ extension DiskLog {
     }
 
     /// What may be older than any mark: everything in the log and on its disk.
-    private var leastStamp: DiskStamp {
+    private var leastStamp: Stamp {
         let onDisk = leastOnDisk.compactMap { $0 }.min()
         return min(ledger.leastStamp ?? .last, onDisk ?? .last)
     }

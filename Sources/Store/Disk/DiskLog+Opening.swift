@@ -33,7 +33,7 @@ extension DiskLog {
         var found = try segments(of: volume, identity, note)
         try discard(&found, beyond: settings.plan.segments, of: volume)
         let files = [marks(0, of: volume), marks(1, of: volume)]
-        let marks = { (reached: DiskStamp) in
+        let marks = { (reached: Stamp) in
             MarksLog.recover(
                 files, nodeID: identity.nodeID, fileBytes: DiskPlan.marksFileBytes,
                 reached: reached)
@@ -131,7 +131,7 @@ extension DiskLog {
         /// Bytes of the records that are an entry's, with their footer entries, by segment.
         private(set) var live: [Int]
         /// The greatest stamp that anything bears.
-        private(set) var reached = DiskStamp.zero
+        private(set) var reached = Stamp.zero
         /// The newest wall time that is known, in milliseconds since 1970.
         private(set) var newestWall: Int64
         private let room: Int

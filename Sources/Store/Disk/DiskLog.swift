@@ -50,7 +50,7 @@ package final class DiskLog {
     var open: [OpenSegment?] = [nil, nil]
     /// The least stamp of what a power failure may still bring back from each file: a segment that
     /// was given up is on the disk until its next header is.
-    var leastOnDisk: [DiskStamp?]
+    var leastOnDisk: [Stamp?]
     /// Segments whose footers are behind the index.
     var touched: [Bool]
     /// Segments that were given up, and whose files still begin with what they were.
@@ -60,7 +60,7 @@ package final class DiskLog {
     /// What was written of the marks may not be what the log believes.
     var marksAreBehind = false
     /// The latest mark of each entry that one of them covers.
-    var deleted: [EntryName: DiskStamp] = [:]
+    var deleted: [EntryName: Stamp] = [:]
     var invalidations: UInt64 = 0
     /// What sites may take of the log.
     var shares = DiskShares()

@@ -99,13 +99,13 @@ package final class DiskTier: Sendable {
     package var view: DiskView? { current.withLock { $0 } }
 
     /// What a request that begins now is stamped with; nil while nothing is kept.
-    package var stamp: DiskStamp? { view?.stamp }
+    package var stamp: Stamp? { view?.stamp }
 
     // MARK: Writers
 
     /// Keeps an answer whose request began at `stamp`, sooner or later, if there is room in the
     /// queue.
-    package func keep(_ resident: Resident, stamp: DiskStamp?, now: Instant) {
+    package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) {
         guard let stamp, let name = resident.name, view != nil else { return }
         let bytes = resident.overheadBytes + resident.body.capacityBytes
         let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)

@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 import Synchronization
 package import Tiers
 
@@ -31,8 +31,8 @@ package final class DiskView: Sendable {
     }
 
     /// What a request that begins now is stamped with.
-    package var stamp: DiskStamp {
-        DiskStamp(epoch: identity.bootEpoch, count: applied.load(ordering: .acquiring))
+    package var stamp: Stamp {
+        Stamp(epoch: identity.bootEpoch, count: applied.load(ordering: .acquiring))
     }
 
     /// Invalidations up to `count` are applied.

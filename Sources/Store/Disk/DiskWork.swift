@@ -50,7 +50,7 @@ struct DiskWork: ~Copyable {
         var plan: DiskPlan?
         let limit = settings.limitBytes
         let directory = try NodeDirectory(
-            below: settings.root, newID: DiskNodeID(low: random.next(), high: random.next()),
+            below: settings.root, newID: NodeID(low: random.next(), high: random.next()),
             wall: wall
         ) { former in
             // A limit that is too small was refused when the configuration was read.

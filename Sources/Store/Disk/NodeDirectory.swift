@@ -1,3 +1,4 @@
+package import Ground
 import Glibc
 package import Tiers
 
@@ -40,7 +41,7 @@ package final class NodeDirectory: Sendable {
     /// for a directory that has no identity yet. `wall` is the wall time in milliseconds since
     /// 1970.
     package init(
-        below root: String, newID: DiskNodeID, wall: Int64, plan: (UInt64?) -> UInt64
+        below root: String, newID: NodeID, wall: Int64, plan: (UInt64?) -> UInt64
     ) throws(Refusal) {
         let claimed: (path: String, lock: DiskFile)?
         do throws(DiskFile.Failure) {

@@ -4,7 +4,7 @@ package import Tiers
 
 extension Resident {
     /// What the disk keeps of an entry beside its body; `now` is in milliseconds since 1970.
-    func record(_ name: EntryName, stamp: DiskStamp, clock: DiskClock, now: Int64) -> DiskRecord {
+    func record(_ name: EntryName, stamp: Stamp, clock: DiskClock, now: Int64) -> DiskRecord {
         DiskRecord(
             name: name, stamp: stamp,
             times: DiskTimes(

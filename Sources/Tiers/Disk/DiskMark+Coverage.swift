@@ -12,7 +12,7 @@ extension DiskMark {
     /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
     /// if it is not covered, or was asked for after the mark.
     package func effect(
-        on name: EntryName, key: [UInt8], tags: [[UInt8]], stamp: DiskStamp
+        on name: EntryName, key: [UInt8], tags: [[UInt8]], stamp: Stamp
     ) -> Effect? {
         guard self.stamp > stamp, covers(name, key, tags) else { return nil }
         return isSoft ? .stale : .dead

@@ -16,9 +16,9 @@ package struct DiskMark: Hashable, Sendable {
     package var target: Target
     /// True: entries stamped before are stale; false: they are dead.
     package var isSoft: Bool
-    package var stamp: DiskStamp
+    package var stamp: Stamp
 
-    package init(_ target: Target, isSoft: Bool, stamp: DiskStamp) {
+    package init(_ target: Target, isSoft: Bool, stamp: Stamp) {
         self.target = target
         self.isSoft = isSoft
         self.stamp = stamp
@@ -137,13 +137,13 @@ extension DiskMark.Target {
 
 /// The first bytes of a file of marks.
 package struct MarksHeader: Hashable, Sendable {
-    package var nodeID: DiskNodeID
+    package var nodeID: NodeID
     /// Of two files the one with the greater generation counts.
     package var generation: UInt64
     /// Drawn anew with each generation.
     package var salt: UInt64
 
-    package init(nodeID: DiskNodeID, generation: UInt64, salt: UInt64) {
+    package init(nodeID: NodeID, generation: UInt64, salt: UInt64) {
         self.nodeID = nodeID
         self.generation = generation
         self.salt = salt
@@ -167,12 +167,12 @@ package struct MarksHeader: Hashable, Sendable {
     /// What a file that begins with these bytes says of itself.
     ///
     /// - Throws: what is wrong with it, or that it is not this node's.
-    package init(_ bytes: Span<UInt8>, nodeID wanted: DiskNodeID) throws(DiskDamage) {
+    package init(_ bytes: Span<UInt8>, nodeID wanted: NodeID) throws(DiskDamage) {
         try bytes.checkStart("NUTHMARK", count: Self.bytesCount)
         guard bytes.little64(at: 16) == bytes.checksum(24..<Self.bytesCount, seed: 0) else {
             throw .checksum
         }
-        nodeID = DiskNodeID(bytes, at: 24)
+        nodeID = NodeID(bytes, at: 24)
         guard nodeID == wanted else { throw .otherNode }
         generation = bytes.little64(at: 40)
         salt = bytes.little64(at: 48)

@@ -5,7 +5,7 @@ package struct DiskRecord: Hashable, Sendable {
     /// SHA-256 that names the entry.
     package var name: EntryName
     /// The node's stamp when the request for the entry began.
-    package var stamp: DiskStamp
+    package var stamp: Stamp
     package var times: DiskTimes
     /// Last access, in seconds since 1970, and how often there was one.
     package var lastAccess: UInt32
@@ -30,7 +30,7 @@ package struct DiskRecord: Hashable, Sendable {
     package var chunkSums: [UInt64]
 
     package init(
-        name: EntryName, stamp: DiskStamp, times: DiskTimes, lastAccess: UInt32,
+        name: EntryName, stamp: Stamp, times: DiskTimes, lastAccess: UInt32,
         accessCount: UInt16, flags: EntryFlags, staleWhileRevalidateSeconds: UInt32 = 0,
         staleIfErrorSeconds: UInt32 = 0, varies: Negotiation, negotiation: Negotiation,
         layout: DiskHeadLayout, key: [UInt8], head: [UInt8], tags: [[UInt8]], bodyBytes: UInt64,

@@ -7,16 +7,16 @@ package import Ground
 /// written, and the later one of an entry counts. What a mark has killed, or what was not asked for
 /// within the age limit, is not taken over.
 package struct LogRecovery: Sendable {
-    private let deadEntries: [EntryDigest: DiskStamp]
-    private let deadEverything: DiskStamp
+    private let deadEntries: [EntryDigest: Stamp]
+    private let deadEverything: Stamp
     private let leastAccess: UInt32
 
     /// - Parameters:
     ///   - marks: those that may still cover something.
     ///   - leastAccess: what was last asked for before this second is not taken over.
     package init(marks: [DiskMark], leastAccess: UInt32) {
-        var entries: [EntryDigest: DiskStamp] = [:]
-        var everything = DiskStamp.zero
+        var entries: [EntryDigest: Stamp] = [:]
+        var everything = Stamp.zero
         for mark in marks where !mark.isSoft {
             switch mark.target {
             case .entry(let name):

@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// The marks of a node on disk: which file they are in, what is written where, and what a start
 /// makes of the two files; see "Marks" in <doc:DiskFormat>.
@@ -21,7 +21,7 @@ package struct MarksLog: Sendable {
 
     /// Size of each file; what follows the last mark is zeros.
     package let fileBytes: Int
-    private let nodeID: DiskNodeID
+    private let nodeID: NodeID
     private var file: Int
     private var generation: UInt64
     private var writer: MarkWriter
@@ -30,7 +30,7 @@ package struct MarksLog: Sendable {
     package private(set) var marks: [DiskMark]
 
     /// A new log, whose ``beginning(salt:)`` has yet to be written.
-    package init(nodeID: DiskNodeID, fileBytes: Int) {
+    package init(nodeID: NodeID, fileBytes: Int) {
         precondition(fileBytes >= Self.fileBytesMin, "files of \(fileBytes) bytes")
         self.nodeID = nodeID
         self.fileBytes = fileBytes
@@ -51,7 +51,7 @@ package struct MarksLog: Sendable {
     /// stamped `now`, takes their place: each entry is then revalidated once. `salt` is from the
     /// dice, for a new generation.
     package mutating func append(
-        _ more: [DiskMark], leastStamp: DiskStamp, now: DiskStamp, salt: UInt64
+        _ more: [DiskMark], leastStamp: Stamp, now: Stamp, salt: UInt64
     ) -> [Write] {
         var next = writer
         var bytes: [UInt8] = []
@@ -69,7 +69,7 @@ package struct MarksLog: Sendable {
 
     /// A new generation in the other file.
     package mutating func rewrite(
-        leastStamp: DiskStamp, now: DiskStamp, salt: UInt64
+        leastStamp: Stamp, now: Stamp, salt: UInt64
     ) -> [Write] {
         marks.removeAll { $0.stamp < leastStamp }
         var body = Self.body(marks, salt: salt)
@@ -127,13 +127,13 @@ extension MarksLog {
     /// `reached` is the greatest stamp that any record or segment bears: the marks of its count
     /// were written before it.
     package static func recover(
-        _ files: [[UInt8]?], nodeID: DiskNodeID, fileBytes: Int, reached: DiskStamp
+        _ files: [[UInt8]?], nodeID: NodeID, fileBytes: Int, reached: Stamp
     ) -> Recovered {
         var log = MarksLog(nodeID: nodeID, fileBytes: fileBytes)
         // Once there is a file, one of the two has a header that checks.
         var isDamaged = files.contains { $0 != nil }
         var isHeaderDamaged = false
-        var last = DiskStamp.zero
+        var last = Stamp.zero
         for (index, file) in files.enumerated() {
             guard let bytes = file else { continue }
             guard let header = try? MarksHeader(bytes.span, nodeID: nodeID) else {

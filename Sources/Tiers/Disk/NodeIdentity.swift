@@ -1,9 +1,9 @@
-import Ground
+package import Ground
 
 /// Who writes below a node's directory; see "Identity" in <doc:DiskFormat>.
 package struct NodeIdentity: Hashable, Sendable {
     /// Drawn once, for the life of the directory.
-    package var nodeID: DiskNodeID
+    package var nodeID: NodeID
     /// The start that this is; entries and marks are stamped with it.
     package var bootEpoch: UInt64
     /// Size of every segment in bytes.
@@ -12,7 +12,7 @@ package struct NodeIdentity: Hashable, Sendable {
     package var newestWall: Int64
 
     package init(
-        nodeID: DiskNodeID, bootEpoch: UInt64, segmentBytes: UInt64, newestWall: Int64
+        nodeID: NodeID, bootEpoch: UInt64, segmentBytes: UInt64, newestWall: Int64
     ) {
         self.nodeID = nodeID
         self.bootEpoch = bootEpoch
@@ -45,26 +45,10 @@ package struct NodeIdentity: Hashable, Sendable {
         guard bytes.little64(at: 16) == bytes.checksum(24..<Self.bytesCount, seed: 0) else {
             throw .checksum
         }
-        nodeID = DiskNodeID(bytes, at: 24)
+        nodeID = NodeID(bytes, at: 24)
         bootEpoch = bytes.little64(at: 40)
         segmentBytes = bytes.little64(at: 48)
         newestWall = Int64(bitPattern: bytes.little64(at: 56))
-    }
-}
-
-/// A node's persistent name on disk: 128 bits from the dice.
-package struct DiskNodeID: Hashable, Sendable {
-    package var low: UInt64
-    package var high: UInt64
-
-    package init(low: UInt64, high: UInt64) {
-        self.low = low
-        self.high = high
-    }
-
-    init(_ bytes: Span<UInt8>, at offset: Int) {
-        low = bytes.little64(at: offset)
-        high = bytes.little64(at: offset + 8)
     }
 }
 
@@ -77,12 +61,7 @@ extension [UInt8] {
         appendLittle(behind)
     }
 
-    mutating func append(_ id: DiskNodeID) {
-        appendLittle(id.low)
-        appendLittle(id.high)
-    }
-
-    mutating func append(_ stamp: DiskStamp) {
+    mutating func append(_ stamp: Stamp) {
         appendLittle(stamp.epoch)
         appendLittle(stamp.count)
     }
@@ -99,8 +78,8 @@ extension Span<UInt8> {
         XXH64.hash(extracting(range), seed: seed)
     }
 
-    func stamp(at offset: Int) -> DiskStamp {
-        DiskStamp(epoch: little64(at: offset), count: little64(at: offset + 8))
+    func stamp(at offset: Int) -> Stamp {
+        Stamp(epoch: little64(at: offset), count: little64(at: offset + 8))
     }
 
     /// Throws unless there are `count` bytes that begin with `magic` and this program's major

@@ -1,3 +1,5 @@
+package import Ground
+
 /// What ``SegmentLedger`` knows of one segment.
 package struct Segment: Hashable, Sendable {
     package enum State: UInt8, Sendable {
@@ -23,7 +25,7 @@ package struct Segment: Hashable, Sendable {
     /// Those of ``usedBytes`` whose entries are not known to be gone.
     package internal(set) var liveBytes = 0
     /// The least stamp of its records; nil if it has none.
-    package internal(set) var leastStamp: DiskStamp?
+    package internal(set) var leastStamp: Stamp?
 
     package init() {}
 
@@ -32,7 +34,7 @@ package struct Segment: Hashable, Sendable {
     /// `usedBytes` and `liveBytes` count records with their footer entries.
     package init(
         closedIn queue: SegmentQueue, sequence: UInt64, usedBytes: Int, recordCount: Int,
-        liveBytes: Int, leastStamp: DiskStamp?
+        liveBytes: Int, leastStamp: Stamp?
     ) {
         state = .closed
         self.queue = queue
@@ -48,7 +50,7 @@ package struct Segment: Hashable, Sendable {
         liveBytes = min(bytes, usedBytes)
     }
 
-    mutating func append(_ bytes: Int, _ stamp: DiskStamp) {
+    mutating func append(_ bytes: Int, _ stamp: Stamp) {
         usedBytes += bytes
         liveBytes += bytes
         recordCount += 1

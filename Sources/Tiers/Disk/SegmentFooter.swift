@@ -8,7 +8,7 @@ package struct SegmentFooter: Hashable, Sendable {
         /// Where the record begins and what it takes, in ``DiskFormat/unitBytes``.
         package var offsetUnits: UInt32
         package var units: UInt32
-        package var stamp: DiskStamp
+        package var stamp: Stamp
         /// In seconds since 1970.
         package var lastAccess: UInt32
         package var accessCount: UInt16
@@ -16,7 +16,7 @@ package struct SegmentFooter: Hashable, Sendable {
         package var share: UInt16
 
         package init(
-            digest: EntryDigest, offsetUnits: UInt32, units: UInt32, stamp: DiskStamp,
+            digest: EntryDigest, offsetUnits: UInt32, units: UInt32, stamp: Stamp,
             lastAccess: UInt32, accessCount: UInt16, share: UInt16 = DiskShare.none
         ) {
             self.digest = digest
@@ -41,10 +41,10 @@ package struct SegmentFooter: Hashable, Sendable {
     /// are.
     ///
     /// A scan would find them again, so marks that cover them are still wanted.
-    package var leastLeftOut: DiskStamp?
+    package var leastLeftOut: Stamp?
 
     package init(
-        entries: [Entry], recordsEnd: UInt64, sequence: UInt64, leastLeftOut: DiskStamp? = nil
+        entries: [Entry], recordsEnd: UInt64, sequence: UInt64, leastLeftOut: Stamp? = nil
     ) {
         self.entries = entries
         self.recordsEnd = recordsEnd
@@ -52,8 +52,8 @@ package struct SegmentFooter: Hashable, Sendable {
         self.leastLeftOut = leastLeftOut
     }
 
-    /// The least stamp of the segment's records; ``DiskStamp/last`` if there are none.
-    package var leastStamp: DiskStamp {
+    /// The least stamp of the segment's records; ``Stamp/last`` if there are none.
+    package var leastStamp: Stamp {
         entries.map(\.stamp).reduce(leastLeftOut ?? .last, min)
     }
 

@@ -1,8 +1,8 @@
-import Ground
+package import Ground
 
 /// The first bytes of a segment; see "Segment header" in <doc:DiskFormat>.
 package struct SegmentHeader: Hashable, Sendable {
-    package var nodeID: DiskNodeID
+    package var nodeID: NodeID
     /// Size of the file in bytes.
     package var segmentBytes: UInt64
     /// Greater than that of every segment opened before.
@@ -10,15 +10,15 @@ package struct SegmentHeader: Hashable, Sendable {
     /// Drawn anew each time the file is used.
     package var salt: UInt64
     /// The node's stamp when the segment was opened.
-    package var openedAt: DiskStamp
+    package var openedAt: Stamp
     /// Wall time of the opening, in milliseconds since 1970.
     package var openedWall: Int64
     /// Which queue its records belong to: 0 small, 1 main.
     package var queue: UInt8
 
     package init(
-        nodeID: DiskNodeID, segmentBytes: UInt64, sequence: UInt64, salt: UInt64,
-        openedAt: DiskStamp, openedWall: Int64, queue: UInt8
+        nodeID: NodeID, segmentBytes: UInt64, sequence: UInt64, salt: UInt64,
+        openedAt: Stamp, openedWall: Int64, queue: UInt8
     ) {
         self.nodeID = nodeID
         self.segmentBytes = segmentBytes
@@ -50,14 +50,14 @@ package struct SegmentHeader: Hashable, Sendable {
     ///
     /// - Throws: what is wrong with it, or that it is not one of this node's.
     package init(
-        _ bytes: Span<UInt8>, nodeID wanted: DiskNodeID, segmentBytes size: UInt64
+        _ bytes: Span<UInt8>, nodeID wanted: NodeID, segmentBytes size: UInt64
     ) throws(DiskDamage) {
         try bytes.checkStart("NUTHSEGM", count: DiskFormat.headerBytes)
         guard Int(bytes.little32(at: 12)) == DiskFormat.headerBytes else { throw .foreign }
         guard
             bytes.little64(at: 16) == bytes.checksum(24..<DiskFormat.headerBytes, seed: 0)
         else { throw .checksum }
-        nodeID = DiskNodeID(bytes, at: 24)
+        nodeID = NodeID(bytes, at: 24)
         guard nodeID == wanted else { throw .otherNode }
         segmentBytes = bytes.little64(at: 40)
         guard segmentBytes == size else { throw .otherSize(segmentBytes) }

@@ -1,3 +1,5 @@
+package import Ground
+
 /// Says where each record of the disk's log goes, and which segment makes room for it.
 ///
 /// The log is a fixed number of segments of one size. Records are appended to at most two open
@@ -63,7 +65,7 @@ package struct SegmentLedger: Sendable {
     }
 
     /// The least stamp of all records in the log; nil if it is empty.
-    package var leastStamp: DiskStamp? {
+    package var leastStamp: Stamp? {
         segments.compactMap(\.leastStamp).min()
     }
 
@@ -72,7 +74,7 @@ package struct SegmentLedger: Sendable {
     /// While a segment is being reclaimed, what would need another segment has to wait, and so
     /// has everything for the main queue, whose room is then the re-inserted records'.
     package mutating func place(
-        recordBytes: Int, in queue: SegmentQueue, stamp: DiskStamp
+        recordBytes: Int, in queue: SegmentQueue, stamp: Stamp
     ) -> Place {
         precondition(recordBytes > 0, "a record of \(recordBytes) bytes")
         guard recordBytes <= settings.recordBytesMax else { return .tooLarge }
@@ -92,7 +94,7 @@ package struct SegmentLedger: Sendable {
     ///
     /// Answers `.at`, `.open`, or `.tooLarge` once the reclaim has re-inserted all it may, or if
     /// the free segment it opened was ``closed(_:)`` early: then this record is dropped.
-    package mutating func placeAgain(recordBytes: Int, stamp: DiskStamp) -> Place {
+    package mutating func placeAgain(recordBytes: Int, stamp: Stamp) -> Place {
         precondition(reclaiming != nil, "nothing is being reclaimed")
         let bytes = recordBytes + settings.footerBytesPerRecord
         guard bytes <= reinsertableBytes else { return .tooLarge }
@@ -135,7 +137,7 @@ package struct SegmentLedger: Sendable {
     }
 
     private mutating func append(
-        _ bytes: Int, _ queue: SegmentQueue, _ stamp: DiskStamp
+        _ bytes: Int, _ queue: SegmentQueue, _ stamp: Stamp
     ) -> Place {
         guard let id = openSegment(of: queue) else { preconditionFailure("\(queue) is not open") }
         let segment = segments[Int(id.index)]

@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// Finds out what a segment file holds when a node starts: by its footer if that checks, by a scan
 /// if not.
@@ -19,10 +19,10 @@ package struct SegmentRecovery: Sendable {
         /// What began as a record and does not check, with its offset.
         package var damaged: [UInt64]
         /// The least stamp of records that the footer leaves out.
-        package var leastLeftOut: DiskStamp?
+        package var leastLeftOut: Stamp?
 
         /// The least stamp of all records in the segment; nil if there are none.
-        package var leastStamp: DiskStamp? {
+        package var leastStamp: Stamp? {
             (entries.map(\.stamp) + [leastLeftOut].compactMap(\.self)).min()
         }
     }
@@ -42,7 +42,7 @@ package struct SegmentRecovery: Sendable {
         case over
     }
 
-    private let nodeID: DiskNodeID
+    private let nodeID: NodeID
     private let segmentBytes: UInt64
     private var state = State.header
     private var entries: [SegmentFooter.Entry] = []
@@ -51,7 +51,7 @@ package struct SegmentRecovery: Sendable {
     package private(set) var outcome: Outcome?
 
     /// A file of a node with this id, whose segments have this size.
-    package init(nodeID: DiskNodeID, segmentBytes: UInt64) {
+    package init(nodeID: NodeID, segmentBytes: UInt64) {
         self.nodeID = nodeID
         self.segmentBytes = segmentBytes
     }

@@ -123,6 +123,11 @@ package final class TLSSession {
         unsafe SSL_free(ssl)
     }
 
+    /// The handshake is done, and nothing has ended or failed since: data may be written.
+    package var isEstablished: Bool {
+        if case .open = state { true } else { false }
+    }
+
     /// The session that OpenSSL calls back about.
     static func of(ssl: OpaquePointer) -> TLSSession? {
         guard let data = unsafe SSL_get_ex_data(ssl, 0) else { return nil }

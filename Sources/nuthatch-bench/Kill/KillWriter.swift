@@ -12,7 +12,7 @@ final class KillWriter {
     private var now: Instant
     private var version: Int
     /// What was asked for and has not come, each entry once, with the stamp of the time.
-    private var fetches: [(entry: KillEntry, stamp: DiskStamp?)] = []
+    private var fetches: [(entry: KillEntry, stamp: Stamp?)] = []
     private var reclaims = 0
     private let deleted = KillDeleted()
     private var looker: KillLooker

@@ -5,7 +5,7 @@ import Tiers
 private let segmentBytes: UInt64 = 8192
 private let salt: UInt64 = 0x5EED
 private let header = SegmentHeader(
-    nodeID: DiskNodeID(low: 1, high: 2), segmentBytes: segmentBytes, sequence: 3, salt: salt,
+    nodeID: NodeID(low: 1, high: 2), segmentBytes: segmentBytes, sequence: 3, salt: salt,
     openedAt: .zero, openedWall: 0, queue: 0)
 
 /// Segments, footers, marks and identities as a disk may hold them.

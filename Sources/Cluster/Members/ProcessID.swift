@@ -1,9 +1,16 @@
+import Ground
+
 /// Names one run of one node: 128 random bits drawn at each start, so that it is never used again.
 ///
 /// Of two processes with one node id the newer wins; invalidations are numbered per process id.
 package struct ProcessID: Hashable, Sendable, CustomStringConvertible {
     package let high: UInt64
     package let low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
 
     /// Draws an id; `dice` is the system's generator in a node and a seeded one in a simulation.
     package init(using dice: inout some RandomNumberGenerator) {
@@ -14,10 +21,5 @@ package struct ProcessID: Hashable, Sendable, CustomStringConvertible {
     /// 32 lower-case hexadecimal digits.
     package var description: String {
         hexadecimal(high) + hexadecimal(low)
-    }
-
-    private func hexadecimal(_ word: UInt64) -> String {
-        let digits = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 }

@@ -1,6 +1,6 @@
 /// When, in the order of a node's invalidations, something was asked for or invalidated: the boot
 /// epoch and how many invalidations had been applied in it (DESIGN.md §7).
-package struct DiskStamp: Hashable, Comparable, Sendable {
+package struct Stamp: Hashable, Comparable, Sendable {
     /// 1 at the node's first start, one more at each further one.
     package var epoch: UInt64
     /// Invalidations applied since the start.
@@ -12,11 +12,11 @@ package struct DiskStamp: Hashable, Comparable, Sendable {
     }
 
     /// Before everything.
-    package static let zero = DiskStamp(epoch: 0, count: 0)
+    package static let zero = Stamp(epoch: 0, count: 0)
     /// After everything.
-    package static let last = DiskStamp(epoch: .max, count: .max)
+    package static let last = Stamp(epoch: .max, count: .max)
 
-    package static func < (left: DiskStamp, right: DiskStamp) -> Bool {
+    package static func < (left: Stamp, right: Stamp) -> Bool {
         left.epoch == right.epoch ? left.count < right.count : left.epoch < right.epoch
     }
 }

@@ -1,0 +1,63 @@
+import Ground
+
+/// Newcomers with the id of a member whose earlier process may still live.
+struct Identities: Sendable {
+    /// A process that says, or of which is said, that it is a known node.
+    struct Newcomer: Hashable, Sendable {
+        /// Nil if it was only heard of.
+        var connection: ConnectionID?
+        var dialled: PeerAddress?
+        var record: MemberRecord
+    }
+
+    /// The earlier process is asked whether it lives.
+    struct Check: Hashable, Sendable {
+        var newcomer: Newcomer
+        let earlier: ProcessID
+        let sequence: UInt32
+        var endsAt: Instant
+    }
+
+    /// A connection with a process that has this node's own id.
+    struct Twin: Hashable, Sendable {
+        let process: ProcessID
+        /// This process was here before it met the other.
+        let isSenior: Bool
+        var endsAt: Instant
+    }
+
+    var checks = SortedTable<NodeID, Check>()
+    var twins = SortedTable<ConnectionID, Twin>()
+    /// How often this node has raised its incarnation above a live twin's.
+    var contests = 0
+
+    var nextDue: Instant? {
+        (checks.values.map(\.endsAt) + twins.values.map(\.endsAt)).min()
+    }
+
+    /// The connection of a newcomer or a twin, which is not in the mesh.
+    func isHeld(_ id: ConnectionID) -> Bool {
+        twins[id] != nil || checks.values.contains { $0.newcomer.connection == id }
+    }
+
+    /// True if the connection was a newcomer's or a twin's.
+    mutating func closed(_ id: ConnectionID) -> Bool {
+        guard isHeld(id) else { return false }
+        twins[id] = nil
+        for (node, check) in zip(checks.keys, checks.values)
+        where check.newcomer.connection == id {
+            checks[node] = nil
+        }
+        return true
+    }
+
+    /// This process stood still until now: everybody has the whole time again.
+    mutating func stoodStill(at now: Instant, _ settings: Membership.Settings) {
+        checks.updateAll { _, check in
+            check.endsAt = max(check.endsAt, now + settings.probeTimeout)
+        }
+        twins.updateAll { _, twin in
+            twin.endsAt = max(twin.endsAt, now + settings.twinPatience)
+        }
+    }
+}

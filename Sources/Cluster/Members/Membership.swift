@@ -1,0 +1,206 @@
+package import Ground
+
+/// Who is in the cluster, as one node believes it: SWIM (Das, Gupta, Motivala, DSN 2002) with
+/// Lifeguard (Dadgar, Phillips, Currey, DSN-W 2018), over one connection per pair.
+///
+/// The shell owns sockets and tells what happens; this decides whom to dial, which connection
+/// stays, what to say to whom and who lives. What differs from SWIM over datagrams, and why:
+///
+/// - Connections lose nothing while they stand, so changes are pushed once; repeating on pings, and
+///   the exchange of tables, find those whom a push missed.
+/// - A connection that breaks is a hint: the member is dialled and probed next. It is no proof.
+/// - What is heard of a death makes a member suspected here, not dead: after a split each side
+/// holds
+///   the other side's members dead, and must not talk its own side into it. The suspected
+///   one is told at once, and refutes.
+/// - Time in which this process stood still counts against nobody.
+package struct Membership: Sendable {
+    /// How far a node has come.
+    package enum Phase: Hashable, Sendable {
+        /// It takes part.
+        case serving
+        /// It has said that it goes, and waits for the acks under these numbers.
+        case leaving(until: Instant, waiting: [UInt32: NodeID])
+        /// It has gone, or it refuses to serve; nothing follows.
+        case over
+    }
+
+    package let settings: Settings
+    /// What this node says of itself, in its hello too.
+    package internal(set) var own: MemberRecord
+    package internal(set) var phase = Phase.serving
+    /// Since when; a young process gives way to an older one with its id.
+    let startedAt: Instant
+    var roster: Roster
+    var mesh: Mesh
+    var plan: DialPlan
+    var probing: Probing
+    var relays = Relays()
+    var dissemination = Dissemination()
+    var suspicions = SortedTable<NodeID, Suspicion>()
+    var identities = Identities()
+    var health: LocalHealth
+    var nextExchange: Instant
+    /// Nobody is asked for a table earlier: when many connections open at once, one table says
+    /// what all would.
+    var nextQuestion: Instant
+    /// Somebody who has taken this node has sent a table.
+    var hasTable = false
+    private var sequence: UInt32 = 0
+
+    /// A node that knows of nobody; `incarnation` has the synced boot epoch of its directory.
+    package init(
+        _ member: Member, _ incarnation: Incarnation, settings: Settings = Settings(),
+        now: Instant
+    ) {
+        precondition(settings.membersMax > 1, "a cluster of \(settings.membersMax)")
+        self.settings = settings
+        own = MemberRecord(member, incarnation, .alive)
+        startedAt = now
+        roster = Roster(countMax: settings.membersMax - 1)
+        mesh = Mesh(own: member.id)
+        plan = DialPlan(settings: settings)
+        probing = Probing(at: now)
+        health = LocalHealth(scoreMax: settings.healthMax)
+        nextExchange = now + settings.exchangeInterval
+        nextQuestion = now
+        dissemination.changed(member.id)
+    }
+
+    // MARK: What is believed
+
+    /// Everybody's record, this node's own first, then by id.
+    package var records: [MemberRecord] { [own] + roster.records }
+
+    package subscript(id: NodeID) -> MemberRecord? {
+        id == own.member.id ? own : roster[id]
+    }
+
+    /// Alive and suspected members, this node included.
+    package var liveCount: Int { roster.liveCount + (own.state.isLive ? 1 : 0) }
+
+    /// The connection that everything said to a member goes over; nil if it is not connected.
+    package func connection(to id: NodeID) -> ConnectionID? { mesh.connection(to: id) }
+
+    /// Connected members, by id.
+    package var connectedMembers: [NodeID] { mesh.peers }
+
+    /// How little this node trusts its own eyes, from 0 (well) to ``Settings/healthMax``.
+    package var healthScore: Int { health.score }
+
+    // MARK: Events
+
+    /// When ``MembershipEvent/ticked`` is wanted; changes with every event.
+    package var nextTick: Instant {
+        switch phase {
+        case .over: return .distantFuture
+        case .leaving(let until, _): return until
+        case .serving: break
+        }
+        let waits: [Instant?] = [
+            probing.nextDue, relays.nextDue, dissemination.nextPush, plan.nextDial,
+            suspicions.values.map(\.deadline).min(),
+            mesh.nextDue(settings, nextQuestion: nextQuestion), identities.nextDue, nextExchange,
+        ]
+        return waits.compactMap { $0 }.min() ?? .distantFuture
+    }
+
+    /// Takes in what happened at `now` and appends what is to be done.
+    package mutating func handle(
+        _ event: MembershipEvent, now: Instant, using dice: inout Dice,
+        effects: inout [MembershipEffect]
+    ) {
+        var turn = Turn(now: now, dice: dice)
+        defer {
+            dice = turn.dice
+            effects += turn.effects
+        }
+        if case .over = phase { return refuse(event, &turn) }
+        switch event {
+        case .ticked: ticked(&turn)
+        case .seedsResolved(let addresses):
+            plan.seedsResolved(addresses, &turn)
+        case .dialFailed(let address): plan.failed(address, &turn)
+        case .connectionOpened(let id, let dialled, let member, let incarnation):
+            let record = MemberRecord(member, incarnation, .alive)
+            opened(id, dialled: dialled, record, &turn)
+        case .connectionClosed(let id, let reason): closed(id, reason, &turn)
+        case .received(let message, let id): received(message, on: id, &turn)
+        case .roleChanged(let role): changeRole(role, &turn)
+        case .leaveRequested: leave(&turn)
+        }
+        dial(&turn)
+    }
+
+    private mutating func ticked(_ turn: inout Turn) {
+        if case .leaving(let until, _) = phase {
+            if until <= turn.now { finishLeaving(&turn) }
+            return
+        }
+        forgiveLateness(&turn)
+        pushDue(&turn)
+        endIdentityChecks(&turn)
+        endSuspicions(&turn)
+        continueProbe(&turn)
+        for relay in relays.takeUnanswered(at: turn.now) {
+            send(.nack(sequence: relay.askedSequence), on: relay.asker, &turn)
+        }
+        for (id, reason) in mesh.overdue(at: turn.now, settings) { close(id, reason, &turn) }
+        while nextQuestion <= turn.now, let id = mesh.question(at: turn.now) { ask(id, &turn) }
+        exchange(&turn)
+    }
+
+    /// A process that stood still (SIGSTOP, a suspended machine, a starved one) has not heard the
+    /// answers that wait for it: everybody has so much more time.
+    private mutating func forgiveLateness(_ turn: inout Turn) {
+        let lateness = turn.now - nextTick
+        guard lateness > settings.latenessMax else { return }
+        health.worsened()
+        probing.stoodStill(for: lateness)
+        mesh.stoodStill(for: lateness, at: turn.now)
+        suspicions.updateAll { _, suspicion in
+            suspicion.stoodStill(for: lateness, at: turn.now)
+        }
+        identities.stoodStill(at: turn.now, settings)
+    }
+
+    private mutating func dial(_ turn: inout Turn) {
+        guard case .serving = phase, let due = plan.nextDial, due <= turn.now else { return }
+        for address in plan.takeDue(&turn) { turn.effects.append(.dial(address)) }
+    }
+
+    /// After the end nothing is opened any more.
+    private mutating func refuse(_ event: MembershipEvent, _ turn: inout Turn) {
+        guard case .connectionOpened(let id, _, _, _) = event else { return }
+        turn.effects.append(.close(id, .leaving))
+    }
+
+    // MARK: Speaking
+
+    mutating func nextSequence() -> UInt32 {
+        sequence &+= 1
+        return sequence
+    }
+
+    /// Says it if the connection is still there.
+    mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout Turn) {
+        guard phase != .over, mesh[id] != nil || identities.isHeld(id) else { return }
+        turn.effects.append(.send(message, on: id))
+        if case .ping = message { mesh.pinged(id, at: turn.now) }
+    }
+
+    /// What rides on the next message; what `first` is believed to be stands first, if it is not
+    /// well (Lifeguard §IV.C, "buddy system").
+    mutating func riders(first: NodeID? = nil) -> [MemberRecord] {
+        let times = settings.repeats * digits(liveCount)
+        let ids = dissemination.takeRiders(settings.newsMax, timesMax: times)
+        let ill = first.flatMap { roster[$0] }.flatMap { $0.state == .alive ? nil : $0 }
+        let rest = ids.filter { $0 != ill?.member.id }.compactMap { self[$0] }
+        return (ill.map { [$0] } ?? []) + rest
+    }
+
+    /// Decimal digits of a number of members: log10, rounded up.
+    private func digits(_ count: Int) -> Int {
+        count < 10 ? 1 : count < 100 ? 2 : 3
+    }
+}

@@ -1,0 +1,27 @@
+package import Ground
+
+/// What a ``Membership`` wants done, in this order.
+package enum MembershipEffect: Hashable, Sendable {
+    /// Connect and say hello; ends with ``MembershipEvent/connectionOpened(_:dialled:_:_:)`` or
+    /// ``MembershipEvent/dialFailed(_:)``. No address is dialled twice at once.
+    case dial(PeerAddress)
+    /// Say why and close; the machine has forgotten the connection.
+    case close(ConnectionID, CloseReason)
+    /// Write it to the connection, behind what was written before.
+    case send(GossipMessage, on: ConnectionID)
+    /// This is now the connection with a member, for everything that members say to each other.
+    case useConnection(NodeID, ConnectionID)
+    /// There is no connection with a member any more.
+    case dropConnection(NodeID)
+    /// Something else is believed of a member, this node itself included; `before` is what was
+    /// believed until now, nil for a member that was not known.
+    case changed(MemberRecord, before: MemberRecord?)
+    /// A member that was gone is not remembered any longer, for want of room.
+    case forget(MemberRecord)
+    /// Log it: one more member than ``Membership/Settings/membersMax`` has come.
+    case refuseMember(Member)
+    /// Another live process has this node's id: stop serving and say so. Nothing follows.
+    case refuseToServe
+    /// Everybody reachable knows that this node goes, `untold` apart. Nothing follows.
+    case finishLeaving(untold: [NodeID])
+}

@@ -1,0 +1,188 @@
+import Ground
+
+/// How far somebody has come in a stream of invalidations: it has everything up to `count`.
+package struct StreamPosition: Hashable, Sendable {
+    /// Who issues the stream.
+    package var process: ProcessID
+    /// The number of the last invalidation without a gap before it; 0 for none.
+    package var count: UInt64
+
+    package init(process: ProcessID, count: UInt64) {
+        self.process = process
+        self.count = count
+    }
+
+    /// Size in bytes.
+    static let bytesCount = 24
+
+    init(_ bytes: Span<UInt8>, at offset: Int) {
+        self.init(process: bytes.process(at: offset), count: bytes.little64(at: offset + 16))
+    }
+
+    func put(into writer: inout StructureWriter) {
+        writer.put(process)
+        writer.put(count)
+    }
+}
+
+/// What one frame of gossip says; see "GOSSIP" in <doc:PeerProtocol>.
+package struct Gossip: Hashable, Sendable {
+    package var message: GossipMessage
+    /// What the sender has of the streams of invalidations.
+    package var knowledge: [StreamPosition]
+
+    package init(_ message: GossipMessage, knowledge: [StreamPosition] = []) {
+        self.message = message
+        self.knowledge = knowledge
+    }
+
+    fileprivate enum Kind: UInt8 {
+        case ping = 1
+        case ack = 2
+        case pingRequest = 3
+        case nack = 4
+        case news = 5
+        case table = 6
+    }
+
+    private enum Tag {
+        static let record: UInt16 = 1
+        static let position: UInt16 = 2
+    }
+
+    private static let fixedBytes = 24
+    private static let questionFlag: UInt8 = 1
+
+    /// The frames: one, or several if it does not fit in one.
+    ///
+    /// Of several the last is the message itself; those before it carry what did not fit, of a
+    /// table as tables that ask nothing and of everything else as news. Records and positions keep
+    /// their order.
+    package var frames: [[UInt8]] {
+        let last = PlainGossip(message)
+        var ahead = PlainGossip(.news([]))
+        if case .table = message { ahead = PlainGossip(.table([], isQuestion: false)) }
+        var fields: [Field] = last.records.map { .record($0.peerBytes) }
+        fields += knowledge.map { .position($0) }
+        var frames: [[UInt8]] = []
+        var pending: ArraySlice<Field> = []
+        var start = 0
+        var size = Self.fixedBytes
+        for (index, field) in fields.enumerated() {
+            if size + field.bytesCount > PeerProtocol.payloadBytesMax {
+                frames.append(Self.frame(ahead, pending))
+                start = index
+                size = Self.fixedBytes
+            }
+            size += field.bytesCount
+            pending = fields[start...index]
+        }
+        frames.append(Self.frame(last, pending))
+        return frames
+    }
+
+    private enum Field {
+        case record([UInt8])
+        case position(StreamPosition)
+
+        /// With the field's head.
+        var bytesCount: Int {
+            switch self {
+            case .record(let bytes): PeerStructure.fieldHeadBytes + bytes.count
+            case .position: PeerStructure.fieldHeadBytes + StreamPosition.bytesCount
+            }
+        }
+    }
+
+    private static func frame(_ gossip: PlainGossip, _ fields: ArraySlice<Field>) -> [UInt8] {
+        var writer = StructureWriter.payload
+        writer.put(gossip.kind.rawValue)
+        writer.put(gossip.isQuestion ? questionFlag : 0)
+        writer.put(gossip.sequence)
+        writer.put(gossip.target)
+        writer.endFixedPart()
+        for field in fields {
+            switch field {
+            case .record(let bytes): writer.putField(Tag.record, bytes)
+            case .position(let position):
+                writer.beginField(Tag.position, bytesCount: StreamPosition.bytesCount)
+                position.put(into: &writer)
+            }
+        }
+        guard let frame = try? writer.frame(.gossip) else {
+            preconditionFailure("gossip that was cut to fit does not")
+        }
+        return frame
+    }
+
+    /// The gossip in `payload`; nil if it is of a kind that this version does not know.
+    ///
+    /// Then it is skipped. Records that are not understood are left out.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)`` if a part leads out of its whole.
+    package static func read(payload: Span<UInt8>) throws(PeerFault) -> Gossip? {
+        var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: .gossip)
+        guard let kind = Kind(rawValue: payload[2]) else { return nil }
+        var plain = PlainGossip(
+            kind: kind, isQuestion: payload[3] & questionFlag != 0,
+            sequence: payload.little32(at: 4), target: NodeID(payload, at: 8))
+        var knowledge: [StreamPosition] = []
+        while let field = try structure.next(payload) {
+            switch field.tag {
+            case Tag.record:
+                let bytes = payload.extracting(field.range)
+                guard let record = try MemberRecord.read(bytes, in: .gossip) else { continue }
+                plain.records.append(record)
+            case Tag.position:
+                try structure.require(StreamPosition.bytesCount, of: field)
+                knowledge.append(StreamPosition(payload, at: field.range.lowerBound))
+            default: continue
+            }
+        }
+        return Gossip(plain.message, knowledge: knowledge)
+    }
+}
+
+/// A message of gossip as its parts.
+private struct PlainGossip {
+    var kind: Gossip.Kind
+    var isQuestion = false
+    var sequence: UInt32 = 0
+    var target = NodeID(low: 0, high: 0)
+    var records: [MemberRecord] = []
+
+    init(kind: Gossip.Kind, isQuestion: Bool, sequence: UInt32, target: NodeID) {
+        self.kind = kind
+        self.isQuestion = isQuestion
+        self.sequence = sequence
+        self.target = target
+    }
+
+    init(_ message: GossipMessage) {
+        switch message {
+        case .ping(let sequence, let news):
+            (kind, self.sequence, records) = (.ping, sequence, news)
+        case .ack(let sequence, let news):
+            (kind, self.sequence, records) = (.ack, sequence, news)
+        case .pingRequest(let sequence, let target, let news):
+            (kind, self.sequence, self.target, records) = (.pingRequest, sequence, target, news)
+        case .nack(let sequence):
+            (kind, self.sequence) = (.nack, sequence)
+        case .news(let news):
+            (kind, records) = (.news, news)
+        case .table(let table, let isQuestion):
+            (kind, records, self.isQuestion) = (.table, table, isQuestion)
+        }
+    }
+
+    var message: GossipMessage {
+        switch kind {
+        case .ping: .ping(sequence: sequence, news: records)
+        case .ack: .ack(sequence: sequence, news: records)
+        case .pingRequest: .pingRequest(sequence: sequence, target: target, news: records)
+        case .nack: .nack(sequence: sequence)
+        case .news: .news(records)
+        case .table: .table(records, isQuestion: isQuestion)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+package import Ground
+
+/// What a node says of an entry that it holds, before its body; see "HELD" in <doc:PeerProtocol>.
+package struct HeldEntry: Hashable, Sendable {
+    /// The status of the origin's answer.
+    package var status: UInt16
+    package var source: Source
+    package var facts: TransitFacts
+    /// Of the holder's node, when the request for the entry began.
+    package var stamp: Stamp
+    /// The rendered head.
+    ///
+    /// Empty in NOT_MODIFIED if the asker's own holds; then no entity tag is sent with the facts.
+    package var head: [UInt8]
+    /// Where the parts of ``head`` lie; nil if the receiver is to find them.
+    package var places: HeadPlaces?
+    package var tags: [[UInt8]]
+    /// The entry's key, said if the question did not; else empty.
+    package var key: [UInt8]
+
+    /// Where the body comes from; one that this version does not know is kept as it is.
+    package struct Source: RawRepresentable, Hashable, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        package static let memory = Source(rawValue: 1)
+        package static let disk = Source(rawValue: 2)
+        /// It comes from the origin just now.
+        package static let fetch = Source(rawValue: 3)
+    }
+
+    package init(
+        status: UInt16, source: Source, facts: TransitFacts, stamp: Stamp, head: [UInt8],
+        places: HeadPlaces? = nil, tags: [[UInt8]] = [], key: [UInt8] = []
+    ) {
+        self.status = status
+        self.source = source
+        self.facts = facts
+        self.stamp = stamp
+        self.head = head
+        self.places = places
+        self.tags = tags
+        self.key = key
+    }
+
+    private enum Tag {
+        static let head: UInt16 = 1
+        static let tag: UInt16 = 2
+        static let key: UInt16 = 3
+        static let places: UInt16 = 4
+    }
+
+    private static let fixedBytes = 88
+
+    /// The frame: a HELD or a NOT_MODIFIED, as `kind` says.
+    func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendRefusal) -> [UInt8] {
+        var facts = facts
+        if head.isEmpty { facts.entityTag = .empty }
+        precondition(
+            facts.entityTag.end <= head.count && places?.fits(in: head.count) ?? true,
+            "places outside of a head of \(head.count) bytes")
+        guard key.count <= PeerProtocol.keyBytesMax else { throw .tooLong(.key) }
+        guard tags.count <= PeerProtocol.tagsMax else { throw .tooLong(.tags) }
+        var writer = StructureWriter.payload
+        writer.put(status)
+        writer.put(source.rawValue)
+        writer.put(UInt8(0))
+        writer.put(UInt16(0))
+        facts.put(into: &writer)
+        writer.put(stamp)
+        writer.endFixedPart()
+        writer.putField(Tag.head, unlessEmpty: head)
+        for tag in tags { writer.putField(Tag.tag, tag) }
+        writer.putField(Tag.key, unlessEmpty: key)
+        if let places {
+            writer.beginField(Tag.places, bytesCount: HeadPlaces.bytesCount)
+            places.put(into: &writer)
+        }
+        return try writer.frame(kind, stream: stream)
+    }
+
+    /// The entry in the payload of a HELD or a NOT_MODIFIED, as `kind` says.
+    init(payload: Span<UInt8>, in kind: PeerFrameKind) throws(PeerFault) {
+        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: kind)
+        self.init(
+            status: payload.little16(at: 2), source: Source(rawValue: payload[4]),
+            facts: TransitFacts(payload, at: 8), stamp: payload.stamp(at: 72), head: [])
+        while let field = try structure.next(payload) {
+            switch field.tag {
+            case Tag.head: head = payload.kept(field.range)
+            case Tag.tag: tags.append(payload.kept(field.range))
+            case Tag.key: key = payload.kept(field.range)
+            case Tag.places:
+                try structure.require(HeadPlaces.bytesCount, of: field)
+                places = HeadPlaces(payload, at: field.range.lowerBound)
+            default: continue
+            }
+        }
+        guard key.count <= PeerProtocol.keyBytesMax else { throw .tooLong(.key) }
+        guard tags.count <= PeerProtocol.tagsMax else { throw .tooLong(.tags) }
+        guard facts.entityTag.end <= head.count, places?.fits(in: head.count) ?? true else {
+            throw .malformed(kind)
+        }
+    }
+}
+
+/// Where the parts of a rendered head begin, in bytes from its beginning; each runs to the end.
+package struct HeadPlaces: Hashable, Sendable {
+    /// The fields of a 206 with one range, and of a 416.
+    package var partialStart: UInt32
+    /// The fields of a 206 with several ranges.
+    package var multipartStart: UInt32
+    /// The fields of a 304.
+    package var notModifiedStart: UInt32
+    /// The value of Content-Type; empty if there is none.
+    package var contentType: Extent
+
+    package init(
+        partialStart: UInt32, multipartStart: UInt32, notModifiedStart: UInt32,
+        contentType: Extent
+    ) {
+        self.partialStart = partialStart
+        self.multipartStart = multipartStart
+        self.notModifiedStart = notModifiedStart
+        self.contentType = contentType
+    }
+
+    /// Size in bytes.
+    static let bytesCount = 20
+
+    init(_ bytes: Span<UInt8>, at offset: Int) {
+        self.init(
+            partialStart: bytes.little32(at: offset),
+            multipartStart: bytes.little32(at: offset + 4),
+            notModifiedStart: bytes.little32(at: offset + 8),
+            contentType: bytes.extent(at: offset + 12))
+    }
+
+    func put(into writer: inout StructureWriter) {
+        for start in [partialStart, multipartStart, notModifiedStart] { writer.put(start) }
+        writer.put(contentType)
+    }
+
+    func fits(in bytesCount: Int) -> Bool {
+        let starts = [partialStart, multipartStart, notModifiedStart]
+        return starts.allSatisfy { Int($0) <= bytesCount } && contentType.end <= bytesCount
+    }
+}

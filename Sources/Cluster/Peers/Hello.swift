@@ -1,0 +1,71 @@
+import Ground
+
+/// What both sides say first; see "HELLO" in <doc:PeerProtocol>.
+package struct Hello: Hashable, Sendable {
+    /// Who speaks, and which versions.
+    package var member: Member
+    package var incarnation: Incarnation
+    /// What the speaker takes.
+    package var limits: LinkLimits
+
+    package init(member: Member, incarnation: Incarnation, limits: LinkLimits = .usual) {
+        self.member = member
+        self.incarnation = incarnation
+        self.limits = limits
+    }
+
+    private enum Tag {
+        static let member: UInt16 = 1
+    }
+
+    private static let magic = "NUTHPEER"
+    private static let fixedBytes = 32
+
+    /// The frame.
+    package var frame: [UInt8] {
+        var writer = StructureWriter.payload
+        for byte in Self.magic.utf8 { writer.put(byte) }
+        writer.put(member.versions.lowerBound)
+        writer.put(member.versions.upperBound)
+        writer.put(UInt16(0))
+        writer.put(limits.dataBytesMax)
+        writer.put(limits.payloadBytesMax)
+        writer.put(limits.streamsMax)
+        writer.put(limits.windowBytes)
+        writer.endFixedPart()
+        writer.putField(Tag.member, MemberRecord(member, incarnation, .alive).peerBytes)
+        guard let frame = try? writer.frame(.hello) else {
+            preconditionFailure("a HELLO that is longer than a frame")
+        }
+        return frame
+    }
+
+    /// The HELLO in `payload`, said to a node that speaks the versions of `own`.
+    ///
+    /// Magic and versions are where they are in every version; the rest is read only if one is
+    /// common.
+    ///
+    /// - Throws: why the two cannot speak to each other.
+    package init(payload: Span<UInt8>, own: ClosedRange<UInt16>) throws(PeerFault) {
+        guard payload.count >= 14 else { throw .truncated(.hello) }
+        guard payload.holds(Self.magic, at: 2..<10) else { throw .foreign }
+        let (oldest, newest) = (payload.little16(at: 10), payload.little16(at: 12))
+        guard oldest <= newest else { throw .malformed(.hello) }
+        guard PeerProtocol.common(own, oldest...newest) != nil else {
+            throw .noCommonVersion(oldest...newest)
+        }
+        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: .hello)
+        var record: MemberRecord?
+        while let field = try structure.next(payload) {
+            guard field.tag == Tag.member else { continue }
+            record = try MemberRecord.read(payload.extracting(field.range), in: .hello)
+        }
+        let limits = LinkLimits(
+            dataBytesMax: payload.little32(at: 16), payloadBytesMax: payload.little32(at: 20),
+            streamsMax: payload.little32(at: 24), windowBytes: payload.little32(at: 28))
+        guard let record, record.member.versions == oldest...newest, limits.areUsable else {
+            throw .malformed(.hello)
+        }
+        self.init(member: record.member, incarnation: record.incarnation, limits: limits)
+    }
+}

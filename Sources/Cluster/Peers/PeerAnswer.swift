@@ -1,0 +1,102 @@
+package import Ground
+
+/// What is said to a question before any body; see "Answers" in <doc:PeerProtocol>.
+package enum PeerAnswer: Hashable, Sendable {
+    /// Here it is; the body follows.
+    case held(HeldEntry)
+    /// It is being fetched; said again every ``fetchingInterval``.
+    case fetching
+    /// The asker is to ask the origin.
+    case fetchYourself(FetchYourselfReason)
+    /// A probe found nothing.
+    case absent
+    /// The answerer lacks invalidations that the asker knows of: it is to ask the origin.
+    case behind
+    /// What the asker holds by the validator that it named is current: what is now true of it.
+    case notModified(HeldEntry)
+    /// There is no answer of the origin.
+    case originFailed(PeerOriginFailure)
+
+    /// How often ``fetching`` is said.
+    package static let fetchingInterval = Interval.milliseconds(250)
+
+    /// True if nothing follows on the stream.
+    package var isFinal: Bool {
+        switch self {
+        case .held, .fetching: false
+        case .fetchYourself, .absent, .behind, .notModified, .originFailed: true
+        }
+    }
+
+    /// The frame.
+    ///
+    /// - Throws: ``SendRefusal/tooLong(_:)`` if head, tags and key do not fit in one.
+    package func frame(stream: UInt32) throws(SendRefusal) -> [UInt8] {
+        switch self {
+        case .held(let entry): return try entry.frame(.held, stream: stream)
+        case .notModified(let entry): return try entry.frame(.notModified, stream: stream)
+        case .originFailed(let failure): return try failure.frame(stream: stream)
+        case .fetching: return try Self.bare(.fetching, stream)
+        case .absent: return try Self.bare(.absent, stream)
+        case .behind: return try Self.bare(.behind, stream)
+        case .fetchYourself(let reason):
+            var writer = StructureWriter.payload
+            writer.put(reason.rawValue)
+            writer.put(UInt8(0))
+            writer.endFixedPart()
+            return try writer.frame(.fetchYourself, stream: stream)
+        }
+    }
+
+    private static func bare(
+        _ kind: PeerFrameKind, _ stream: UInt32
+    ) throws(SendRefusal) -> [UInt8] {
+        var writer = StructureWriter.payload
+        writer.endFixedPart()
+        return try writer.frame(kind, stream: stream)
+    }
+
+    /// The answer in the payload of a frame of `kind`; nil if that is no answer.
+    ///
+    /// - Throws: what is wrong with it.
+    package static func read(
+        _ kind: PeerFrameKind, payload: Span<UInt8>
+    ) throws(PeerFault) -> PeerAnswer? {
+        switch kind {
+        case .held: return .held(try HeldEntry(payload: payload, in: kind))
+        case .notModified: return .notModified(try HeldEntry(payload: payload, in: kind))
+        case .originFailed: return .originFailed(try PeerOriginFailure(payload: payload))
+        case .fetching, .absent, .behind:
+            try PeerStructure.check(payload, fixedBytes: 2, in: kind)
+            return kind == .fetching ? .fetching : kind == .absent ? .absent : .behind
+        case .fetchYourself:
+            try PeerStructure.check(payload, fixedBytes: 4, in: kind)
+            return .fetchYourself(FetchYourselfReason(rawValue: payload[2]))
+        default: return nil
+        }
+    }
+}
+
+/// Why the asker is to ask the origin itself; one that this version does not know is kept as it is.
+package struct FetchYourselfReason: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// The origin's answer may not be given to others.
+    package static let unshareable = FetchYourselfReason(rawValue: 1)
+    /// The answerer has too much to do.
+    package static let overloaded = FetchYourselfReason(rawValue: 2)
+    /// It hands on what it holds, to leave.
+    package static let draining = FetchYourselfReason(rawValue: 3)
+    /// By its ring it does not own the entry.
+    package static let notOwner = FetchYourselfReason(rawValue: 4)
+    /// Head, tags and key do not fit in a frame, or the body is above a limit.
+    package static let tooLarge = FetchYourselfReason(rawValue: 5)
+    /// The question is of a kind that the answerer's version does not know.
+    package static let notUnderstood = FetchYourselfReason(rawValue: 6)
+    /// Its settings do not let it ask this origin, or it is fenced.
+    package static let notAllowed = FetchYourselfReason(rawValue: 7)
+}

@@ -1,0 +1,128 @@
+/// One connection between two nodes: what may come and go on it, in which order, and how much of
+/// it; see <doc:PeerProtocol>.
+///
+/// The shell moves the bytes. Of what arrives it reads a head (``PeerFrameHead``), then tells of
+/// DATA at once (``dataArrived(_:)``) and of any other frame when its payload is whole
+/// (``frameArrived(_:payload:now:)``). Of what is to go it asks with ``next()`` for as long as it
+/// has room, writes what it is given in that order, and asks again after each call that may have
+/// changed something. After a fault or ``close(_:)`` it sends what ``next()`` gives up to
+/// ``PeerSending/close``, and when the connection is gone it says ``connectionEnded()``, whoever
+/// ended it.
+///
+/// Streams that the dialling side opens have odd numbers, those of the other side even ones, rising
+/// and never used again.
+package struct PeerLink: Sendable {
+    package let side: Side
+    package internal(set) var state = State.greeting
+    /// Why this side ended the connection, if the peer broke a rule.
+    package internal(set) var fault: PeerFault?
+    /// Frames of unknown kinds that were skipped.
+    package internal(set) var skippedFrames: UInt64 = 0
+
+    /// Of this side.
+    let hello: Hello
+    /// Of the peer; the least until its HELLO came.
+    var peerLimits = LinkLimits.least
+
+    var asked: [UInt32: AskedStream] = [:]
+    var answering: [UInt32: AnsweringStream] = [:]
+    /// The next stream that this side opens; above the numbers that fit when all were used.
+    var nextStream: UInt64
+    /// The last stream that the peer opened; 0 before the first.
+    var lastPeerStream: UInt32 = 0
+    var allowance = IdleAllowance()
+
+    /// HELLO, gossip and grants: sent before everything else.
+    var urgent = FrameQueue()
+    /// Questions, answers, the ends of streams, and what else is no body: sent before bodies.
+    var control = FrameQueue()
+    /// Streams with something to send, each once: those that ended since are passed over.
+    var line = LinkQueue<UInt32>()
+
+    /// Which side of the connection this is.
+    package enum Side: Hashable, Sendable {
+        case dialling
+        case accepting
+    }
+
+    /// What may be done with the connection.
+    package enum State: Hashable, Sendable {
+        /// HELLO was said and not yet heard: nothing else is sent. Leads to any other.
+        case greeting
+        /// Everything may come and go, in this version. Leads to ``leaving`` and ``ended``.
+        case open(version: UInt16)
+        /// GOODBYE waits to be sent behind what waits already; what comes is not looked at. Leads
+        /// to ``ended``.
+        case leaving
+        /// Nothing comes or goes any more.
+        case ended
+    }
+
+    /// The most bytes of frames that wait, above which nothing is taken that can be refused.
+    package static let queueBytesMax = 1 << 20
+    /// The most bytes of frames that wait, above which the peer counts as not reading.
+    package static let queueBytesEnd = 4 << 20
+    /// Above so many bytes that wait FETCHING is not said: it would tell nothing new.
+    static let queueBytesBusy = 64 << 10
+
+    /// A connection that begins, on which `hello` is said first.
+    package init(_ side: Side, hello: Hello) {
+        precondition(hello.limits.areUsable, "unusable limits: \(hello.limits)")
+        self.side = side
+        self.hello = hello
+        nextStream = side == .dialling ? 1 : 2
+        urgent.append(hello.frame)
+    }
+
+    /// Questions of this side that are open, those that were cancelled and not yet ended included.
+    package var askedCount: Int { asked.count }
+    /// Questions of the peer that are open.
+    package var answeringCount: Int { answering.count }
+    /// Bytes of frames that wait to be sent; bodies are not counted.
+    package var queuedBytes: Int { urgent.bytesCount + control.bytesCount }
+
+    /// True if the connection may be used.
+    package var isOpen: Bool {
+        if case .open = state { true } else { false }
+    }
+
+    /// Ends the connection with a reason, after what waits to be sent; bodies are broken off.
+    ///
+    /// Nothing if it ends already.
+    package mutating func close(_ goodbye: Goodbye) {
+        guard isOpen || state == .greeting else { return }
+        control.append(goodbye.frame)
+        state = .leaving
+    }
+
+    /// The connection is gone: every question of either side that is open is told of, in the order
+    /// of their numbers, and is open no more.
+    package mutating func connectionEnded() -> [PeerEvent] {
+        var events: [PeerEvent] = []
+        for stream in asked.keys.sorted() {
+            guard let question = asked[stream], !question.isCancelled else { continue }
+            let isHeld = question.state != .waiting
+            events.append(
+                .lost(stream: stream, receivedBytes: isHeld ? question.received : nil))
+        }
+        for stream in answering.keys.sorted() { events.append(.cancelled(stream: stream)) }
+        asked.removeAll()
+        answering.removeAll()
+        urgent.removeAll()
+        control.removeAll()
+        line.removeAll()
+        state = .ended
+        return events
+    }
+
+    /// Ends the connection because of what the peer did; what waits is not sent any more.
+    mutating func fail(_ fault: PeerFault) {
+        guard self.fault == nil, state != .ended else { return }
+        self.fault = fault
+        // Before the peer's HELLO nothing but this side's is urgent, and it may still have to go.
+        if state != .greeting { urgent.removeAll() }
+        control.removeAll()
+        control.append(fault.goodbye.frame)
+        state = .leaving
+    }
+}

@@ -1,0 +1,59 @@
+/// Numbers of the peer protocol that more than one part of it needs; <doc:PeerProtocol> is the
+/// specification.
+package enum PeerProtocol {
+    /// The versions that this program speaks.
+    package static let versions: ClosedRange<UInt16> = 1...1
+    /// The most bytes of a body in one frame.
+    package static let dataBytesMax = 16 << 10
+    /// The most bytes of the payload of any other frame.
+    package static let payloadBytesMax = 64 << 10
+    /// Bytes of a body that may be on their way on a stream before the first grant.
+    package static let windowBytes = 256 << 10
+    /// The most bytes that may ever be granted and not yet used.
+    package static let windowBytesMax = Int(Int32.max)
+    /// Questions of one side that may be open at once.
+    package static let streamsMax = 1_024
+    /// The most bytes of an entry's key.
+    package static let keyBytesMax = 16 << 10
+    /// The most bytes of the field lines that go with a question.
+    package static let requestBytesMax = 32 << 10
+    /// The most bytes of an entity tag in a question.
+    package static let entityTagBytesMax = 1 << 10
+    /// The most stream positions in a question.
+    package static let positionsMax = 256
+    /// The most bytes of all invalidations in a question.
+    package static let invalidationBytesMax = 4 << 10
+    /// The most tags of an entry.
+    package static let tagsMax = 1_000
+    /// The most touches in one frame.
+    package static let touchesMax = TouchQueue.batchKeys
+    /// The most offers, and answers to offers, in one frame.
+    package static let offersMax = 512
+    /// The most bytes of a text that explains something to operators.
+    package static let textBytesMax = 256
+
+    /// Stands for a wall time that is not known.
+    static let noTime = Int64.min
+
+    /// The newest version in both ranges; nil if there is none.
+    package static func common(
+        _ own: ClosedRange<UInt16>, _ theirs: ClosedRange<UInt16>
+    ) -> UInt16? {
+        let newest = min(own.upperBound, theirs.upperBound)
+        return newest >= max(own.lowerBound, theirs.lowerBound) ? newest : nil
+    }
+}
+
+/// Which limit something passes.
+package enum PeerLimit: Hashable, Sendable {
+    case payload
+    case data
+    case key
+    case request
+    case entityTag
+    case positions
+    case invalidations
+    case tags
+    case touches
+    case offers
+}

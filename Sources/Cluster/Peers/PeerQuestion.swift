@@ -1,0 +1,148 @@
+package import Ground
+
+/// What one node asks another about one entry; see "ASK" in <doc:PeerProtocol>.
+package struct PeerQuestion: Hashable, Sendable {
+    package var kind: Kind
+    package var flags: Flags
+    /// How long the asker waits for the answer's head.
+    package var deadlineMilliseconds: UInt32
+    /// Names the entry.
+    package var name: EntryName
+    /// The entry's key; empty where the asker knows the name alone (it was offered): then the
+    /// answer says the key.
+    package var key: [UInt8]
+    /// The reduced Accept and Accept-Encoding of the client's request.
+    package var negotiation: Negotiation
+    /// The entity tag that the asker holds; empty if none.
+    package var entityTag: [UInt8]
+    /// Last-Modified of what the asker holds.
+    package var lastModified: WallTime?
+    /// The client's field lines that the origin may need, or Vary may name.
+    package var request: [UInt8]
+    /// What the asker has of streams of invalidations, as far as this connection was not told.
+    package var knowledge: [StreamPosition]
+    /// Records of invalidations that this connection was not told.
+    package var invalidations: [[UInt8]]
+
+    /// What may be done to answer (DESIGN.md §7 "Owners and the path of a miss").
+    package enum Kind: UInt8, Hashable, Sendable {
+        /// May start a fetch; is never passed on.
+        case get = 1
+        /// Starts nothing, and waits for nothing but a fetch that runs.
+        case probe = 2
+    }
+
+    /// Circumstances; those that this version does not know are kept and mean nothing.
+    package struct Flags: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) {
+            self.rawValue = rawValue
+        }
+
+        /// The first owner was silent or is away: the second is asked as if it were the first.
+        package static let passedOver = Flags(rawValue: 1 << 0)
+        /// Only what was validated for this request will do (`no-cache`).
+        package static let mustBeFresh = Flags(rawValue: 1 << 1)
+        /// Stale will do while the origin fails.
+        package static let takesStale = Flags(rawValue: 1 << 2)
+    }
+
+    package init(
+        _ kind: Kind, name: EntryName, key: [UInt8], flags: Flags = [],
+        deadlineMilliseconds: UInt32, negotiation: Negotiation = [], entityTag: [UInt8] = [],
+        lastModified: WallTime? = nil, request: [UInt8] = [], knowledge: [StreamPosition] = [],
+        invalidations: [[UInt8]] = []
+    ) {
+        self.kind = kind
+        self.flags = flags
+        self.deadlineMilliseconds = deadlineMilliseconds
+        self.name = name
+        self.key = key
+        self.negotiation = negotiation
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+        self.request = request
+        self.knowledge = knowledge
+        self.invalidations = invalidations
+    }
+
+    /// The limit that it passes; nil if none.
+    private var limitPassed: PeerLimit? {
+        if key.count > PeerProtocol.keyBytesMax { return .key }
+        if request.count > PeerProtocol.requestBytesMax { return .request }
+        if entityTag.count > PeerProtocol.entityTagBytesMax { return .entityTag }
+        if knowledge.count > PeerProtocol.positionsMax { return .positions }
+        // The head of a field costs an empty record, too.
+        let bytes = invalidations.reduce(0) { $0 + $1.count + PeerStructure.fieldHeadBytes }
+        return bytes > PeerProtocol.invalidationBytesMax ? .invalidations : nil
+    }
+}
+
+extension PeerQuestion {
+    private enum Tag {
+        static let key: UInt16 = 1
+        static let request: UInt16 = 2
+        static let entityTag: UInt16 = 3
+        static let position: UInt16 = 4
+        static let invalidation: UInt16 = 5
+    }
+
+    private static let fixedBytes = 52
+
+    /// The frame that opens `stream`.
+    ///
+    /// - Throws: ``SendRefusal/tooLong(_:)``.
+    package func frame(stream: UInt32) throws(SendRefusal) -> [UInt8] {
+        if let limitPassed { throw .tooLong(limitPassed) }
+        var writer = StructureWriter.payload
+        writer.put(kind.rawValue)
+        writer.put(negotiation.rawValue)
+        writer.put(flags.rawValue)
+        writer.put(UInt16(0))
+        writer.put(deadlineMilliseconds)
+        writer.put(lastModified?.seconds ?? PeerProtocol.noTime)
+        writer.put(name)
+        writer.endFixedPart()
+        writer.putField(Tag.key, unlessEmpty: key)
+        writer.putField(Tag.request, unlessEmpty: request)
+        writer.putField(Tag.entityTag, unlessEmpty: entityTag)
+        for position in knowledge {
+            writer.beginField(Tag.position, bytesCount: StreamPosition.bytesCount)
+            position.put(into: &writer)
+        }
+        for record in invalidations { writer.putField(Tag.invalidation, record) }
+        return try writer.frame(.ask, stream: stream)
+    }
+
+    /// The question in `payload`; nil if it is of a kind that this version does not know: then the
+    /// asker is told to fetch for itself.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``, or ``PeerFault/tooLong(_:)``.
+    package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuestion? {
+        var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: .ask)
+        guard let kind = Kind(rawValue: payload[2]) else { return nil }
+        let seconds = payload.littleSigned64(at: 12)
+        var question = PeerQuestion(
+            kind, name: EntryName(payload, at: 20), key: [],
+            flags: Flags(rawValue: payload.little16(at: 4)),
+            deadlineMilliseconds: payload.little32(at: 8),
+            negotiation: Negotiation(rawValue: payload[3]),
+            lastModified: seconds == PeerProtocol.noTime ? nil : WallTime(seconds: seconds))
+        while let field = try structure.next(payload) {
+            switch field.tag {
+            case Tag.key: question.key = payload.kept(field.range)
+            case Tag.request: question.request = payload.kept(field.range)
+            case Tag.entityTag: question.entityTag = payload.kept(field.range)
+            case Tag.position:
+                try structure.require(StreamPosition.bytesCount, of: field)
+                question.knowledge.append(
+                    StreamPosition(payload, at: field.range.lowerBound))
+            case Tag.invalidation: question.invalidations.append(payload.kept(field.range))
+            default: continue
+            }
+        }
+        if let limit = question.limitPassed { throw .tooLong(limit) }
+        return question
+    }
+}

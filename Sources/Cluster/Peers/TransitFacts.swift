@@ -1,0 +1,108 @@
+package import Ground
+
+/// The facts of an entry on their way from node to node: instants are lengths of time up to the
+/// moment of sending, for the two ends have no clock in common.
+package struct TransitFacts: Hashable, Sendable {
+    /// Length of the body in bytes; nil while it is being fetched and the origin has not said.
+    package var size: UInt64?
+    /// How old the answer is; negative if it was born later than it was sent.
+    package var ageMilliseconds: Int64
+    /// For how long it is fresh yet; negative if it was fresh until then.
+    package var freshMilliseconds: Int64
+    package var flags: EntryFlags
+    package var staleWhileRevalidateSeconds: UInt32
+    package var staleIfErrorSeconds: UInt32
+    package var varies: Negotiation
+    package var negotiation: Negotiation
+    /// The origin's, not this node's.
+    package var lastModified: WallTime?
+    package var date: WallTime
+    package var entityTag: Extent
+
+    /// Size in bytes.
+    static let bytesCount = 64
+
+    private static let unknownSize = UInt64.max
+
+    /// The facts that are sent at `now`; `size` is taken from here, for those have one always.
+    ///
+    /// Ages are rounded up and what is left is rounded down to milliseconds: nothing is younger or
+    /// fresher on the other side.
+    package init(_ facts: EntryFacts, size: UInt64?, now: Instant) {
+        self.size = size
+        ageMilliseconds = -(facts.bornAt - now).millisecondsDown
+        freshMilliseconds = (facts.freshUntil - now).millisecondsDown
+        flags = facts.flags
+        staleWhileRevalidateSeconds = facts.staleWhileRevalidateSeconds
+        staleIfErrorSeconds = facts.staleIfErrorSeconds
+        varies = facts.varies
+        negotiation = facts.negotiation
+        lastModified = facts.lastModified
+        date = facts.date
+        entityTag = facts.entityTag
+    }
+
+    /// The facts on the clock of who receives them at `now`, who counts the time on the way as none
+    /// or gives an earlier instant; without a size, 0.
+    package func facts(at now: Instant) -> EntryFacts {
+        EntryFacts(
+            size: size ?? 0, bornAt: now - .milliseconds(ageMilliseconds),
+            freshUntil: now + .milliseconds(freshMilliseconds), flags: flags,
+            staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
+            staleIfErrorSeconds: staleIfErrorSeconds, varies: varies, negotiation: negotiation,
+            lastModified: lastModified, date: date, entityTag: entityTag)
+    }
+
+    /// The 64 bytes from `offset`.
+    init(_ bytes: Span<UInt8>, at offset: Int) {
+        let size = bytes.little64(at: offset)
+        let modified = bytes.littleSigned64(at: offset + 24)
+        self.size = size == Self.unknownSize ? nil : size
+        ageMilliseconds = bytes.littleSigned64(at: offset + 8)
+        freshMilliseconds = bytes.littleSigned64(at: offset + 16)
+        lastModified = modified == PeerProtocol.noTime ? nil : WallTime(seconds: modified)
+        date = WallTime(seconds: bytes.littleSigned64(at: offset + 32))
+        staleWhileRevalidateSeconds = bytes.little32(at: offset + 40)
+        staleIfErrorSeconds = bytes.little32(at: offset + 44)
+        flags = EntryFlags(rawValue: bytes.little16(at: offset + 48))
+        varies = Negotiation(rawValue: bytes[offset + 50])
+        negotiation = Negotiation(rawValue: bytes[offset + 51])
+        entityTag = bytes.extent(at: offset + 52)
+    }
+
+    func put(into writer: inout StructureWriter) {
+        writer.put(size ?? Self.unknownSize)
+        writer.put(ageMilliseconds)
+        writer.put(freshMilliseconds)
+        writer.put(lastModified?.seconds ?? PeerProtocol.noTime)
+        writer.put(date.seconds)
+        writer.put(staleWhileRevalidateSeconds)
+        writer.put(staleIfErrorSeconds)
+        writer.put(flags.rawValue)
+        writer.put(varies.rawValue)
+        writer.put(negotiation.rawValue)
+        writer.put(entityTag)
+        writer.put(UInt32(0))
+    }
+}
+
+extension Interval {
+    /// Whole milliseconds, rounded towards the past.
+    fileprivate var millisecondsDown: Int64 {
+        let (quotient, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        return rest < 0 ? quotient - 1 : quotient
+    }
+}
+
+extension StructureWriter {
+    mutating func put(_ extent: Extent) {
+        put(extent.start)
+        put(extent.count)
+    }
+}
+
+extension Span<UInt8> {
+    func extent(at offset: Int) -> Extent {
+        Extent(start: Int(little32(at: offset)), count: Int(little32(at: offset + 4)))
+    }
+}

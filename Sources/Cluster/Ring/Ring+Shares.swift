@@ -1,0 +1,40 @@
+package import Ground
+
+/// What of the ring is whose.
+extension Ring {
+    /// The part of all slots that `id` owns first, 0 to 1; 0 for a node that is not on the ring.
+    package func share(of id: NodeID) -> Double {
+        guard let index = members.firstIndex(where: { $0.id == id }) else { return 0 }
+        return Double(slotsOwned[index]) / Double(RingSlot.count)
+    }
+
+    /// The slots that have `id` among the first `positions` of their lists, in order.
+    package func slots(ownedBy id: NodeID, amongFirst positions: Int = 1) -> [RingSlot] {
+        guard let index = members.firstIndex(where: { $0.id == id }) else { return [] }
+        let positions = min(positions, listCount)
+        var slots: [RingSlot] = []
+        for number in 0..<RingSlot.count {
+            let start = number &* listCount
+            for place in start..<start &+ positions where Int(lists[place]) == index {
+                slots.append(RingSlot(number: UInt32(number)))
+            }
+        }
+        return slots
+    }
+
+    /// How many slots have another first owner than on `other`, or one where they had none.
+    package func slotsMoved(from other: Ring) -> Int {
+        guard listCount > 0, other.listCount > 0 else {
+            return listCount == other.listCount ? 0 : RingSlot.count
+        }
+        var places: [NodeID: Int] = [:]
+        for (index, member) in members.enumerated() { places[member.id] = index }
+        let renamed = other.members.map { places[$0.id] ?? -1 }
+        var moved = 0
+        for number in 0..<RingSlot.count {
+            let before = renamed[Int(other.lists[number &* other.listCount])]
+            if before != Int(lists[number &* listCount]) { moved += 1 }
+        }
+        return moved
+    }
+}

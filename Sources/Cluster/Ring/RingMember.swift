@@ -1,0 +1,38 @@
+package import Ground
+
+/// A node that owns slots, and how many beside the others.
+package struct RingMember: Hashable, Sendable {
+    package let id: NodeID
+    /// 1 to 65,535: the member's slots are to all slots as its weight to the sum of weights.
+    package let weight: UInt16
+
+    package init(_ id: NodeID, weight: UInt16 = Member.usualWeight) {
+        precondition(weight > 0, "a member of the ring without weight")
+        self.id = id
+        self.weight = weight
+    }
+
+    /// Those of `records` that own: alive or suspected, caught up and not draining; by id.
+    ///
+    /// `records` are of different nodes, in any order. Of more than ``Ring/membersMax`` the first
+    /// by id own, so that all nodes which know the same records leave out the same.
+    package static func owners(among records: [MemberRecord]) -> [RingMember] {
+        let owning = records.filter(\.owns).map(\.member).sorted { $0.id < $1.id }
+        return owning.prefix(Ring.membersMax).map { RingMember($0.id, weight: $0.weight) }
+    }
+}
+
+extension MemberRecord {
+    /// True for a member that belongs on the ring.
+    ///
+    /// One that is suspected stays there: most suspicions are withdrawn, and each change moves
+    /// slots.
+    package var owns: Bool {
+        switch state {
+        case .alive, .suspected:
+            member.role.contains(.isCaughtUp) && !member.role.contains(.isDraining)
+        case .dead, .left:
+            false
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Ground
+
+/// How far a member is from each slot; those that are nearest own it.
+///
+/// Rendezvous hashing (Thaler, Ravishankar 1996) with weights by the logarithmic method
+/// (Schindelhauer, Schomaker, SPAA 2005): of independent numbers −log(u)/weight, u uniform between
+/// 0 and 1, each is the least as often as its weight says, and what is left of them without the
+/// least is again such a race. u is XXH64 of the slot's number (8 bytes, the lowest first), seeded
+/// with XXH64 of the member's id (16 bytes, the lowest first, seed 0). All of it is constant in the
+/// protocol.
+package struct SlotDistance: Sendable {
+    /// XXH64's accumulator before its only word of input.
+    private let start: UInt64
+    /// ⌊(2^64 − 1) / weight⌋.
+    private let reciprocal: UInt64
+
+    package init(of member: RingMember) {
+        var bytes: [UInt8] = []
+        bytes.append(member.id)
+        start = XXH64.hash(bytes.span, seed: 0) &+ Prime.fifth &+ 8
+        reciprocal = .max / UInt64(member.weight)
+    }
+
+    /// The distance to `slot`: ⌊2^57 × −log2(u) / weight⌋, or a little off.
+    package func distance(to slot: RingSlot) -> UInt64 {
+        distance(to: SlotWord(slot.number), .table)
+    }
+
+    @inline(__always)
+    func distance(to slot: SlotWord, _ logarithm: BinaryLogarithm) -> UInt64 {
+        logarithm.distance(below: hash(slot)).multipliedFullWidth(by: reciprocal).high
+    }
+
+    /// What `slot` and the member have drawn: XXH64 of a word.
+    package func hash(_ slot: RingSlot) -> UInt64 {
+        hash(SlotWord(slot.number))
+    }
+
+    @inline(__always)
+    private func hash(_ slot: SlotWord) -> UInt64 {
+        var hash = rotate(start ^ slot.mixed, 27) &* Prime.first &+ Prime.fourth
+        hash = (hash ^ hash &>> 33) &* Prime.second
+        hash = (hash ^ hash &>> 29) &* Prime.third
+        return hash ^ hash &>> 32
+    }
+}
+
+/// What XXH64 makes of a slot's number before it is mixed with anything of a member.
+struct SlotWord {
+    fileprivate let mixed: UInt64
+
+    @inline(__always)
+    init(_ number: UInt32) {
+        mixed = rotate(UInt64(number) &* Prime.second, 31) &* Prime.first
+    }
+}
+
+/// Those of XXH64.
+private enum Prime {
+    static let first: UInt64 = 0x9E37_79B1_85EB_CA87
+    static let second: UInt64 = 0xC2B2_AE3D_27D4_EB4F
+    static let third: UInt64 = 0x1656_67B1_9E37_79F9
+    static let fourth: UInt64 = 0x85EB_CA77_C2B2_AE63
+    static let fifth: UInt64 = 0x27D4_EB2F_1656_67C5
+}
+
+@inline(__always)
+private func rotate(_ word: UInt64, _ bits: UInt64) -> UInt64 {
+    (word &<< bits) | (word &>> (64 &- bits))
+}

@@ -1,0 +1,46 @@
+/// Names a node for as long as its directory lives: 128 bits, drawn once.
+///
+/// A node without a directory draws one at each start.
+package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package let low: UInt64
+    package let high: UInt64
+
+    package init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    /// Draws an id; `dice` is the system's generator in a node and a seeded one in a simulation.
+    package init(using dice: inout some RandomNumberGenerator) {
+        low = dice.next()
+        high = dice.next()
+    }
+
+    /// The 16 bytes from `offset`, the lowest bits first.
+    package init(_ bytes: Span<UInt8>, at offset: Int) {
+        low = bytes.little64(at: offset)
+        high = bytes.little64(at: offset + 8)
+    }
+
+    /// By the number of 128 bits.
+    package static func < (left: NodeID, right: NodeID) -> Bool {
+        (left.high, left.low) < (right.high, right.low)
+    }
+
+    /// 32 lower-case hexadecimal digits, the highest first.
+    package var description: String { hexadecimal(high) + hexadecimal(low) }
+}
+
+extension [UInt8] {
+    /// Appends the 16 bytes of `id`, the lowest bits first.
+    package mutating func append(_ id: NodeID) {
+        appendLittle(id.low)
+        appendLittle(id.high)
+    }
+}
+
+/// 16 lower-case hexadecimal digits.
+package func hexadecimal(_ word: UInt64) -> String {
+    let digits = String(word, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+}

@@ -1,0 +1,38 @@
+import HTTPRules
+import Serving
+import Store
+import Synchronization
+
+/// What is known of a fetch at this moment.
+extension FillRun {
+    /// What is known of the answer, and whether the body is held whole.
+    var outcome: Outcome { state.withLock { $0.outcome } }
+    /// The stored answer that the origin is asked about; nil if there is none.
+    var stale: Resident? { state.withLock { $0.stale } }
+    /// Whether an answer that is whole is kept for others.
+    var isStored: Bool { state.withLock { $0.isStored } }
+    /// True if what it brings is not to be kept.
+    var isOutdated: Bool { state.withLock { $0.isOutdated } }
+    /// Not nil if the stale answer was given because the origin failed.
+    var stoodIn: StoodIn? { state.withLock { $0.stoodIn } }
+    /// What the one who caused the fetch is given, if that is not what is stored.
+    var own: FillAnswer? { state.withLock { $0.own } }
+    /// The origin has confirmed what is stored.
+    var isValidated: Bool { state.withLock { $0.isValidated } }
+    /// What it brings may be given to a peer, which keeps it for others.
+    var mayBePassedOn: Bool { state.withLock { $0.machine.mayBePassedOn && $0.isStored } }
+    /// A peer did not give it to its end.
+    var isLostByPeer: Bool { state.withLock { $0.isFromPeer && $0.machine.phase == .failed } }
+    /// What it brings comes from a peer.
+    var isFromPeer: Bool { state.withLock { $0.isFromPeer } }
+    /// A peer waits for it.
+    var isOwners: Bool { state.withLock { $0.isOwners } }
+    /// The origin was asked, and the answer is not whole.
+    var isAskingOrigin: Bool { state.withLock { $0.isAskingOrigin && !$0.isOver } }
+    var examination: Examination? { state.withLock { $0.examination } }
+    var trailers: [UInt8] { state.withLock { $0.trailers } }
+    var isPaused: Bool { state.withLock { $0.machine.isPaused } }
+    /// How far a body that is not kept may run ahead of its slowest reader.
+    var windowBytes: UInt64 { state.withLock { $0.machine.windowBytes } }
+    var phase: Fill.Phase { state.withLock { $0.machine.phase } }
+}

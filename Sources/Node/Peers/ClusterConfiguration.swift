@@ -1,0 +1,67 @@
+package import Cluster
+package import Telemetry
+package import Wire
+
+/// Whom a node forms a cluster with, and how.
+package struct ClusterConfiguration: Sendable {
+    /// Nil for a node that stays alone.
+    package var secretFile: String?
+    /// Where others may be; names stand for all their addresses.
+    package var seeds: [PeerAddress]
+    package var listen: ListenAddress
+    /// Nil for what ``listen`` comes to.
+    package var advertised: PeerAddress?
+    /// What the file of secrets comes to, as it was last read; nil without one.
+    package var secrets: TLSPeerContext?
+
+    init(_ values: ConfigurationValues) {
+        secretFile = values.path(.clusterSecretFile)
+        seeds = values.hostPorts(.join).map { PeerAddress(host: $0.host, port: $0.port) }
+        listen = values.address(.peerListen)
+        advertised = values.hostPort(.peerAdvertise).map {
+            PeerAddress(host: $0.host, port: $0.port)
+        }
+    }
+}
+
+extension ClusterConfiguration {
+    /// The most secrets of a file, more than any rotation needs.
+    private static let secretsMax = 16
+    /// The most bytes of a secret.
+    private static let secretBytesMax = 1024
+
+    /// Reads the file of secrets: one a line, empty lines and those that begin with `#` left out.
+    static func secrets(_ path: String) throws(ConfigurationError) -> TLSPeerContext {
+        let bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try ConfigurationSources.read(path)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw .clusterSecrets(path, reason: reason)
+        }
+        let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
+        var secrets: [[UInt8]] = []
+        for (index, line) in lines.enumerated() {
+            let secret = Array(line.last == 0x0D ? line.dropLast() : line)
+            if secret.isEmpty || secret.first == UInt8(ascii: "#") { continue }
+            guard (TLSPeerContext.secretBytesMin...secretBytesMax).contains(secret.count) else {
+                throw .clusterSecrets(
+                    path, reason: "line \(index + 1) holds \(secret.count) bytes")
+            }
+            secrets.append(secret)
+        }
+        guard (1...secretsMax).contains(secrets.count) else {
+            throw .clusterSecrets(path, reason: "it holds \(secrets.count) secrets")
+        }
+        do throws(TLSSetupError) {
+            return try TLSPeerContext(secrets: secrets)
+        } catch {
+            throw .clusterSecrets(path, reason: error.sentence)
+        }
+    }
+
+    /// What a file of secrets must be.
+    static let secretsAllowed =
+        "a file of 1 to \(secretsMax) lines, each a secret of \(TLSPeerContext.secretBytesMin) "
+        + "to \(secretBytesMax) bytes"
+}

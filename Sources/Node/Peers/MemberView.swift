@@ -1,0 +1,52 @@
+import Admin
+import Cluster
+import Ground
+
+/// Who was believed to be here at one moment.
+struct MemberView: Sendable {
+    /// This node's record first, then by id.
+    let records: [MemberRecord]
+    /// With whom there is a connection.
+    let connections: [NodeID: PeerConnection]
+    /// Those of them that nobody suspects.
+    private let reachable: Set<NodeID>
+
+    init(_ membership: Membership, _ connections: [PeerConnectionID: PeerConnection]) {
+        records = membership.records
+        var found: [NodeID: PeerConnection] = [:]
+        for id in membership.connectedMembers {
+            found[id] = membership.connection(to: id).flatMap { connections[$0] }
+        }
+        self.connections = found
+        let alive = records.filter { $0.state == .alive }.map(\.member.id)
+        reachable = Set(alive.filter { found[$0] != nil })
+    }
+
+    var own: MemberRecord { records[0] }
+
+    func isReachable(_ id: NodeID) -> Bool { reachable.contains(id) }
+}
+
+extension MemberRow {
+    /// Everybody whom the node of `hub` knows, itself first.
+    static func rows(_ hub: PeerHub) -> [MemberRow] {
+        let (view, ring) = (hub.view, hub.rings.ring)
+        return view.records.map { record in
+            let (member, isSelf) = (record.member, record.member.id == view.own.member.id)
+            let state =
+                switch record.state {
+                case .alive: "alive"
+                case .suspected: "suspected"
+                case .dead: "dead"
+                case .left: "left"
+                }
+            return MemberRow(
+                node: "\(member.id)", process: "\(member.process)", address: "\(member.address)",
+                state: state, weight: Int(member.weight),
+                isCaughtUp: member.role.contains(.isCaughtUp),
+                isDraining: member.role.contains(.isDraining), isSelf: isSelf,
+                isConnected: isSelf || view.connections[member.id] != nil,
+                ringShare: ring.share(of: member.id))
+        }
+    }
+}

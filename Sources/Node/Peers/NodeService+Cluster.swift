@@ -1,0 +1,55 @@
+import Cluster
+import Ground
+import Logging
+import NIOCore
+import NIOPosix
+import Origin
+import Store
+import Telemetry
+import Tiers
+
+/// What a node in a cluster has beside its doors.
+struct ClusterPart: Sendable {
+    let hub: PeerHub
+    let listener: PeerListener
+}
+
+extension NodeService {
+    /// Opens the port for peers and begins to look for them; nil for a node that stays alone.
+    ///
+    /// The disk tier has started: the node's identity is its directory's.
+    func openCluster(of node: NodeCore, on threads: Threads) async throws -> ClusterPart? {
+        let configuration = configuration.cluster
+        guard let secrets = configuration.secrets else { return nil }
+        let listener = try await PeerListener.open(configuration.listen, on: threads.loops)
+        let listen = ListenAddress(
+            address: configuration.listen.address, port: listener.port)
+        let address =
+            try configuration.advertised ?? .advertised(listen, IPAddress.ofDevices())
+        var random = SystemRandomNumberGenerator()
+        // Without a directory the node is another one at each start.
+        let identity = node.disk?.view?.identity
+        let member = Member(
+            id: identity?.nodeID ?? NodeID(using: &random), process: ProcessID(using: &random),
+            address: address, weight: Member.usualWeight, versions: PeerProtocol.versions,
+            role: .isCaughtUp)
+        let hub = PeerHub(
+            member, Incarnation(epoch: identity?.bootEpoch ?? 1, count: 0), configuration,
+            secrets: secrets, on: threads.timeKeeper.next(), loops: threads.loops,
+            resolver: SystemResolver(threads: threads.lookups), counters: node.counters,
+            logger: logger,
+            halls: { [weak node] in node?.hall(of: $0) }
+        ) { [weak self] in self?.mustNotServe() }
+        try await listener.admit(to: hub)
+        node.hub = hub
+        hub.start()
+        logger.info(
+            "in a cluster",
+            metadata: [
+                "node": "\(member.id)", "process": "\(member.process)",
+                "peer_listen": "\(listen)", "advertised": "\(address)",
+                "join": .array(configuration.seeds.map { .string("\($0)") }),
+            ])
+        return ClusterPart(hub: hub, listener: listener)
+    }
+}

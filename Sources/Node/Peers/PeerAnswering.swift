@@ -1,0 +1,330 @@
+import Cluster
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Wire
+
+/// The answer to one question of a peer, from memory, from disk, or from a fetch that it joins or
+/// causes; never by asking another node what that one would ask this one.
+///
+/// Confined to the loop of its connection.
+final class PeerAnswering: FillReader {
+    private let connection: PeerConnection
+    private let stream: UInt32
+    private let question: PeerQuestion
+    private let hall: Hall
+    private var stage = Stage.beginning
+    /// Bytes of the body that were announced and are not sent.
+    private var slices: CircularBuffer<ByteBuffer> = []
+    private var checksum = XXH64(seed: 0)
+    private var timer: Scheduled<Void>?
+
+    private enum Stage {
+        case beginning
+        /// The head of the fetch's answer is not known.
+        case waiting(FillRun, Fill.ReaderID)
+        /// The body comes from the fetch; so many bytes of it are announced and still held there.
+        case following(FillRun, Fill.ReaderID, lentBytes: Int)
+        /// The body comes from an entry, which is announced whole; from here on it is not sent.
+        case giving(Resident, offset: UInt64)
+        case over
+    }
+
+    init(
+        _ question: PeerQuestion, on stream: UInt32, of connection: PeerConnection, in hall: Hall
+    ) {
+        self.question = question
+        self.stream = stream
+        self.connection = connection
+        self.hall = hall
+    }
+
+    /// Looks where the answer may be.
+    func begin() {
+        hall.counters.add(question.kind == .get ? .peerGetsAnswered : .peerProbesAnswered)
+        let (key, wanted) = (question.key, question.negotiation)
+        guard
+            CacheKey.isCanonical(
+                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
+        else {
+            return answer(.fetchYourself(.notUnderstood))
+        }
+        let (store, now) = (hall.store, SystemClock.now())
+        let hash = store.hash(of: key)
+        let found = store.find(key.span, 0..<key.count, hash: hash, wanted: wanted)
+        if let found, judge(found.facts, for: [], now: now) != .revalidate {
+            hall.touch(found, now: now)
+            return give(found, from: .memory)
+        }
+        let glance = found == nil ? hall.glanceAtDisk(key, hash: hash, wanted: wanted) : .off
+        if case .found(let resident) = glance { return give(resident, from: .disk) }
+        wait(key, hash, stale: found, glance)
+    }
+
+    /// The asker wants it no more, or is gone.
+    func cancelled() {
+        leave()
+        stage = .over
+    }
+
+    // MARK: A fetch
+
+    private func wait(_ key: [UInt8], _ hash: UInt64, stale: Resident?, _ glance: DiskGlance) {
+        let isProbe = question.kind == .probe
+        var asksDisk = false
+        if case .later = glance { asksDisk = true }
+        if isProbe {
+            let joined = hall.node.fills.join(
+                key: key, hash: hash, wanted: question.negotiation, where: \.isAskingOrigin)
+            if let (run, reader) = joined { return attach(run, reader) }
+            guard asksDisk else { return answer(.absent) }
+        }
+        guard hall.node.waiterCount < hall.settings.waitersMax else {
+            return answer(isProbe ? .absent : .fetchYourself(.overloaded))
+        }
+        let name = EntryName(ofKey: key)
+        let begin = { [hall, question] in
+            FillRun(
+                key: key, hash: hash, negotiation: question.negotiation, stale: stale,
+                stamp: hall.node.disk?.stamp, hall: hall, isAlone: isProbe, isProbe: isProbe)
+        }
+        let fills = hall.node.fills
+        let admission: FillTable.Admission
+        if isProbe {
+            let (run, reader) = fills.beginAlone(
+                key: key, hash: hash, question.negotiation, begin: begin)
+            admission = .begun(run, reader)
+        } else {
+            admission = fills.admit(
+                key: key, hash: hash, wanted: question.negotiation, lookUp: lookUp(key, hash),
+                begin: begin)
+        }
+        switch admission {
+        case .stored(let resident): give(resident, from: .memory)
+        case .joined(let run, let reader):
+            run.waitedForByPeer()
+            run.hall.tell(run) { ($0 as? PeerFetch)?.becomeOwner() }
+            attach(run, reader)
+        case .begun(let run, let reader):
+            run.waitedForByPeer()
+            hall.start(run, name: name, asksDisk: asksDisk, for: nil)
+            attach(run, reader)
+        }
+    }
+
+    private func lookUp(_ key: [UInt8], _ hash: UInt64) -> () -> Resident? {
+        { [hall, question] in
+            let found = hall.store.find(
+                key.span, 0..<key.count, hash: hash, wanted: question.negotiation)
+            guard let found,
+                judge(found.facts, for: [], now: SystemClock.now()) != .revalidate
+            else { return nil }
+            return found
+        }
+    }
+
+    private func attach(_ run: FillRun, _ reader: Fill.ReaderID) {
+        hall.node.waiterJoined()
+        stage = .waiting(run, reader)
+        proceed()
+        // Who looks on disk for a probe waits for no origin.
+        guard case .waiting = stage, !run.isProbe else { return }
+        sayFetching()
+    }
+
+    /// Says that it is being fetched, now and again and again.
+    private func sayFetching() {
+        guard case .waiting = stage else { return }
+        answer(.fetching)
+        connection.flush()
+        let time = TimeAmount.nanoseconds(PeerAnswer.fetchingInterval.nanoseconds)
+        timer = hall.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            self?.sayFetching()
+        }
+    }
+
+    func woken(by run: FillRun) {
+        proceed()
+        connection.flush()
+    }
+
+    private func proceed() {
+        switch stage {
+        case .waiting(let run, let reader): proceedToHead(run, reader)
+        case .following(let run, let reader, let lent) where lent == 0: proceed(run, reader)
+        case .beginning, .following, .giving, .over: break
+        }
+    }
+
+    private func proceedToHead(_ run: FillRun, _ reader: Fill.ReaderID) {
+        var none: [ByteBuffer] = []
+        switch run.step(reader, limit: 0, on: hall, slices: &none) {
+        case .startOver: return answer(refusal(.unshareable))
+        case .fail, .breakOff: return answer(failure(of: run))
+        case .wait, .take, .finish: break
+        }
+        switch run.outcome {
+        case .open: hall.await(run, for: self)
+        case .refused: answer(failure(of: run))
+        case .found(let resident):
+            leave()
+            give(resident, from: .disk)
+        case .stored where !run.mayBePassedOn: answer(refusal(.unshareable))
+        case .answering(let fill) where !run.mayBePassedOn && !fill.isFromDisk:
+            answer(refusal(.unshareable))
+        case .stored(let resident):
+            leave()
+            give(resident, from: .fetch)
+        case .answering(let fill):
+            let entry = HeldEntry(
+                fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
+                from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
+            guard hold(entry) else { return }
+            stage = .following(run, reader, lentBytes: 0)
+            timer?.cancel()
+            proceed(run, reader)
+        }
+    }
+
+    private func proceed(_ run: FillRun, _ reader: Fill.ReaderID) {
+        var taken: [ByteBuffer] = []
+        switch run.step(reader, limit: hall.settings.transferBytesMax, on: hall, slices: &taken) {
+        case .wait: hall.await(run, for: self)
+        case .take(_, let count):
+            stage = .following(run, reader, lentBytes: count)
+            slices.append(contentsOf: taken)
+            connection.link.bodyBecameReady(count, on: stream)
+        case .finish:
+            connection.link.bodyBecameWhole(checksum: checksum.finish(), on: stream)
+            end()
+        case .startOver, .breakOff, .fail:
+            connection.link.breakOff(stream, .broken)
+            end()
+        }
+    }
+
+    private func failure(of run: FillRun) -> PeerAnswer {
+        guard case .refused(let problem) = run.outcome else { return refusal(.overloaded) }
+        return question.kind == .probe
+            ? .absent
+            : .originFailed(
+                PeerOriginFailure(
+                    status: problem.originStatus ?? 0, cause: .answer, mayServeStale: true,
+                    text: problem.document.detail))
+    }
+
+    private func refusal(_ reason: FetchYourselfReason) -> PeerAnswer {
+        question.kind == .probe ? .absent : .fetchYourself(reason)
+    }
+
+    // MARK: What goes
+
+    /// Says it; if that is the last, all is over.
+    private func answer(_ answer: PeerAnswer) {
+        try? connection.link.answer(answer, on: stream)
+        if answer.isFinal { end() }
+    }
+
+    /// Says that it is here; false if that cannot be said, and all is over.
+    private func hold(_ entry: HeldEntry) -> Bool {
+        do throws(SendRefusal) {
+            try connection.link.answer(.held(entry), on: stream)
+            return true
+        } catch {
+            answer(refusal(error == .tooLong(.payload) ? .tooLarge : .overloaded))
+            return false
+        }
+    }
+
+    private func end() {
+        leave()
+        stage = .over
+        connection.answered(stream)
+    }
+
+    private func give(_ resident: Resident, from source: HeldEntry.Source) {
+        let entry = HeldEntry(
+            resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
+            from: source, stamp: hall.node.disk?.stamp)
+        let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
+        if !entityTag.isEmpty, question.entityTag == entityTag {
+            return answer(.notModified(entry))
+        }
+        guard hold(entry) else { return }
+        timer?.cancel()
+        stage = .giving(resident, offset: 0)
+        guard resident.facts.size > 0 else { return finishGiving() }
+        connection.link.bodyBecameReady(Int(resident.facts.size), on: stream)
+    }
+
+    private func finishGiving() {
+        connection.link.bodyBecameWhole(checksum: checksum.finish(), on: stream)
+        end()
+    }
+
+    /// The next `count` bytes of the body, which are being sent.
+    func takeBody(_ count: Int, into frames: inout [ByteBuffer]) {
+        let first = frames.count
+        switch stage {
+        case .giving(let resident, let offset):
+            resident.body.appendSlices(from: offset, count: count, to: &frames)
+            for slice in frames[first...] { checksum.update(slice.readableBytesUInt8Span) }
+            stage = .giving(resident, offset: offset + UInt64(count))
+            if offset + UInt64(count) == resident.facts.size { finishGiving() }
+        case .following(let run, let reader, let lent):
+            var left = count
+            while left > 0, var slice = slices.popFirst() {
+                if slice.readableBytes > left, let part = slice.readSlice(length: left) {
+                    frames.append(part)
+                    slices.prepend(slice)
+                    left = 0
+                } else {
+                    left -= slice.readableBytes
+                    frames.append(slice)
+                }
+            }
+            for slice in frames[first...] { checksum.update(slice.readableBytesUInt8Span) }
+            guard slices.isEmpty else { return }
+            run.advance(reader, by: lent)
+            stage = .following(run, reader, lentBytes: 0)
+            proceed(run, reader)
+        case .beginning, .waiting, .over: preconditionFailure("no body to send")
+        }
+    }
+
+    private func leave() {
+        timer?.cancel()
+        switch stage {
+        case .waiting(let run, let reader), .following(let run, let reader, _):
+            hall.node.waiterLeft()
+            run.leave(reader)
+            stage = .beginning
+        case .beginning, .giving, .over: break
+        }
+        slices.removeAll()
+    }
+}
+
+extension HeldEntry {
+    /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
+    init(
+        _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
+        from source: Source, stamp: Stamp?
+    ) {
+        var told = facts
+        told.entityTag = head.entityTag
+        self.init(
+            status: head.status, source: source,
+            facts: TransitFacts(told, size: size, now: SystemClock.now()), stamp: stamp ?? .zero,
+            head: head.bytes,
+            places: HeadPlaces(
+                partialStart: UInt32(head.layout.partialStart),
+                multipartStart: UInt32(head.layout.multipartStart),
+                notModifiedStart: UInt32(head.layout.notModifiedStart),
+                contentType: head.layout.contentType),
+            tags: tags)
+    }
+}

@@ -1,0 +1,58 @@
+import Cluster
+import Ground
+import NIOCore
+
+/// One question to a peer: between the loop of the fetch that asks and that of the connection.
+final class PeerAsk: @unchecked Sendable {
+    /// What comes of it, in this order.
+    enum Event {
+        case answered(PeerAnswer)
+        case data(ByteBuffer)
+        /// The body was whole, and this is its length.
+        case ended(UInt64)
+        /// There is no whole answer.
+        case lost
+        /// This side has no room for the question; of the peer it says nothing.
+        case refused
+    }
+
+    let node: NodeID
+    let question: PeerQuestion
+    let connection: PeerConnection
+    private let hall: Hall
+    /// On the fetch's loop; nil once nothing of it is wanted.
+    private weak var fetch: PeerFetch?
+    /// On the connection's loop: where the answer comes; nil before it is asked and after its end.
+    var stream: UInt32?
+    /// On the connection's loop: the peer holds it, and its body is on the way.
+    var hasHead = false
+    /// On the connection's loop: of the body so far.
+    var checksum = XXH64(seed: 0)
+
+    init(
+        _ node: NodeID, _ question: PeerQuestion, on connection: PeerConnection,
+        for fetch: PeerFetch, of hall: Hall
+    ) {
+        self.node = node
+        self.question = question
+        self.connection = connection
+        self.fetch = fetch
+        self.hall = hall
+    }
+
+    /// Told on the connection's loop.
+    func tell(_ event: Event) {
+        guard !hall.loop.inEventLoop else { return hear(event) }
+        hall.loop.execute { [self] in hear(event) }
+    }
+
+    private func hear(_ event: Event) {
+        fetch?.heard(event, of: self)
+    }
+
+    /// Nothing more of it is wanted; on the fetch's loop.
+    func cancel() {
+        fetch = nil
+        connection.cancel(self)
+    }
+}

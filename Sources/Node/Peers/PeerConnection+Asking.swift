@@ -1,0 +1,89 @@
+import Cluster
+import Ground
+import NIOCore
+import Telemetry
+import Wire
+
+/// What other loops want of a connection.
+extension PeerConnection {
+    /// Sends gossip behind what was sent before.
+    func say(_ gossip: Gossip) {
+        onLoop { connection in
+            // Who reads so slowly that it is refused is found silent by its pings.
+            try? connection.link.send(gossip)
+            connection.flush()
+        }
+    }
+
+    /// Sends touches behind what was sent before.
+    func say(_ touches: [AgedTouch]) {
+        onLoop { connection in
+            do throws(SendRefusal) {
+                try connection.link.send(touches: touches)
+                connection.hub.counters.add(.touchesSent, touches.count)
+            } catch {
+                connection.hub.counters.add(.touchesLost, touches.count)
+            }
+            connection.flush()
+        }
+    }
+
+    /// Ends the connection with a reason.
+    func end(_ goodbye: Goodbye) {
+        onLoop { connection in
+            connection.link.close(goodbye)
+            connection.flush()
+        }
+    }
+
+    /// Puts a question; its answer is told to it.
+    func ask(_ ask: PeerAsk) {
+        onLoop { connection in
+            do throws(SendRefusal) {
+                let stream = try connection.link.ask(ask.question)
+                ask.stream = stream
+                connection.asks[stream] = ask
+            } catch {
+                return ask.tell(error == .notOpen ? .lost : .refused)
+            }
+            connection.flush()
+        }
+    }
+
+    /// Nothing more of the answer is wanted.
+    func cancel(_ ask: PeerAsk) {
+        onLoop { connection in
+            guard let stream = ask.stream else { return }
+            ask.stream = nil
+            connection.asks[stream] = nil
+            connection.link.cancel(stream)
+            connection.flush()
+        }
+    }
+
+    /// So many bytes of the answer are out of the way.
+    func take(_ bytesCount: Int, of ask: PeerAsk) {
+        onLoop { connection in
+            guard let stream = ask.stream else { return }
+            connection.link.taken(bytesCount, on: stream)
+            connection.flush()
+        }
+    }
+
+    /// The peer is suspected: nobody waits for it any more who has nothing of it.
+    func suspect() {
+        onLoop { connection in
+            for stream in connection.asks.keys.sorted() {
+                guard let ask = connection.asks[stream], !ask.hasHead else { continue }
+                connection.end(ask, .lost)
+                connection.link.cancel(stream)
+            }
+            connection.flush()
+        }
+    }
+
+    /// Nothing more is said on a stream of the peer's.
+    func answered(_ stream: UInt32) {
+        answerings[stream] = nil
+    }
+}

@@ -1,0 +1,73 @@
+import Cluster
+import Ground
+import NIOCore
+import Telemetry
+import Wire
+
+/// What goes.
+extension PeerConnection {
+    /// Frames what may be sent now, encrypts it, and hands it to the socket.
+    func flush() {
+        guard let context, phase != .closed, !isFlushing, !isReading, session.isEstablished else {
+            return
+        }
+        isFlushing = true
+        defer { isFlushing = false }
+        var isLast = false
+        while context.channel.isWritable || link.state == .leaving {
+            var frames: [ByteBuffer] = []
+            var count = 0
+            framing: while count < Self.bufferedBytesMax {
+                switch link.next() {
+                case .control(let frame):
+                    frames.append(context.channel.allocator.buffer(bytes: frame))
+                    count += frame.count
+                case .data(let head):
+                    frames.append(context.channel.allocator.buffer(head))
+                    guard let answering = answerings[head.stream] else {
+                        preconditionFailure("a body that nobody has announced")
+                    }
+                    answering.takeBody(head.payloadBytes, into: &frames)
+                    count += PeerFrameHead.bytesCount + head.payloadBytes
+                case .nothing: break framing
+                case .close:
+                    isLast = true
+                    break framing
+                }
+            }
+            guard !frames.isEmpty else { break }
+            session.write(frames, now: SystemClock.now())
+            sendOutput()
+        }
+        if isLast { finish() }
+    }
+
+    /// All is said: waits a little for the peer to close, so that it has the time to read it.
+    func finish() {
+        guard phase != .closed, let context else { return }
+        if phase == .open || phase == .opening { phase = .ending }
+        session.close()
+        sendOutput()
+        context.close(mode: .output, promise: nil)
+        deadline?.cancel()
+        let time = TimeAmount.nanoseconds(Self.endingTime.nanoseconds)
+        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
+            self.context?.close(promise: nil)
+        }
+    }
+
+    func sendOutput() {
+        guard let context, let output = session.takeOutput() else { return }
+        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+    }
+}
+
+extension ByteBufferAllocator {
+    /// The head of a frame.
+    fileprivate func buffer(_ head: PeerFrameHead) -> ByteBuffer {
+        var buffer = self.buffer(capacity: PeerFrameHead.bytesCount)
+        let bytes = head.bytes
+        for index in bytes.indices { buffer.writeInteger(bytes[index]) }
+        return buffer
+    }
+}

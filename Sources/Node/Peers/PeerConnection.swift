@@ -1,0 +1,180 @@
+import Cluster
+import Ground
+import NIOCore
+import Telemetry
+import Wire
+
+/// Of connections with peers; those with origins have ids of their own.
+typealias PeerConnectionID = Cluster.ConnectionID
+
+/// One connection with a peer: TLS and frames around the decisions of `Cluster.PeerLink`.
+///
+/// Confined to its loop, but for what PeerConnection+Asking.swift has.
+final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    enum Phase {
+        /// TLS is not agreed on, or HELLO has not come.
+        case opening
+        case open
+        /// Nothing is read any more; what was said last is on its way.
+        case ending
+        case closed
+    }
+
+    let id: PeerConnectionID
+    /// Nil if the peer dialled.
+    let dialled: PeerAddress?
+    /// How it is called in the log.
+    let remote: String
+    let hub: PeerHub
+    let place: PeerPlace
+    let session: TLSSession
+    var link: PeerLink
+    /// Questions of this node, by stream.
+    var asks: [UInt32: PeerAsk] = [:]
+    /// Questions of the peer, by stream.
+    var answerings: [UInt32: PeerAnswering] = [:]
+    var isReading = false
+    var phase = Phase.opening
+    var context: ChannelHandlerContext?
+    var deadline: Scheduled<Void>?
+    /// Plaintext of a frame that is not whole.
+    var input = ByteBuffer()
+    /// The DATA frame whose payload is arriving, and how much of it is to come.
+    var data: (arrival: DataArrival, left: Int)?
+    /// What the peer said last.
+    var goodbye: Goodbye?
+    var isFlushing = false
+    /// There was a connection, be it for a moment.
+    var hasBegun = false
+
+    /// From the dial, or from being accepted, to the peer's HELLO.
+    static let openingTime = Interval.seconds(5)
+    /// How long a peer may take to read why a connection ends.
+    static let endingTime = Interval.seconds(1)
+    /// Bytes that may wait in the socket's buffer before no more is framed.
+    static let bufferedBytesMax = 256 << 10
+
+    init(
+        _ id: PeerConnectionID, with hub: PeerHub, in place: PeerPlace, dialled: PeerAddress?,
+        remote: String
+    ) {
+        self.id = id
+        self.hub = hub
+        self.place = place
+        self.dialled = dialled
+        self.remote = remote
+        session = TLSSession(peer: hub.secrets, dials: dialled != nil)
+        let own = hub.view.own
+        link = PeerLink(
+            dialled == nil ? .accepting : .dialling,
+            hello: Hello(member: own.member, incarnation: own.incarnation))
+    }
+
+    func onLoop(_ body: @escaping @Sendable (PeerConnection) -> Void) {
+        guard let loop else { return }
+        if loop.inEventLoop { body(self) } else { loop.execute { body(self) } }
+    }
+
+    /// Set before anybody else knows of the connection.
+    var loop: (any EventLoop)?
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        loop = context.eventLoop
+        guard context.channel.isActive else { return }
+        begin(context)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        begin(context)
+    }
+
+    func begin(_ context: ChannelHandlerContext) {
+        hasBegun = true
+        let time = TimeAmount.nanoseconds(Self.openingTime.nanoseconds)
+        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
+            guard phase == .opening else { return }
+            fail("it does not say who it is within \(Self.openingTime.seconds) s")
+        }
+        session.start()
+        sendOutput()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        let wasOpening = phase == .opening
+        phase = .closed
+        self.context = nil
+        for event in link.connectionEnded() { handle(event) }
+        for answering in answerings.values { answering.cancelled() }
+        answerings = [:]
+        // Of a dial that was not answered whoever dialled is told.
+        guard hasBegun else { return }
+        if wasOpening {
+            hub.failed(remote, dialled: dialled, why: "the connection was closed")
+        } else {
+            hub.closed(id, goodbye)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase == .opening || phase == .open else { return }
+        isReading = true
+        session.receive(unwrapInboundIn(data))
+        while true {
+            switch session.next() {
+            case .needsMore: return sendOutput()
+            case .established: continue
+            case .data(let plaintext): take(plaintext)
+            case .closed:
+                sendOutput()
+                return close()
+            case .failed(let failure):
+                sendOutput()
+                return fail(failure.sentence)
+            }
+            guard phase == .opening || phase == .open else { return }
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        flush()
+        context.fireChannelReadComplete()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { flush() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        close()
+    }
+
+    // MARK: The end
+
+    /// Nothing came of the connection, or the peer broke it.
+    func fail(_ why: String) {
+        if phase == .opening {
+            // Told here, so that it is not told again when the channel is gone.
+            phase = .ending
+            hub.failed(remote, dialled: dialled, why: why)
+        } else if phase == .open {
+            hub.faulted(remote, why: why)
+        }
+        close()
+    }
+
+    func close() {
+        guard let context else { return }
+        session.close()
+        sendOutput()
+        context.close(promise: nil)
+    }
+}

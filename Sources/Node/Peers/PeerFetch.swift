@@ -1,0 +1,318 @@
+import Cluster
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Tiers
+import Wire
+
+/// The peers' side of a `FillRun`: looks for the answer where the ring says, and hands it on; if it
+/// is to come from the origin, the run goes on there.
+///
+/// Confined to its loop.
+final class PeerFetch: FillSource {
+    let run: FillRun
+    private unowned let hall: Hall
+    private let hub: PeerHub
+    /// What the answer to the URL is called, variants apart.
+    private let name: EntryName
+    private weak var door: Door?
+    private var search: OwnerSearch
+    private var asks: [NodeID: PeerAsk] = [:]
+    /// What gives the answer.
+    private var taken: Taken?
+    /// The status of the origin's answer to the peer, if that was an error.
+    private var refusal: UInt16?
+    private var timer: Scheduled<Void>?
+    private var isSettled = false
+
+    /// An answer that is being given by a peer.
+    private struct Taken {
+        let ask: PeerAsk
+        let entry: HeldEntry
+        /// What is stored here is what the peer holds; no body follows.
+        let isConfirmation: Bool
+        let receivedAt: Instant
+        var receivedBytes: UInt64 = 0
+        /// Handed on, and not yet said to be out of the way.
+        var owedBytes = 0
+    }
+
+    init(
+        _ run: FillRun, name: EntryName, on hall: Hall, hub: PeerHub, preference: [NodeID],
+        for door: Door?
+    ) {
+        self.run = run
+        self.name = name
+        self.hall = hall
+        self.hub = hub
+        self.door = door
+        let view = hub.view
+        search = OwnerSearch(
+            me: view.own.member.id,
+            preference: preference.map { .init($0, isReachable: view.isReachable($0)) },
+            lookback: Self.lookback)
+    }
+
+    /// Nodes that an owner asks before it asks the origin.
+    private static let lookback = 3
+
+    func start() {
+        let isOwners = run.isOwners
+        step { search, effects in
+            if isOwners {
+                search.beganAsOwner(SystemClock.now(), effects: &effects)
+            } else {
+                search.began(SystemClock.now(), effects: &effects)
+            }
+        }
+    }
+
+    // MARK: What the run asks for
+
+    func pace() {
+        guard let taken, !run.isPaused, taken.owedBytes > 0 else { return }
+        self.taken?.owedBytes = 0
+        taken.ask.connection.take(taken.owedBytes, of: taken.ask)
+    }
+
+    func cancel() {
+        step { search, effects in search.cancelled(effects: &effects) }
+        taken?.ask.cancel()
+        settle()
+    }
+
+    /// Another node has asked this one to bring the answer: it waits for nobody who might wait for
+    /// it.
+    func becomeOwner() {
+        step { $0.becameOwner(SystemClock.now(), effects: &$1) }
+    }
+
+    // MARK: What peers say
+
+    func heard(_ event: PeerAsk.Event, of ask: PeerAsk) {
+        guard !isSettled else { return }
+        switch event {
+        case .answered(let answer): answered(answer, ask)
+        case .data(let bytes): if taken?.ask === ask { received(bytes) }
+        case .ended(let size): if taken?.ask === ask { ended(size) }
+        case .refused:
+            asks[ask.node] = nil
+            step { $0.replied(ask.node, .fetchYourself, SystemClock.now(), effects: &$1) }
+        case .lost:
+            asks[ask.node] = nil
+            if taken?.ask === ask { return lose() }
+            step { $0.lost(ask.node, SystemClock.now(), effects: &$1) }
+        }
+    }
+
+    private func answered(_ answer: PeerAnswer, _ ask: PeerAsk) {
+        switch answer {
+        case .held(let entry):
+            taken = Taken(
+                ask: ask, entry: entry, isConfirmation: false, receivedAt: SystemClock.now())
+        case .notModified(let entry) where run.stale != nil:
+            taken = Taken(
+                ask: ask, entry: entry, isConfirmation: true, receivedAt: SystemClock.now())
+        case .originFailed(let failure) where failure.status >= 400 && ask.question.kind == .get:
+            refusal = failure.status
+        default: break
+        }
+        if answer.isFinal { asks[ask.node] = nil }
+        let wasOver = search.hasEnded
+        var reply: OwnerSearch.Reply = refusal == nil ? .init(answer) : .originRefused
+        // It confirms what it was not asked about.
+        if reply == .held, taken?.ask !== ask { reply = .fetchYourself }
+        step { $0.replied(ask.node, reply, SystemClock.now(), effects: &$1) }
+        // Of two that hold it the first is taken.
+        if !wasOver, !search.hasEnded { taken = nil }
+    }
+
+    private func step(_ body: (inout OwnerSearch, inout [OwnerSearch.Effect]) -> Void) {
+        guard !isSettled else { return }
+        var effects: [OwnerSearch.Effect] = []
+        body(&search, &effects)
+        for effect in effects {
+            // Hearing at once that a peer is gone may have ended it.
+            guard !isSettled else { return }
+            switch effect {
+            case .ask(let node, let question): put(question, to: node)
+            case .cancel(let node): asks.removeValue(forKey: node)?.cancel()
+            case .take: deliver()
+            case .fetch: return askOrigin()
+            }
+        }
+        timer?.cancel()
+        guard let next = search.nextTick else { return }
+        let wait = max(.zero, next - SystemClock.now())
+        timer = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
+            [weak self] in
+            self?.step { $0.ticked(SystemClock.now(), effects: &$1) }
+        }
+    }
+
+    private func put(_ question: OwnerSearch.Question, to node: NodeID) {
+        guard let connection = hub.connection(to: node) else {
+            // It has just gone; the search hears of it once this step is over.
+            return hall.loop.assumeIsolated().execute { [weak self] in
+                self?.step { $0.lost(node, SystemClock.now(), effects: &$1) }
+            }
+        }
+        let validators = run.stale.map(StoredValidators.init) ?? StoredValidators()
+        let ask = PeerAsk(
+            node,
+            PeerQuestion(
+                question == .get ? .get : .probe, name: name, key: run.key,
+                deadlineMilliseconds: 0, negotiation: run.negotiation,
+                entityTag: validators.entityTag.count > PeerProtocol.entityTagBytesMax
+                    ? [] : validators.entityTag),
+            on: connection, for: self, of: hall)
+        asks[node] = ask
+        hall.counters.add(question == .get ? .peerGetsSent : .peerProbesSent)
+        connection.ask(ask)
+    }
+
+    // MARK: The answer
+
+    private func deliver() {
+        if let refusal {
+            run.failed(.originStatus(refusal))
+            return settle()
+        }
+        guard let taken else { return askOrigin() }
+        if taken.isConfirmation { return confirm(taken) }
+        let (entry, length) = (taken.entry, taken.entry.facts.size)
+        let facts = entry.facts.facts(at: taken.receivedAt)
+        guard let head = RenderedHead(entry), facts.answers(run.negotiation) else {
+            taken.ask.cancel()
+            return askOrigin()
+        }
+        let isKept = hasRoom(length, head)
+        guard isKept || run.openWindow() else {
+            taken.ask.cancel()
+            run.failed(.overloaded(.memory))
+            return settle()
+        }
+        hall.counters.add(.peerAnswersTaken)
+        run.answered(
+            FillAnswer(
+                facts: facts, head: head, sizeBytes: length, isKept: isKept, isFromPeer: true),
+            isShared: true, varies: facts.varies)
+    }
+
+    /// The stored body stays, with the facts and the head that the peer has for it.
+    private func confirm(_ taken: Taken) {
+        var facts = taken.entry.facts.facts(at: taken.receivedAt)
+        guard let stale = run.stale, let head = RenderedHead(taken.entry),
+            taken.entry.facts.size == stale.facts.size
+        else { return askOrigin() }
+        facts.size = stale.facts.size
+        let resident = run.makeFreshened(
+            stale, name.variant(facts.varies, of: facts.negotiation), tags: taken.entry.tags,
+            facts, head)
+        hall.counters.add(.peerAnswersTaken)
+        if let resident {
+            hall.node.keep(resident, stamp: run.stamp)
+        } else {
+            hall.node.store.remove(stale)
+        }
+        run.confirmed(
+            resident ?? stale, isShared: true, isStored: resident != nil, isFromPeer: true)
+        settle()
+    }
+
+    private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
+        if let length, length > run.settings.objectBytesMax { return false }
+        let overhead = Resident.overhead(
+            keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
+        guard let length else {
+            return run.reserve(overhead + FillAnswer.reservedBytes(growingTo: 0))
+        }
+        return run.reserve(overhead + BodyLayout.capacity(length))
+    }
+
+    private func received(_ bytes: ByteBuffer) {
+        guard let ask = taken?.ask else { return }
+        taken?.receivedBytes += UInt64(bytes.readableBytes)
+        hall.counters.add(.peerReceivedBytes, bytes.readableBytes)
+        run.received(bytes)
+        guard !run.isPaused else {
+            taken?.owedBytes += bytes.readableBytes
+            return
+        }
+        ask.connection.take(bytes.readableBytes, of: ask)
+    }
+
+    private func ended(_ size: UInt64) {
+        guard let taken else { return }
+        guard taken.receivedBytes == size else { return lose() }
+        let facts = taken.entry.facts.facts(at: taken.receivedAt)
+        let name = name.variant(facts.varies, of: facts.negotiation)
+        // Without a length only the format can say that it was whole.
+        let isWhole = taken.entry.facts.size != nil || run.ending == .whole
+        let resident = run.ended(name: name, tags: taken.entry.tags) { size in
+            guard isWhole else { return nil }
+            guard let head = RenderedHead(taken.entry) else { return nil }
+            var facts = facts
+            facts.size = size
+            return (facts, head)
+        }
+        if let resident { hall.node.keep(resident, stamp: run.stamp) }
+        settle()
+    }
+
+    /// The rest does not come; whoever has nothing of it begins anew.
+    private func lose() {
+        run.lost()
+        settle()
+    }
+
+    private func askOrigin() {
+        guard !isSettled else { return }
+        end()
+        hall.startOrigin(run, name: name, for: door)
+    }
+
+    /// From now on nobody joins this fetch.
+    private func settle() {
+        guard !isSettled else { return }
+        end()
+        hall.node.fills.remove(run)
+    }
+
+    private func end() {
+        isSettled = true
+        timer?.cancel()
+        for ask in asks.values where ask !== taken?.ask { ask.cancel() }
+        asks = [:]
+        hall.ended(self)
+    }
+}
+
+extension OwnerSearch.Reply {
+    init(_ answer: PeerAnswer) {
+        switch answer {
+        case .held, .notModified: self = .held
+        case .fetching: self = .fetching
+        case .absent: self = .absent
+        case .fetchYourself: self = .fetchYourself
+        case .behind: self = .behind
+        case .originFailed: self = .originFailed
+        }
+    }
+}
+
+extension RenderedHead {
+    /// The head of an answer that a peer gives; nil if it does not say where its parts lie.
+    init?(_ entry: HeldEntry) {
+        guard let places = entry.places else { return nil }
+        self.init(
+            bytes: entry.head,
+            layout: HeadLayout(
+                partialStart: Int(places.partialStart), multipartStart: Int(places.multipartStart),
+                notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType),
+            entityTag: entry.facts.entityTag)
+    }
+}

@@ -1,0 +1,25 @@
+import Cluster
+import Ground
+import Telemetry
+
+/// Touches on their way to those who keep the entries; each is sent once at most.
+extension PeerHub {
+    /// Sends `touches`, of this node's second `second`, to the owners of their entries, as far as
+    /// they are other nodes.
+    func passOn(_ touches: [Touch], second: UInt32) {
+        let (view, ring) = (view, rings.ring)
+        var batches: [NodeID: [AgedTouch]] = [:]
+        for touch in touches {
+            for owner in ring.owners(of: touch.digest).prefix(Self.replicas) where owner != own {
+                batches[owner, default: []].append(AgedTouch(touch, now: second))
+            }
+        }
+        for (owner, batch) in batches {
+            guard let connection = view.connections[owner] else {
+                counters.add(.touchesLost, batch.count)
+                continue
+            }
+            connection.say(batch)
+        }
+    }
+}

@@ -1,0 +1,365 @@
+import Cluster
+import Ground
+import Logging
+import NIOCore
+import NIOPosix
+import Origin
+import Synchronization
+import Telemetry
+import Wire
+
+/// This node's part in its cluster: runs the decisions of `Cluster.Membership` over connections
+/// with peers.
+///
+/// Confined to its loop, which serves nobody, so that a node that is busy still answers pings;
+/// connections live on the loops of the doors and tell it what they hear.
+final class PeerHub: @unchecked Sendable {
+    let loop: any EventLoop
+    /// Where connections live.
+    let loops: MultiThreadedEventLoopGroup
+    let resolver: any NameResolver
+    let counters: NodeCounters
+    let logger: Logger
+    private var membership: Membership
+    private var dice: Dice
+    private var connections: [PeerConnectionID: PeerConnection] = [:]
+    private var seeds: [PeerAddress]
+    private var timer: Scheduled<Void>?
+    private var lookup: Scheduled<Void>?
+    private var isStopped = false
+    /// Succeeds when everybody reachable knows that this node goes.
+    private var left: EventLoopPromise<Void>?
+    private var complaints = PeerComplaints()
+    let rings: RingKeeper
+    private let sharedSecrets: Mutex<TLSPeerContext>
+    private let published: Mutex<MemberView>
+    private let connectionCount = Atomic<UInt64>(0)
+    /// This node's id.
+    let own: NodeID
+    private let places = PeerPlaces(count: 1_024)
+    /// Finds what the doors of a loop share.
+    private let hall: @Sendable (any EventLoop) -> Hall?
+    /// Called when this node must not serve, because another process has its id.
+    private let refuse: @Sendable () -> Void
+
+    /// How often the names of seeds are looked up, for ever.
+    private static let lookupInterval = Interval.seconds(10)
+
+    /// A member that knows of nobody yet.
+    init(
+        _ member: Member, _ incarnation: Incarnation, _ configuration: ClusterConfiguration,
+        secrets: TLSPeerContext, on loop: any EventLoop, loops: MultiThreadedEventLoopGroup,
+        resolver: any NameResolver, counters: NodeCounters, logger: Logger,
+        halls: @escaping @Sendable (any EventLoop) -> Hall?,
+        refuse: @escaping @Sendable () -> Void
+    ) {
+        hall = halls
+        self.loop = loop
+        self.loops = loops
+        self.resolver = resolver
+        self.counters = counters
+        self.logger = logger
+        self.refuse = refuse
+        own = member.id
+        seeds = configuration.seeds
+        sharedSecrets = Mutex(secrets)
+        var random = SystemRandomNumberGenerator()
+        dice = Dice(seed: random.next())
+        membership = Membership(member, incarnation, now: SystemClock.now())
+        published = Mutex(MemberView(membership, [:]))
+        rings = RingKeeper(membership.own)
+    }
+
+    // MARK: Read from any loop
+
+    /// What connections that begin now are encrypted with.
+    var secrets: TLSPeerContext { sharedSecrets.withLock { $0 } }
+
+    /// Who is believed to be here.
+    var view: MemberView { published.withLock { $0 } }
+
+    func hall(of loop: any EventLoop) -> Hall? { hall(loop) }
+
+    /// The connection with a member; nil if there is none.
+    func connection(to id: NodeID) -> PeerConnection? {
+        published.withLock { $0.connections[id] }
+    }
+
+    /// True if this node is among those that keep the entry on disk.
+    func owns(_ name: EntryName) -> Bool {
+        rings.ring.owners(of: name.digest).prefix(Self.replicas).contains(own)
+    }
+
+    /// Owners of an entry that keep it on disk.
+    static let replicas = 2
+
+    /// A name for a connection that begins now.
+    func nextConnection() -> PeerConnectionID {
+        PeerConnectionID(connectionCount.add(1, ordering: .relaxed).newValue)
+    }
+
+    /// A place for one more connection; nil if as many are open as are allowed.
+    func takePlace() -> PeerPlace? { places.take() }
+
+    // MARK: Told from any loop
+
+    /// Begins to look for others.
+    func start() {
+        loop.execute { [self] in
+            lookUpSeeds()
+            schedule()
+        }
+    }
+
+    /// Takes over other secrets and seeds; connections that are open stay.
+    func adopt(_ configuration: ClusterConfiguration) {
+        if let secrets = configuration.secrets { sharedSecrets.withLock { $0 = secrets } }
+        loop.execute { [self] in
+            seeds = configuration.seeds
+            lookUpSeeds()
+        }
+    }
+
+    /// `connection` is with the node that says `hello`.
+    func opened(_ connection: PeerConnection, _ hello: Hello) {
+        let id = connection.id
+        loop.execute { [self] in
+            guard !isStopped else { return connection.end(Goodbye(.leaving)) }
+            connections[id] = connection
+            complaints.mended(connection.remote)
+            step(
+                .connectionOpened(
+                    id, dialled: connection.dialled, hello.member, hello.incarnation))
+        }
+    }
+
+    /// The other end of a connection is this process.
+    func metItself(_ id: PeerConnectionID, dialled: PeerAddress?) {
+        loop.execute { [self] in
+            let own = membership.own
+            step(.connectionOpened(id, dialled: dialled, own.member, own.incarnation))
+        }
+    }
+
+    func heard(_ gossip: Gossip, on id: PeerConnectionID) {
+        loop.execute { [self] in
+            guard connections[id] != nil else { return }
+            step(.received(gossip.message, on: id))
+        }
+    }
+
+    /// An opened connection is gone; `goodbye` is what the peer said last.
+    func closed(_ id: PeerConnectionID, _ goodbye: Goodbye?) {
+        loop.execute { [self] in
+            guard connections.removeValue(forKey: id) != nil else { return }
+            step(.connectionClosed(id, goodbye.flatMap { CloseReason($0.code) }))
+        }
+    }
+
+    /// Nothing came of a connection; `dialled` is where it was to lead if it was dialled here.
+    func failed(_ remote: String, dialled: PeerAddress?, why: String) {
+        loop.execute { [self] in
+            complain(of: remote, why)
+            if let dialled { step(.dialFailed(dialled)) }
+        }
+    }
+
+    /// A connection that was open is broken off for a fault of the peer's.
+    func faulted(_ remote: String, why: String) {
+        loop.execute { [self] in complain(of: remote, why) }
+    }
+
+    /// Tells everybody that this node goes; succeeds when all reachable ones know, or have not
+    /// answered in time.
+    func leave() -> EventLoopFuture<Void> {
+        loop.flatSubmit { [self] in
+            let promise = loop.makePromise(of: Void.self)
+            guard left == nil, !isStopped else {
+                promise.succeed()
+                return promise.futureResult
+            }
+            left = promise
+            step(.leaveRequested)
+            return promise.futureResult
+        }
+    }
+
+    /// Ends all connections; nothing is said any more.
+    func stop() -> EventLoopFuture<Void> {
+        loop.submit { [self] in
+            isStopped = true
+            timer?.cancel()
+            lookup?.cancel()
+            for id in connections.keys.sorted() { connections[id]?.end(Goodbye(.leaving)) }
+            connections = [:]
+            left.take()?.succeed()
+        }
+    }
+}
+
+// MARK: - Steps, on the loop
+
+extension PeerHub {
+    /// Takes in an event and runs what comes out.
+    private func step(_ event: MembershipEvent) {
+        guard !isStopped else { return }
+        var effects: [MembershipEffect] = []
+        membership.handle(event, now: SystemClock.now(), using: &dice, effects: &effects)
+        for effect in effects { run(effect) }
+        publish(effects)
+        schedule()
+    }
+
+    private func schedule() {
+        timer?.cancel()
+        guard !isStopped, membership.nextTick != .distantFuture else { return }
+        let wait = max(.zero, membership.nextTick - SystemClock.now())
+        timer = loop.scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
+            self?.step(.ticked)
+        }
+    }
+
+    private func run(_ effect: MembershipEffect) {
+        switch effect {
+        case .dial(let address): dial(address)
+        case .close(let id, let reason):
+            connections.removeValue(forKey: id)?.end(Goodbye(reason))
+        case .send(let message, let id): connections[id]?.say(Gossip(message))
+        case .useConnection, .dropConnection: break
+        case .changed(let record, let before):
+            log(record, before)
+            guard record.state == .suspected else { return }
+            membership.connection(to: record.member.id).flatMap { connections[$0] }?.suspect()
+        case .forget(let record):
+            logger.debug("member forgotten", metadata: ["member": "\(record.member.id)"])
+        case .refuseMember(let member):
+            logger.error(
+                "member refused: the cluster is full",
+                metadata: [
+                    "member": "\(member.id)", "address": "\(member.address)",
+                    "members_max": "\(membership.settings.membersMax)",
+                ])
+        case .refuseToServe:
+            logger.critical(
+                "another live process has this node's id; this one does not serve",
+                metadata: [
+                    "node": "\(membership.own.member.id)",
+                    "advice": "give each node a directory of its own",
+                ])
+            refuse()
+        case .finishLeaving(let untold):
+            if !untold.isEmpty {
+                logger.notice(
+                    "left without an answer of some members",
+                    metadata: ["members": .array(untold.map { .string("\($0)") })])
+            }
+            left.take()?.succeed()
+        }
+    }
+
+    private func publish(_ effects: [MembershipEffect]) {
+        let isChanged = effects.contains { effect in
+            switch effect {
+            case .changed, .forget, .useConnection, .dropConnection: true
+            default: false
+            }
+        }
+        guard isChanged else { return }
+        let view = MemberView(membership, connections)
+        published.withLock { $0 = view }
+        rings.follow(view.records)
+    }
+
+    private func log(_ record: MemberRecord, _ before: MemberRecord?) {
+        guard record.member.id != membership.own.member.id else { return }
+        let isSame =
+            record.state == before?.state && record.member.process == before?.member.process
+        guard !isSame else { return }
+        let metadata: Logger.Metadata = [
+            "member": "\(record.member.id)", "address": "\(record.member.address)",
+        ]
+        switch record.state {
+        case .alive: logger.info("member is here", metadata: metadata)
+        case .suspected: logger.notice("member does not answer; suspected", metadata: metadata)
+        case .dead: logger.warning("member is gone", metadata: metadata)
+        case .left: logger.info("member has left", metadata: metadata)
+        }
+    }
+
+    private func complain(of remote: String, _ why: String) {
+        guard complaints.isNews(remote, why, now: SystemClock.now()) else { return }
+        logger.warning(
+            "no connection with a peer", metadata: ["peer": "\(remote)", "why": "\(why)"])
+    }
+}
+
+// MARK: - Names, on the loop
+
+extension PeerHub {
+    /// Looks up all seeds, and again after a while.
+    private func lookUpSeeds() {
+        lookup?.cancel()
+        guard !isStopped else { return }
+        lookup = loop.scheduleTask(in: .nanoseconds(Self.lookupInterval.nanoseconds)) {
+            [weak self] in self?.lookUpSeeds()
+        }
+        guard !seeds.isEmpty else { return }
+        let found = seeds.map { seed in
+            addresses(of: seed).map { addresses in
+                addresses.map { PeerAddress($0, port: seed.port) }
+            }.flatMapErrorThrowing { [self] error in
+                complain(of: "\(seed)", "its name has no address: \(error)")
+                return []
+            }
+        }
+        EventLoopFuture.whenAllSucceed(found, on: loop).assumeIsolated().whenSuccess {
+            [self] addresses in
+            let all = Array(addresses.joined())
+            if !all.isEmpty { step(.seedsResolved(all)) }
+        }
+    }
+
+    private func addresses(of address: PeerAddress) -> EventLoopFuture<[IPAddress]> {
+        if let literal = IPAddress(address.host[...]) {
+            return loop.makeSucceededFuture([literal])
+        }
+        return resolver.addresses(of: address.host, on: loop)
+    }
+
+    /// Connects to one of the addresses that `address` stands for.
+    private func dial(_ address: PeerAddress) {
+        addresses(of: address).assumeIsolated().whenComplete { [self] result in
+            switch result {
+            case .success(let found): dial(address, at: found[...])
+            case .failure(let error):
+                complain(of: "\(address)", "its name has no address: \(error)")
+                step(.dialFailed(address))
+            }
+        }
+    }
+
+    private func dial(_ address: PeerAddress, at rest: ArraySlice<IPAddress>) {
+        guard let first = rest.first, !isStopped, let place = takePlace(),
+            let socket = try? SocketAddress(
+                ipAddress: first.description, port: Int(address.port))
+        else { return step(.dialFailed(address)) }
+        let id = nextConnection()
+        ClientBootstrap(group: loops.next())
+            .connectTimeout(.nanoseconds(PeerConnection.openingTime.nanoseconds))
+            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelInitializer { [self] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let connection = PeerConnection(
+                        id, with: self, in: place, dialled: address, remote: "\(address)")
+                    try channel.pipeline.syncOperations.addHandler(connection)
+                }
+            }
+            .connect(to: socket)
+            .hop(to: loop).assumeIsolated()
+            .whenFailure { [self] error in
+                guard rest.count == 1 else { return dial(address, at: rest.dropFirst()) }
+                complain(of: "\(address)", "\(error)")
+                step(.dialFailed(address))
+            }
+    }
+}

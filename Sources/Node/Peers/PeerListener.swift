@@ -1,0 +1,73 @@
+import Cluster
+import Ground
+import NIOCore
+import NIOPosix
+import Synchronization
+import Telemetry
+
+/// The socket that peers connect to.
+final class PeerListener: Sendable {
+    private let channel: any Channel
+    private let hub: HubBox
+
+    /// Known only after the port is.
+    private final class HubBox: Sendable {
+        let hub = Mutex<PeerHub?>(nil)
+    }
+
+    /// More than a cluster's members at once.
+    private static let backlog: Int32 = 512
+
+    private init(_ channel: any Channel, _ hub: HubBox) {
+        self.channel = channel
+        self.hub = hub
+    }
+
+    /// Opens the port; nobody is let in before ``admit(to:)``.
+    ///
+    /// - Throws: ``ListenError`` if the address cannot be listened on.
+    static func open(
+        _ address: ListenAddress, on group: MultiThreadedEventLoopGroup
+    ) async throws -> PeerListener {
+        let box = HubBox()
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: backlog)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.autoRead, value: false)
+            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try admit(channel, box) }
+            }
+        let socket = try SocketAddress(ipAddress: "\(address.address)", port: Int(address.port))
+        do {
+            return PeerListener(try await bootstrap.bind(to: socket).get(), box)
+        } catch let error as IOError {
+            throw ListenError(address: address, reason: "\(error)")
+        }
+    }
+
+    private static func admit(_ channel: any Channel, _ box: HubBox) throws {
+        guard let hub = box.hub.withLock({ $0 }), let place = hub.takePlace() else {
+            throw ChannelError.operationUnsupported
+        }
+        let remote = channel.remoteAddress?.ipAddress ?? "-"
+        try channel.pipeline.syncOperations.addHandler(
+            PeerConnection(
+                hub.nextConnection(), with: hub, in: place, dialled: nil, remote: remote))
+    }
+
+    /// The port that was really opened.
+    var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
+
+    /// Lets peers in, to `hub`.
+    func admit(to hub: PeerHub) async throws {
+        self.hub.hub.withLock { $0 = hub }
+        try await channel.setOption(.autoRead, value: true).get()
+    }
+
+    /// Nobody is let in after this returns.
+    func close() async {
+        hub.hub.withLock { $0 = nil }
+        try? await channel.close().get()
+    }
+}

@@ -1,0 +1,57 @@
+import Cluster
+import Ground
+import NIOPosix
+import Synchronization
+
+/// Keeps the ring of the members that own something, computed on a thread of its own.
+final class RingKeeper: Sendable {
+    private let state: Mutex<State>
+
+    private struct State {
+        var ring: Ring
+        /// For whom a ring is to be computed; nil if there is nothing to do.
+        var wanted: [RingMember]?
+        /// For whom one is being computed; nil if none is.
+        var computing: [RingMember]?
+    }
+
+    /// That of one node.
+    init(_ own: MemberRecord) {
+        state = Mutex(State(ring: Ring(members: RingMember.owners(among: [own]))))
+    }
+
+    /// The ring that holds now.
+    var ring: Ring { state.withLock { $0.ring } }
+
+    /// The members have become these; the ring follows as soon as it is computed.
+    func follow(_ records: [MemberRecord]) {
+        let members = RingMember.owners(among: records)
+        let begins = state.withLock { state in
+            let known = state.wanted ?? state.computing ?? state.ring.members
+            guard members != known else { return false }
+            state.wanted = members
+            guard state.computing == nil else { return false }
+            state.computing = members
+            return true
+        }
+        guard begins else { return }
+        NIOThreadPool.singleton.submit { [self] work in
+            guard work == .active else { return }
+            compute()
+        }
+    }
+
+    /// Until nothing is wanted any more.
+    private func compute() {
+        while true {
+            let task = state.withLock { state -> (from: Ring, to: [RingMember])? in
+                state.computing = state.wanted.take()
+                guard let wanted = state.computing else { return nil }
+                return (state.ring, wanted)
+            }
+            guard let task else { return }
+            let ring = task.from.changed(to: task.to)
+            state.withLock { $0.ring = ring }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import Cluster
+import Ground
+
+/// What must hold.
+extension MembershipWorld {
+    /// A process was told to believe something.
+    mutating func believed(
+        _ record: MemberRecord, _ before: MemberRecord?, by process: Int
+    ) throws {
+        trace.note(record)
+        let id = record.member.id
+        try require(
+            processes[process].told[id] == before || id == processes[process].id,
+            "\(name(process)) changes from what it was not told")
+        if let before {
+            try require(
+                record.incarnation >= before.incarnation,
+                "\(name(process)) goes back from \(before) to \(record)")
+            try require(record != before, "\(name(process)) changes nothing")
+        }
+        processes[process].told[id] = record
+        let subject = processes.lastIndex {
+            $0.membership.own.member.process == record.member.process
+        }
+        guard let subject else { throw violation("a process that never was: \(record)") }
+        try require(
+            record.state != .left || !isServing(subject),
+            "\(name(process)) believes that \(name(subject)) has left")
+        note("\(name(process)) believes \(name(subject)) \(record.state) \(record.incarnation)")
+        guard record.state == .dead else { return }
+        burials.append(Burial(of: subject, by: process, at: now))
+        let isWrong =
+            processes[subject].isRunning && processes[subject].excusedUntil < now
+            && processes[process].excusedUntil < now
+        if isWrong {
+            falsePositives += 1
+            note("WRONGLY")
+        }
+    }
+
+    private func isServing(_ process: Int) -> Bool {
+        processes[process].membership.phase == .serving
+    }
+
+    /// True if every running process believes exactly the running ones alive, as they are.
+    package var isAgreed: Bool { disagreement == nil }
+
+    /// What keeps the running processes from believing the same truth; nil if nothing does.
+    package var disagreement: String? {
+        let living = running
+        let truth = living.map { processes[$0].membership.own }
+            .sorted { $0.member.id < $1.member.id }
+        for process in living {
+            let believed = processes[process].membership.records.filter { $0.state.isLive }
+                .sorted { $0.member.id < $1.member.id }
+            guard believed != truth else { continue }
+            let wrong = Set(believed).symmetricDifference(truth).map { "\($0)" }.sorted()
+            return "\(name(process)) differs in \(wrong.joined(separator: "; "))"
+        }
+        return nil
+    }
+
+    /// What keeps the running processes from being one mesh; nil if every pair has one connection,
+    /// which both use.
+    package var loosePair: String? {
+        var pairs: [[Int]: [Int]] = [:]
+        for link in openLinks {
+            pairs[links[link].ends.map(\.process).sorted(), default: []].append(link)
+        }
+        let living = running
+        for (index, one) in living.enumerated() {
+            for other in living[(index + 1)...] {
+                let shared = pairs[[one, other].sorted()] ?? []
+                guard shared.count == 1, let link = shared.first else {
+                    return "\(name(one)) and \(name(other)) have \(shared.count) connections"
+                }
+                for end in links[link].ends {
+                    let peer = end.process == one ? other : one
+                    guard processes[end.process].used[processes[peer].id] == end.id,
+                        processes[end.process].membership.connection(to: processes[peer].id)
+                            == end.id
+                    else { return "\(name(end.process)) does not use the one to \(name(peer))" }
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Nobody believes that `process` lives.
+    package func isKnownGone(_ process: Int) -> Bool {
+        let record = processes[process].membership.own
+        return running.allSatisfy { other in
+            guard let believed = processes[other].membership[record.member.id] else { return true }
+            return believed.member.process != record.member.process || !believed.state.isLive
+        }
+    }
+
+    /// Everybody believes that `process` lives.
+    package func isKnownAlive(_ process: Int) -> Bool {
+        let record = processes[process].membership.own
+        return running.allSatisfy { processes[$0].membership[record.member.id] == record }
+    }
+
+    /// Bytes that all processes have sent, by the estimate of the wire's format.
+    package var bytesSent: Int { processes.reduce(0) { $0 + $1.bytesSent } }
+}

@@ -1,0 +1,204 @@
+import Cluster
+import Ground
+
+/// Connections as TCP makes them: what is lost is sent again later, what cannot pass waits, and
+/// whoever waits for too long gives up.
+extension MembershipWorld {
+    /// First time-out for sending again (RFC 6298 has 1 s; kernels start at 200 ms).
+    private static let retry = Interval.milliseconds(200)
+    private static let retryMax = Interval.seconds(30)
+    /// What is not acknowledged for so long breaks the connection (TCP_USER_TIMEOUT).
+    private static let patience = Interval.seconds(40)
+
+    func isBlocked(from: Int, to: Int) -> Bool {
+        partitions.contains { partition in
+            let (left, right) = (partition.hosts.contains(from), partition.hosts.contains(to))
+            guard left != right, left || !partition.isOneWay else { return false }
+            return partition.from?.contains(left ? to : from) ?? true
+        }
+    }
+
+    func isReachable(_ one: Int, _ other: Int) -> Bool {
+        !isBlocked(from: one, to: other) && !isBlocked(from: other, to: one)
+    }
+
+    private mutating func latency() -> Interval {
+        let jitter = conditions.jitter.nanoseconds
+        let added = jitter > 0 ? Int64.random(in: 0..<jitter, using: &dice) : 0
+        return conditions.delay + Interval(nanoseconds: added)
+    }
+
+    /// True if a packet is lost.
+    private mutating func isLost() -> Bool {
+        conditions.loss > 0 && Double.random(in: 0..<1, using: &dice) < conditions.loss
+    }
+
+    /// How long a packet takes, sent again as often as it is lost.
+    private mutating func passage() -> Interval {
+        var total = latency()
+        var retry = Self.retry
+        while isLost(), retry < .seconds(10) {
+            total = total + retry
+            retry = retry + retry
+        }
+        return total
+    }
+
+    // MARK: Dialling
+
+    mutating func dial(_ address: PeerAddress, from process: Int) {
+        let instant = now + passage()
+        timeline.plan(
+            .dialArrives(process: process, address, deadline: now + settings.dialPatience),
+            at: instant)
+    }
+
+    mutating func dialArrives(_ process: Int, _ address: PeerAddress, deadline: Instant) {
+        let from = processes[process].host
+        let found = hosts.firstIndex { $0.address == address }
+        guard let to = found, hosts[to].isUp, isReachable(from, to) else {
+            return timeline.plan(.dialFails(process: process, address), at: max(now, deadline))
+        }
+        guard let acceptor = hosts[to].process else {
+            let refused = now + latency()
+            return timeline.plan(.dialFails(process: process, address), at: refused)
+        }
+        guard processes[process].state != .gone, processes[process].state != .refused else {
+            return
+        }
+        let number = UInt64(links.count)
+        let link = SimulatedLink(
+            dialled: address,
+            ends: [
+                SimulatedLink.End(process: process, id: ConnectionID(2 * number)),
+                SimulatedLink.End(process: acceptor, id: ConnectionID(2 * number + 1)),
+            ])
+        links.append(link)
+        let index = links.count - 1
+        for end in 0...1 {
+            processes[link.ends[end].process].links[link.ends[end].id] = (index, end)
+            // The rounds of TCP and TLS.
+            links[index].flows[end].lastArrival = now + passage() + passage()
+            sendHello(link: index, end: end)
+        }
+        timeline.plan(.helloDue(link: index), at: max(now, deadline))
+    }
+
+    /// A process that stands still says hello when it runs again.
+    mutating func sendHello(link: Int, end: Int) {
+        let process = links[link].ends[end].process
+        guard processes[process].state != .paused else { return }
+        let own = processes[process].membership.own
+        processes[process].bytesSent += GossipMessage.helloBytes
+        send(.hello(own.member, own.incarnation), link: link, flow: end)
+    }
+
+    mutating func dialFails(_ process: Int, _ address: PeerAddress) throws {
+        guard processes[process].dialling.remove(address) != nil else { return }
+        try tell(process, .dialFailed(address))
+    }
+
+    /// Whoever dialled has waited long enough for a hello.
+    mutating func helloDue(_ link: Int) throws {
+        for end in 0...1 where links[link].ends[end].isOpen && !links[link].ends[end].isGreeted {
+            let process = links[link].ends[end].process
+            send(.end, link: link, flow: end)
+            drop(link, end: end)
+            if end == 0 { try dialFails(process, links[link].dialled) }
+        }
+    }
+
+    // MARK: Packets
+
+    mutating func send(_ packet: Packet, link: Int, flow: Int) {
+        let arrival = max(now + passage(), links[link].flows[flow].lastArrival)
+        links[link].flows[flow].lastArrival = arrival
+        links[link].flows[flow].packets.append((packet, arrival))
+        planArrival(link, flow)
+    }
+
+    private mutating func planArrival(_ link: Int, _ flow: Int) {
+        let state = links[link].flows[flow]
+        guard !state.isPlanned, !state.isEmpty else { return }
+        links[link].flows[flow].isPlanned = true
+        timeline.plan(
+            .arrive(link: link, flow: flow), at: max(now, state.packets[state.head].arrival))
+    }
+
+    mutating func arrive(_ link: Int, _ flow: Int) throws {
+        links[link].flows[flow].isPlanned = false
+        let sender = links[link].ends[flow]
+        let receiver = links[link].ends[1 - flow]
+        let (from, to) = (processes[sender.process].host, processes[receiver.process].host)
+        if !hosts[from].isUp { return }
+        if isBlocked(from: from, to: to) || !hosts[to].isUp { return try stall(link, flow) }
+        links[link].flows[flow].retries = 0
+        links[link].flows[flow].stalledSince = nil
+        guard !links[link].flows[flow].isEmpty else { return }
+        let packet = links[link].flows[flow].takeFirst()
+        if receiver.isOpen {
+            try receive(packet, link, end: 1 - flow)
+        } else if sender.isOpen, !isBlocked(from: to, to: from) {
+            // Nobody has this connection there (RST).
+            try broken(link, end: flow)
+        }
+        planArrival(link, flow)
+    }
+
+    /// The first packet cannot pass; it is sent again later, unless the sender gives up.
+    private mutating func stall(_ link: Int, _ flow: Int) throws {
+        let since = links[link].flows[flow].stalledSince ?? now
+        links[link].flows[flow].stalledSince = since
+        guard now - since < Self.patience else {
+            if links[link].ends[flow].isOpen { try broken(link, end: flow) }
+            return
+        }
+        var wait = Self.retry
+        for _ in 0..<min(links[link].flows[flow].retries, 10) { wait = wait + wait }
+        links[link].flows[flow].retries += 1
+        links[link].flows[flow].isPlanned = true
+        timeline.plan(.arrive(link: link, flow: flow), at: now + min(wait, Self.retryMax))
+    }
+
+    private mutating func receive(_ packet: Packet, _ link: Int, end: Int) throws {
+        let here = links[link].ends[end]
+        switch packet {
+        case .hello(let member, let incarnation):
+            links[link].ends[end].isGreeted = true
+            let dialled = end == 0 ? links[link].dialled : nil
+            if let dialled { processes[here.process].dialling.remove(dialled) }
+            try tell(
+                here.process,
+                .connectionOpened(here.id, dialled: dialled, member, incarnation))
+        case .gossip(let message): try tell(here.process, .received(message, on: here.id))
+        case .goodbye(let reason): try closed(link, end: end, reason)
+        case .end: try closed(link, end: end, nil)
+        }
+    }
+
+    /// A connection ends for one end.
+    mutating func broken(_ link: Int, end: Int) throws {
+        try closed(link, end: end, nil)
+    }
+
+    private mutating func closed(_ link: Int, end: Int, _ reason: CloseReason?) throws {
+        let here = links[link].ends[end]
+        let isPaused = processes[here.process].state == .paused
+        links[link].ends[end].isOpen = false
+        if here.isGreeted {
+            // While it stands still its shell has the connection, and may speak into it.
+            try tell(here.process, .connectionClosed(here.id, reason))
+            if !isPaused { processes[here.process].links[here.id] = nil }
+        } else {
+            processes[here.process].links[here.id] = nil
+            if end == 0 { try dialFails(here.process, links[link].dialled) }
+        }
+    }
+
+    /// The process itself lets go of its end.
+    mutating func drop(_ link: Int, end: Int) {
+        let here = links[link].ends[end]
+        links[link].ends[end].isOpen = false
+        processes[here.process].links[here.id] = nil
+    }
+}

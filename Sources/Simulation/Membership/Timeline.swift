@@ -1,0 +1,53 @@
+import Ground
+
+/// What is to happen, by time; of one instant in the order in which it was planned.
+struct Timeline<Event: Sendable>: Sendable {
+    private struct Entry: Sendable {
+        let instant: Instant
+        let order: UInt64
+        let event: Event
+
+        func precedes(_ other: Entry) -> Bool {
+            (instant.nanoseconds, order) < (other.instant.nanoseconds, other.order)
+        }
+    }
+
+    /// A binary heap, the first at the root.
+    private var heap: [Entry] = []
+    private var order: UInt64 = 0
+
+    var next: Instant? { heap.first?.instant }
+
+    mutating func plan(_ event: Event, at instant: Instant) {
+        order += 1
+        heap.append(Entry(instant: instant, order: order, event: event))
+        var index = heap.count - 1
+        while index > 0, heap[index].precedes(heap[(index - 1) / 2]) {
+            heap.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
+        }
+    }
+
+    mutating func takeNext() -> (instant: Instant, event: Event)? {
+        guard let first = heap.first else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            sink()
+        }
+        return (first.instant, first.event)
+    }
+
+    private mutating func sink() {
+        var index = 0
+        while true {
+            var least = index
+            for child in [2 * index + 1, 2 * index + 2] where child < heap.count {
+                if heap[child].precedes(heap[least]) { least = child }
+            }
+            guard least != index else { return }
+            heap.swapAt(index, least)
+            index = least
+        }
+    }
+}

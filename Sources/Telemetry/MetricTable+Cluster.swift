@@ -1,0 +1,38 @@
+extension MetricFamily {
+    /// The rows of the cluster.
+    static let clusterFamilies = [
+        MetricFamily(
+            "nuthatch_members", .gauge, "members", by: "state",
+            [(.membersAlive, "alive"), (.membersSuspected, "suspected"), (.membersDead, "dead")],
+            meaning: "Members of the cluster that are not known to have left, this node included",
+            advice: "A member that stays suspected or dead is named at /admin/v1/members."),
+        MetricFamily(
+            "nuthatch_peer_connections", .gauge, "connections", .peerConnections,
+            meaning: "Members with whom there is a connection",
+            advice: "One less than the members that are alive; fewer means a network that is split."
+        ),
+        MetricFamily(
+            "nuthatch_peer_questions_total", .counter, "questions", by: "kind",
+            [(.peerGetsSent, "get"), (.peerProbesSent, "probe")],
+            meaning: "Questions to peers, by whether they may cause a fetch (get) or not (probe)",
+            advice: "A get is a miss of an image that another node owns."),
+        MetricFamily(
+            "nuthatch_peer_questions_answered_total", .counter, "questions", by: "kind",
+            [(.peerGetsAnswered, "get"), (.peerProbesAnswered, "probe")],
+            meaning: "Questions of peers, by whether they may cause a fetch (get) or not (probe)",
+            advice: "Should be alike on all nodes of the same weight."),
+        MetricFamily(
+            "nuthatch_peer_answers_total", .counter, "answers", .peerAnswersTaken,
+            meaning: "Misses that a peer answered",
+            advice: "What these do not save of the misses went to the origin."),
+        MetricFamily(
+            "nuthatch_peer_received_bytes_total", .counter, "bytes", .peerReceivedBytes,
+            meaning: "Bytes of bodies that peers gave",
+            advice: "If it comes near what the network carries, give the nodes more memory."),
+        MetricFamily(
+            "nuthatch_peer_touches_total", .counter, "touches", by: "way",
+            [(.touchesSent, "sent"), (.touchesReceived, "received"), (.touchesLost, "lost")],
+            meaning: "Notes of uses to and from the owners of entries, and those not sent",
+            advice: "Lost ones make images look idle that others serve; see the members."),
+    ]
+}

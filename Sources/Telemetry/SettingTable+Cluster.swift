@@ -1,0 +1,24 @@
+extension Setting {
+    /// Whom a node forms a cluster with, and how.
+    static let clusterRows: [Setting] = [
+        Setting(
+            .clusterSecretFile, in: .cluster, .path,
+            meaning: "File with the secret that the nodes of a cluster share; opens peer-listen",
+            advice:
+                "A secret a line, at least 32 bytes: the first dials, all are accepted. SIGHUP "
+                + "reads it again, but turns the cluster neither on nor off."),
+        Setting(
+            .join, in: .cluster, .hostPort, isList: true,
+            meaning: "Where other nodes listen for peers; a name stands for all its addresses",
+            advice: "Looked up again for ever; a node that finds itself under it does not mind."),
+        Setting(
+            .peerListen, in: .cluster, .address, default: "127.0.0.1:8082", needsRestart: true,
+            meaning: "Where peers are served; port 0 lets the kernel choose",
+            advice: "An address that the other nodes reach, or 0.0.0.0; closed without a secret."),
+        Setting(
+            .peerAdvertise, in: .cluster, .hostPort, note: "peer-listen, as others reach it",
+            needsRestart: true,
+            meaning: "Where the other nodes are told to reach this one",
+            advice: "Give it where an address is translated on the way, or a name is steadier."),
+    ]
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Ground
+import Simulation
+
+/// `nuthatch-sim membership`: how fast and how dear membership is, and plays of faults by seed.
+struct MembershipCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "membership",
+        abstract: "Prints times and bytes of membership in simulated clusters, or plays faults.")
+
+    @Option(help: "Sizes of clusters, 4 to 256, separated by commas.")
+    var nodes = "5,50,250"
+
+    @Option(help: "Per cent of packets that have to be sent again, separated by commas.")
+    var loss = "0,1,5"
+
+    @Option(help: "Crashes, leaves and twice as many joins in each cluster.")
+    var rounds = 10
+
+    @Option(help: "The seed; of the first play with --plays.")
+    var seed: UInt64 = 1
+
+    @Flag(help: "Plays the seed's faults instead and prints the digest of its trace.")
+    var digest = false
+
+    @Option(help: "Plays the faults of so many seeds instead and stops at one that fails.")
+    var plays: UInt64?
+
+    func validate() throws {
+        guard 1...1_000 ~= rounds else {
+            throw ValidationError("--rounds must be 1 to 1000, not \(rounds)")
+        }
+        _ = try sizes()
+        _ = try losses()
+    }
+
+    func run() throws {
+        if digest { return try printDigest() }
+        if let plays { return try play(plays) }
+        print(MembershipFigures.head)
+        for nodes in try sizes() {
+            for loss in try losses() {
+                let figures = try MembershipFigures(
+                    nodes: nodes, loss: loss / 100, rounds: rounds, seed: seed)
+                print(figures.row)
+            }
+        }
+    }
+
+    private func printDigest() throws {
+        var play = MembershipPlay(seed: seed)
+        print(hexadecimal(try play.run().digest))
+    }
+
+    private func play(_ count: UInt64) throws {
+        var recoveries: [Interval] = []
+        for seed in seed..<seed + count {
+            var play = MembershipPlay(seed: seed)
+            recoveries.append(try play.run().recovery)
+        }
+        let worst = recoveries.max() ?? .zero
+        print(
+            "\(count) plays; from the last fault to one cluster, ms: "
+                + "median \(recoveries.median.milliseconds), most \(worst.milliseconds)")
+    }
+
+    private func sizes() throws -> [Int] {
+        try nodes.split(separator: ",").map { text in
+            guard let value = Int(text), 4...256 ~= value else {
+                throw ValidationError("--nodes must hold numbers from 4 to 256, not \(text)")
+            }
+            return value
+        }
+    }
+
+    private func losses() throws -> [Double] {
+        try loss.split(separator: ",").map { text in
+            guard let value = Double(text), 0...50 ~= value else {
+                throw ValidationError("--loss must hold numbers from 0 to 50, not \(text)")
+            }
+            return value
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Cluster
+import Ground
+
+/// `nuthatch-sim ring`: how evenly the ring spreads slots, and what a change moves.
+struct RingCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ring",
+        abstract: "Prints balance and movement of the ring, and how long computing it takes.")
+
+    @Option(help: "Numbers of nodes, separated by commas.")
+    var nodes: String = "3,5,10,20,50,100,256,1000"
+
+    @Option(help: "Number that the nodes' ids are thrown from.")
+    var seed: UInt64 = 1
+
+    func validate() throws {
+        _ = try counts()
+    }
+
+    func run() throws {
+        print(
+            """
+            slots: \(RingSlot.count); ids from seed \(seed); all weights equal
+            peak, least: slots of the node with most and with fewest, over the mean
+            joined, left: slots moved by one node, over the mean
+            """)
+        print(line(["nodes", "peak", "least", "joined", "left", "ms anew", "ms one more"]))
+        for count in try counts() { print(row(count)) }
+    }
+
+    private func row(_ count: Int) -> String {
+        var dice = Dice(seed: seed)
+        let members = RingFigures.members(count + 1, using: &dice)
+        let newcomer = members[count]
+        let (ring, anew) = timed { Ring(members: Array(members.dropLast())) }
+        let (joined, added) = timed { ring.adding(newcomer) }
+        let left = ring.removing(members[0].id)
+        let figures = RingFigures(of: ring, joined: joined, left: left)
+        return line([
+            String(figures.nodes), decimal(figures.peakToMean), decimal(figures.leastToMean),
+            decimal(figures.joinedToMean), decimal(figures.leftToMean), decimal(anew),
+            decimal(added),
+        ])
+    }
+
+    private func counts() throws -> [Int] {
+        try nodes.split(separator: ",").map { text in
+            guard let count = Int(text), 1..<Ring.computableMax ~= count else {
+                throw ValidationError(
+                    "--nodes must hold numbers from 1 to \(Ring.computableMax - 1), not \(text)")
+            }
+            return count
+        }
+    }
+
+    /// The result, and the milliseconds it took.
+    private func timed(_ compute: () -> Ring) -> (Ring, Double) {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let ring = compute()
+        return (ring, start.duration(to: clock.now) / .milliseconds(1))
+    }
+
+    private func line(_ cells: [String]) -> String {
+        cells.map { String(repeating: " ", count: max(0, 12 - $0.count)) + $0 }.joined()
+    }
+
+    /// Three digits after the point.
+    private func decimal(_ value: Double) -> String {
+        let scaled = Int((value * 1_000).rounded())
+        let digits = String(scaled % 1_000)
+        return "\(scaled / 1_000)." + String(repeating: "0", count: 3 - digits.count) + digits
+    }
+}

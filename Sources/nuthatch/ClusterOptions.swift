@@ -1,0 +1,26 @@
+import ArgumentParser
+
+/// The flags under “Cluster” of the table of settings.
+struct ClusterOptions: ParsableArguments {
+    @Option(help: help("cluster-secret-file"))
+    var clusterSecretFile: String?
+
+    @Option(help: help("join"))
+    var join: [String] = []
+
+    @Option(help: help("peer-listen"))
+    var peerListen: String?
+
+    @Option(help: help("peer-advertise"))
+    var peerAdvertise: String?
+
+    /// The texts given for each setting; none for those not given.
+    var flags: [(String, [String])] {
+        [
+            ("cluster-secret-file", clusterSecretFile.texts),
+            ("join", join),
+            ("peer-listen", peerListen.texts),
+            ("peer-advertise", peerAdvertise.texts),
+        ]
+    }
+}

@@ -1,0 +1,136 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Two processes with one node id")
+struct IdentityTests {
+    @Test("a newcomer with the id of a process that answers is refused", arguments: [4, 5, 6])
+    func refused(epoch: UInt64) {
+        var stage = MemberStage()
+        let earlier = stage.connect(1)
+        stage.run(for: .seconds(1)) { message, _ in MemberStage.ack(message) }
+        let newcomer = stage.connect(1, run: 9, epoch: epoch)
+        let pings = stage.effects.suffix(1).compactMap { effect -> UInt32? in
+            guard case .send(.ping(let sequence, _), earlier) = effect else { return nil }
+            return sequence
+        }
+        #expect(pings.count == 1)
+        let effects = stage.happens(
+            .received(.ack(sequence: pings.first ?? 0, news: []), on: earlier))
+        #expect(effects == [.close(newcomer, .duplicateIdentity)])
+        #expect(stage.connection(1) == earlier)
+        #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
+    }
+
+    @Test("if the earlier process is silent the newer one takes its place")
+    func replaced() {
+        var stage = MemberStage()
+        let earlier = stage.connect(1)
+        stage.run(for: .seconds(1)) { message, _ in MemberStage.ack(message) }
+        let newcomer = stage.connect(1, run: 9, epoch: 6)
+        #expect(stage.connection(1) == earlier)
+        let effects = stage.run(for: .milliseconds(600))
+        #expect(effects.contains(.close(earlier, .superseded)))
+        #expect(stage.connection(1) == newcomer)
+        #expect(stage.node[NodeID(low: 1, high: 0)]?.member.process.low == 9)
+    }
+
+    @Test("a restart whose earlier process is not connected any more is taken at once")
+    func restarted() {
+        var stage = MemberStage()
+        let earlier = stage.connect(1)
+        stage.happens(.connectionClosed(earlier, nil))
+        let newcomer = stage.connect(1, run: 9, epoch: 6)
+        #expect(stage.connection(1) == newcomer)
+        #expect(stage.node[NodeID(low: 1, high: 0)]?.incarnation.epoch == 6)
+    }
+
+    @Test("what is only heard of a newer process is checked, and told to the one that answers")
+    func heardOf() {
+        var stage = MemberStage()
+        let (earlier, teller) = (stage.connect(1), stage.connect(2))
+        stage.run(for: .seconds(1)) { message, _ in MemberStage.ack(message) }
+        let other = MemberStage.record(1, run: 9, epoch: 6)
+        let asked = stage.happens(.received(.news([other]), on: teller)).said(on: earlier)
+        guard case .ping(let sequence, _) = asked.first else {
+            Issue.record("the earlier process is not asked")
+            return
+        }
+        let told = stage.happens(.received(.ack(sequence: sequence, news: []), on: earlier))
+        #expect(told == [.send(.news([other]), on: earlier)])
+        #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
+    }
+
+    @Test("a node restored from an older copy raises its incarnation above what is believed")
+    func olderCopy() {
+        var stage = MemberStage(epoch: 3)
+        let line = stage.connect(1, isOwnDial: true)
+        let believed = MemberStage.record(100, run: 7, epoch: 5, count: 2, .suspected)
+        let effects = stage.happens(.received(.table([believed], isQuestion: false), on: line))
+        #expect(stage.node.own.incarnation == Incarnation(epoch: 5, count: 3))
+        #expect(stage.node.phase == .serving)
+        #expect(effects.said(on: line) == [.news([stage.node.own])])
+    }
+
+    @Test("a young process that is contradicted again and again gives way")
+    func young() {
+        var stage = MemberStage()
+        let line = stage.connect(1)
+        for count in [1, 3, 5] as [UInt32] {
+            let other = MemberStage.record(100, run: 7, epoch: 6, count: count)
+            stage.happens(.received(.news([other]), on: line))
+        }
+        #expect(stage.effects.last == .refuseToServe)
+        #expect(stage.node.phase == .over)
+        #expect(stage.node.nextTick == .distantFuture)
+    }
+
+    @Test("who is told that an earlier process answers serves no more")
+    func refusedByPeer() {
+        var stage = MemberStage()
+        let (line, other) = (stage.connect(1), stage.connect(2))
+        let effects = stage.happens(.connectionClosed(line, .duplicateIdentity))
+        #expect(effects.last == .refuseToServe)
+        #expect(effects.contains(.close(other, .leaving)))
+        stage.connect(3)
+        #expect(stage.effects.last == .close(ConnectionID(3), .leaving))
+    }
+
+    @Test(
+        "of two processes that meet, the one that was here keeps serving",
+        arguments: [(1, 9), (9, 1)])
+    func twins(earlierRun: UInt64, laterRun: UInt64) {
+        var earlier = twin(run: earlierRun)
+        earlier.connect(1)
+        earlier.happens(.received(.table([], isQuestion: false), on: ConnectionID(1)))
+        var later = twin(run: laterRun)
+        let line = ConnectionID(50)
+        open(line, at: &earlier, of: later)
+        open(line, at: &later, of: earlier)
+        for _ in 0..<50 {
+            let closing = earlier.run(for: .milliseconds(100)) + later.run(for: .milliseconds(100))
+            _ = closing
+            if earlier.effects.contains(.close(line, .duplicateIdentity)) {
+                later.happens(.connectionClosed(line, .duplicateIdentity))
+            }
+            if later.effects.contains(.close(line, .duplicateIdentity)) {
+                earlier.happens(.connectionClosed(line, .duplicateIdentity))
+            }
+        }
+        #expect(later.node.phase == .over)
+        #expect(earlier.node.phase == .serving)
+    }
+
+    private func twin(run: UInt64) -> MemberStage {
+        var stage = MemberStage()
+        stage.node = Membership(
+            MemberStage.member(100, run: run), Incarnation(epoch: 5, count: 0),
+            now: MemberStage.start)
+        return stage
+    }
+
+    private func open(_ line: ConnectionID, at stage: inout MemberStage, of other: MemberStage) {
+        let own = other.node.own
+        stage.happens(.connectionOpened(line, dialled: nil, own.member, own.incarnation))
+    }
+}

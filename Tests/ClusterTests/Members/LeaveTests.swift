@@ -1,0 +1,57 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Leaving")
+struct LeaveTests {
+    @Test("everybody is told first; it ends when all have acknowledged")
+    func acknowledged() {
+        var stage = MemberStage()
+        let lines = (1...3).map { stage.connect($0) }
+        let effects = stage.happens(.leaveRequested)
+        let left = MemberStage.record(100, .left)
+        var last: [MembershipEffect] = []
+        for line in lines {
+            let said = effects.said(on: line)
+            #expect(said.first == .news([left]))
+            guard case .ping(let sequence, _) = said.last else {
+                Issue.record("no question behind the news")
+                continue
+            }
+            #expect(last == [])
+            last = stage.happens(.received(.ack(sequence: sequence, news: []), on: line))
+        }
+        #expect(last == [.finishLeaving(untold: [])])
+        #expect(stage.node.phase == .over)
+    }
+
+    @Test("who does not acknowledge within 2 s is named")
+    func unacknowledged() {
+        var stage = MemberStage()
+        stage.connect(1)
+        stage.connect(2)
+        stage.happens(.leaveRequested)
+        let effects = stage.run(for: .milliseconds(2_100)) { message, _ in nil }
+        let ids = [MemberStage.member(1).id, MemberStage.member(2).id]
+        #expect(effects == [.finishLeaving(untold: ids)])
+    }
+
+    @Test("a node that is alone goes at once, and one that goes takes nobody in")
+    func alone() {
+        var stage = MemberStage()
+        #expect(stage.happens(.leaveRequested).last == .finishLeaving(untold: []))
+        let id = stage.connect(1)
+        #expect(stage.effects.last == .close(id, .leaving))
+    }
+
+    @Test("who goes does not deny that it has left")
+    func final() {
+        var stage = MemberStage()
+        let line = stage.connect(1)
+        stage.happens(.leaveRequested)
+        let effects = stage.happens(
+            .received(.news([MemberStage.record(100, .dead)]), on: line))
+        #expect(effects == [])
+        #expect(stage.node.own == MemberStage.record(100, .left))
+    }
+}

@@ -1,0 +1,145 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Whom a member dials, and which connection stays")
+struct MeshTests {
+    private static func address(_ number: UInt64) -> PeerAddress {
+        MemberStage.member(number).address
+    }
+
+    @Test("seeds are dialled until they answer, ever less often, and no more once connected")
+    func backOff() {
+        var stage = MemberStage()
+        stage.happens(.seedsResolved([Self.address(1)]))
+        var dialledAt: [Int64] = []
+        for _ in 0..<1_200 {
+            if !stage.run(for: .milliseconds(100)).dials.isEmpty {
+                dialledAt.append((stage.now - MemberStage.start).milliseconds)
+                stage.happens(.dialFailed(Self.address(1)))
+            }
+        }
+        let waits = zip(dialledAt, dialledAt.dropFirst()).map { $1 - $0 }
+        #expect(dialledAt.first.map { $0 <= 200 } == true)
+        #expect(waits.prefix(1).allSatisfy { 400...1_200 ~= $0 })
+        #expect(waits.dropFirst(5).allSatisfy { 4_900...10_200 ~= $0 })
+        #expect(dialledAt.count > 12)
+        stage.run(for: .seconds(11))
+        stage.connect(1, isOwnDial: true)
+        let rest = stage.run(for: .seconds(60)) { message, _ in MemberStage.ack(message) }
+        #expect(rest.dials == [])
+    }
+
+    @Test("dead members are dialled for ever, at most a minute apart; those that left are not")
+    func goneMembers() {
+        var stage = MemberStage()
+        let line = stage.connect(1)
+        let news = [MemberStage.record(2, .dead), MemberStage.record(3, .left)]
+        stage.happens(.received(.news(news), on: line))
+        var dials = 0
+        for _ in 0..<36_000 {
+            let effects = stage.run(for: .milliseconds(100)) { message, _ in
+                MemberStage.ack(message)
+            }
+            #expect(effects.dials.allSatisfy { $0 == Self.address(2) })
+            guard !effects.dials.isEmpty else { continue }
+            dials += 1
+            stage.happens(.dialFailed(Self.address(2)))
+        }
+        #expect(60...130 ~= dials)
+    }
+
+    @Test("at most 16 dials are under way, and no address is dialled twice at once")
+    func dialLimit() {
+        var stage = MemberStage()
+        stage.happens(.seedsResolved((1...40).map(Self.address)))
+        let first = stage.run(for: .seconds(30)).dials
+        #expect(first.count == 16)
+        #expect(Set(first).count == 16)
+        stage.happens(.dialFailed(first[0]))
+        #expect(stage.effects.dials.count == 17)
+    }
+
+    @Test("a seed that the name no longer gives is not dialled any more")
+    func resolvedAnew() {
+        var stage = MemberStage()
+        stage.happens(.seedsResolved([Self.address(1)]))
+        for address in stage.run(for: .seconds(1)).dials { stage.happens(.dialFailed(address)) }
+        stage.happens(.seedsResolved([Self.address(2)]))
+        #expect(Set(stage.run(for: .seconds(20)).dials) == [Self.address(2)])
+    }
+
+    @Test("a node that dials itself notices, and lets the address alone")
+    func selfDial() {
+        var stage = MemberStage()
+        stage.happens(.seedsResolved([Self.address(100)]))
+        #expect(stage.run(for: .seconds(1)).dials == [Self.address(100)])
+        let own = stage.node.own
+        let ends = [ConnectionID(1), ConnectionID(2)]
+        for (id, dialled) in zip(ends, [own.member.address, nil]) {
+            let effects = stage.happens(
+                .connectionOpened(id, dialled: dialled, own.member, own.incarnation))
+            #expect(effects == [.close(id, .selfDial)])
+        }
+        #expect(stage.run(for: .seconds(200)).dials == [])
+        #expect(stage.run(for: .seconds(101)).dials == [Self.address(100)])
+    }
+
+    @Test("of two connections the smaller id closes the earlier; the other follows where it speaks")
+    func onePerPair() {
+        var smaller = MemberStage(own: 1)
+        let first = smaller.connect(2)
+        let second = smaller.connect(2)
+        #expect(smaller.effects.last == .close(first, .redundant))
+        #expect(smaller.connection(2) == second)
+
+        var larger = MemberStage(own: 2)
+        let early = larger.connect(1)
+        let late = larger.connect(1)
+        #expect(larger.connection(1) == late)
+        #expect(!larger.effects.contains(.close(early, .redundant)))
+        let heard = larger.happens(.received(.ping(sequence: 1, news: []), on: early))
+        #expect(heard.first == .useConnection(MemberStage.member(1).id, early))
+        let closed = larger.happens(.connectionClosed(late, .redundant))
+        #expect(closed == [])
+        #expect(larger.connection(1) == early)
+    }
+
+    @Test("a spare connection that nobody closes is closed")
+    func spare() {
+        var larger = MemberStage(own: 2)
+        let early = larger.connect(1)
+        let late = larger.connect(1)
+        let effects = larger.run(for: .seconds(11)) { message, _ in MemberStage.ack(message) }
+        #expect(effects.contains(.close(early, .redundant)))
+        #expect(larger.connection(1) == late)
+    }
+
+    @Test("tables are exchanged every 30 s, in big clusters less often", arguments: [5, 100])
+    func exchanges(members: UInt64) {
+        var stage = MemberStage(own: 1_000)
+        for number in 1...members { stage.connect(number) }
+        stage.happens(.received(.table([], isQuestion: false), on: ConnectionID(1)))
+        stage.run(for: .seconds(120)) { message, _ in MemberStage.ack(message) }
+        let effects = stage.run(for: .seconds(300)) { message, _ in MemberStage.ack(message) }
+        let questions = effects.count { effect in
+            guard case .send(.table(_, isQuestion: true), _) = effect else { return false }
+            return true
+        }
+        #expect((members == 5 ? 9...10 : 3...4) ~= questions)
+    }
+
+    @Test("the dialling side asks a stranger for its table at once, and an answer is no question")
+    func tables() {
+        var stage = MemberStage()
+        let line = stage.connect(1, isOwnDial: true)
+        let asked = stage.run(for: .milliseconds(10)).said(on: line)
+        #expect(asked.contains(.table(stage.node.records, isQuestion: true)))
+        let theirs = [MemberStage.record(1), MemberStage.record(2)]
+        let answer = stage.happens(.received(.table(theirs, isQuestion: false), on: line))
+        #expect(answer.said(on: line) == [])
+        #expect(stage.state(2) == .alive)
+        let question = stage.happens(.received(.table([], isQuestion: true), on: line))
+        #expect(question.said(on: line) == [.table(stage.node.records, isQuestion: false)])
+    }
+}

@@ -1,0 +1,220 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Asking members for signs of life")
+struct ProbeTests {
+    @Test("every member is pinged once a round, in a random order")
+    func rounds() {
+        var stage = MemberStage()
+        let lines = (1...8).map { stage.connect($0) }
+        let effects = stage.run(for: .seconds(16)) { message, _ in MemberStage.ack(message) }
+        let pings = effects.compactMap { effect -> ConnectionID? in
+            guard case .send(.ping, let id) = effect else { return nil }
+            return id
+        }
+        #expect(pings.count == 16 || pings.count == 17)
+        #expect(Set(pings.prefix(8)) == Set(lines))
+        #expect(Set(pings.dropFirst(8).prefix(8)) == Set(lines))
+        #expect(Array(pings.prefix(8)) != lines)
+    }
+
+    @Test("a silent member is asked by three others, suspected, told so, and dead in the end")
+    func silence() throws {
+        var stage = MemberStage()
+        let silent = stage.connect(1)
+        for number in 2...6 { stage.connect(UInt64(number)) }
+        var pingedAt: Instant?
+        while pingedAt == nil {
+            let start = stage.now
+            let effects = stage.run(for: .milliseconds(100)) { message, id in
+                id == silent ? nil : MemberStage.ack(message)
+            }
+            let isPinged = effects.said(on: silent).contains { message in
+                if case .ping = message { true } else { false }
+            }
+            if isPinged { pingedAt = start }
+        }
+        let asked = stage.run(for: .milliseconds(600)) { message, id in
+            id == silent ? nil : MemberStage.ack(message)
+        }
+        let requests = asked.filter { effect in
+            guard case .send(.pingRequest(_, let target, _), _) = effect else { return false }
+            return target.low == 1
+        }
+        #expect(requests.count == 3)
+        #expect(stage.state(1) == .alive)
+
+        let accused = stage.run(for: .milliseconds(600)) { message, id in
+            id == silent ? nil : MemberStage.ack(message)
+        }
+        #expect(stage.state(1) == .suspected)
+        let own = MemberStage.record(1, .suspected)
+        #expect(accused.said(on: silent).contains(.news([own])))
+
+        // Alone with its suspicion the node waits for six times the least time.
+        stage.run(for: .seconds(20)) { message, id in
+            id == silent ? nil : MemberStage.ack(message)
+        }
+        #expect(stage.state(1) == .suspected)
+        let end = stage.run(for: .seconds(8)) { message, id in
+            id == silent ? nil : MemberStage.ack(message)
+        }
+        #expect(stage.state(1) == .dead)
+        #expect(stage.effects.believed(1) == [.alive, .suspected, .dead])
+        #expect(end.contains(.changed(MemberStage.record(1, .dead), before: own)))
+    }
+
+    @Test("two more accusers of their own leave the least time; who repeats it does not count")
+    func confirmations() {
+        func deadAfter(_ accuse: (inout MemberStage, UInt64) -> Void) -> Int64 {
+            var stage = MemberStage()
+            for number in 1...6 { stage.connect(UInt64(number)) }
+            for number in 2...4 { accuse(&stage, UInt64(number)) }
+            let start = stage.now
+            while stage.state(1) == .suspected {
+                stage.run(for: .milliseconds(100)) { message, _ in MemberStage.ack(message) }
+            }
+            return (stage.now - start).milliseconds
+        }
+        let suspected = MemberStage.record(1, .suspected)
+        let confirmed = deadAfter { stage, number in
+            guard let line = stage.connection(number) else { return }
+            stage.happens(.received(.news([suspected]), on: line))
+        }
+        let repeated = deadAfter { stage, number in
+            guard let line = stage.connection(number) else { return }
+            stage.happens(.received(.ack(sequence: 0, news: [suspected]), on: line))
+        }
+        #expect(3_900...4_200 ~= confirmed)
+        #expect(23_500...25_000 ~= repeated)
+    }
+
+    @Test("an answer through another member is an answer")
+    func indirectAnswer() {
+        var stage = MemberStage()
+        let silent = stage.connect(1)
+        stage.connect(2)
+        stage.run(for: .seconds(9)) { message, id in
+            switch message {
+            case .pingRequest(let sequence, _, _): .ack(sequence: sequence, news: [])
+            default: id == silent ? nil : MemberStage.ack(message)
+            }
+        }
+        #expect(stage.effects.believed(1) == [.alive])
+        #expect(stage.node.healthScore == 0)
+    }
+
+    @Test("who hears neither yes nor no from those it asks trusts itself less, and asks less often")
+    func localHealth() {
+        func life(nack: Bool) -> (health: Int, pings: Int) {
+            var stage = MemberStage()
+            for number in 1...6 { stage.connect(UInt64(number)) }
+            let effects = stage.run(for: .seconds(5)) { message, _ in
+                guard nack, case .pingRequest(let sequence, _, _) = message else { return nil }
+                return .nack(sequence: sequence)
+            }
+            let pings = effects.count { effect in
+                guard case .send(.ping, _) = effect else { return false }
+                return true
+            }
+            return (stage.node.healthScore, pings)
+        }
+        #expect(life(nack: true).health == 0)
+        #expect(life(nack: true).pings == 6)
+        #expect(life(nack: false).health > 2)
+        #expect(life(nack: false).pings < 4)
+    }
+
+    @Test("a request is passed on, its answer comes back, and a nack before the asker gives up")
+    func relays() throws {
+        var stage = MemberStage()
+        let (asker, target) = (stage.connect(1), stage.connect(2))
+        stage.run(for: .milliseconds(10))
+        let id = MemberStage.member(2).id
+        let passed = stage.happens(
+            .received(.pingRequest(sequence: 900, target: id, news: []), on: asker))
+        let sequence = try #require(
+            passed.said(on: target).compactMap { message -> UInt32? in
+                guard case .ping(let sequence, _) = message else { return nil }
+                return sequence
+            }.first)
+        let nacks = stage.run(for: .milliseconds(450)).said(on: asker)
+        #expect(nacks.contains(.nack(sequence: 900)))
+        let answer = stage.happens(.received(.ack(sequence: sequence, news: []), on: target))
+        let isAnswered = answer.said(on: asker).contains { message in
+            guard case .ack(900, _) = message else { return false }
+            return true
+        }
+        #expect(isAnswered)
+        let unknown = NodeID(low: 77, high: 0)
+        let refused = stage.happens(
+            .received(.pingRequest(sequence: 901, target: unknown, news: []), on: asker))
+        #expect(refused == [.send(.nack(sequence: 901), on: asker)])
+    }
+
+    @Test("time in which the process stood still counts against nobody")
+    func standstill() {
+        var stage = MemberStage()
+        for number in 1...4 { stage.connect(UInt64(number)) }
+        stage.run(for: .milliseconds(1_100)) { message, _ in MemberStage.ack(message) }
+        stage.run(for: .milliseconds(300))
+        stage.now = stage.now + .seconds(100)
+        stage.happens(.ticked)
+        stage.run(for: .milliseconds(100)) { message, _ in MemberStage.ack(message) }
+        #expect((1...4).allSatisfy { stage.state(UInt64($0)) == .alive })
+        #expect(stage.node.healthScore == 1)
+    }
+
+    @Test("what is heard after a standstill, before the late tick, does not wait for it again")
+    func afterStandstill() {
+        var stage = MemberStage()
+        let line = stage.connect(2)
+        stage.connect(1)
+        stage.run(for: .seconds(5)) { message, _ in MemberStage.ack(message) }
+        stage.now = stage.now + .seconds(100)
+        stage.happens(.received(.news([MemberStage.record(1, .dead)]), on: line))
+        stage.happens(.ticked)
+        #expect(stage.state(1) == .suspected)
+        stage.run(for: .seconds(5)) { message, _ in MemberStage.ack(message) }
+        #expect(stage.state(1) == .dead)
+    }
+
+    @Test(
+        "a connection that breaks is dialled and its member probed next, which is no proof",
+        arguments: 1...6)
+    func brokenConnection(number: UInt64) throws {
+        var stage = MemberStage()
+        for number in 1...6 { stage.connect(UInt64(number)) }
+        stage.run(for: .seconds(30)) { message, _ in MemberStage.ack(message) }
+        let line = try #require(stage.connection(number))
+        let lost = stage.happens(.connectionClosed(line, nil))
+        #expect(lost == [.dropConnection(MemberStage.member(number).id)])
+        let after = stage.run(for: .milliseconds(1_100)) { message, _ in
+            MemberStage.ack(message)
+        }
+        #expect(after.dials == [MemberStage.member(number).address])
+        let isAsked = after.contains { effect in
+            guard case .send(.pingRequest(_, let target, _), _) = effect else { return false }
+            return target.low == number
+        }
+        #expect(isAsked)
+        #expect(stage.state(number) == .alive)
+    }
+
+    @Test("a connection on which a ping is not answered for 10 s is replaced")
+    func silentConnection() {
+        var stage = MemberStage()
+        let silent = stage.connect(1)
+        stage.connect(2)
+        let effects = stage.run(for: .seconds(14)) { message, id in
+            switch message {
+            case .pingRequest(let sequence, _, _): .ack(sequence: sequence, news: [])
+            default: id == silent ? nil : MemberStage.ack(message)
+            }
+        }
+        #expect(effects.contains(.close(silent, .silent)))
+        #expect(stage.effects.dials.contains(MemberStage.member(1).address))
+        #expect(stage.state(1) == .alive)
+    }
+}

@@ -1,0 +1,160 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("What members believe of each other")
+struct RecordTests {
+    @Test("of two records everybody keeps the same one, in whatever order they come")
+    func order() {
+        var records: [MemberRecord] = []
+        for run in 1...2 as ClosedRange<UInt64> {
+            for (epoch, count) in [(5, 0), (5, 1), (6, 0)] as [(UInt64, UInt32)] {
+                for state in MemberRecord.State.allCases {
+                    records.append(
+                        MemberStage.record(1, run: run, epoch: epoch, count: count, state))
+                }
+            }
+        }
+        for (index, one) in records.enumerated() {
+            for (place, other) in records.enumerated() {
+                #expect(one.supersedes(other) == !other.supersedes(one) || index == place)
+            }
+        }
+        let latest = records.max { $1.supersedes($0) }
+        #expect(latest == MemberStage.record(1, run: 2, epoch: 6, .left))
+    }
+
+    @Test(
+        "who hears that it is suspected or dead raises its incarnation and tells everybody at once",
+        arguments: [MemberRecord.State.suspected, .dead, .left])
+    func refutation(state: MemberRecord.State) {
+        var stage = MemberStage()
+        let lines = (1...3).map { stage.connect($0) }
+        let effects = stage.happens(
+            .received(.news([MemberStage.record(100, count: 4, state)]), on: lines[0]))
+        let own = MemberStage.record(100, count: 5)
+        #expect(stage.node.own == own)
+        #expect(effects.filter { $0 == .send(.news([own]), on: lines[2]) }.count == 1)
+        #expect(lines.allSatisfy { effects.said(on: $0).contains(.news([own])) })
+        #expect(stage.node.healthScore == 1)
+        let stale = stage.happens(
+            .received(.news([MemberStage.record(100, count: 4, .dead)]), on: lines[1]))
+        #expect(stale.isEmpty)
+    }
+
+    @Test("a refutation clears a suspicion; the same incarnation does not")
+    func cleared() {
+        var stage = MemberStage()
+        let line = stage.connect(2)
+        stage.connect(1)
+        stage.happens(.received(.news([MemberStage.record(1, .suspected)]), on: line))
+        stage.happens(.received(.news([MemberStage.record(1)]), on: line))
+        #expect(stage.state(1) == .suspected)
+        stage.happens(.received(.news([MemberStage.record(1, count: 1)]), on: line))
+        #expect(stage.state(1) == .alive)
+        stage.run(for: .seconds(60)) { message, _ in MemberStage.ack(message) }
+        #expect(stage.effects.believed(1) == [.alive, .suspected, .alive])
+    }
+
+    @Test("a death that is heard of makes a live member suspected, and it is told")
+    func hearsayOfDeath() throws {
+        var stage = MemberStage()
+        let (accused, teller) = (stage.connect(1), stage.connect(2))
+        let dead = MemberStage.record(1, .dead)
+        let effects = stage.happens(.received(.table([dead], isQuestion: false), on: teller))
+        #expect(stage.state(1) == .suspected)
+        let told = MemberStage.record(1, .suspected)
+        #expect(effects.said(on: accused) == [.news([told])])
+        stage.run(for: .milliseconds(3_900)) { message, _ in MemberStage.ack(message) }
+        #expect(stage.state(1) == .suspected)
+        let end = stage.run(for: .milliseconds(200)) { message, _ in MemberStage.ack(message) }
+        #expect(stage.state(1) == .dead)
+        #expect(end.contains(.close(accused, .dead)))
+    }
+
+    @Test("a dead member that is not known, and one that says that it left, are believed at once")
+    func believedAtOnce() {
+        var stage = MemberStage()
+        let line = stage.connect(2)
+        stage.connect(1)
+        let news = [MemberStage.record(3, .dead), MemberStage.record(1, .left)]
+        stage.happens(.received(.news(news), on: line))
+        #expect(stage.state(3) == .dead)
+        #expect(stage.state(1) == .left)
+        let alive = [MemberStage.record(1), MemberStage.record(1, .dead)]
+        stage.happens(.received(.news(alive), on: line))
+        #expect(stage.state(1) == .left)
+        // Final for that process: its successor is another one.
+        stage.happens(.received(.news([MemberStage.record(1, run: 1, epoch: 6)]), on: line))
+        #expect(stage.state(1) == .left)
+        stage.run(for: .milliseconds(600))
+        #expect(stage.state(1) == .alive)
+    }
+
+    @Test("a change is pushed by who finds it, and repeated on pings so many times by who hears it")
+    func dissemination() {
+        var stage = MemberStage()
+        let lines = (1...4).map { stage.connect($0) }
+        stage.run(for: .seconds(60)) { message, _ in MemberStage.ack(message) }
+        let record = MemberStage.record(9)
+        stage.happens(.received(.news([record]), on: lines[0]))
+        var riding = 0
+        for sequence in 1...20 as ClosedRange<UInt32> {
+            let answer = stage.happens(
+                .received(.ping(sequence: sequence, news: []), on: lines[1]))
+            #expect(answer.said(on: lines[0]) == [])
+            if answer == [.send(.ack(sequence: sequence, news: [record]), on: lines[1])] {
+                riding += 1
+            }
+        }
+        #expect(riding == 4)
+        let pushes = stage.run(for: .milliseconds(300)).contains { effect in
+            guard case .send(.news, _) = effect else { return false }
+            return true
+        }
+        #expect(!pushes)
+
+        stage.connect(5)
+        let found = stage.run(for: .milliseconds(300)) { message, _ in MemberStage.ack(message) }
+        #expect(lines.allSatisfy { found.said(on: $0).contains(.news([MemberStage.record(5)])) })
+    }
+
+    @Test("a role that changes raises the incarnation and is told to everybody")
+    func role() {
+        var stage = MemberStage()
+        let line = stage.connect(1)
+        let before = stage.node.own
+        let effects = stage.happens(.roleChanged([.isCaughtUp, .isDraining]))
+        let own = stage.node.own
+        #expect(own.member.role == [.isCaughtUp, .isDraining])
+        #expect(own.incarnation == Incarnation(epoch: 5, count: 1))
+        #expect(effects == [.changed(own, before: before), .send(.news([own]), on: line)])
+        #expect(stage.happens(.roleChanged([.isCaughtUp, .isDraining])) == [])
+    }
+
+    @Test("one member more than the limit is refused; one that is gone makes room")
+    func limit() throws {
+        var settings = Membership.Settings()
+        settings.membersMax = 4
+        var stage = MemberStage(settings: settings)
+        for number in 1...3 { stage.connect(UInt64(number)) }
+        let id = stage.connect(4)
+        #expect(
+            stage.effects.suffix(2) == [
+                .refuseMember(MemberStage.member(4)), .close(id, .clusterFull),
+            ])
+        #expect(stage.node.records.count == 4)
+        let line = try #require(stage.connection(2))
+        for number in [3, 1] as [UInt64] {
+            stage.run(for: .milliseconds(10))
+            stage.happens(.received(.news([MemberStage.record(number, .left)]), on: line))
+        }
+        stage.connect(5)
+        #expect(stage.effects.contains(.forget(MemberStage.record(3, .left))))
+        #expect(stage.state(3) == nil)
+        #expect(stage.state(1) == .left)
+        #expect(stage.state(5) == .alive)
+        stage.happens(.received(.news([MemberStage.record(6, .dead)]), on: line))
+        #expect(stage.state(6) == nil)
+    }
+}

@@ -1,0 +1,174 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Frames between peers are read as they were written")
+struct FrameCodecTests {
+    @Test("a head is twelve bytes: size, type, flags, reserved, stream")
+    func head() throws {
+        let head = PeerFrameHead(.held, stream: 0x0403_0201, payloadBytes: 0xBA98)
+        let written = head.bytes
+        let bytes = written.indices.map { written[$0] }
+        #expect(bytes == [0x98, 0xBA, 0, 0, 18, 0, 0, 0, 1, 2, 3, 4])
+        var flagged = bytes
+        (flagged[5], flagged[6], flagged[7]) = (0xFF, 0xFF, 0xFF)
+        let read = try PeerFrameHead(flagged.span)
+        #expect(read == head)
+    }
+
+    @Test(
+        "whatever is written is read again, and written the same",
+        arguments: 1...4 as ClosedRange<UInt64>)
+    func roundTrips(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        var sizesSeen: Set<Int> = []
+        for _ in 0..<600 {
+            let frame = PeerFrame.random(using: &dice)
+            let bytes: [UInt8]
+            do {
+                bytes = try frame.bytes()
+            } catch SendRefusal.tooLong(.payload) {
+                // A large head with many tags and a long key.
+                continue
+            }
+            sizesSeen.insert(bytes.count)
+            let read = try PeerFrame.read(bytes)
+            #expect(read == frame)
+            let again = try read?.bytes()
+            #expect(again == bytes)
+        }
+        #expect(sizesSeen.count > 150)
+    }
+
+    @Test("facts keep their meaning on another clock: never younger, never fresher")
+    func facts() {
+        var dice = Dice(seed: 5)
+        for _ in 0..<2_000 {
+            let sent = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
+            let received = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
+            let age = Interval(nanoseconds: Int64.random(in: -5...(1 << 50), using: &dice))
+            let left = Interval(
+                nanoseconds: Int64.random(in: -(1 << 50)...(1 << 50), using: &dice))
+            let facts = EntryFacts(
+                size: 9, bornAt: sent - age, freshUntil: sent + left, flags: [],
+                lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
+            let arrived = TransitFacts(facts, size: 9, now: sent).facts(at: received)
+            let loss = Interval.milliseconds(1)
+            #expect(received - arrived.bornAt >= age)
+            #expect(received - arrived.bornAt < age + loss)
+            #expect(arrived.freshUntil - received <= left)
+            #expect(arrived.freshUntil - received + loss > left)
+        }
+    }
+
+    @Test("what is fresh for ever is so on the other side")
+    func forEver() {
+        let facts = EntryFacts(
+            size: 9, bornAt: Instant(nanoseconds: .min), freshUntil: .distantFuture, flags: [],
+            lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
+        let now = Instant.zero + .seconds(1_000_000)
+        let arrived = TransitFacts(facts, size: 9, now: now).facts(at: now)
+        #expect(arrived.freshUntil - now > .seconds(9_000_000_000))
+        #expect(now - arrived.bornAt > .seconds(9_000_000_000))
+    }
+
+    @Test("a touch keeps its age; one from the future has none")
+    func touches() {
+        let touch = Touch(digest: PeerSamples.name(1).digest, count: 3, lastAccess: 1_000)
+        #expect(AgedTouch(touch, now: 1_060).ageSeconds == 60)
+        #expect(AgedTouch(touch, now: 1_060).touch(now: 500).lastAccess == 440)
+        #expect(AgedTouch(touch, now: 900).ageSeconds == 0)
+        #expect(AgedTouch(touch, now: 1_060).touch(now: 50).lastAccess == 0)
+    }
+
+    @Test("a text is cut between characters")
+    func text() throws {
+        let long = String(repeating: "€", count: 200)
+        let read = try PeerFrame.read(Goodbye(.leaving, long).frame)
+        #expect(read == .goodbye(Goodbye(.leaving, String(repeating: "€", count: 85))))
+    }
+
+    @Test("no entity tag goes with what has no head")
+    func bareFacts() throws {
+        var entry = PeerSamples.notModified
+        entry.facts.entityTag = Extent(start: 6, count: 4)
+        let read = try PeerFrame.read(PeerAnswer.notModified(entry).frame(stream: 1))
+        #expect(read == .answer(.notModified(PeerSamples.notModified)))
+    }
+}
+
+@Suite("Gossip that does not fit in a frame")
+struct GossipSplitTests {
+    private func records(_ count: Int) -> [MemberRecord] {
+        (0..<count).map { number in
+            var record = PeerSamples.record
+            record.member.id = NodeID(low: UInt64(number), high: 0)
+            let labels = Array(repeating: String(repeating: "n", count: 62), count: 4)
+            let host = labels.joined(separator: ".")
+            record.member.address = PeerSamples.address("\(host):\(number + 1)")
+            return record
+        }
+    }
+
+    private func read(_ frames: [[UInt8]]) throws -> [Gossip] {
+        try frames.map { frame in
+            guard case .gossip(let gossip)? = try PeerFrame.read(frame) else {
+                throw PeerFault.malformed(.gossip)
+            }
+            return gossip
+        }
+    }
+
+    private func all(_ gossip: [Gossip]) -> [MemberRecord] {
+        gossip.flatMap { gossip -> [MemberRecord] in
+            switch gossip.message {
+            case .ping(_, let news), .ack(_, let news), .news(let news): news
+            case .table(let table, _), .pingRequest(_, _, let table): table
+            case .nack: []
+            }
+        }
+    }
+
+    @Test("a table of 256 members with the longest names comes whole, and asks once, at its end")
+    func table() throws {
+        let table = records(256)
+        let positions = (0..<2_000).map {
+            StreamPosition(process: ProcessID(high: 1, low: UInt64($0)), count: 5)
+        }
+        let frames = Gossip(.table(table, isQuestion: true), knowledge: positions).frames
+        #expect(frames.count == 3)
+        let read = try read(frames)
+        #expect(all(read) == table)
+        #expect(read.flatMap(\.knowledge) == positions)
+        let asks = read.map { gossip -> Bool? in
+            if case .table(_, let isQuestion) = gossip.message { isQuestion } else { nil }
+        }
+        #expect(asks == [false, false, true])
+    }
+
+    @Test("a ping with too much news is news, and then the ping")
+    func ping() throws {
+        let news = records(220)
+        let read = try read(Gossip(.ping(sequence: 8, news: news)).frames)
+        #expect(read.count == 2 && all(read) == news)
+        guard case .news = read[0].message, case .ping(8, _) = read[1].message else {
+            Issue.record("\(read)")
+            return
+        }
+    }
+
+    @Test("what fits to the byte is one frame, one record more makes another")
+    func edge() throws {
+        // 24 of the fixed part, 316 for each record, 28 for each position.
+        let news = records(200)
+        let fill = { (count: Int) in
+            Gossip(
+                .news(news),
+                knowledge: Array(repeating: PeerSamples.position, count: count)
+            ).frames
+        }
+        let room = (65_536 - 24 - 200 * (4 + 56 + 4 + 251)) / 28
+        #expect(fill(room).count == 1 && fill(room + 1).count == 2)
+        #expect(fill(room)[0].count <= 65_536 + 12)
+    }
+}

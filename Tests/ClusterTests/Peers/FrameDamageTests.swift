@@ -1,0 +1,147 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Damaged frames")
+struct FrameDamageTests {
+    private static let names = PeerSamples.all.map(\.name)
+
+    private func payload(_ name: String) throws -> (PeerFrameKind, [UInt8]) {
+        let sample = try #require(PeerSamples.all.first { $0.name == name })
+        let bytes = try sample.frame.bytes(stream: sample.stream)
+        let kind = try PeerFrameHead(bytes.span).kind
+        return (kind, Array(bytes.dropFirst(PeerFrameHead.bytesCount)))
+    }
+
+    @Test("a payload that is cut within its fixed part or a field is a fault", arguments: names)
+    func truncated(name: String) throws {
+        let (kind, whole) = try payload(name)
+        // It may end behind the fixed part and behind each field.
+        var ends = [Int(whole.span.little16(at: 0))]
+        while let end = ends.last, end < whole.count {
+            ends.append(end + 4 + Int(whole.span.little16(at: end + 2)))
+        }
+        #expect(ends.last == whole.count)
+        for count in 0..<whole.count {
+            let cut = Array(whole.prefix(count))
+            do throws(PeerFault) {
+                _ = try PeerFrame.read(kind, cut)
+                #expect(ends.contains(count), "\(name) cut to \(count)")
+            } catch {
+                let isOfPart = error == .truncated(kind)
+                // Without its member or its head a whole payload makes no sense.
+                #expect(isOfPart || (error == .malformed(kind) && ends.contains(count)))
+            }
+        }
+    }
+
+    @Test("a fixed part that is shorter than in version 1 is a fault", arguments: names)
+    func shortened(name: String) throws {
+        let (kind, whole) = try payload(name)
+        let size = Int(whole.span.little16(at: 0))
+        for count in 0..<size {
+            var bytes = whole
+            (bytes[0], bytes[1]) = (UInt8(count), 0)
+            #expect(throws: PeerFault.truncated(kind)) { try PeerFrame.read(kind, bytes) }
+        }
+    }
+
+    @Test("whatever one byte is, it is read as something or a fault", arguments: names)
+    func damaged(name: String) throws {
+        let (kind, whole) = try payload(name)
+        var faults = 0
+        var others = 0
+        let intact = try PeerFrame.read(kind, whole)
+        for index in whole.indices {
+            for change in 1...UInt8.max {
+                var bytes = whole
+                bytes[index] ^= change
+                do throws(PeerFault) {
+                    if try PeerFrame.read(kind, bytes) != intact { others += 1 }
+                } catch {
+                    faults += 1
+                }
+            }
+        }
+        // The first bytes are a size: most others of it lead out of the payload.
+        #expect(faults >= 255)
+        let isBare = [.fetching, .absent, .behind].contains(kind)
+        #expect(others > 0 || isBare)
+    }
+
+    @Test("random bytes are read as something or a fault")
+    func noise() {
+        var dice = Dice(seed: 11)
+        var read = 0
+        for _ in 0..<20_000 {
+            var bytes = dice.bytes(max: 120)
+            if bytes.count >= 2, Bool.random(using: &dice) {
+                (bytes[0], bytes[1]) = (UInt8.random(in: 0...64, using: &dice), 0)
+            }
+            let kind = PeerFrameKind(rawValue: UInt8.random(in: 0...30, using: &dice))
+            if (try? PeerFrame.read(kind, bytes)) != nil { read += 1 }
+        }
+        #expect(read > 20)
+    }
+}
+
+@Suite("What peers cannot mean")
+struct FrameSenseTests {
+    private func fault(_ kind: PeerFrameKind, _ payload: [UInt8]) -> PeerFault? {
+        do throws(PeerFault) {
+            _ = try PeerFrame.read(kind, payload)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func payload(_ frame: PeerFrame) throws -> [UInt8] {
+        Array(try frame.bytes().dropFirst(PeerFrameHead.bytesCount))
+    }
+
+    @Test("an entity tag or a part that lies outside of its head is a fault")
+    func places() throws {
+        for (offset, limit) in [(60, 8), (64, 6)] {
+            var bytes = try payload(.answer(.held(PeerSamples.entry)))
+            bytes[offset] = UInt8(limit)
+            #expect(fault(.held, bytes) == nil)
+            bytes[offset] = UInt8(limit + 1)
+            #expect(fault(.held, bytes) == .malformed(.held))
+        }
+        let whole = try payload(.answer(.held(PeerSamples.entry)))
+        for part in 0..<5 {
+            var bytes = whole
+            bytes[bytes.count - 20 + 4 * part] = 13
+            #expect(fault(.held, bytes) == .malformed(.held), "part \(part)")
+        }
+    }
+
+    @Test("HELLO of another protocol, of no version, or with limits below the least")
+    func hello() throws {
+        let whole = try payload(.hello(PeerSamples.hello))
+        var bytes = whole
+        bytes[9] = UInt8(ascii: "S")
+        #expect(fault(.hello, bytes) == .foreign)
+        bytes = whole
+        (bytes[10], bytes[12]) = (2, 1)
+        #expect(fault(.hello, bytes) == .malformed(.hello))
+        bytes = whole
+        (bytes[10], bytes[12]) = (2, 3)
+        #expect(fault(.hello, bytes) == .noCommonVersion(2...3))
+        bytes = whole
+        bytes[12] = 2
+        #expect(fault(.hello, bytes) == .malformed(.hello), "versions that differ")
+        for (offset, byte) in [(17, 0x03), (22, 0), (25, 0), (30, 0), (31, 0x80)] {
+            bytes = whole
+            bytes[offset] = UInt8(byte)
+            if offset == 17 || offset == 25 { bytes[offset - 1] = 0 }
+            #expect(fault(.hello, bytes) == .malformed(.hello), "offset \(offset)")
+        }
+    }
+
+    @Test("a grant of nothing is a fault")
+    func credit() throws {
+        #expect(fault(.credit, [8, 0, 0, 0, 0, 0, 0, 0]) == .empty(.credit))
+    }
+}

@@ -1,0 +1,128 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("What a newer version adds")
+struct FrameVersionTests {
+    private static let names = PeerSamples.all.map(\.name)
+
+    private func sample(_ name: String) throws -> (PeerFrame, PeerFrameKind, [UInt8]) {
+        let sample = try #require(PeerSamples.all.first { $0.name == name })
+        let bytes = try sample.frame.bytes(stream: sample.stream)
+        let kind = try PeerFrameHead(bytes.span).kind
+        return (sample.frame, kind, Array(bytes.dropFirst(PeerFrameHead.bytesCount)))
+    }
+
+    private func setSize(_ bytes: inout [UInt8], _ size: Int) {
+        (bytes[0], bytes[1]) = (UInt8(size & 0xFF), UInt8(size >> 8))
+    }
+
+    @Test("a longer fixed part is skipped to its end", arguments: names)
+    func fixedPart(name: String) throws {
+        var (frame, kind, bytes) = try sample(name)
+        let size = Int(bytes.span.little16(at: 0))
+        bytes.insert(contentsOf: [0xFF, 1, 2, 3, 4, 0xFF], at: size)
+        setSize(&bytes, size + 6)
+        #expect(try PeerFrame.read(kind, bytes) == frame)
+    }
+
+    @Test("a field with an unknown tag is skipped, wherever it stands", arguments: names)
+    func fields(name: String) throws {
+        let (frame, kind, whole) = try sample(name)
+        var end = Int(whole.span.little16(at: 0))
+        while true {
+            var bytes = whole
+            bytes.insert(contentsOf: [0xE8, 0x03, 3, 0, 1, 2, 3], at: end)
+            #expect(try PeerFrame.read(kind, bytes) == frame, "field at \(end)")
+            guard end < whole.count else { break }
+            end += 4 + Int(whole.span.little16(at: end + 2))
+        }
+    }
+
+    @Test("the parts of lists may be longer", arguments: ["TOUCHES", "OFFER", "OFFER_ANSWERED"])
+    func items(name: String) throws {
+        var (frame, kind, bytes) = try sample(name)
+        var start = 2
+        while start < bytes.count {
+            let count = Int(bytes.span.little16(at: start + 2))
+            bytes[start + 2] = UInt8(count + 2)
+            bytes.insert(contentsOf: [9, 9], at: start + 4 + count)
+            start += 4 + count + 2
+        }
+        #expect(try PeerFrame.read(kind, bytes) == frame)
+    }
+
+    @Test("of a field that is no list and comes twice the last counts")
+    func twice() throws {
+        var (_, kind, bytes) = try sample("ASK")
+        bytes += [1, 0, 2, 0, UInt8(ascii: "h"), UInt8(ascii: "i")]
+        guard case .question(let question)? = try PeerFrame.read(kind, bytes) else {
+            Issue.record("no question")
+            return
+        }
+        #expect(question.key == Array("hi".utf8))
+    }
+
+    @Test("a member's record that is not understood is left out, the others are taken")
+    func records() throws {
+        let other = MemberRecord(
+            PeerSamples.member, Incarnation(epoch: 99, count: 0), .left)
+        let gossip = Gossip(.news([PeerSamples.record, other, PeerSamples.record]))
+        let whole = Array(gossip.frames[0].dropFirst(PeerFrameHead.bytesCount))
+        let second = 24 + 4 + Int(whole.span.little16(at: 26)) + 4
+        // A state, a weight, a port, versions and a host that no member has.
+        let changes: [[(Int, UInt8)]] = [
+            [(2, 5)], [(4, 0), (5, 0)], [(6, 0), (7, 0)], [(8, 9)], [(60, 0x20)],
+        ]
+        for change in changes {
+            var bytes = whole
+            for (offset, byte) in change { bytes[second + offset] = byte }
+            let read = try PeerFrame.read(.gossip, bytes)
+            #expect(
+                read == .gossip(Gossip(.news([PeerSamples.record, PeerSamples.record]))),
+                "\(change)")
+        }
+    }
+
+    @Test("gossip of an unknown kind is skipped; so is a question, and an unknown frame")
+    func kinds() throws {
+        var (_, kind, bytes) = try sample("GOSSIP ping")
+        bytes[2] = 7
+        #expect(try PeerFrame.read(kind, bytes) == nil)
+        (_, kind, bytes) = try sample("ASK")
+        bytes[2] = 3
+        #expect(try PeerFrame.read(kind, bytes) == nil)
+        #expect(try PeerFrame.read(PeerFrameKind(rawValue: 99), [1, 2]) == nil)
+    }
+
+    @Test("codes and reasons that are not known are kept")
+    func codes() throws {
+        #expect(
+            try PeerFrame.read(.fetchYourself, [4, 0, 200, 0])
+                == .answer(.fetchYourself(FetchYourselfReason(rawValue: 200))))
+        #expect(
+            try PeerFrame.read(.goodbye, [4, 0, 9, 9])
+                == .goodbye(Goodbye(Goodbye.Code(rawValue: 0x0909))))
+        #expect(try PeerFrame.read(.reset, [4, 0, 9, 9]) == .reset(.init(rawValue: 0x0909)))
+    }
+
+    @Test(
+        "the newest version that both speak is spoken",
+        arguments: [
+            (1...1, 1...1, 1), (1...2, 1...1, 1), (1...3, 2...4, 3), (2...9, 1...2, 2),
+            (1...1, 2...2, nil), (3...4, 1...2, nil),
+        ] as [(ClosedRange<UInt16>, ClosedRange<UInt16>, UInt16?)])
+    func agreement(own: ClosedRange<UInt16>, theirs: ClosedRange<UInt16>, version: UInt16?) {
+        #expect(PeerProtocol.common(own, theirs) == version)
+        #expect(PeerProtocol.common(theirs, own) == version)
+    }
+
+    @Test("of a HELLO of versions to come nothing but the versions is read")
+    func laterHello() throws {
+        var (_, _, bytes) = try sample("HELLO")
+        (bytes[10], bytes[12]) = (7, 8)
+        #expect(throws: PeerFault.noCommonVersion(7...8)) {
+            try PeerFrame.read(.hello, Array(bytes.prefix(14)))
+        }
+    }
+}

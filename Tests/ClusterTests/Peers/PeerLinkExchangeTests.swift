@@ -1,0 +1,243 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Two nodes that talk at random")
+struct PeerLinkExchangeTests {
+    @Test(
+        "everything arrives once, in the order of its stream, however it is cut",
+        arguments: 1...6 as ClosedRange<UInt64>)
+    func exchange(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        var talk = Talk(using: &dice)
+        for _ in 0..<1_500 { try talk.step(using: &dice) }
+        try talk.finish(using: &dice)
+        for (end, talker) in [
+            (talk.pair.dialling, talk.dialling), (talk.pair.accepting, talk.accepting),
+        ] {
+            #expect(end.fault == nil && end.misplaced == 0)
+            #expect(end.link.askedCount == 0 && end.link.answeringCount == 0)
+            #expect(talker.open.isEmpty && talker.owed.isEmpty)
+            #expect(talker.gossipHeard == talker.gossipExpected)
+        }
+        #expect(talk.dialling.ended > 20 && talk.accepting.ended > 20)
+        #expect(talk.dialling.gossipHeard > 50)
+        #expect(talk.dialling.cancelled + talk.accepting.cancelled > 0)
+        #expect(talk.dialling.broken + talk.accepting.broken > 0)
+    }
+
+    @Test("the same seed gives the same bytes on the wire")
+    func repeatable() throws {
+        let digests = try (0..<2).map { _ in
+            var dice = Dice(seed: 99)
+            var talk = Talk(using: &dice)
+            for _ in 0..<500 { try talk.step(using: &dice) }
+            try talk.finish(using: &dice)
+            return talk.wireDigest
+        }
+        #expect(digests[0] == digests[1])
+    }
+}
+
+/// What one node has asked and been asked, and what it is due.
+private struct Talker {
+    /// Questions that were asked and are not ended: what was said to each so far.
+    var open: [UInt32: [PeerAnswer]] = [:]
+    /// Questions to be answered, in the order they came; and bodies with what is left of them.
+    var owed: [UInt32] = []
+    var bodies: [(stream: UInt32, size: Int, left: Int)] = []
+    var ended = 0
+    var broken = 0
+    var cancelled = 0
+    /// Gossip is numbered.
+    var gossipSaid: UInt32 = 0
+    var gossipHeard: UInt32 = 0
+    var gossipExpected: UInt32 = 0
+}
+
+/// Two nodes and the wire between them, on which bytes lie as long as the dice will.
+private struct Talk {
+    var pair: PeerPair
+    var dialling = Talker()
+    var accepting = Talker()
+    private var there: [UInt8] = []
+    private var back: [UInt8] = []
+    private var wire = XXH64(seed: 0)
+
+    init(using dice: inout Dice) {
+        let limits = { (dice: inout Dice) in
+            LinkLimits.limits(
+                streamsMax: UInt32.random(in: 1...40, using: &dice),
+                windowBytes: UInt32.random(in: 1_024...20_000, using: &dice),
+                dataBytesMax: UInt32.random(in: 1_024...6_000, using: &dice))
+        }
+        pair = PeerPair(dialling: limits(&dice), accepting: limits(&dice))
+    }
+
+    var wireDigest: UInt64 { wire.finish() }
+
+    mutating func step(using dice: inout Dice) throws {
+        if Bool.random(using: &dice) {
+            try act(&pair.dialling, &dialling, using: &dice)
+        } else {
+            try act(&pair.accepting, &accepting, using: &dice)
+        }
+        move(using: &dice)
+        try hear()
+    }
+
+    /// Answers what is owed and takes what came until nothing is open.
+    mutating func finish(using dice: inout Dice) throws {
+        var rounds = 0
+        repeat {
+            try settle(&pair.dialling, &dialling)
+            try settle(&pair.accepting, &accepting)
+            for _ in 0..<50 { move(using: &dice) }
+            try hear()
+            rounds += 1
+        } while rounds < 2_000
+            && pair.dialling.link.askedCount + pair.accepting.link.askedCount + there.count
+                + back.count + pair.dialling.link.queuedBytes + pair.accepting.link.queuedBytes > 0
+        dialling.gossipExpected = accepting.gossipSaid
+        accepting.gossipExpected = dialling.gossipSaid
+    }
+
+    private func act(
+        _ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice
+    ) throws {
+        switch Int.random(in: 0..<10, using: &dice) {
+        case 0, 1:
+            var question = PeerSamples.question
+            question.key = dice.bytes(max: 300)
+            guard let stream = try? end.link.ask(question) else { return }
+            talker.open[stream] = []
+        case 2:
+            talker.gossipSaid += 1
+            try end.link.send(Gossip(.nack(sequence: talker.gossipSaid)))
+        case 3, 4: try answerOne(&end, &talker, using: &dice)
+        case 5, 6: feed(&end, &talker, using: &dice)
+        case 7:
+            for stream in talker.open.keys.sorted() {
+                _ = end.take(stream, atMost: Int.random(in: 0...50_000, using: &dice))
+            }
+        case 8:
+            let open = talker.open.keys.sorted()
+            guard Int.random(in: 0..<8, using: &dice) == 0,
+                let stream = open.randomElement(using: &dice)
+            else { return }
+            end.link.cancel(stream)
+            talker.open[stream] = nil
+            talker.cancelled += 1
+        default:
+            try end.link.send(touches: [.random(using: &dice)])
+        }
+    }
+
+    private func answerOne(
+        _ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice
+    ) throws {
+        guard !talker.owed.isEmpty else { return }
+        let index = Int.random(in: talker.owed.indices, using: &dice)
+        let stream = talker.owed[index]
+        switch Int.random(in: 0..<5, using: &dice) {
+        case 0: try end.link.answer(.fetching, on: stream)
+        case 1:
+            try end.link.answer(.absent, on: stream)
+            talker.owed.remove(at: index)
+        default:
+            let size = Int.random(in: 0...50_000, using: &dice)
+            let isSaid = Bool.random(using: &dice)
+            try end.link.answer(.held(size: isSaid ? UInt64(size) : nil), on: stream)
+            talker.owed.remove(at: index)
+            talker.bodies.append((stream, size, size))
+        }
+    }
+
+    private func feed(_ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice) {
+        guard !talker.bodies.isEmpty else { return }
+        let index = Int.random(in: talker.bodies.indices, using: &dice)
+        let body = talker.bodies[index]
+        if Int.random(in: 0..<25, using: &dice) == 0 {
+            end.link.breakOff(body.stream, .broken)
+            talker.bodies.remove(at: index)
+            return
+        }
+        let count = min(body.left, Int.random(in: 0...20_000, using: &dice))
+        end.link.bodyBecameReady(count, on: body.stream)
+        talker.bodies[index].left -= count
+        guard body.left == count else { return }
+        talker.bodies.remove(at: index)
+        end.link.bodyBecameWhole(
+            checksum: PeerEnd.checksum(body.stream, body.size), on: body.stream)
+    }
+
+    private func settle(_ end: inout PeerEnd, _ talker: inout Talker) throws {
+        for stream in talker.owed { try end.link.answer(.behind, on: stream) }
+        talker.owed = []
+        for body in talker.bodies {
+            end.link.bodyBecameReady(body.left, on: body.stream)
+            end.link.bodyBecameWhole(
+                checksum: PeerEnd.checksum(body.stream, body.size), on: body.stream)
+        }
+        talker.bodies = []
+        for stream in talker.open.keys.sorted() { _ = end.take(stream) }
+    }
+
+    /// Sends a few frames and delivers a piece, each way.
+    private mutating func move(using dice: inout Dice) {
+        let sent = (
+            pair.dialling.bytes(framesMax: Int.random(in: 0..<4, using: &dice)),
+            pair.accepting.bytes(framesMax: Int.random(in: 0..<4, using: &dice))
+        )
+        wire.update(sent.0.span)
+        wire.update(sent.1.span)
+        there += sent.0
+        back += sent.1
+        let pieces = (piece(there.count, using: &dice), piece(back.count, using: &dice))
+        pair.accepting.receive(there.prefix(pieces.0))
+        pair.dialling.receive(back.prefix(pieces.1))
+        there.removeFirst(pieces.0)
+        back.removeFirst(pieces.1)
+    }
+
+    private func piece(_ count: Int, using dice: inout Dice) -> Int {
+        let most = [1, 13, 3_000, 100_000].randomElement(using: &dice) ?? 1
+        return min(count, Int.random(in: 0...most, using: &dice))
+    }
+
+    private mutating func hear() throws {
+        try hear(pair.dialling.takeEvents(), &dialling)
+        try hear(pair.accepting.takeEvents(), &accepting)
+    }
+
+    private func hear(_ events: [PeerEvent], _ talker: inout Talker) throws {
+        for event in events {
+            switch event {
+            case .asked(let stream, _): talker.owed.append(stream)
+            case .cancelled(let stream):
+                talker.owed.removeAll { $0 == stream }
+                talker.bodies.removeAll { $0.stream == stream }
+            case .answered(let stream, let answer):
+                let said = try #require(talker.open[stream])
+                #expect(!said.contains { $0 != .fetching })
+                talker.open[stream] = answer.isFinal ? nil : said + [answer]
+            case .ended(let stream, let end):
+                let said = talker.open.removeValue(forKey: stream)
+                guard case .held? = said?.last else {
+                    Issue.record("a body without a head")
+                    continue
+                }
+                #expect(end.checksum == PeerEnd.checksum(stream, Int(end.size)))
+                talker.ended += 1
+            case .broken(let stream, _):
+                #expect(talker.open.removeValue(forKey: stream) != nil)
+                talker.broken += 1
+            case .gossiped(let gossip):
+                talker.gossipHeard += 1
+                #expect(gossip.message == .nack(sequence: talker.gossipHeard))
+            case .touched(let touches): #expect(touches.count == 1)
+            default: Issue.record("\(event)")
+            }
+        }
+    }
+}

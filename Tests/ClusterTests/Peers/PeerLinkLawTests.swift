@@ -1,0 +1,224 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("The order in which a connection between peers sends")
+struct PeerLinkOrderTests {
+    /// An answerer with the head of a body said on each of so many streams, all of it sent.
+    private func answerer(
+        streams count: Int, accepting: LinkLimits = .usual, dialling: LinkLimits = .usual
+    ) throws -> (pair: PeerPair, streams: [UInt32]) {
+        var pair = PeerPair(dialling: dialling, accepting: accepting)
+        let streams = try (0..<count).map { _ in
+            try pair.dialling.link.ask(PeerSamples.question)
+        }
+        pair.run()
+        for stream in streams {
+            try pair.accepting.link.answer(.held(size: nil), on: stream)
+        }
+        pair.run()
+        return (pair, streams)
+    }
+
+    private func nextData(_ link: inout PeerLink) -> (stream: UInt32, count: Int)? {
+        guard case .data(let head) = link.next() else { return nil }
+        return (head.stream, head.payloadBytes)
+    }
+
+    @Test("gossip is chosen next, whatever else waits", arguments: [1, 2, 17, 300])
+    func gossipFirst(streams count: Int) throws {
+        var (pair, streams) = try answerer(streams: count)
+        for stream in streams { pair.accepting.link.bodyBecameReady(1 << 20, on: stream) }
+        var dice = Dice(seed: UInt64(count))
+        for round in 0..<100 {
+            for _ in 0..<Int.random(in: 0..<20, using: &dice) {
+                _ = pair.accepting.link.next()
+            }
+            _ = try? pair.accepting.link.ask(PeerSamples.question)
+            let gossip = Gossip(.ping(sequence: UInt32(round), news: [PeerSamples.record]))
+            try pair.accepting.link.send(gossip)
+            let next = pair.accepting.link.next()
+            #expect(next == .control(gossip.frames[0]))
+        }
+    }
+
+    @Test("heads and other frames go before bodies, in the order they were given")
+    func controlBeforeData() throws {
+        var (pair, streams) = try answerer(streams: 2)
+        let waiting = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        pair.accepting.link.bodyBecameReady(100_000, on: streams[0])
+        try pair.accepting.link.send(touches: [])
+        try pair.accepting.link.answer(.held(size: 5), on: waiting)
+        pair.accepting.link.bodyBecameReady(5, on: waiting)
+        pair.accepting.link.breakOff(streams[1], .broken)
+        var kinds: [PeerFrameKind] = []
+        for _ in 0..<4 {
+            switch pair.accepting.link.next() {
+            case .control(let frame): kinds.append(try PeerFrameHead(frame.span).kind)
+            case .data: kinds.append(.data)
+            case .nothing, .close: Issue.record("nothing to send")
+            }
+        }
+        #expect(kinds == [.touches, .held, .reset, .data])
+    }
+
+    @Test("streams take turns: none is two frames ahead of another that has as much to send")
+    func fair() throws {
+        var (pair, streams) = try answerer(streams: 7)
+        for stream in streams { pair.accepting.link.bodyBecameReady(160_000, on: stream) }
+        var frames: [UInt32: Int] = [:]
+        for _ in 0..<70 {
+            let (stream, count) = try #require(nextData(&pair.accepting.link))
+            frames[stream, default: 0] += 1
+            #expect(count == (frames[stream] == 10 ? 160_000 - 9 * 16_384 : 16_384))
+            let all = streams.map { frames[$0] ?? 0 }
+            #expect((all.max() ?? 0) - (all.min() ?? 0) <= 1)
+        }
+        let last = pair.accepting.link.next()
+        #expect(last == .nothing)
+    }
+
+    @Test("who comes late, or back with a grant, waits for one turn of each other stream")
+    func late() throws {
+        var (pair, streams) = try answerer(streams: 5)
+        for stream in streams.dropLast() {
+            pair.accepting.link.bodyBecameReady(200_000, on: stream)
+        }
+        for _ in 0..<9 { _ = pair.accepting.link.next() }
+        pair.accepting.link.bodyBecameReady(1, on: streams[4])
+        var order: [UInt32] = []
+        for _ in 0..<5 { order.append(try #require(nextData(&pair.accepting.link)).stream) }
+        #expect(order.last == streams[4] && Set(order).count == 5)
+    }
+
+    @Test("a stream without credit holds up no other, and goes on when it is granted more")
+    func stalled() throws {
+        var (pair, streams) = try answerer(streams: 3, dialling: .limits(windowBytes: 20_000))
+        for stream in streams { pair.accepting.link.bodyBecameReady(50_000, on: stream) }
+        pair.run()
+        #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 20_000, 20_000])
+        // The readers of two go on, the first is stuck.
+        for _ in 0..<20 {
+            for stream in streams.dropFirst() { _ = pair.dialling.take(stream) }
+            pair.run()
+        }
+        #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 0, 0])
+        pair.accepting.link.bodyBecameWhole(checksum: 0, on: streams[1])
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents().last
+                == .ended(stream: streams[1], StreamEnd(size: 50_000, checksum: 0)))
+        while pair.dialling.take(streams[0]) > 0 { pair.run() }
+        pair.accepting.link.bodyBecameWhole(checksum: 0, on: streams[0])
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents().last
+                == .ended(stream: streams[0], StreamEnd(size: 50_000, checksum: 0)))
+    }
+
+    @Test("no frame of a body is longer than the receiver takes")
+    func smallFrames() throws {
+        var (pair, streams) = try answerer(streams: 1, dialling: .limits(dataBytesMax: 1_500))
+        pair.accepting.link.bodyBecameReady(4_000, on: streams[0])
+        let counts = (0..<3).compactMap { _ in nextData(&pair.accepting.link)?.count }
+        #expect(counts == [1_500, 1_500, 1_000])
+    }
+
+    @Test("no grant is sent for what the body does not need")
+    func noGrant() throws {
+        var (pair, streams) = try answerer(streams: 1)
+        _ = streams
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: 262_144), on: stream)
+        pair.accepting.link.bodyBecameReady(262_144, on: stream)
+        pair.accepting.receive([])
+        while true {
+            let bytes = pair.accepting.bytes(framesMax: 1)
+            if bytes.isEmpty { break }
+            pair.dialling.receive(bytes)
+            _ = pair.dialling.take(stream)
+        }
+        let sent = pair.dialling.link.next()
+        #expect(sent == .nothing)
+        #expect(pair.dialling.arrived[stream] == 0)
+    }
+}
+
+@Suite("Credit between peers")
+struct PeerLinkCreditTests {
+    @Test(
+        "what was sent never passes what was granted, and both ends agree on the sum",
+        arguments: 1...4 as ClosedRange<UInt64>)
+    func conserved(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        let window = UInt32.random(in: 1_024...40_000, using: &dice)
+        var pair = PeerPair(dialling: .limits(windowBytes: window))
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        pair.run()
+        var (ready, sent, granted, taken) = (0, 0, Int(window), 0)
+        for _ in 0..<1_500 {
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0:
+                let count = Int.random(in: 0...20_000, using: &dice)
+                pair.accepting.link.bodyBecameReady(count, on: stream)
+                ready += count
+            case 1:
+                taken += pair.dialling.take(
+                    stream, atMost: Int.random(in: 0...Int(window), using: &dice))
+            case 2:
+                let bytes = pair.dialling.bytes(framesMax: 1)
+                guard !bytes.isEmpty else { continue }
+                guard case .credit(let count)? = try PeerFrame.read(bytes) else {
+                    Issue.record("not a grant: \(bytes)")
+                    return
+                }
+                granted += Int(count)
+                // At most a window lies between what is taken and what may come.
+                #expect(granted <= taken + Int(window))
+                pair.accepting.receive(bytes)
+            default:
+                let bytes = pair.accepting.bytes(framesMax: 1)
+                sent += max(0, bytes.count - PeerFrameHead.bytesCount)
+                #expect(sent <= granted && sent <= ready)
+                // Nothing goes only if nothing may.
+                #expect(!bytes.isEmpty || sent == min(ready, granted))
+                pair.dialling.receive(bytes)
+            }
+            #expect(pair.dialling.arrived[stream, default: 0] == sent - taken)
+        }
+        #expect(sent > 50_000 && pair.dialling.fault == nil && pair.accepting.fault == nil)
+    }
+
+    @Test("a grant is made when a quarter of the window was taken, and not before")
+    func grants() throws {
+        var pair = PeerPair(dialling: .limits(windowBytes: 4_000))
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        pair.accepting.link.bodyBecameReady(4_000, on: stream)
+        pair.run()
+        #expect(pair.dialling.take(stream, atMost: 999) == 999)
+        var next = pair.dialling.link.next()
+        #expect(next == .nothing)
+        #expect(pair.dialling.take(stream, atMost: 1) == 1)
+        next = pair.dialling.link.next()
+        #expect(next == .control(StreamCredit.frame(1_000, stream: stream)))
+    }
+
+    @Test("a byte beyond the grant is a fault")
+    func beyond() throws {
+        var pair = PeerPair(dialling: .limits(windowBytes: 1_024))
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        pair.accepting.link.bodyBecameReady(2_000, on: stream)
+        pair.run()
+        #expect(pair.dialling.arrived[stream] == 1_024 && pair.dialling.fault == nil)
+        pair.dialling.receive([1, 0, 0, 0, 25, 0, 0, 0, 1, 0, 0, 0, 9])
+        #expect(pair.dialling.fault == .beyondCredit(stream))
+    }
+}

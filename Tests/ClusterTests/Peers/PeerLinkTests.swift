@@ -1,0 +1,306 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("The beginning and the end of a connection between peers")
+struct PeerLinkLifeTests {
+    @Test("both say HELLO first, and then know each other")
+    func greeting() {
+        var ends = (
+            PeerEnd(.dialling, hello: .of(1)), PeerEnd(.accepting, hello: .of(2))
+        )
+        let first = ends.0.bytes()
+        #expect(first == Hello.of(1).frame)
+        #expect(!ends.1.link.isOpen)
+        ends.1.receive(first)
+        #expect(ends.1.takeEvents() == [.met(.of(1), version: 1)])
+        ends.0.receive(ends.1.bytes())
+        #expect(ends.0.takeEvents() == [.met(.of(2), version: 1)])
+        #expect(ends.0.link.isOpen && ends.1.link.isOpen)
+    }
+
+    @Test("nothing is sent but HELLO until the other's has come")
+    func notYet() {
+        var link = PeerLink(.dialling, hello: .of(1))
+        #expect(throws: SendRefusal.notOpen) { try link.ask(PeerSamples.question) }
+        #expect(throws: SendRefusal.notOpen) { try link.send(Gossip(.nack(sequence: 1))) }
+        #expect(throws: SendRefusal.notOpen) { try link.send(touches: []) }
+        _ = link.next()
+        let next = link.next()
+        #expect(next == .nothing)
+    }
+
+    @Test("the newest common version is agreed on by a node and its successor")
+    func upgrade() {
+        var newer = Hello.of(2)
+        newer.member.versions = 1...2
+        var ends = (
+            PeerEnd(.dialling, hello: .of(1)), PeerEnd(.accepting, hello: newer)
+        )
+        ends.1.receive(ends.0.bytes())
+        ends.0.receive(ends.1.bytes())
+        #expect(ends.0.takeEvents() == [.met(newer, version: 1)])
+        #expect(ends.1.takeEvents() == [.met(.of(1), version: 1)])
+    }
+
+    @Test("without a common version both learn why")
+    func noVersion() {
+        var newer = Hello.of(2)
+        newer.member.versions = 2...3
+        var ends = (
+            PeerEnd(.dialling, hello: .of(1)), PeerEnd(.accepting, hello: newer)
+        )
+        let hello = ends.0.bytes()
+        ends.0.receive(ends.1.bytes())
+        #expect(ends.0.fault == .noCommonVersion(2...3))
+        ends.1.receive(hello)
+        #expect(ends.1.fault == .noCommonVersion(1...1))
+        guard case .control(let frame) = ends.0.link.next() else {
+            Issue.record("no GOODBYE")
+            return
+        }
+        let goodbye = try? PeerFrame.read(frame)
+        guard case .goodbye(let said)? = goodbye else {
+            Issue.record("\(String(describing: goodbye))")
+            return
+        }
+        #expect(said.code == .version)
+        let last = ends.0.link.next()
+        #expect(last == .close)
+    }
+
+    @Test("HELLO goes before the GOODBYE that a peer's HELLO is worth, and only once")
+    func refusedHello() {
+        var end = PeerEnd(.accepting, hello: .of(1))
+        end.receive(Hello.of(1).frame)
+        #expect(end.fault == .ownProcess)
+        let expected = Hello.of(1).frame + PeerFault.ownProcess.goodbye.frame
+        let sent = end.bytes()
+        #expect(sent == expected)
+        #expect(PeerFault.ownProcess.goodbye.code == .ownProcess)
+    }
+
+    @Test("a GOODBYE may come instead of HELLO, and ends the connection")
+    func turnedAway() {
+        var end = PeerEnd(.dialling, hello: .of(1))
+        end.receive(Goodbye(.overloaded, "full").frame)
+        #expect(end.takeEvents() == [.left(Goodbye(.overloaded, "full"))])
+        let next = end.link.next()
+        #expect(next == .close && end.link.state == .ended)
+    }
+
+    @Test("what waits goes before GOODBYE, but no body")
+    func leaving() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        pair.accepting.link.bodyBecameReady(100_000, on: stream)
+        try pair.accepting.link.send(Gossip(.news([PeerSamples.record])))
+        pair.accepting.link.close(Goodbye(.leaving))
+        #expect(throws: SendRefusal.notOpen) {
+            try pair.accepting.link.send(Gossip(.nack(sequence: 1)))
+        }
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents() == [
+                .gossiped(Gossip(.news([PeerSamples.record]))),
+                .answered(stream: stream, .held(size: nil)), .left(Goodbye(.leaving)),
+            ])
+        #expect(pair.accepting.link.state == .ended)
+        #expect(
+            pair.dialling.link.connectionEnded() == [.lost(stream: stream, receivedBytes: 0)])
+        #expect(pair.accepting.link.connectionEnded() == [.cancelled(stream: stream)])
+        #expect(pair.accepting.link.connectionEnded() == [])
+    }
+
+    @Test("when the connection is gone every open question is told of, in order")
+    func gone() throws {
+        var pair = PeerPair()
+        let streams = try (0..<50).map { _ in try pair.dialling.link.ask(PeerSamples.question) }
+        let theirs = try pair.accepting.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: streams[1])
+        pair.accepting.link.bodyBecameReady(70_000, on: streams[1])
+        try pair.accepting.link.answer(.absent, on: streams[2])
+        pair.dialling.link.cancel(streams[3])
+        pair.run()
+        pair.dialling.link.cancel(streams[4])
+        let lost: [PeerEvent] = streams.enumerated().compactMap { index, stream in
+            switch index {
+            case 1: .lost(stream: stream, receivedBytes: 70_000)
+            case 2, 3, 4: nil
+            default: .lost(stream: stream, receivedBytes: nil)
+            }
+        }
+        #expect(pair.dialling.link.connectionEnded() == lost + [.cancelled(stream: theirs)])
+        #expect(pair.dialling.link.askedCount == 0 && pair.dialling.link.answeringCount == 0)
+        let next = pair.dialling.link.next()
+        #expect(next == .close)
+    }
+}
+
+@Suite("Questions and answers on a connection between peers")
+struct PeerLinkStreamTests {
+    @Test("the dialling side asks on odd streams, the other on even ones, rising")
+    func numbers() throws {
+        var pair = PeerPair()
+        let odd = try (0..<3).map { _ in try pair.dialling.link.ask(PeerSamples.question) }
+        let even = try (0..<3).map { _ in try pair.accepting.link.ask(PeerSamples.question) }
+        #expect(odd == [1, 3, 5] && even == [2, 4, 6])
+        pair.run()
+        #expect(
+            pair.accepting.takeEvents() == odd.map { .asked(stream: $0, PeerSamples.question) })
+    }
+
+    @Test("an answer with a body: head, bytes, end")
+    func body() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.fetching, on: stream)
+        try pair.accepting.link.answer(.held(size: 40_000), on: stream)
+        pair.accepting.link.bodyBecameReady(30_000, on: stream)
+        pair.run()
+        #expect(pair.dialling.arrived[stream] == 30_000)
+        pair.accepting.link.bodyBecameReady(10_000, on: stream)
+        pair.accepting.link.bodyBecameWhole(checksum: 77, on: stream)
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents() == [
+                .answered(stream: stream, .fetching),
+                .answered(stream: stream, .held(size: 40_000)),
+                .ended(stream: stream, StreamEnd(size: 40_000, checksum: 77)),
+            ])
+        #expect(pair.dialling.take(stream) == 40_000)
+        #expect(pair.dialling.link.askedCount == 0 && pair.accepting.link.answeringCount == 0)
+    }
+
+    @Test("a final answer closes the stream", arguments: [0, 1, 2, 3, 4])
+    func final(number: Int) throws {
+        let failure = PeerOriginFailure(status: 0, cause: .timeout, mayServeStale: false)
+        let answers: [PeerAnswer] = [
+            .absent, .behind, .fetchYourself(.draining), .notModified(PeerSamples.notModified),
+            .originFailed(failure),
+        ]
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(answers[number], on: stream)
+        #expect(throws: SendRefusal.streamClosed) {
+            try pair.accepting.link.answer(.absent, on: stream)
+        }
+        pair.run()
+        #expect(pair.dialling.takeEvents() == [.answered(stream: stream, answers[number])])
+        #expect(pair.dialling.link.askedCount == 0)
+    }
+
+    @Test("a question of an unknown kind is told to fetch for itself")
+    func unknownKind() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        var bytes = pair.dialling.bytes()
+        bytes[PeerFrameHead.bytesCount + 2] = 9
+        pair.accepting.receive(bytes)
+        #expect(pair.accepting.takeEvents() == [])
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents() == [
+                .answered(stream: stream, .fetchYourself(.notUnderstood))
+            ])
+    }
+
+    @Test("a cancelled question is named no more, and closes with what was on its way")
+    func cancelled() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        pair.accepting.link.bodyBecameReady(500_000, on: stream)
+        let onItsWay = pair.accepting.bytes()
+        pair.dialling.link.cancel(stream)
+        pair.dialling.link.cancel(stream)
+        pair.dialling.receive(onItsWay)
+        #expect(pair.dialling.takeEvents() == [] && pair.dialling.discarded == 262_144)
+        #expect(pair.dialling.link.askedCount == 1)
+        pair.run()
+        #expect(pair.accepting.takeEvents().last == .cancelled(stream: stream))
+        #expect(pair.dialling.takeEvents() == [] && pair.dialling.link.askedCount == 0)
+        // The shell may learn of it later than the link.
+        pair.accepting.link.bodyBecameReady(5, on: stream)
+        pair.accepting.link.bodyBecameWhole(checksum: 1, on: stream)
+        pair.accepting.link.breakOff(stream, .broken)
+        let next = pair.accepting.link.next()
+        #expect(next == .nothing)
+    }
+
+    @Test("a cancel that crosses the end is without fault")
+    func crossing() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.absent, on: stream)
+        pair.dialling.link.cancel(stream)
+        pair.run()
+        #expect(pair.dialling.fault == nil && pair.accepting.fault == nil)
+        #expect(pair.dialling.takeEvents() == [])
+        #expect(pair.dialling.link.askedCount == 0)
+    }
+
+    @Test("a body that breaks off says so, and nothing that was ready comes after it")
+    func broken() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        pair.accepting.link.bodyBecameReady(30_000, on: stream)
+        pair.accepting.link.breakOff(stream, .invalidated)
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents() == [
+                .answered(stream: stream, .held(size: nil)),
+                .broken(stream: stream, .invalidated),
+            ])
+        #expect(pair.dialling.arrived[stream] == nil)
+    }
+
+    @Test("a body of another size than announced is broken off", arguments: [99, 101])
+    func otherSize(count: Int) throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: 100), on: stream)
+        pair.accepting.link.bodyBecameReady(count, on: stream)
+        pair.accepting.link.bodyBecameWhole(checksum: 0, on: stream)
+        pair.run()
+        #expect(pair.dialling.takeEvents().last == .broken(stream: stream, .broken))
+        #expect(pair.dialling.fault == nil)
+    }
+
+    @Test("a body of nothing is an end without data")
+    func empty() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: 0), on: stream)
+        pair.accepting.link.bodyBecameReady(0, on: stream)
+        pair.accepting.link.bodyBecameWhole(checksum: 5, on: stream)
+        pair.run()
+        #expect(
+            pair.dialling.takeEvents().last
+                == .ended(stream: stream, StreamEnd(size: 0, checksum: 5)))
+    }
+
+    @Test("after HELD there is no other answer")
+    func answeredTwice() throws {
+        var pair = PeerPair()
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        for answer in [.fetching, .absent, .held(size: nil)] as [PeerAnswer] {
+            #expect(throws: SendRefusal.outOfPlace) {
+                try pair.accepting.link.answer(answer, on: stream)
+            }
+        }
+    }
+}

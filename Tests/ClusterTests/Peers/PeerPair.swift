@@ -1,0 +1,183 @@
+import Cluster
+import Ground
+
+/// One end of a connection as the shell drives it; frames come and go as bytes.
+///
+/// The bytes of a body follow from its stream and their place in it: they need not be kept.
+struct PeerEnd {
+    var link: PeerLink
+    /// What arrived, in order; DATA apart.
+    private(set) var events: [PeerEvent] = []
+    /// Bytes of bodies that arrived and are not taken yet.
+    private(set) var arrived: [UInt32: Int] = [:]
+    /// Bytes of bodies that were dropped.
+    private(set) var discarded = 0
+    private(set) var fault: PeerFault?
+    private var unread: [UInt8] = []
+    /// Bytes of ``unread`` that were read.
+    private var position = 0
+    /// What is yet to come of the payload of a DATA frame: its stream and how many bytes.
+    private var body = (stream: UInt32(0), left: 0)
+    /// Bytes of bodies that came and went.
+    private var receivedBytes: [UInt32: Int] = [:]
+    private var sentBytes: [UInt32: Int] = [:]
+    /// Bytes of bodies that were not those that belong in their place.
+    private(set) var misplaced = 0
+
+    init(_ side: PeerLink.Side, hello: Hello) {
+        link = PeerLink(side, hello: hello)
+    }
+
+    /// Takes in what came from the wire, however it is cut.
+    mutating func receive(_ bytes: some Sequence<UInt8>, now: Instant = .zero) {
+        unread += bytes
+        do throws(PeerFault) {
+            while try receiveOne(now) {}
+        } catch {
+            fault = fault ?? error
+        }
+        unread.removeFirst(position)
+        position = 0
+    }
+
+    /// False if there is not enough for another step.
+    private mutating func receiveOne(_ now: Instant) throws(PeerFault) -> Bool {
+        if body.left > 0 { return receiveBody() }
+        let start = position + PeerFrameHead.bytesCount
+        guard start <= unread.count else { return false }
+        let head = try PeerFrameHead(unread.span.extracting(position..<start))
+        if head.kind == .data {
+            position = start
+            body = (head.stream, head.payloadBytes)
+            switch try link.dataArrived(head) {
+            case .deliver(let stream, let count): arrived[stream, default: 0] += count
+            case .discard(let count): discarded += count
+            }
+            return true
+        }
+        let end = start + head.payloadBytes
+        guard end <= unread.count else { return false }
+        position = end
+        let payload = Array(unread[start..<end])
+        let event = try link.frameArrived(head, payload: payload.span, now: now)
+        if event != .nothing { events.append(event) }
+        return true
+    }
+
+    private mutating func receiveBody() -> Bool {
+        let count = min(body.left, unread.count - position)
+        let start = receivedBytes[body.stream] ?? 0
+        for place in 0..<count
+        where unread[position + place] != Self.bodyByte(body.stream, start + place) {
+            misplaced += 1
+        }
+        receivedBytes[body.stream] = start + count
+        body.left -= count
+        position += count
+        return count > 0
+    }
+
+    /// The byte of the body on `stream` at this place.
+    static func bodyByte(_ stream: UInt32, _ place: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: Int(stream) &* 61 &+ place &+ place >> 8)
+    }
+
+    /// XXH64 of the first `count` bytes of the body on `stream`.
+    static func checksum(_ stream: UInt32, _ count: Int) -> UInt64 {
+        let body = (0..<count).map { bodyByte(stream, $0) }
+        return XXH64.hash(body.span, seed: 0)
+    }
+
+    /// The events since this was last said.
+    mutating func takeEvents() -> [PeerEvent] {
+        defer { events = [] }
+        return events
+    }
+
+    /// Takes so many bytes that arrived, or all.
+    mutating func take(_ stream: UInt32, atMost most: Int = .max) -> Int {
+        let count = min(arrived[stream] ?? 0, most)
+        guard count > 0 else { return 0 }
+        arrived[stream, default: 0] -= count
+        link.taken(count, on: stream)
+        return count
+    }
+
+    /// All that it has to send, as bytes.
+    mutating func bytes(framesMax: Int = .max) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for _ in 0..<framesMax {
+            switch link.next() {
+            case .nothing, .close: return bytes
+            case .control(let frame): bytes += frame
+            case .data(let head):
+                let written = head.bytes
+                for index in written.indices { bytes.append(written[index]) }
+                let start = sentBytes[head.stream] ?? 0
+                bytes += (start..<start + head.payloadBytes).map {
+                    Self.bodyByte(head.stream, $0)
+                }
+                sentBytes[head.stream] = start + head.payloadBytes
+            }
+        }
+        return bytes
+    }
+}
+
+/// Two ends and the wire between them.
+struct PeerPair {
+    var dialling: PeerEnd
+    var accepting: PeerEnd
+
+    /// Ends that have said HELLO to each other.
+    init(dialling: LinkLimits = .usual, accepting: LinkLimits = .usual) {
+        self.dialling = PeerEnd(.dialling, hello: .of(1, dialling))
+        self.accepting = PeerEnd(.accepting, hello: .of(2, accepting))
+        run()
+        _ = self.dialling.takeEvents()
+        _ = self.accepting.takeEvents()
+    }
+
+    /// Moves everything until nothing moves.
+    mutating func run() {
+        while true {
+            let (there, back) = (dialling.bytes(), accepting.bytes())
+            if there.isEmpty, back.isEmpty { return }
+            accepting.receive(there)
+            dialling.receive(back)
+        }
+    }
+}
+
+extension Hello {
+    /// That of a process with this number.
+    static func of(_ number: UInt64, _ limits: LinkLimits = .usual) -> Hello {
+        var hello = PeerSamples.hello
+        hello.member.id = NodeID(low: number, high: 0)
+        hello.member.process = ProcessID(high: 0, low: number)
+        hello.limits = limits
+        return hello
+    }
+}
+
+extension LinkLimits {
+    /// The usual, but for these.
+    static func limits(
+        streamsMax: UInt32 = 1_024, windowBytes: UInt32 = 262_144, dataBytesMax: UInt32 = 16_384
+    ) -> LinkLimits {
+        var limits = usual
+        limits.streamsMax = streamsMax
+        limits.windowBytes = windowBytes
+        limits.dataBytesMax = dataBytesMax
+        return limits
+    }
+}
+
+extension PeerAnswer {
+    /// That an entry of this size is held.
+    static func held(size: UInt64?) -> PeerAnswer {
+        var entry = PeerSamples.entry
+        entry.facts.size = size
+        return .held(entry)
+    }
+}

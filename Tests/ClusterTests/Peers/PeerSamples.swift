@@ -1,0 +1,109 @@
+import Cluster
+import Ground
+
+/// One frame of each kind with everything in it that can be, as the page on the protocol has them.
+enum PeerSamples {
+    static let all: [(name: String, stream: UInt32, frame: PeerFrame)] = [
+        ("HELLO", 0, .hello(hello)),
+        ("GOODBYE", 0, .goodbye(Goodbye(.duplicateIdentity, "zwei Häher"))),
+        (
+            "GOSSIP ping", 0,
+            .gossip(Gossip(.ping(sequence: 0x0102_0304, news: [record]), knowledge: [position]))
+        ),
+        (
+            "GOSSIP ping request", 0,
+            .gossip(Gossip(.pingRequest(sequence: 5, target: member.id, news: [])))
+        ),
+        ("GOSSIP nack", 0, .gossip(Gossip(.nack(sequence: 6)))),
+        ("GOSSIP table", 0, .gossip(Gossip(.table([record], isQuestion: true)))),
+        (
+            "TOUCHES", 0,
+            .touches([AgedTouch(digest: name(1).digest, count: 9, ageSeconds: 4)])
+        ),
+        (
+            "OFFER", 0,
+            .offers([
+                PeerOffer(
+                    name: name(2), size: 70_000, touches: 3, stamp: Stamp(epoch: 7, count: 8))
+            ])
+        ),
+        (
+            "OFFER_ANSWERED", 0,
+            .verdicts([
+                OfferVerdict(name: name(2), isKept: true),
+                OfferVerdict(name: name(3), isKept: false),
+            ])
+        ),
+        ("ASK", 7, .question(question)),
+        ("CREDIT", 7, .credit(65_536)),
+        ("HELD", 7, .answer(.held(entry))),
+        ("FETCHING", 7, .answer(.fetching)),
+        ("FETCH_YOURSELF", 7, .answer(.fetchYourself(.unshareable))),
+        ("ABSENT", 7, .answer(.absent)),
+        ("BEHIND", 7, .answer(.behind)),
+        ("NOT_MODIFIED", 7, .answer(.notModified(notModified))),
+        (
+            "ORIGIN_FAILED", 7,
+            .answer(
+                .originFailed(
+                    PeerOriginFailure(
+                        status: 503, cause: .status, mayServeStale: true, text: "busy")))
+        ),
+        ("END", 7, .end(StreamEnd(size: 1_000_000, checksum: 0x1122_3344_5566_7788))),
+        ("RESET", 7, .reset(.broken)),
+    ]
+
+    static let member = Member(
+        id: NodeID(low: 0x0807_0605_0403_0201, high: 0x100F_0E0D_0C0B_0A09),
+        process: ProcessID(high: 0x302F_2E2D_2C2B_2A29, low: 0x2827_2625_2423_2221),
+        address: address("node-1.example:8082"), weight: 100, versions: 1...1,
+        role: .isCaughtUp)
+
+    static let hello = Hello(member: member, incarnation: Incarnation(epoch: 12, count: 2))
+    static let record = MemberRecord(
+        member, Incarnation(epoch: 12, count: 2), .suspected)
+    static let position = StreamPosition(process: member.process, count: 77)
+
+    static let question = PeerQuestion(
+        .get, name: name(1), key: Array("http://a.example/b".utf8),
+        flags: [.passedOver, .mustBeFresh], deadlineMilliseconds: 30_000,
+        negotiation: [.avif, .webp], entityTag: Array("\"v1\"".utf8),
+        lastModified: WallTime(seconds: 784_111_777), request: Array("Accept: */*\r\n".utf8),
+        knowledge: [position], invalidations: [[1, 2, 3]])
+
+    static let entry = HeldEntry(
+        status: 200, source: .fetch,
+        facts: TransitFacts(
+            EntryFacts(
+                size: 0, bornAt: .zero, freshUntil: .zero + .seconds(60),
+                flags: [.strongDate, .isDated], staleWhileRevalidateSeconds: 5,
+                staleIfErrorSeconds: 600, varies: .types, negotiation: .webp,
+                lastModified: WallTime(seconds: 784_111_777),
+                date: WallTime(seconds: 784_111_999), entityTag: Extent(start: 6, count: 4)),
+            size: nil, now: .zero + .milliseconds(1_500)),
+        stamp: Stamp(epoch: 12, count: 345), head: Array("ETag: \"v1\"\r\n".utf8),
+        places: HeadPlaces(
+            partialStart: 0, multipartStart: 6, notModifiedStart: 12, contentType: .empty),
+        tags: [Array("cats".utf8), Array("jays".utf8)], key: Array("http://a.example/b".utf8))
+
+    static var notModified: HeldEntry {
+        var entry = entry
+        entry.source = .memory
+        entry.facts.size = 4_096
+        entry.facts.entityTag = .empty
+        (entry.head, entry.places, entry.tags, entry.key) = ([], nil, [], [])
+        return entry
+    }
+
+    static func name(_ number: UInt8) -> EntryName {
+        let bytes = (0..<32).map { number &* 32 &+ $0 }
+        return EntryName(bytes.span)
+    }
+
+    static func address(_ text: String) -> PeerAddress {
+        guard let written = HostPort(text), let address = PeerAddress(written) else {
+            preconditionFailure("\(text) is no address")
+        }
+        return address
+    }
+}

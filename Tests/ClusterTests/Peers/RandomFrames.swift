@@ -1,0 +1,237 @@
+import Cluster
+import Ground
+
+/// Values as they may come to be sent, drawn from seeded dice: often at a limit or empty.
+extension PeerFrame {
+    static func random(using dice: inout Dice) -> PeerFrame {
+        switch Int.random(in: 0..<12, using: &dice) {
+        case 0: return .hello(.random(using: &dice))
+        case 1:
+            return .goodbye(Goodbye(.init(rawValue: dice.number()), dice.text(bytesMax: 256)))
+        case 2: return .gossip(.random(using: &dice))
+        case 3: return .touches(dice.list(max: 1_024) { .random(using: &$0) })
+        case 4: return .offers(dice.list(max: 512) { .random(using: &$0) })
+        case 5: return .verdicts(dice.list(max: 512) { .random(using: &$0) })
+        case 6: return .question(.random(using: &dice))
+        case 7, 8: return .answer(.random(using: &dice))
+        case 9: return .end(StreamEnd(size: dice.number(), checksum: dice.number()))
+        case 10: return .reset(.init(rawValue: dice.number()))
+        default: return .credit(UInt32.random(in: 1...UInt32.max, using: &dice))
+        }
+    }
+}
+
+extension AgedTouch {
+    static func random(using dice: inout Dice) -> AgedTouch {
+        AgedTouch(
+            digest: EntryDigest(first: dice.number(), second: dice.number()),
+            count: dice.number(), ageSeconds: dice.number())
+    }
+}
+
+extension PeerOffer {
+    static func random(using dice: inout Dice) -> PeerOffer {
+        PeerOffer(
+            name: dice.name(), size: dice.number(), touches: dice.number(), stamp: dice.stamp())
+    }
+}
+
+extension OfferVerdict {
+    static func random(using dice: inout Dice) -> OfferVerdict {
+        OfferVerdict(name: dice.name(), isKept: Bool.random(using: &dice))
+    }
+}
+
+extension StreamPosition {
+    static func random(using dice: inout Dice) -> StreamPosition {
+        StreamPosition(process: ProcessID(using: &dice), count: dice.number())
+    }
+}
+
+extension Hello {
+    static func random(using dice: inout Dice) -> Hello {
+        let record = MemberRecord.random(using: &dice)
+        var member = record.member
+        member.versions = 1...member.versions.upperBound
+        return Hello(
+            member: member, incarnation: record.incarnation, limits: .random(using: &dice))
+    }
+}
+
+extension LinkLimits {
+    static func random(using dice: inout Dice) -> LinkLimits {
+        LinkLimits(
+            dataBytesMax: UInt32.random(in: 1_024...UInt32.max, using: &dice),
+            payloadBytesMax: UInt32.random(in: 65_536...UInt32.max, using: &dice),
+            streamsMax: UInt32.random(in: 1...UInt32.max, using: &dice),
+            windowBytes: UInt32.random(in: 1_024...UInt32(Int32.max), using: &dice))
+    }
+}
+
+extension MemberRecord {
+    static func random(using dice: inout Dice) -> MemberRecord {
+        let newest: UInt16 = dice.number() | 1
+        let member = Member(
+            id: NodeID(using: &dice), process: ProcessID(using: &dice),
+            address: dice.address(), weight: dice.number() | 1,
+            versions: UInt16.random(in: 1...newest, using: &dice)...newest,
+            role: .init(rawValue: dice.number()))
+        return MemberRecord(
+            member, Incarnation(epoch: dice.number(), count: dice.number()),
+            State.allCases.randomElement(using: &dice) ?? .alive)
+    }
+}
+
+extension Gossip {
+    static func random(using dice: inout Dice, recordsMax: Int = 40) -> Gossip {
+        let news = dice.list(max: recordsMax) { MemberRecord.random(using: &$0) }
+        let knowledge = dice.list(max: 40) { StreamPosition.random(using: &$0) }
+        let message: GossipMessage =
+            switch Int.random(in: 0..<6, using: &dice) {
+            case 0: .ping(sequence: dice.number(), news: news)
+            case 1: .ack(sequence: dice.number(), news: news)
+            case 2:
+                .pingRequest(
+                    sequence: dice.number(), target: NodeID(using: &dice), news: news)
+            case 3: .nack(sequence: dice.number())
+            case 4: .news(news)
+            default: .table(news, isQuestion: Bool.random(using: &dice))
+            }
+        return Gossip(message, knowledge: knowledge)
+    }
+}
+
+extension PeerQuestion {
+    static func random(using dice: inout Dice) -> PeerQuestion {
+        PeerQuestion(
+            Bool.random(using: &dice) ? .get : .probe, name: dice.name(),
+            key: dice.bytes(max: 16_384), flags: .init(rawValue: dice.number()),
+            deadlineMilliseconds: dice.number(), negotiation: .init(rawValue: dice.number()),
+            entityTag: dice.bytes(max: 1_024),
+            lastModified: Bool.random(using: &dice)
+                ? nil : WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
+            request: dice.bytes(max: 32_768),
+            knowledge: dice.list(max: 256) { .random(using: &$0) },
+            invalidations: dice.list(max: 15) { $0.bytes(max: 268) })
+    }
+}
+
+extension PeerAnswer {
+    static func random(using dice: inout Dice) -> PeerAnswer {
+        switch Int.random(in: 0..<8, using: &dice) {
+        case 0: return .fetching
+        case 1: return .fetchYourself(.init(rawValue: dice.number()))
+        case 2: return .absent
+        case 3: return .behind
+        case 4:
+            var entry = HeldEntry.random(using: &dice)
+            if Bool.random(using: &dice) {
+                (entry.head, entry.places, entry.facts.entityTag) = ([], nil, .empty)
+            }
+            return .notModified(entry)
+        case 5:
+            return .originFailed(
+                PeerOriginFailure(
+                    status: dice.number(), cause: .init(rawValue: dice.number()),
+                    mayServeStale: Bool.random(using: &dice), text: dice.text(bytesMax: 256)))
+        default: return .held(.random(using: &dice))
+        }
+    }
+}
+
+extension HeldEntry {
+    static func random(using dice: inout Dice) -> HeldEntry {
+        let head = dice.bytes(max: 20_000)
+        let now = Instant(nanoseconds: Int64.random(in: 0...(1 << 60), using: &dice))
+        let facts = EntryFacts(
+            size: 0,
+            bornAt: now - Interval.milliseconds(Int64.random(in: -9...99_999_999, using: &dice)),
+            freshUntil: now
+                + Interval.milliseconds(Int64.random(in: -99_999...99_999_999, using: &dice)),
+            flags: .init(rawValue: dice.number()), staleWhileRevalidateSeconds: dice.number(),
+            staleIfErrorSeconds: dice.number(), varies: .init(rawValue: dice.number()),
+            negotiation: .init(rawValue: dice.number()),
+            lastModified: Bool.random(using: &dice)
+                ? nil : WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
+            date: WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
+            entityTag: dice.extent(in: head.count))
+        let place = { (dice: inout Dice) in UInt32.random(in: 0...UInt32(head.count), using: &dice)
+        }
+        return HeldEntry(
+            status: dice.number(), source: .init(rawValue: dice.number()),
+            facts: TransitFacts(
+                facts, size: Bool.random(using: &dice) ? nil : dice.number(), now: now),
+            stamp: dice.stamp(), head: head,
+            places: Bool.random(using: &dice)
+                ? nil
+                : HeadPlaces(
+                    partialStart: place(&dice), multipartStart: place(&dice),
+                    notModifiedStart: place(&dice), contentType: dice.extent(in: head.count)),
+            tags: dice.list(max: 60) { $0.bytes(max: 400) }, key: dice.bytes(max: 16_384))
+    }
+}
+
+extension Dice {
+    /// Any number, one in four times an extreme one.
+    mutating func number<Number: FixedWidthInteger & UnsignedInteger>() -> Number {
+        switch Int.random(in: 0..<8, using: &self) {
+        case 0: 0
+        case 1: .max - 1
+        default: Number(truncatingIfNeeded: next())
+        }
+    }
+
+    /// Any bytes; often none or as many as may be.
+    mutating func bytes(max: Int) -> [UInt8] {
+        (0..<count(max: max)).map { _ in UInt8(truncatingIfNeeded: next()) }
+    }
+
+    mutating func list<Element>(
+        max: Int, _ element: (inout Dice) -> Element
+    ) -> [Element] {
+        (0..<count(max: max)).map { _ in element(&self) }
+    }
+
+    private mutating func count(max: Int) -> Int {
+        switch Int.random(in: 0..<8, using: &self) {
+        case 0, 1: 0
+        case 2: max
+        case 3: Int.random(in: 0...max, using: &self)
+        default: Int.random(in: 0...min(max, 9), using: &self)
+        }
+    }
+
+    mutating func text(bytesMax: Int) -> String {
+        var text = ""
+        let wanted = count(max: bytesMax)
+        while text.utf8.count + 4 <= wanted {
+            text.unicodeScalars.append(["a", "ü", "€", "𝄞"].randomElement(using: &self) ?? "b")
+        }
+        return text
+    }
+
+    mutating func name() -> EntryName {
+        let bytes = (0..<32).map { _ in UInt8(truncatingIfNeeded: next()) }
+        return EntryName(bytes.span)
+    }
+
+    mutating func stamp() -> Stamp { Stamp(epoch: number(), count: number()) }
+
+    mutating func extent(in bytesCount: Int) -> Extent {
+        let start = Int.random(in: 0...bytesCount, using: &self)
+        return Extent(start: start, count: Int.random(in: 0...bytesCount - start, using: &self))
+    }
+
+    mutating func address() -> PeerAddress {
+        let port = UInt16.random(in: 1...UInt16.max, using: &self)
+        switch Int.random(in: 0..<3, using: &self) {
+        case 0: return PeerAddress(.v4(UInt32(truncatingIfNeeded: next())), port: port)
+        case 1: return PeerAddress(.v6(UInt128(next()) << 64 | UInt128(next())), port: port)
+        default:
+            let label = String(repeating: "n", count: Int.random(in: 1...63, using: &self))
+            let labels = Int.random(in: 1...3, using: &self)
+            let host = Array(repeating: label, count: labels).joined(separator: ".")
+            return PeerSamples.address("\(host):\(port)")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Members of the ring")
+struct RingMemberTests {
+    private func record(
+        _ number: UInt64, _ state: MemberRecord.State = .alive,
+        _ role: Member.Role = .isCaughtUp, weight: UInt16 = 100
+    ) throws -> MemberRecord {
+        let place = try #require(HostPort("10.0.0.1:7801"))
+        let address = try #require(PeerAddress(place))
+        let member = Member(
+            id: NodeID(low: number, high: 0), process: ProcessID(high: 1, low: number),
+            address: address, weight: weight, versions: 1...1, role: role)
+        return MemberRecord(member, Incarnation(epoch: 1, count: 0), state)
+    }
+
+    @Test(
+        "those own that are alive or suspected, caught up and not draining",
+        arguments: MemberRecord.State.allCases,
+        [[], .isCaughtUp, .isDraining, [.isCaughtUp, .isDraining]] as [Member.Role])
+    func owning(state: MemberRecord.State, role: Member.Role) throws {
+        let owns = (state == .alive || state == .suspected) && role == .isCaughtUp
+        let record = try record(7, state, role)
+        #expect(record.owns == owns)
+        #expect(RingMember.owners(among: [record]).count == (owns ? 1 : 0))
+    }
+
+    @Test("they are given by id, with their weights, whatever the order of the records")
+    func sorted() throws {
+        let records = try [
+            record(9, weight: 50), record(3), record(5, .dead), record(4, .suspected, weight: 7),
+        ]
+        let members = [
+            RingMember(NodeID(low: 3, high: 0)), RingMember(NodeID(low: 4, high: 0), weight: 7),
+            RingMember(NodeID(low: 9, high: 0), weight: 50),
+        ]
+        #expect(RingMember.owners(among: records) == members)
+        #expect(RingMember.owners(among: records.reversed()) == members)
+        #expect(RingMember.owners(among: []).isEmpty)
+    }
+
+    @Test("of more than 256 that might own, the 256 of the lowest ids do")
+    func limit() throws {
+        var dice = Dice(seed: 1)
+        let dead = try (0..<50 as Range<UInt64>).map { try record($0, .dead) }
+        let alive = try (50..<350 as Range<UInt64>).map { try record($0) }
+        let members = RingMember.owners(among: (dead + alive).shuffled(using: &dice))
+        #expect(members.map(\.id.low) == Array(50..<306))
+    }
+}

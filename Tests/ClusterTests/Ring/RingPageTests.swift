@@ -1,0 +1,100 @@
+import Cluster
+import Foundation
+import Ground
+import Testing
+
+@Suite("What the page of the ring's format says is so")
+struct RingPageTests {
+    private let page: String
+
+    init() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+        page = try String(
+            contentsOf: root.appending(path: "Sources/Cluster/Cluster.docc/Ring.md"),
+            encoding: .utf8)
+    }
+
+    /// The cells of the table whose head begins with `head`, row by row.
+    private func rows(under head: String) throws -> [[String]] {
+        let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("| " + head) })
+        return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
+            line.split(separator: "|").map {
+                String($0.trimmingCharacters(in: CharacterSet(charactersIn: " `")))
+            }
+        }
+    }
+
+    private func bytes(_ hexadecimal: String) throws -> [UInt8] {
+        let digits = Array(hexadecimal)
+        return try stride(from: 0, to: digits.count, by: 2).map {
+            try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16))
+        }
+    }
+
+    private func id(_ hexadecimal: String) throws -> NodeID {
+        let lowestFirst = Array(try bytes(hexadecimal).reversed())
+        return NodeID(lowestFirst.span, at: 0)
+    }
+
+    @Test("the slots of keys")
+    func slots() throws {
+        let rows = try rows(under: "the key's SHA-256 begins")
+        #expect(rows.count == 6)
+        for row in rows {
+            let bytes = try bytes(row[0])
+            let digest = EntryDigest(bytes.span)
+            #expect(String(RingSlot(of: digest).number) == row[1])
+        }
+    }
+
+    @Test("the distances of members")
+    func distances() throws {
+        let rows = try rows(under: "member")
+        #expect(rows.count == 9)
+        for row in rows {
+            let weight = try #require(UInt16(row[1]))
+            let number = try #require(UInt32(row[2]))
+            let distance = SlotDistance(of: RingMember(try id(row[0]), weight: weight))
+            let slot = RingSlot(number: number)
+            #expect(hexadecimal(distance.hash(slot)) == row[3])
+            #expect(String(distance.distance(to: slot)) == row[4])
+        }
+    }
+
+    @Test("the owners of slots")
+    func owners() throws {
+        let rows = try rows(under: "weights")
+        #expect(rows.count == 11)
+        let rings = [
+            "all of 1 to a 100": (1...10).map { RingMember(NodeID(low: $0, high: 0)) },
+            "1: 100, 2: 200, 3: 300": (1...3).map {
+                RingMember(NodeID(low: $0, high: 0), weight: UInt16($0) * 100)
+            },
+        ].mapValues { Ring(members: $0) }
+        for row in rows {
+            let ring = try #require(rings[row[0]])
+            let number = try #require(UInt32(row[1]))
+            let owners = ring.owners(of: RingSlot(number: number))
+            let order = owners.map { String($0.low, radix: 16) }.joined(separator: " ")
+            #expect(order == row[2])
+        }
+    }
+
+    @Test("the table of balance and movement, as far as it is quickly computed")
+    func balance() throws {
+        for row in try rows(under: "nodes").prefix(3) {
+            let count = try #require(Int(row[0]))
+            var dice = Dice(seed: 1)
+            let members = RingFigures.members(count + 1, using: &dice)
+            let ring = Ring(members: members.dropLast())
+            let figures = RingFigures(
+                of: ring, joined: ring.adding(members[members.count - 1]),
+                left: ring.removing(members[0].id))
+            let numbers = [
+                figures.peakToMean, figures.leastToMean, figures.joinedToMean, figures.leftToMean,
+            ]
+            #expect(row.dropFirst().elementsEqual(numbers.map { String(format: "%.3f", $0) }))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Shares of the ring")
+struct RingShareTests {
+    @Test("no node joins or leaves, of 3 to 50, but moves less than 1.05 of its part")
+    func movement() {
+        var dice = Dice(seed: 11)
+        let members = RingFigures.members(50, using: &dice)
+        var ring = Ring(members: Array(members[..<2]))
+        for count in 3...50 {
+            let newcomer = members[count - 1]
+            let joined = ring.adding(newcomer)
+            let moved = joined.slotsMoved(from: ring)
+            #expect(Double(moved) == joined.share(of: newcomer.id) * Double(RingSlot.count))
+            #expect(ring.slotsMoved(from: joined) == moved)
+            #expect(Double(moved * count) <= 1.05 * Double(RingSlot.count), "\(count) nodes")
+            ring = joined
+        }
+    }
+
+    @Test("of ten nodes none owns more than 1.02 of the mean", arguments: [1, 2, 3] as [UInt64])
+    func balance(seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let ring = Ring(members: RingFigures.members(10, using: &dice))
+        for member in ring.members { #expect(ring.share(of: member.id) <= 0.102) }
+        #expect(ring.slotsOwned.reduce(0, +) == RingSlot.count)
+    }
+
+    @Test(
+        "shares are as weights, first and after a first owner",
+        arguments: [[100, 100, 200, 400], [1, 65_535], [1, 2, 3, 4, 5], [300, 100, 7]])
+    func weights(weights: [UInt16]) {
+        var dice = Dice(seed: 12)
+        let members = weights.map { RingMember(NodeID(using: &dice), weight: $0) }
+        let ring = Ring(members: members)
+        let sum = weights.reduce(0.0) { $0 + Double($1) }
+        for member in members {
+            let part = Double(member.weight) / sum
+            expect(ring.slots(ownedBy: member.id).count, of: RingSlot.count, part: part)
+            #expect(
+                ring.share(of: member.id) * Double(RingSlot.count)
+                    == Double(ring.slots(ownedBy: member.id).count))
+            let without = members.filter { $0 != member }
+            let owned = ring.slots(ownedBy: member.id)
+            for other in without {
+                let second = owned.count { ring.owners(of: $0)[1] == other.id }
+                let rest = sum - Double(member.weight)
+                expect(second, of: owned.count, part: Double(other.weight) / rest)
+            }
+        }
+    }
+
+    /// Within five standard deviations of a binomial distribution, and one more.
+    private func expect(_ count: Int, of all: Int, part: Double) {
+        let mean = Double(all) * part
+        let deviation = (mean * (1 - part)).squareRoot()
+        #expect(abs(Double(count) - mean) <= 5 * deviation + 1, "\(count) of \(all), part \(part)")
+    }
+
+    @Test("a slot is counted for each member among as many positions as are asked for")
+    func positions() {
+        var dice = Dice(seed: 13)
+        let ring = Ring(members: RingFigures.members(12, using: &dice))
+        for positions in [1, 2, 5, 8] {
+            let slots = ring.members.map { ring.slots(ownedBy: $0.id, amongFirst: positions) }
+            #expect(slots.reduce(0) { $0 + $1.count } == positions * RingSlot.count)
+            for (member, slots) in zip(ring.members, slots) {
+                #expect(
+                    slots.prefix(500).allSatisfy { slot in
+                        ring.owners(of: slot).prefix(positions).contains(member.id)
+                    })
+            }
+        }
+        #expect(ring.slots(ownedBy: ring.members[0].id, amongFirst: 99).count > 0)
+    }
+
+    @Test("a slot has moved if another owns it first, and not if the owner behind changes")
+    func moved() {
+        let members = (1...3).map { RingMember(NodeID(low: $0, high: 0)) }
+        let three = Ring(members: members)
+        let two = three.removing(members[1].id)
+        #expect(two.slotsMoved(from: three) == three.slots(ownedBy: members[1].id).count)
+        let other = Ring(members: (4...5).map { RingMember(NodeID(low: $0, high: 0)) })
+        #expect(other.slotsMoved(from: three) == RingSlot.count)
+        #expect(three.slotsMoved(from: three) == 0)
+    }
+
+    @Test("figures are those of the ring, over what nodes would own if all owned alike")
+    func figures() {
+        var dice = Dice(seed: 14)
+        let members = RingFigures.members(5, using: &dice)
+        let ring = Ring(members: Array(members[..<4]))
+        let joined = ring.adding(members[4])
+        let figures = RingFigures(of: ring, joined: joined, left: ring.removing(members[0].id))
+        let shares = members[..<4].map { ring.share(of: $0.id) }
+        #expect(figures.nodes == 4)
+        #expect(figures.peakToMean == (shares.max() ?? 0) * 4)
+        #expect(figures.leastToMean == (shares.min() ?? 0) * 4)
+        #expect(figures.joinedToMean == joined.share(of: members[4].id) * 5)
+        #expect(figures.leftToMean == shares[0] * 4)
+    }
+}

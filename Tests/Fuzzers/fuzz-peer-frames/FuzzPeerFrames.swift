@@ -1,0 +1,65 @@
+import Cluster
+import FuzzSupport
+import Ground
+
+/// What comes from a peer: the first byte chooses between a single payload and a whole connection,
+/// and how a connection stands when the bytes begin.
+///
+/// Held: whatever the bytes, nothing traps; a payload that was read is the same after it was
+/// written and read again; a connection never counts more streams than it announced, ends every
+/// question that it had, and after a fault says GOODBYE and nothing else.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 2 else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let rest = Array(input[2...])
+    if input[0] & 1 == 0 {
+        readPayload(PeerFrameKind(rawValue: input[1]), rest)
+    } else {
+        var end = PeerUnderTest(scene: input[0] >> 1, takesOneIn: Int(input[1] & 7) + 1)
+        end.feed(rest)
+        end.finish()
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_peer_frames_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+/// Reads, writes and reads again.
+private func readPayload(_ kind: PeerFrameKind, _ payload: [UInt8]) {
+    guard let frame = written(kind, payload) else { return }
+    let again = written(kind, Array(frame.dropFirst(PeerFrameHead.bytesCount)))
+    precondition(again == frame, "a frame is another after it was written again")
+}
+
+/// The payload as it is written after it was read; nil if it is not understood.
+private func written(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8]? {
+    let bytes = payload.span
+    switch kind {
+    case .hello: return (try? Hello(payload: bytes, own: PeerProtocol.versions))?.frame
+    case .goodbye: return (try? Goodbye(payload: bytes))?.frame
+    case .gossip:
+        let frames = (try? Gossip.read(payload: bytes))??.frames
+        precondition(frames?.count ?? 1 == 1, "one frame has become several")
+        return frames?.first
+    case .touches: return (try? AgedTouch.read(payload: bytes)).flatMap { try? AgedTouch.frame($0) }
+    case .offer: return (try? PeerOffer.read(payload: bytes)).flatMap { try? PeerOffer.frame($0) }
+    case .offerAnswered:
+        return (try? OfferVerdict.read(payload: bytes)).flatMap { try? OfferVerdict.frame($0) }
+    case .ask:
+        guard let question = try? PeerQuestion.read(payload: bytes) else { return nil }
+        return try? question.frame(stream: 1)
+    case .end: return (try? StreamEnd(payload: bytes))?.frame(stream: 1)
+    case .reset:
+        return (try? StreamReset.read(payload: bytes)).map { StreamReset.frame($0, stream: 1) }
+    case .credit:
+        return (try? StreamCredit.read(payload: bytes)).map { StreamCredit.frame($0, stream: 1) }
+    default:
+        guard let answer = try? PeerAnswer.read(kind, payload: bytes) else { return nil }
+        return try? answer.frame(stream: 1)
+    }
+}

@@ -1,0 +1,126 @@
+import Cluster
+import Ground
+
+/// A node at the end of a connection, which answers whatever it is asked.
+struct PeerUnderTest {
+    private var link: PeerLink
+    private var fault: PeerFault?
+    /// Of what arrives of a body, one piece in so many is taken.
+    private let takesOneIn: Int
+    private var pieces = 0
+    private var now = Instant.zero
+    /// Questions of this side that no event has ended.
+    private var open: Set<UInt32> = []
+
+    private static let streamsMax: UInt32 = 4
+
+    init(scene: UInt8, takesOneIn: Int) {
+        let limits = LinkLimits(
+            dataBytesMax: 16_384, payloadBytesMax: 65_536, streamsMax: Self.streamsMax,
+            windowBytes: 1_024)
+        let side: PeerLink.Side = scene & 1 == 0 ? .dialling : .accepting
+        link = PeerLink(side, hello: Self.hello(1, limits))
+        self.takesOneIn = takesOneIn
+        guard scene & 2 == 0 else { return }
+        feed(Self.hello(2, limits).frame)
+        let question = PeerQuestion(
+            .get, name: EntryName([UInt8](repeating: 7, count: 32).span), key: [1],
+            deadlineMilliseconds: 5)
+        for _ in 0..<Int(scene >> 2 & 3) {
+            if let stream = try? link.ask(question) { open.insert(stream) }
+        }
+        if scene & 16 != 0, let first = open.min() {
+            link.cancel(first)
+            open.remove(first)
+        }
+    }
+
+    private static func hello(_ number: UInt64, _ limits: LinkLimits) -> Hello {
+        let member = Member(
+            id: NodeID(low: number, high: 0), process: ProcessID(high: 0, low: number),
+            address: PeerAddress(.v4(0x7F00_0001), port: 8082), weight: 100,
+            versions: PeerProtocol.versions, role: [])
+        return Hello(
+            member: member, incarnation: Incarnation(epoch: 1, count: 0), limits: limits)
+    }
+
+    mutating func feed(_ bytes: [UInt8]) {
+        var position = 0
+        while position + PeerFrameHead.bytesCount <= bytes.count, fault == nil {
+            let start = position + PeerFrameHead.bytesCount
+            do throws(PeerFault) {
+                let head = try PeerFrameHead(bytes.span.extracting(position..<start))
+                position = start + head.payloadBytes
+                guard position <= bytes.count else { break }
+                try receive(head, Array(bytes[start..<position]))
+            } catch {
+                fault = error
+                link.headFailed(error)
+            }
+            send()
+            precondition(link.answeringCount <= Int(Self.streamsMax))
+        }
+    }
+
+    private mutating func receive(
+        _ head: PeerFrameHead, _ payload: [UInt8]
+    ) throws(PeerFault) {
+        now = now + .milliseconds(1)
+        if head.kind == .data {
+            guard case .deliver(let stream, let count) = try link.dataArrived(head) else { return }
+            precondition(open.contains(stream) && count == payload.count)
+            pieces += 1
+            if pieces % takesOneIn == 0 { link.taken(count, on: stream) }
+            return
+        }
+        switch try link.frameArrived(head, payload: payload.span, now: now) {
+        case .asked(let stream, let question): answer(question, on: stream)
+        case .answered(let stream, let answer):
+            precondition(open.contains(stream))
+            if answer.isFinal { open.remove(stream) }
+        case .ended(let stream, _), .broken(let stream, _):
+            precondition(open.remove(stream) != nil)
+        default: break
+        }
+    }
+
+    private mutating func answer(_ question: PeerQuestion, on stream: UInt32) {
+        guard question.kind == .get else {
+            _ = try? link.answer(.absent, on: stream)
+            return
+        }
+        let facts = EntryFacts(
+            size: 5_000, bornAt: now, freshUntil: now, flags: [], lastModified: nil,
+            date: WallTime(seconds: 0), entityTag: .empty)
+        let entry = HeldEntry(
+            status: 200, source: .memory, facts: TransitFacts(facts, size: 5_000, now: now),
+            stamp: .zero, head: [])
+        guard (try? link.answer(.held(entry), on: stream)) != nil else { return }
+        link.bodyBecameReady(5_000, on: stream)
+        link.bodyBecameWhole(checksum: 0, on: stream)
+    }
+
+    private mutating func send() {
+        for _ in 0..<10_000 {
+            switch link.next() {
+            case .nothing, .close: return
+            case .control(let frame):
+                guard let head = try? PeerFrameHead(frame.span) else {
+                    preconditionFailure("a frame without a head")
+                }
+                precondition(fault == nil || [.goodbye, .hello].contains(head.kind))
+            case .data(let head): precondition(fault == nil && head.payloadBytes > 0)
+            }
+        }
+        preconditionFailure("the sending does not end")
+    }
+
+    /// The connection is gone.
+    mutating func finish() {
+        let lost = link.connectionEnded().compactMap { event in
+            if case .lost(let stream, _) = event { stream } else { nil }
+        }
+        precondition(lost == open.sorted(), "a question is forgotten")
+        precondition(link.next() == .close)
+    }
+}

@@ -1,0 +1,102 @@
+import Cluster
+import Foundation
+import Node
+import Telemetry
+import Testing
+
+@Suite("What a node is told of its cluster")
+struct ClusterConfigurationTests {
+    /// What loading gives with a file of secrets of this text, or without one; faults as lines.
+    private func load(
+        _ secrets: String?, _ flags: [String: [String]] = [:]
+    ) throws -> (configuration: Configuration?, lines: [String]) {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-secret-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var flags = flags
+        if let secrets {
+            try Data(secrets.utf8).write(to: URL(filePath: path))
+            flags["cluster-secret-file"] = [path]
+        }
+        let sources = ConfigurationSources(flags: flags, environment: [:])
+        do throws(ConfigurationFaults) {
+            return (try sources.load(), [])
+        } catch {
+            return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
+        }
+    }
+
+    private static let secret = "0123456789abcdef0123456789abcdef"
+
+    @Test("a secret is a line; several are for rotation, and remarks are none")
+    func secrets() throws {
+        let other = String(repeating: "é", count: 16)
+        for text in [
+            Self.secret, Self.secret + "\n", Self.secret + "\r\n\n" + other + "\n",
+            "# since May\n\(Self.secret)\n", Self.secret + String(repeating: "x", count: 992),
+        ] {
+            #expect(try load(text).configuration?.cluster.secrets != nil, "\(text)")
+        }
+    }
+
+    @Test(
+        "what is no secret stops the start and is named",
+        arguments: [
+            ("", "it holds 0 secrets"), ("#\n\n", "it holds 0 secrets"),
+            ("0123456789abcdef0123456789abcde\n", "line 1 holds 31 bytes"),
+            (secret + "\nshort", "line 2 holds 5 bytes"),
+            (String(repeating: "x", count: 1025), "line 1 holds 1025 bytes"),
+            (String(repeating: secret + "\n", count: 17), "it holds 17 secrets"),
+        ])
+    func faults(text: String, why: String) throws {
+        #expect(
+            try load(text).lines == [
+                "setting cluster-secret-file: \"PATH\" cannot be used: \(why); "
+                    + "allowed: a file of 1 to 16 lines, each a secret of 32 to 1024 bytes"
+            ])
+    }
+
+    @Test("addresses are names or addresses with their port")
+    func addresses() throws {
+        let flags = [
+            "join": ["nuthatch:8082", "[2001:DB8::1]:1"], "peer-advertise": ["Node-1.example:9"],
+            "peer-listen": ["0.0.0.0:8082"],
+        ]
+        let cluster = try #require(try load(Self.secret, flags).configuration?.cluster)
+        #expect(cluster.seeds.map(\.description) == ["nuthatch:8082", "[2001:db8::1]:1"])
+        #expect(cluster.advertised?.description == "node-1.example:9")
+        #expect(cluster.listen.description == "0.0.0.0:8082")
+    }
+
+    @Test("without a secret nobody is joined, and the start stops")
+    func alone() throws {
+        for name in ["join", "peer-advertise"] {
+            #expect(
+                try load(nil, [name: ["a:1"]]).lines == [
+                    "setting \(name) (from flag --\(name)) has no meaning without a secret; "
+                        + "allowed: together with cluster-secret-file"
+                ])
+        }
+        let listening = try #require(try load(nil, ["peer-listen": ["0.0.0.0:1"]]).configuration)
+        #expect(
+            listening.warnings == [
+                "setting peer-listen (from flag --peer-listen) has no effect without setting "
+                    + "cluster-secret-file"
+            ])
+        #expect(try load(nil).configuration?.cluster.secrets == nil)
+    }
+
+    @Test("a running node takes over other secrets and seeds, and stays in its cluster")
+    func reloaded() throws {
+        let before = try #require(try load(Self.secret).configuration)
+        let next = try #require(try load(Self.secret, ["join": ["a:1"]]).configuration)
+        let changed = try before.changed(to: next).configuration
+        #expect(changed.cluster.secrets === next.cluster.secrets)
+        #expect(changed.cluster.seeds.count == 1)
+        let alone = try #require(try load(nil).configuration)
+        for (from, to, isOff) in [(before, alone, true), (alone, before, false)] {
+            let error = #expect(throws: ConfigurationFaults.self) { try from.changed(to: to) }
+            #expect(error?.first == .clusterSwitched(off: isOff))
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("One origin fetch serves the whole cluster")
+    struct ClusterFetchTests {
+        private func everybodyGets(
+            _ stage: ClusterStage, _ path: String, _ image: TestImage, _ answer: OriginAnswer,
+            at location: SourceLocation = #_sourceLocation
+        ) {
+            stage.origin.on(path, answer)
+            let plan = SwarmClientPlan(stage.target(path), expecting: image)
+            let swarms = stage.nodes.map { ClientSwarm(port: $0.port, count: 334, plan) }
+            let responses = swarms.flatMap { $0.responses(seconds: 120) }
+            let failed = responses.filter { !$0.brings(image) }
+            #expect(
+                failed.isEmpty, "\(failed.count) failed, such as \(failed.prefix(3))",
+                sourceLocation: location)
+            #expect(stage.fetches(path) == 1, "\(path)", sourceLocation: location)
+        }
+
+        @Test("A thousand clients of one cold image, over three nodes")
+        func clients() throws {
+            let stage = try ClusterStage(3)
+            for (number, size) in [10_000, 300_000, 5_000_000].enumerated() {
+                let image = TestImage.generated(
+                    .jpeg, byteCount: size, seed: UInt64(700 + number))
+                everybodyGets(
+                    stage, "/length\(number)", image, OriginAnswer(image, fields: [lasting]))
+                everybodyGets(
+                    stage, "/chunked\(number)", image,
+                    OriginAnswer(image, framing: .chunked(bytesMax: 50_000), fields: [lasting]))
+            }
+        }
+
+        @Test("A thousand clients, of an origin that waits for ten seconds and stalls")
+        func slowOrigin() throws {
+            let stage = try ClusterStage(3)
+            let image = TestImage.generated(.png, byteCount: 300_000, seed: 710)
+            everybodyGets(
+                stage, "/slow", image,
+                OriginAnswer(image, fields: [lasting])
+                    .holdingHead(.seconds(10)).stalling(at: 150_000, .seconds(3)))
+        }
+
+        @Test("An owner that waits for the origin is not taken for silent")
+        func patience() throws {
+            let stage = try ClusterStage(3)
+            let image = TestImage.generated(.png, byteCount: 30_000, seed: 711)
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]).holdingHead(.seconds(5)))
+            for index in 0..<3 {
+                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
+            }
+            let asked = { (kind: String) in
+                stage.nodes.reduce(0.0) { sum, node in
+                    sum + (node.figure("nuthatch_peer_questions_total{kind=\"\(kind)\"}") ?? 0)
+                }
+            }
+            // Each of the others asks the owner once, which has asked the two before the origin.
+            #expect(asked("get") == 2 && (2...3).contains(asked("probe")), "\(asked("probe"))")
+            #expect(stage.fetches("/it") == 1)
+        }
+
+        @Test("Every image, from each node, by one fetch; and it says where it came from")
+        func everyImage() throws {
+            let stage = try ClusterStage(3)
+            for (number, image) in ImageSource.all.enumerated() {
+                let path = stage.origin.serve(image, fields: [lasting])
+                let order = [number % 3, (number + 1) % 3, (number + 2) % 3]
+                var details: [String] = []
+                for index in order {
+                    let answer = try stage.get(path, from: index, expecting: image)
+                    #expect(answer.brings(image), "\(image) from \(index): \(answer)")
+                    details.append(answer.detail ?? "-")
+                }
+                let fetched = details.count { $0 == "origin" }
+                let stored = image.bytes.count > 1
+                // The owner has it in memory when others have asked before.
+                #expect(!stored || stage.fetches(path) == 1, "\(image): \(details)")
+                #expect(!stored || fetched <= 1, "\(image): \(details)")
+                #expect(
+                    details.allSatisfy { ["origin", "peer", "memory"].contains($0) },
+                    "\(image): \(details)")
+            }
+        }
+
+        @Test("A node that dies takes no image away from the others' clients")
+        func death() throws {
+            let stage = try ClusterStage(3)
+            let images = (0..<60).map {
+                TestImage.generated(.webp, byteCount: 20_000 + $0, seed: UInt64(720 + $0))
+            }
+            let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
+            for (number, path) in paths.enumerated() {
+                #expect(try stage.get(path, from: number % 3).brings(images[number]))
+            }
+            stage.nodes[2].kill()
+            // At once: nobody knows yet.
+            for (number, path) in paths.enumerated() {
+                let answer = try stage.get(path, from: number % 2, expecting: images[number])
+                #expect(answer.brings(images[number]), "\(answer)")
+            }
+            #expect(paths.allSatisfy { stage.fetches($0) <= 2 })
+            try stage.settle(Array(stage.nodes.prefix(2)))
+            for (number, path) in paths.enumerated() {
+                let answer = try stage.get(path, from: 1 - number % 2, expecting: images[number])
+                #expect(answer.brings(images[number]), "\(answer)")
+            }
+            #expect(paths.allSatisfy { stage.fetches($0) <= 2 })
+            // Those that it did not own are not fetched again.
+            #expect(paths.count { stage.fetches($0) == 1 } >= 20)
+        }
+
+        @Test(
+            "What the origin keeps for one client is no other's, at no node",
+            arguments: ["private", "no-store", "private, max-age=60"])
+        func unshared(control: String) throws {
+            let stage = try ClusterStage(3)
+            let image = TestImage.generated(.png, byteCount: 30_000, seed: 712)
+            let path = stage.origin.serve(image, fields: ["Cache-Control: \(control)"])
+            for round in 1...2 {
+                for index in 0..<3 {
+                    let answer = try stage.get(path, from: index, expecting: image)
+                    #expect(answer.brings(image) && !answer.isHit, "\(answer)")
+                    #expect(answer.detail == "origin", "\(answer)")
+                }
+                #expect(stage.fetches(path) >= 3 * round)
+            }
+        }
+
+        @Test("What the origin refuses is refused at every node, and each node says why")
+        func refused() throws {
+            let stage = try ClusterStage(3)
+            for index in 0..<3 {
+                let answer = try stage.get("/missing", from: index)
+                expectProblem(answer, 404, "\(index)")
+            }
+            stage.origin.on("/text", .text("text"))
+            for index in 0..<3 { expectProblem(try stage.get("/text", from: index), 502) }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Harness
+import Testing
+
+/// An origin, and nodes with one secret that find each other on loopback.
+final class ClusterStage {
+    let origin: ScriptedOrigin
+    /// Holds what the nodes keep.
+    let directory: URL
+    private(set) var nodes: [NodeProcess] = []
+    private let peerPorts: [Int]
+    private let flags: [String]
+
+    /// The secret of a cluster, and one of another.
+    static let (secret, otherSecret) = (
+        String(repeating: "s", count: 32), String(repeating: "o", count: 32)
+    )
+
+    /// Starts the nodes, and returns when each of them knows all.
+    init(_ count: Int, _ flags: String...) throws {
+        origin = try ScriptedOrigin()
+        directory = try Program.temporaryFolder()
+        self.flags = flags
+        peerPorts = try (0..<count).map { _ in try NodeProcess.freePort() }
+        try write(Self.secret, to: "secret")
+        for index in 0..<count { nodes.append(try start(index)) }
+        try settle(nodes)
+    }
+
+    deinit {
+        for node in nodes { node.kill() }
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    func write(_ text: String, to name: String) throws {
+        try Data(text.utf8).write(to: directory.appending(path: name))
+    }
+
+    /// The flags of a node that listens for peers on `port` and looks for the first two nodes.
+    func clusterFlags(peerPort port: Int, secret name: String = "secret") -> [String] {
+        let seeds = peerPorts.prefix(2).flatMap { ["--join", "127.0.0.1:\($0)"] }
+        return seeds + [
+            "--peer-listen", "127.0.0.1:\(port)",
+            "--cluster-secret-file", directory.appending(path: name).path,
+        ]
+    }
+
+    private func start(_ index: Int) throws -> NodeProcess {
+        try NodeProcess(
+            clusterFlags(peerPort: peerPorts[index])
+                + ["--cache-dir", cache(index).path] + flags)
+    }
+
+    func peerPort(of index: Int) -> Int { peerPorts[index] }
+
+    func cache(_ index: Int) -> URL { directory.appending(path: "cache-\(index)") }
+
+    /// Kills a node and starts it again.
+    func restart(_ index: Int) throws {
+        nodes[index].kill()
+        nodes[index] = try start(index)
+    }
+
+    /// Returns when each of `nodes` is connected with the others, and no other node is alive to it;
+    /// all own a part of the ring.
+    func settle(_ nodes: [NodeProcess], at location: SourceLocation = #_sourceLocation) throws {
+        let isSettled = try Deadline.seconds(60).reached {
+            try nodes.allSatisfy { node in
+                let members = try Self.members(of: node)
+                let alive = members.filter { $0.state == "alive" }
+                return alive.count == nodes.count
+                    && alive.allSatisfy { $0.isConnected && $0.share > 0 }
+                    && !members.contains { $0.state == "suspected" }
+                    && abs(alive.reduce(0) { $0 + $1.share } - 1) < 0.001
+            }
+        }
+        let said = nodes.map(\.output).joined(separator: "\n")
+        try #require(isSettled, "\(said)", sourceLocation: location)
+    }
+
+    /// What one node says of another.
+    struct Member {
+        let id: String
+        let process: String
+        let state: String
+        let isSelf: Bool
+        let isConnected: Bool
+        let share: Double
+    }
+
+    /// Those whom a node knows, itself first.
+    static func members(of node: NodeProcess) throws -> [Member] {
+        let page = try HTTPConnection(port: node.adminPort).get("/admin/v1/members")
+        let document = try JSONSerialization.jsonObject(with: Data(page.body ?? []))
+        let rows = (document as? [String: Any])?["members"] as? [[String: Any]] ?? []
+        return rows.map { row in
+            Member(
+                id: row["node"] as? String ?? "", process: row["process"] as? String ?? "",
+                state: row["state"] as? String ?? "", isSelf: row["self"] as? Bool ?? false,
+                isConnected: row["connected"] as? Bool ?? false,
+                share: row["ring_share"] as? Double ?? 0)
+        }
+    }
+
+    /// True once `node` believes `state` of the node with that id.
+    func believes(_ node: NodeProcess, _ id: String, _ state: String) throws -> Bool {
+        try Deadline.seconds(60).reached {
+            try Self.members(of: node).contains { $0.id == id && $0.state == state }
+        }
+    }
+
+    func target(_ path: String) -> String { ImageTarget.of(origin.url(path)) }
+
+    func get(
+        _ path: String, from index: Int, expecting: TestImage? = nil
+    ) throws -> Response {
+        try nodes[index].get(target(path), expecting: expecting)
+    }
+
+    /// How often the origin was asked for a path.
+    func fetches(_ path: String) -> Int { origin.requests(path).count }
+}

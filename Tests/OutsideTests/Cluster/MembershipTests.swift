@@ -1,0 +1,106 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Nodes that share a secret are a cluster")
+    struct MembershipTests {
+        @Test("A node that stops says so first; one that comes again is the same node")
+        func comingAndGoing() throws {
+            let stage = try ClusterStage(3)
+            let before = try #require(ClusterStage.members(of: stage.nodes[2]).first)
+            #expect(before.isSelf)
+            stage.nodes[2].terminate()
+            #expect(stage.nodes[2].waitForExit() == 0)
+            for node in stage.nodes.prefix(2) {
+                #expect(try stage.believes(node, before.id, "left"))
+                #expect(node.said("member has left", before.id) == 1)
+                #expect(node.said("member is gone") == 0)
+            }
+            try stage.restart(2)
+            try stage.settle(stage.nodes)
+            let after = try #require(ClusterStage.members(of: stage.nodes[2]).first)
+            #expect(after.id == before.id && after.process != before.process)
+        }
+
+        @Test("A node that is killed is found out, and comes back")
+        func death() throws {
+            let stage = try ClusterStage(3)
+            let killed = try #require(ClusterStage.members(of: stage.nodes[1]).first)
+            stage.nodes[1].kill()
+            for index in [0, 2] {
+                #expect(try stage.believes(stage.nodes[index], killed.id, "dead"))
+            }
+            try stage.settle([stage.nodes[0], stage.nodes[2]])
+            try stage.restart(1)
+            try stage.settle(stage.nodes)
+        }
+
+        @Test("Who has another secret is not let in, and both sides say why")
+        func otherSecret() throws {
+            let stage = try ClusterStage(2)
+            try stage.write(ClusterStage.otherSecret, to: "other")
+            let port = try NodeProcess.freePort()
+            let stranger = try NodeProcess(stage.clusterFlags(peerPort: port, secret: "other"))
+            defer { stranger.kill() }
+            let isSaid = Deadline.seconds(30).reached {
+                stranger.said("no connection with a peer", "secret") > 0
+                    && stage.nodes[0].said("no connection with a peer", "secret") > 0
+            }
+            #expect(isSaid, "\(stranger.output)\n\(stage.nodes[0].output)")
+            #expect(try ClusterStage.members(of: stranger).count == 1)
+            try stage.settle(stage.nodes)
+        }
+
+        @Test("Secrets are changed without a moment apart")
+        func rotation() throws {
+            let stage = try ClusterStage(2)
+            let (old, new) = (ClusterStage.secret, ClusterStage.otherSecret)
+            for text in ["\(old)\n\(new)\n", "\(new)\n\(old)\n", "\(new)\n"] {
+                try stage.write(text, to: "secret")
+                for node in stage.nodes {
+                    let before = node.said("settings reloaded")
+                    node.hangUp()
+                    #expect(
+                        Deadline.seconds(20).reached { node.said("settings reloaded") > before })
+                }
+                try stage.settle(stage.nodes)
+            }
+            try stage.restart(1)
+            try stage.settle(stage.nodes)
+        }
+
+        @Test("A second live process of one node does not serve; the first goes on")
+        func twin() throws {
+            let stage = try ClusterStage(2)
+            let copy = stage.directory.appending(path: "copy")
+            try FileManager.default.copyItem(at: stage.cache(1), to: copy)
+            let port = try NodeProcess.freePort()
+            let twin = try NodeProcess(
+                stage.clusterFlags(peerPort: port) + ["--cache-dir", copy.path])
+            defer { twin.kill() }
+            #expect(twin.waitForExit().map { $0 != 0 } == true)
+            #expect(twin.said("another live process has this node's id") == 1, "\(twin.output)")
+            try stage.settle(stage.nodes)
+        }
+
+        @Test("Clear text, garbage and silence are dropped with a line, and the cluster goes on")
+        func strangers() throws {
+            let stage = try ClusterStage(2)
+            let port = stage.peerPort(of: 0)
+            let garbage = (0..<4_096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) }
+            for bytes in [Array("GET / HTTP/1.1\r\n\r\n".utf8), garbage] {
+                let socket = try HTTPConnection(port: port).socket
+                try socket.send(bytes)
+                #expect(socket.isEndedByPeer(seconds: 20))
+            }
+            let silent = try HTTPConnection(port: port).socket
+            #expect(silent.isEndedByPeer(seconds: 20))
+            let isSaid = Deadline.seconds(20).reached {
+                stage.nodes[0].said("no connection with a peer") >= 2
+            }
+            #expect(isSaid, "\(stage.nodes[0].output)")
+            try stage.settle(stage.nodes)
+        }
+    }
+}

@@ -1,0 +1,288 @@
+import Ground
+import Serving
+import Testing
+
+private typealias Effect = OwnerSearch.Effect
+private typealias Reply = OwnerSearch.Reply
+
+private func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
+
+private let me = node(100)
+private let (first, second, third, fourth) = (node(1), node(2), node(3), node(4))
+
+/// A search that is told what happens, with what it answers.
+private struct Story {
+    var search: OwnerSearch
+    private(set) var now = Instant.zero
+
+    init(_ preference: [NodeID], unreachable: [NodeID] = [], lookback: Int = 3) {
+        search = OwnerSearch(
+            me: me,
+            preference: preference.map { .init($0, isReachable: !unreachable.contains($0)) },
+            lookback: lookback)
+    }
+
+    mutating func begun() -> [Effect] {
+        var effects: [Effect] = []
+        search.began(now, effects: &effects)
+        return effects
+    }
+
+    mutating func reply(_ node: NodeID, _ reply: Reply) -> [Effect] {
+        var effects: [Effect] = []
+        search.replied(node, reply, now, effects: &effects)
+        return effects
+    }
+
+    mutating func lost(_ node: NodeID) -> [Effect] {
+        var effects: [Effect] = []
+        search.lost(node, now, effects: &effects)
+        return effects
+    }
+
+    mutating func becomeOwner() -> [Effect] {
+        var effects: [Effect] = []
+        search.becameOwner(now, effects: &effects)
+        return effects
+    }
+
+    /// So many milliseconds go by.
+    mutating func pass(_ milliseconds: Int64) -> [Effect] {
+        now = now + .milliseconds(milliseconds)
+        var effects: [Effect] = []
+        search.ticked(now, effects: &effects)
+        return effects
+    }
+}
+
+@Suite("Where an image comes from that this node does not hold")
+struct OwnerSearchTests {
+    @Test("alone, the origin is asked at once")
+    func alone() {
+        for preference in [[], [me]] {
+            var story = Story(preference)
+            #expect(story.begun() == [.fetch])
+            #expect(story.search.hasEnded)
+            #expect(story.search.nextTick == nil)
+        }
+    }
+
+    @Test("the first owner is asked, and what it holds is taken")
+    func held() {
+        var story = Story([first, second, me])
+        #expect(story.begun() == [.ask(first, .get)])
+        #expect(story.reply(first, .held) == [.take(first)])
+        #expect(story.reply(first, .held) == [])
+    }
+
+    @Test("an owner that says that it fetches is waited for, however long")
+    func fetching() {
+        var story = Story([first, second])
+        _ = story.begun()
+        for _ in 0..<400 {
+            #expect(story.pass(250) == [])
+            #expect(story.reply(first, .fetching) == [])
+        }
+        #expect(story.reply(first, .held) == [.take(first)])
+    }
+
+    @Test(
+        "what an owner cannot give is asked of the origin",
+        arguments: [OwnerSearch.Reply.fetchYourself, .behind, .absent, .originFailed])
+    func given(reply: OwnerSearch.Reply) {
+        var story = Story([first, second])
+        _ = story.begun()
+        #expect(story.reply(first, reply) == [.fetch])
+    }
+
+    @Test("an error of the origin's is taken from the owner as it is")
+    func refused() {
+        var story = Story([first])
+        _ = story.begun()
+        #expect(story.reply(first, .originRefused) == [.take(first)])
+    }
+
+    @Test("silence has the next owner probed once, which starts nothing")
+    func silence() {
+        var story = Story([first, second, third])
+        _ = story.begun()
+        #expect(story.pass(599) == [])
+        #expect(story.pass(1) == [.ask(second, .probe)])
+        #expect(story.reply(second, .absent) == [])
+        #expect(story.pass(2_000) == [])
+        #expect(story.reply(first, .fetching) == [])
+        #expect(story.reply(first, .held) == [.take(first)])
+    }
+
+    @Test("what the probed owner holds is taken, and the silent one is not waited for")
+    func probed() {
+        var story = Story([first, me, second])
+        _ = story.begun()
+        #expect(story.pass(600) == [.ask(second, .probe)])
+        #expect(story.reply(second, .fetching) == [])
+        #expect(story.reply(second, .held) == [.cancel(first), .take(second)])
+    }
+
+    @Test("an owner that is lost, or silent for too long, is passed over with a get")
+    func passedOver() {
+        var lost = Story([first, second])
+        _ = lost.begun()
+        #expect(lost.lost(first) == [.cancel(first), .ask(second, .get)])
+        #expect(lost.reply(second, .held) == [.take(second)])
+
+        var silent = Story([first, second])
+        _ = silent.begun()
+        #expect(silent.pass(600) == [.ask(second, .probe)])
+        #expect(
+            silent.pass(2_400) == [.cancel(first), .cancel(second), .ask(second, .get)])
+    }
+
+    @Test("who is not reached is not asked; after two of them this node is the owner")
+    func bounded() {
+        var one = Story([first, second, third], unreachable: [first])
+        #expect(one.begun() == [.ask(second, .get)])
+        var two = Story([first, second, third], unreachable: [first, second])
+        #expect(two.begun() == [.ask(third, .get)])
+        var three = Story([first, second, third, fourth], unreachable: [first, second, third])
+        #expect(three.begun() == [.ask(fourth, .probe)])
+    }
+
+    @Test("the owner probes those after it, all at once and shortly, and then asks the origin")
+    func lookback() {
+        var story = Story([me, first, second, third, fourth])
+        let probes = [first, second, third].map { Effect.ask($0, .probe) }
+        #expect(story.begun() == probes)
+        #expect(story.reply(second, .absent) == [])
+        #expect(story.pass(49) == [])
+        #expect(story.pass(1) == [.cancel(first), .cancel(third), .fetch])
+    }
+
+    @Test("nobody has it: the owner does not wait for the time to pass")
+    func nobody() {
+        var story = Story([me, first, second], lookback: 2)
+        _ = story.begun()
+        #expect(story.reply(first, .absent) == [])
+        #expect(story.lost(second) == [.cancel(second), .fetch])
+    }
+
+    @Test("what a former owner holds is taken by the new one")
+    func formerOwner() {
+        var story = Story([me, first, second])
+        _ = story.begun()
+        #expect(story.reply(second, .held) == [.cancel(first), .take(second)])
+    }
+
+    @Test("a fetch that a former owner has begun is waited for, and no second one begun")
+    func formerFetch() {
+        var story = Story([me, first, second, third])
+        _ = story.begun()
+        #expect(story.reply(first, .fetching) == [])
+        #expect(story.reply(second, .fetching) == [.cancel(second)])
+        #expect(story.pass(50) == [.cancel(third)])
+        #expect(story.pass(300) == [])
+        #expect(story.reply(first, .fetching) == [])
+        #expect(story.pass(500) == [])
+        #expect(story.reply(first, .held) == [.take(first)])
+
+        var lost = Story([me, first])
+        _ = lost.begun()
+        _ = lost.reply(first, .fetching)
+        #expect(lost.lost(first) == [.cancel(first), .fetch])
+
+        var silent = Story([me, first])
+        _ = silent.begun()
+        _ = silent.reply(first, .fetching)
+        #expect(silent.pass(600) == [.cancel(first), .fetch])
+    }
+
+    @Test("who is asked by a peer waits for no peer that may wait for it, and is the owner")
+    func becameOwner() {
+        var story = Story([first, me, second], lookback: 2)
+        _ = story.begun()
+        _ = story.pass(600)
+        #expect(
+            story.becomeOwner() == [
+                .cancel(first), .cancel(second), .ask(first, .probe), .ask(second, .probe),
+            ])
+        #expect(story.becomeOwner() == [])
+        #expect(story.reply(first, .fetching) == [])
+        #expect(story.reply(second, .absent) == [])
+        #expect(story.reply(first, .held) == [.take(first)])
+
+        var asked = Story([first, second], lookback: 1)
+        var effects: [OwnerSearch.Effect] = []
+        asked.search.beganAsOwner(.zero, effects: &effects)
+        #expect(effects == [.ask(first, .probe)])
+    }
+
+    @Test("what nobody wants any more is cancelled with everybody")
+    func cancelled() {
+        var story = Story([first, second])
+        _ = story.begun()
+        _ = story.pass(600)
+        var effects: [Effect] = []
+        story.search.cancelled(effects: &effects)
+        #expect(effects == [.cancel(first), .cancel(second)])
+        #expect(story.reply(first, .held) == [])
+    }
+}
+
+@Suite("Whatever peers do, a search ends")
+struct OwnerSearchLawTests {
+    private static let replies: [Reply] = [
+        .held, .fetching, .absent, .fetchYourself, .behind, .originFailed, .originRefused,
+    ]
+
+    @Test("one end, nobody asked twice at a time, this node never, and nothing is left open")
+    func laws() {
+        for seed in 0..<2_000 as Range<UInt64> {
+            var dice = Dice(seed: seed)
+            let nodes = (1...6).map { node(UInt64($0)) } + [me]
+            let preference = Array(
+                nodes.shuffled(using: &dice).prefix(Int.random(in: 0...7, using: &dice)))
+            let away = preference.filter { _ in
+                Bool.random(using: &dice) && Bool.random(using: &dice)
+            }
+            var story = Story(preference, unreachable: away)
+            var open: Set<NodeID> = []
+            var gets = 0
+            var ends = 0
+            func run(_ effects: [Effect]) {
+                for effect in effects {
+                    #expect(ends == 0, "seed \(seed)")
+                    switch effect {
+                    case .ask(let node, let question):
+                        #expect(node != me && open.insert(node).inserted, "seed \(seed)")
+                        if question == .get { gets += 1 }
+                    case .cancel(let node): open.remove(node)
+                    case .take(let node):
+                        #expect(open == [node], "seed \(seed)")
+                        ends += 1
+                    case .fetch: ends += 1
+                    }
+                }
+            }
+            run(story.begun())
+            var steps = 0
+            while !story.search.hasEnded {
+                steps += 1
+                let node = nodes.randomElement(using: &dice) ?? me
+                switch Int.random(in: 0..<4, using: &dice) {
+                case 0:
+                    // Peers fall silent in the end, or they could be waited for for ever.
+                    guard steps < 50 else { continue }
+                    let reply = Self.replies.randomElement(using: &dice) ?? .absent
+                    if open.contains(node), reply != .held, reply != .fetching {
+                        run(story.reply(node, reply))
+                        open.remove(node)
+                    } else {
+                        run(story.reply(node, reply))
+                    }
+                case 1 where steps < 50: run(story.lost(node))
+                default: run(story.pass(Int64.random(in: 0...700, using: &dice)))
+                }
+            }
+            #expect(ends == 1 && gets <= OwnerSearch.passedOverMax + 1, "seed \(seed)")
+        }
+    }
+}

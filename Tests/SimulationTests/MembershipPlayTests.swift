@@ -1,0 +1,66 @@
+import Foundation
+import Ground
+import Simulation
+import Testing
+
+@Suite("Members under faults")
+struct MembershipPlayTests {
+    private static let fixedSeeds: [UInt64] = [1, 2, 3, 72, 527, 575, 608, 614, 907, 940]
+
+    @Test(
+        "whatever happens, one cluster comes of it again; the same seed does the same elsewhere",
+        arguments: fixedSeeds)
+    func fixed(seed: UInt64) throws {
+        var play = MembershipPlay(seed: seed)
+        let report = try play.run()
+        #expect(report.falsePositives == 0)
+        #expect(hexadecimal(report.digest) == (try digestElsewhere(seed)))
+    }
+
+    @Test("the fixed seeds reach every act and refuse twins")
+    func reach() throws {
+        var acts: Set<MembershipPlay.Act> = []
+        var refused = 0
+        for seed in Self.fixedSeeds {
+            var play = MembershipPlay(seed: seed)
+            let report = try play.run()
+            acts.formUnion(report.acts.keys)
+            refused += report.refused
+        }
+        #expect(acts == Set(MembershipPlay.Act.allCases))
+        #expect(refused > 0)
+    }
+
+    @Test("new seeds each run")
+    func fresh() throws {
+        for _ in 0..<20 {
+            let seed = UInt64.random(in: .min ... .max)
+            var play = MembershipPlay(seed: seed)
+            // A violation names the seed.
+            let report = try play.run()
+            #expect(report.falsePositives == 0, "seed \(seed)")
+        }
+    }
+
+    @Test("another seed is another story")
+    func different() throws {
+        var one = MembershipPlay(seed: 1)
+        var other = MembershipPlay(seed: 2)
+        #expect(try one.run().digest != other.run().digest)
+    }
+
+    /// The digest that another process computes.
+    private func digestElsewhere(_ seed: UInt64) throws -> String {
+        let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        let process = Process()
+        process.executableURL = bundle.deletingLastPathComponent()
+            .appendingPathComponent("nuthatch-sim")
+        process.arguments = ["membership", "--seed", String(seed), "--digest"]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let said = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return String(decoding: said, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}

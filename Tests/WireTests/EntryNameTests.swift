@@ -1,0 +1,32 @@
+import Ground
+import Testing
+import Wire
+
+@Suite("The name of an entry")
+struct EntryNameTests {
+    /// What decides where it stands on the ring.
+    private func place(_ name: EntryName) -> UInt64 { name.digest.first >> 46 }
+
+    private let url = Array("http://img.example/a.jpg".utf8)
+
+    @Test("that of a URL is its SHA-256")
+    func plain() {
+        var bytes: [UInt8] = []
+        EntryName(ofKey: Array("abc".utf8)).append(to: &bytes)
+        #expect(bytes.prefix(4) == [0xBA, 0x78, 0x16, 0xBF])
+        #expect(bytes.suffix(4) == [0xF2, 0x00, 0x15, 0xAD])
+    }
+
+    @Test("all variants of a URL are others, and have one place on the ring")
+    func variants() {
+        let name = EntryName(ofKey: url)
+        let wanted: Negotiation = [.avif, .brotli]
+        let candidates = (0..<EntryName.candidateCount).map { name.candidate($0, for: wanted) }
+        let keys = ["\n0000000000000001\naccept:a\n", "\n0000000000000001\naccept\n"]
+        let selected = keys.map { EntryName(ofKey: url + Array($0.utf8)) }
+        #expect(Set(candidates + selected).count == 6)
+        #expect(Set((candidates + selected).map(place)) == [place(name)])
+        #expect(candidates[0] == name)
+        #expect(place(EntryName(ofKey: url + [0x2F])) != place(name))
+    }
+}
