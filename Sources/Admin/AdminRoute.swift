@@ -18,25 +18,34 @@ package enum AdminPage: String, CaseIterable, Sendable {
     package static let publicPaths = allCases.filter(\.isPublic).map(\.rawValue)
 }
 
+/// What the admin port does when it is told to, by POST.
+package enum AdminAction: String, CaseIterable, Sendable {
+    /// Hand over what the node keeps, leave the cluster, and stop.
+    case drain = "/admin/v1/drain"
+}
+
 /// What is to be done about one request to the admin port.
 package enum AdminRoute: Hashable, Sendable {
     /// Answer with ``AdminAnswer``; to HEAD without the body.
     case page(AdminPage)
+    /// Begin it, and answer 202.
+    case action(AdminAction)
     /// 404: there is nothing of this name.
     case notFound
-    /// 405 with ``allowedMethods`` in Allow (RFC 9110 §15.5.6).
-    case methodNotAllowed
-
-    /// The value of Allow for every page.
-    package static let allowedMethods = "GET, HEAD"
+    /// 405 with this in Allow (RFC 9110 §15.5.6).
+    case methodNotAllowed(allowed: String)
 
     /// The route of a request with `method` for `target`, in origin form, whose query is ignored.
     package init(method: String, target: String) {
         let path = target.prefix { $0 != "?" }
-        guard let page = AdminPage(rawValue: String(path)) else {
+        if let action = AdminAction(rawValue: String(path)) {
+            self = method == "POST" ? .action(action) : .methodNotAllowed(allowed: "POST")
+        } else if let page = AdminPage(rawValue: String(path)) {
+            self =
+                method == "GET" || method == "HEAD"
+                ? .page(page) : .methodNotAllowed(allowed: "GET, HEAD")
+        } else {
             self = .notFound
-            return
         }
-        self = method == "GET" || method == "HEAD" ? .page(page) : .methodNotAllowed
     }
 }

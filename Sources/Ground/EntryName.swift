@@ -13,6 +13,11 @@ package struct EntryName: Hashable, Sendable {
         fourth = bytes.little64(at: offset + 24)
     }
 
+    /// A name of which no more is known than the first half.
+    package init(offered digest: EntryDigest) {
+        self.init(digest: digest, third: 0, fourth: 0)
+    }
+
     /// The same name but for the bytes 4 to 7, which are those of `other`.
     ///
     /// So all variants of a URL have one place on the ring, which those bytes decide.

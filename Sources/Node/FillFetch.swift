@@ -128,7 +128,10 @@ final class FillFetch: FillSource, OriginFetchDelegate {
             let stored = StoredHead(answer.head, size: size)
             return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
         }
-        if let resident { hall.node.keep(resident, stamp: run.stamp) }
+        if let resident {
+            hall.node.keep(resident, stamp: run.stamp)
+            hall.node.offer(resident)
+        }
         settle()
     }
 

@@ -20,7 +20,11 @@ extension FillRun {
     /// The origin has confirmed what is stored.
     var isValidated: Bool { state.withLock { $0.isValidated } }
     /// What it brings may be given to a peer, which keeps it for others.
-    var mayBePassedOn: Bool { state.withLock { $0.machine.mayBePassedOn && $0.isStored } }
+    ///
+    /// A copy that this node does not keep may all the same: another node does.
+    var mayBePassedOn: Bool {
+        state.withLock { ($0.machine.mayBePassedOn || $0.isFromPeer) && $0.isStored }
+    }
     /// A peer did not give it to its end.
     var isLostByPeer: Bool { state.withLock { $0.isFromPeer && $0.machine.phase == .failed } }
     /// What it brings comes from a peer.

@@ -25,6 +25,8 @@ final class FillRun: Sendable {
     let isAlone: Bool
     /// It is for a peer that wants to know whether the answer is here: nobody else is asked.
     let isProbe: Bool
+    /// It brings the rest of what another fetch has begun.
+    let isResumption: Bool
     /// A peer has lost the answer once: the origin is asked.
     let skipsPeers: Bool
     /// As they were when the fetch began: what is kept is decided by them to its end.
@@ -90,8 +92,9 @@ final class FillRun: Sendable {
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
         stamp: Stamp?, hall: Hall, query: SiteRequest? = nil,
         expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
-        skipsPeers: Bool = false
+        isResumption: Bool = false, skipsPeers: Bool = false
     ) {
+        self.isResumption = isResumption
         self.isAlone = isAlone
         self.skipsPeers = skipsPeers
         self.isProbe = isProbe

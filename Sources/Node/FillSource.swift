@@ -9,6 +9,13 @@ protocol FillSource: AnyObject {
     func pace()
     /// Nobody wants the rest of the answer.
     func cancel()
+    /// Another node has asked this one to bring the answer: it waits for nobody who might wait for
+    /// it.
+    func becomeOwner()
+}
+
+extension FillSource {
+    func becomeOwner() {}
 }
 
 /// Who takes what a `FillRun` brings, on the loop of its own hall.

@@ -278,7 +278,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private static let backgroundPause = Interval.seconds(1)
 
     @discardableResult
-    private func start(_ source: any FillSource) -> any FillSource {
+    func start(_ source: any FillSource) -> any FillSource {
         fetches[ObjectIdentifier(source.run)] = source
         source.start()
         return source

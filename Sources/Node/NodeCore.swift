@@ -40,12 +40,14 @@ final class NodeCore: Sendable {
     let leaving = Mutex<[EntryDigest: Int]>([:])
     /// Held while an index of variants is looked for and made.
     let indexing = Mutex<Void>(())
+    private let listener = Mutex<(@Sendable (AdminAction) -> Void)?>(nil)
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
     private let connectionsMax: Atomic<Int>
     private let adminConnections = Atomic<Int>(0)
     private let waiters = Atomic<Int>(0)
+    private let sketch = Mutex(FrequencySketch(words: 1 << 14))
     private let touches = Mutex(TouchQueue(keysMax: 64 * TouchQueue.batchKeys))
 
     /// What every loop's origin client is made of when it opens.
@@ -117,6 +119,16 @@ final class NodeCore: Sendable {
         set { hubBox.withLock { $0 = newValue } }
     }
 
+    /// Has `listener` be told what an operator wants of the node.
+    func tell(_ listener: @escaping @Sendable (AdminAction) -> Void) {
+        self.listener.withLock { $0 = listener }
+    }
+
+    /// An operator wants this.
+    func told(to action: AdminAction) {
+        listener.withLock { $0 }?(action)
+    }
+
     /// Lets go of the halls, which are stopped by now.
     func close() {
         hub = nil
@@ -167,6 +179,9 @@ final class NodeCore: Sendable {
         if let name = resident.name, let hub, !hub.owns(name) { return }
         disk?.keep(resident, stamp: stamp, now: SystemClock.now())
     }
+
+    /// Notes that what another node keeps was wanted here; how often it was of late.
+    func noteUse(_ hash: UInt64) -> UInt8 { sketch.withLock { $0.use(hash) } }
 
     /// An answer is not to be used any more.
     func forget(_ resident: Resident) {

@@ -11,6 +11,35 @@ extension NodeService {
     /// How long the end of something is waited for when the time for draining is over.
     static let grace = Interval.seconds(1)
 
+    /// Hands over what `node` keeps before it is stopped, if it is to do so.
+    func handOver(_ node: NodeCore, _ hub: PeerHub, _ timeKeeper: any EventLoop) async {
+        let limit = configuration.cluster.handOverTimeout
+        guard limit > .zero else { return }
+        manager?.stopping(
+            status: "handing over", within: limit + configuration.drainTimeout + .seconds(10))
+        await handOver(node, hub, timeKeeper, within: limit)
+    }
+
+    /// Hands over what `node` keeps: it wants no more requests, and answers those that come.
+    func handOver(
+        _ node: NodeCore, _ hub: PeerHub, _ timeKeeper: any EventLoop, within limit: Interval?
+    ) async {
+        node.readiness.set(.draining)
+        logger.info("handing over what is kept")
+        let isDone = await stops.outwait(
+            within: limit, unlessToldMoreThan: stops.count, on: timeKeeper
+        ) {
+            try? await hub.drain().get()
+        }
+        let left = hub.handOver.pending
+        let metadata: Logger.Metadata = ["offers_left": .stringConvertible(left)]
+        if isDone && left == 0 {
+            logger.info("handed over what is kept", metadata: metadata)
+        } else {
+            logger.warning("not all that is kept was handed over", metadata: metadata)
+        }
+    }
+
     /// Says to its peers that it goes, accepts nothing more, and waits for the answers in progress
     /// as long as it is allowed to.
     func drain(

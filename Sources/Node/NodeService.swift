@@ -21,6 +21,8 @@ final class NodeService: Service {
     private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// Something under way was broken off.
     let isCut = Atomic<Bool>(false)
+    /// It was told to hand over what it keeps, and to stop then.
+    private let isDraining = Atomic<Bool>(false)
     /// It found that it must not serve.
     private let isRefused = Atomic<Bool>(false)
     /// Has the process stop this service; set before it runs.
@@ -109,6 +111,9 @@ final class NodeService: Service {
         let beating = Task { await beat(node, on: threads.timeKeeper.any()) }
         try? await gracefulShutdown()
         reloading.cancel()
+        if let hub, !isRefused.load(ordering: .relaxed) {
+            await handOver(node, hub, threads.timeKeeper.any())
+        }
         let deadline = SystemClock.now() + configuration.drainTimeout
         await drain(node, opened, threads, until: deadline)
         beating.cancel()
@@ -140,6 +145,13 @@ final class NodeService: Service {
         do {
             try await node.open(on: threads.loops)
             opened.cluster = try await openCluster(of: node, on: threads)
+            let (hub, timeKeeper) = (opened.cluster?.hub, threads.timeKeeper.any())
+            node.tell { [weak self, weak node] action in
+                guard let self, let node else { return }
+                switch action {
+                case .drain: drainThenStop(node, hub, timeKeeper)
+                }
+            }
             try await openPorts(of: node, on: threads.loops, into: &opened.doorways)
         } catch {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
@@ -148,6 +160,18 @@ final class NodeService: Service {
         node.readiness.set(.ready)
         let listen = opened.doorways.filter { $0.side == .data }.map(\.description)
         manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
+    }
+
+    /// Hands over what the node keeps, however long that takes, and stops; once.
+    private func drainThenStop(
+        _ node: NodeCore, _ hub: PeerHub?, _ timeKeeper: any EventLoop
+    ) {
+        guard !isDraining.exchange(true, ordering: .relaxed) else { return }
+        Task {
+            if let hub { await handOver(node, hub, timeKeeper, within: nil) }
+            // Told to stop meanwhile, it does so already.
+            if stops.count == 0 { stopItself.withLock { $0 }?() }
+        }
     }
 
     private func openPorts(

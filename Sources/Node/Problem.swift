@@ -1,3 +1,4 @@
+import Admin
 import Ground
 import HTTPRules
 import Origin
@@ -86,7 +87,9 @@ struct Problem: Hashable, Sendable {
 
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
-        "The admin port has /healthz, /readyz, /metrics and /admin/v1/origins.")
+        "The admin port has "
+            + (AdminPage.allCases.map(\.rawValue) + AdminAction.allCases.map(\.rawValue))
+            .joined(separator: ", ") + ".")
 
     static let methodNotAllowed: Problem = {
         var problem = Problem(
@@ -95,6 +98,15 @@ struct Problem: Hashable, Sendable {
         problem.allowedMethods = "GET, HEAD"
         return problem
     }()
+
+    /// What the admin port takes there.
+    static func methodNotAllowed(allowed: String) -> Problem {
+        var problem = Problem(
+            405, "method-not-allowed", "The method is not allowed here",
+            "Here \(allowed.replacing(", ", with: " and ")) can be used.")
+        problem.allowedMethods = allowed
+        return problem
+    }
 
     /// What a site takes; empty for whatever the node can pass on.
     static func methodNotAllowed(_ methods: [String]) -> Problem {

@@ -112,6 +112,14 @@ package enum Metric: Int, CaseIterable, Sendable {
     case touchesSent
     case touchesReceived
     case touchesLost
+    case offersMade
+    case offersReceived
+    case offersKept
+    case offersRefused
+    case offersDropped
+    case offersTaken
+    case offersWaiting
+    case offersOpen
     case membersAlive
     case membersSuspected
     case membersDead

@@ -34,5 +34,25 @@ extension MetricFamily {
             [(.touchesSent, "sent"), (.touchesReceived, "received"), (.touchesLost, "lost")],
             meaning: "Notes of uses to and from the owners of entries, and those not sent",
             advice: "Lost ones make images look idle that others serve; see the members."),
+        MetricFamily(
+            "nuthatch_offers_total", .counter, "offers", by: "outcome",
+            [
+                (.offersMade, "made"), (.offersKept, "kept"), (.offersRefused, "refused"),
+                (.offersDropped, "dropped"),
+            ],
+            meaning:
+                "Images that other nodes were offered, because they own them, too, and what came "
+                + "of it; dropped ones were not made for want of room or of a connection",
+            advice: "After a change of members kept must rise until nothing waits or is open."),
+        MetricFamily(
+            "nuthatch_offers_pending", .gauge, "offers", by: "state",
+            [(.offersWaiting, "waiting"), (.offersOpen, "open")],
+            meaning: "Offers that are to be made, and those made that are not answered",
+            advice: "Both are 0 when everything has two owners; a drain is over then."),
+        MetricFamily(
+            "nuthatch_offers_received_total", .counter, "offers", by: "outcome",
+            [(.offersReceived, "received"), (.offersTaken, "taken")],
+            meaning: "Offers of other nodes, and those of them whose images are kept here now",
+            advice: "Taken ones are written to the disk; see nuthatch_disk_queued_bytes."),
     ]
 }

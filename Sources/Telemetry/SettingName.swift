@@ -82,6 +82,9 @@ package enum SettingName: String, CaseIterable, Sendable {
     case join
     case peerListen = "peer-listen"
     case peerAdvertise = "peer-advertise"
+    case replicas
+    case ringWeight = "ring-weight"
+    case handOverTimeout = "hand-over-timeout"
 
     /// The flag, as in `--memory-limit`.
     package var flag: String { "--" + rawValue }

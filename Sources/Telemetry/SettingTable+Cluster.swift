@@ -1,3 +1,5 @@
+import Ground
+
 extension Setting {
     /// Whom a node forms a cluster with, and how.
     static let clusterRows: [Setting] = [
@@ -20,5 +22,23 @@ extension Setting {
             needsRestart: true,
             meaning: "Where the other nodes are told to reach this one",
             advice: "Give it where an address is translated on the way, or a name is steadier."),
+        Setting(
+            .replicas, in: .cluster, .count(1...5), default: "2", needsRestart: true,
+            meaning: "Nodes that keep an image, its owners; the same for all nodes",
+            advice:
+                "With 1 the death of a node takes its images along; more than 2 costs disk and "
+                + "network on each fetch."),
+        Setting(
+            .ringWeight, in: .cluster, .count(1...65_535), default: "100", needsRestart: true,
+            meaning: "How many images this node owns, beside the other nodes' weights",
+            advice: "Twice as much for a node with twice the disk."),
+        Setting(
+            .handOverTimeout, in: .cluster, .duration(.zero ... .seconds(86_400)),
+            default: "0s",
+            meaning:
+                "How long a node that is told to stop hands over what it keeps, before it leaves",
+            advice:
+                "For nodes that do not come back, as after scaling down; one that restarts finds "
+                + "its disk as it was. It comes before drain-timeout."),
     ]
 }

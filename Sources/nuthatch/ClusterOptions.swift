@@ -14,6 +14,15 @@ struct ClusterOptions: ParsableArguments {
     @Option(help: help("peer-advertise"))
     var peerAdvertise: String?
 
+    @Option(help: help("replicas"))
+    var replicas: String?
+
+    @Option(help: help("ring-weight"))
+    var ringWeight: String?
+
+    @Option(help: help("hand-over-timeout"))
+    var handOverTimeout: String?
+
     /// The texts given for each setting; none for those not given.
     var flags: [(String, [String])] {
         [
@@ -21,6 +30,9 @@ struct ClusterOptions: ParsableArguments {
             ("join", join),
             ("peer-listen", peerListen.texts),
             ("peer-advertise", peerAdvertise.texts),
+            ("replicas", replicas.texts),
+            ("ring-weight", ringWeight.texts),
+            ("hand-over-timeout", handOverTimeout.texts),
         ]
     }
 }

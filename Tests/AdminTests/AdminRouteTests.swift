@@ -19,7 +19,21 @@ struct AdminRouteTests {
         arguments: ["POST", "PUT", "DELETE", "OPTIONS", "PURGE", "get", ""])
     func pagesRefuseOtherMethods(method: String) {
         for page in AdminPage.allCases {
-            #expect(AdminRoute(method: method, target: page.rawValue) == .methodNotAllowed)
+            #expect(
+                AdminRoute(method: method, target: page.rawValue)
+                    == .methodNotAllowed(allowed: "GET, HEAD"))
+        }
+    }
+
+    @Test("an action is begun by POST and by nothing else", arguments: AdminAction.allCases)
+    func actions(action: AdminAction) {
+        for target in [action.rawValue, action.rawValue + "?really"] {
+            #expect(AdminRoute(method: "POST", target: target) == .action(action))
+            for method in ["GET", "HEAD", "PUT", "post"] {
+                #expect(
+                    AdminRoute(method: method, target: target)
+                        == .methodNotAllowed(allowed: "POST"))
+            }
         }
     }
 

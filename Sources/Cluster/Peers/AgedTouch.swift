@@ -38,8 +38,7 @@ package struct AgedTouch: Hashable, Sendable {
         writer.endFixedPart()
         for touch in touches {
             writer.beginField(tag, bytesCount: bytesCount)
-            writer.put(touch.digest.first)
-            writer.put(touch.digest.second)
+            writer.put(touch.digest)
             writer.put(touch.count)
             writer.put(touch.ageSeconds)
         }
@@ -59,9 +58,7 @@ package struct AgedTouch: Hashable, Sendable {
             let start = field.range.lowerBound
             touches.append(
                 AgedTouch(
-                    digest: EntryDigest(
-                        first: payload.little64(at: start),
-                        second: payload.little64(at: start + 8)),
+                    digest: payload.digest(at: start),
                     count: payload.little32(at: start + 16),
                     ageSeconds: payload.little32(at: start + 20)))
         }

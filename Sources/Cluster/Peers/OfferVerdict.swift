@@ -2,17 +2,18 @@ package import Ground
 
 /// What became of an offer; see "OFFER_ANSWERED" in <doc:PeerProtocol>.
 package struct OfferVerdict: Hashable, Sendable {
-    package var name: EntryName
-    /// True if the receiver holds the entry now; false if it does not want it.
+    package var digest: EntryDigest
+    /// True if the receiver holds the entry now, or one that is newer; false if it does not want
+    /// it, or could not get it.
     package var isKept: Bool
 
-    package init(name: EntryName, isKept: Bool) {
-        self.name = name
+    package init(digest: EntryDigest, isKept: Bool) {
+        self.digest = digest
         self.isKept = isKept
     }
 
     private static let tag: UInt16 = 1
-    private static let bytesCount = 33
+    private static let bytesCount = 17
     private static let kept: UInt8 = 1
     private static let refused: UInt8 = 2
 
@@ -25,7 +26,7 @@ package struct OfferVerdict: Hashable, Sendable {
         writer.endFixedPart()
         for verdict in verdicts {
             writer.beginField(tag, bytesCount: bytesCount)
-            writer.put(verdict.name)
+            writer.put(verdict.digest)
             writer.put(verdict.isKept ? kept : refused)
         }
         return try writer.frame(.offerAnswered)
@@ -44,7 +45,7 @@ package struct OfferVerdict: Hashable, Sendable {
             let start = field.range.lowerBound
             verdicts.append(
                 OfferVerdict(
-                    name: EntryName(payload, at: start), isKept: payload[start + 32] == kept))
+                    digest: payload.digest(at: start), isKept: payload[start + 16] == kept))
         }
         return verdicts
     }

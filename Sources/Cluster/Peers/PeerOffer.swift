@@ -1,25 +1,28 @@
 package import Ground
 
-/// An entry that a node would hand over; who wants it asks for it by name; see "OFFER" in
+/// An entry that a node would hand over; who wants it asks for it by its digest; see "OFFER" in
 /// <doc:PeerProtocol>.
 package struct PeerOffer: Hashable, Sendable {
-    package var name: EntryName
-    /// Bytes of the body.
+    /// Names the entry.
+    package var digest: EntryDigest
+    /// About what it takes, in bytes: of one that lies on disk its record, else its body.
     package var size: UInt64
     /// How often it was used, of late.
     package var touches: UInt32
-    /// Of the holder's node, when the request for the entry began.
-    package var stamp: Stamp
+    /// It was just fetched: who holds one that is older wants it, too.
+    package var isNew: Bool
 
-    package init(name: EntryName, size: UInt64, touches: UInt32, stamp: Stamp) {
-        self.name = name
+    package init(digest: EntryDigest, size: UInt64, touches: UInt32, isNew: Bool) {
+        self.digest = digest
         self.size = size
         self.touches = touches
-        self.stamp = stamp
+        self.isNew = isNew
     }
 
     private static let tag: UInt16 = 1
-    private static let bytesCount = 60
+    private static let bytesCount = 32
+    /// Of the flags; the others mean nothing yet.
+    private static let new: UInt16 = 1 << 0
 
     /// The frame of several.
     ///
@@ -30,10 +33,11 @@ package struct PeerOffer: Hashable, Sendable {
         writer.endFixedPart()
         for offer in offers {
             writer.beginField(tag, bytesCount: bytesCount)
-            writer.put(offer.name)
+            writer.put(offer.digest)
             writer.put(offer.size)
             writer.put(offer.touches)
-            writer.put(offer.stamp)
+            writer.put(offer.isNew ? new : 0)
+            writer.put(UInt16(0))
         }
         return try writer.frame(.offer)
     }
@@ -51,9 +55,9 @@ package struct PeerOffer: Hashable, Sendable {
             let start = field.range.lowerBound
             offers.append(
                 PeerOffer(
-                    name: EntryName(payload, at: start), size: payload.little64(at: start + 32),
-                    touches: payload.little32(at: start + 40),
-                    stamp: payload.stamp(at: start + 44)))
+                    digest: payload.digest(at: start), size: payload.little64(at: start + 16),
+                    touches: payload.little32(at: start + 24),
+                    isNew: payload.little16(at: start + 28) & new != 0))
         }
         return offers
     }

@@ -52,6 +52,10 @@ extension Span<UInt8> {
         Int64(bitPattern: little64(at: offset))
     }
 
+    func digest(at offset: Int) -> EntryDigest {
+        EntryDigest(first: little64(at: offset), second: little64(at: offset + 8))
+    }
+
     func stamp(at offset: Int) -> Stamp {
         Stamp(epoch: little64(at: offset), count: little64(at: offset + 8))
     }

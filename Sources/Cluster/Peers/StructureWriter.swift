@@ -26,6 +26,11 @@ struct StructureWriter {
     mutating func put(_ id: NodeID) { bytes.append(id) }
     mutating func put(_ name: EntryName) { name.append(to: &bytes) }
 
+    mutating func put(_ digest: EntryDigest) {
+        put(digest.first)
+        put(digest.second)
+    }
+
     mutating func put(_ process: ProcessID) {
         put(process.low)
         put(process.high)

@@ -11,8 +11,14 @@ extension Door {
     func answerAdmin(_ bytes: Span<UInt8>) {
         switch route(bytes) {
         case .page(let page): send(page)
+        case .action(.drain):
+            hall.node.told(to: .drain)
+            sendText(
+                status: 202, contentType: "application/json",
+                Array("{\"status\":\"draining\"}\n".utf8),
+                fields: "Cache-Control: no-store\r\n")
         case .notFound: answerProblem(.adminNotFound)
-        case .methodNotAllowed: answerProblem(.methodNotAllowed)
+        case .methodNotAllowed(let allowed): answerProblem(.methodNotAllowed(allowed: allowed))
         }
     }
 
@@ -21,8 +27,8 @@ extension Door {
     func answerOther(_ bytes: Span<UInt8>) {
         switch route(bytes) {
         case .page(let page) where page.isPublic: send(page)
-        case .methodNotAllowed: answerProblem(.methodNotAllowed)
-        case .page, .notFound:
+        case .methodNotAllowed(allowed: "GET, HEAD"): answerProblem(.methodNotAllowed)
+        case .page, .action, .methodNotAllowed, .notFound:
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
                 return answerProblem(.methodNotAllowed)
             }

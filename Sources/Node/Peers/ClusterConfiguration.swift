@@ -1,4 +1,5 @@
 package import Cluster
+package import Ground
 package import Telemetry
 package import Wire
 
@@ -11,6 +12,12 @@ package struct ClusterConfiguration: Sendable {
     package var listen: ListenAddress
     /// Nil for what ``listen`` comes to.
     package var advertised: PeerAddress?
+    /// Nodes that keep an image.
+    package var replicas: Int
+    /// This node's share of the ring beside the others'.
+    package var weight: UInt16
+    /// How long a node that is told to stop hands over what it keeps; zero if it does not.
+    package var handOverTimeout: Interval
     /// What the file of secrets comes to, as it was last read; nil without one.
     package var secrets: TLSPeerContext?
 
@@ -21,6 +28,9 @@ package struct ClusterConfiguration: Sendable {
         advertised = values.hostPort(.peerAdvertise).map {
             PeerAddress(host: $0.host, port: $0.port)
         }
+        replicas = values.count(.replicas)
+        weight = UInt16(clamping: values.count(.ringWeight))
+        handOverTimeout = values.interval(.handOverTimeout)
     }
 }
 

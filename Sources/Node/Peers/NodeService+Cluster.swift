@@ -31,14 +31,13 @@ extension NodeService {
         let identity = node.disk?.view?.identity
         let member = Member(
             id: identity?.nodeID ?? NodeID(using: &random), process: ProcessID(using: &random),
-            address: address, weight: Member.usualWeight, versions: PeerProtocol.versions,
+            address: address, weight: configuration.weight, versions: PeerProtocol.versions,
             role: .isCaughtUp)
         let hub = PeerHub(
-            member, Incarnation(epoch: identity?.bootEpoch ?? 1, count: 0), configuration,
+            of: node, member, Incarnation(epoch: identity?.bootEpoch ?? 1, count: 0),
+            configuration,
             secrets: secrets, on: threads.timeKeeper.next(), loops: threads.loops,
-            resolver: SystemResolver(threads: threads.lookups), counters: node.counters,
-            logger: logger,
-            halls: { [weak node] in node?.hall(of: $0) }
+            resolver: SystemResolver(threads: threads.lookups)
         ) { [weak self] in self?.mustNotServe() }
         try await listener.admit(to: hub)
         node.hub = hub

@@ -12,17 +12,17 @@ import Wire
 ///
 /// Confined to the loop of its connection.
 final class PeerAnswering: FillReader {
-    private let connection: PeerConnection
+    let connection: PeerConnection
     private let stream: UInt32
-    private let question: PeerQuestion
-    private let hall: Hall
-    private var stage = Stage.beginning
+    let question: PeerQuestion
+    let hall: Hall
+    private(set) var stage = Stage.beginning
     /// Bytes of the body that were announced and are not sent.
     private var slices: CircularBuffer<ByteBuffer> = []
     private var checksum = XXH64(seed: 0)
     private var timer: Scheduled<Void>?
 
-    private enum Stage {
+    enum Stage {
         case beginning
         /// The head of the fetch's answer is not known.
         case waiting(FillRun, Fill.ReaderID)
@@ -45,6 +45,7 @@ final class PeerAnswering: FillReader {
     /// Looks where the answer may be.
     func begin() {
         hall.counters.add(question.kind == .get ? .peerGetsAnswered : .peerProbesAnswered)
+        guard !question.key.isEmpty else { return beginOffered() }
         let (key, wanted) = (question.key, question.negotiation)
         guard
             CacheKey.isCanonical(
@@ -106,7 +107,7 @@ final class PeerAnswering: FillReader {
         case .stored(let resident): give(resident, from: .memory)
         case .joined(let run, let reader):
             run.waitedForByPeer()
-            run.hall.tell(run) { ($0 as? PeerFetch)?.becomeOwner() }
+            run.hall.tell(run) { $0.becomeOwner() }
             attach(run, reader)
         case .begun(let run, let reader):
             run.waitedForByPeer()
@@ -223,7 +224,7 @@ final class PeerAnswering: FillReader {
     // MARK: What goes
 
     /// Says it; if that is the last, all is over.
-    private func answer(_ answer: PeerAnswer) {
+    func answer(_ answer: PeerAnswer) {
         try? connection.link.answer(answer, on: stream)
         if answer.isFinal { end() }
     }
@@ -245,10 +246,11 @@ final class PeerAnswering: FillReader {
         connection.answered(stream)
     }
 
-    private func give(_ resident: Resident, from source: HeldEntry.Source) {
+    func give(_ resident: Resident, from source: HeldEntry.Source) {
         let entry = HeldEntry(
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
-            from: source, stamp: hall.node.disk?.stamp)
+            from: source, stamp: hall.node.disk?.stamp,
+            key: question.key.isEmpty ? resident.key : [])
         let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
         if !entityTag.isEmpty, question.entityTag == entityTag {
             return answer(.notModified(entry))
@@ -312,7 +314,7 @@ extension HeldEntry {
     /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
     init(
         _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
-        from source: Source, stamp: Stamp?
+        from source: Source, stamp: Stamp?, key: [UInt8] = []
     ) {
         var told = facts
         told.entityTag = head.entityTag
@@ -325,6 +327,6 @@ extension HeldEntry {
                 multipartStart: UInt32(head.layout.multipartStart),
                 notModifiedStart: UInt32(head.layout.notModifiedStart),
                 contentType: head.layout.contentType),
-            tags: tags)
+            tags: tags, key: key)
     }
 }

@@ -2,6 +2,11 @@ import Cluster
 import Ground
 import NIOCore
 
+/// Who has put a question to a peer; it is told what comes of it on the loop of its hall.
+protocol PeerAskDelegate: AnyObject {
+    func heard(_ event: PeerAsk.Event, of ask: PeerAsk)
+}
+
 /// One question to a peer: between the loop of the fetch that asks and that of the connection.
 final class PeerAsk: @unchecked Sendable {
     /// What comes of it, in this order.
@@ -21,7 +26,7 @@ final class PeerAsk: @unchecked Sendable {
     let connection: PeerConnection
     private let hall: Hall
     /// On the fetch's loop; nil once nothing of it is wanted.
-    private weak var fetch: PeerFetch?
+    private weak var fetch: (any PeerAskDelegate)?
     /// On the connection's loop: where the answer comes; nil before it is asked and after its end.
     var stream: UInt32?
     /// On the connection's loop: the peer holds it, and its body is on the way.
@@ -31,7 +36,7 @@ final class PeerAsk: @unchecked Sendable {
 
     init(
         _ node: NodeID, _ question: PeerQuestion, on connection: PeerConnection,
-        for fetch: PeerFetch, of hall: Hall
+        for fetch: any PeerAskDelegate, of hall: Hall
     ) {
         self.node = node
         self.question = question

@@ -28,6 +28,33 @@ extension PeerConnection {
         }
     }
 
+    /// Offers entries behind what was sent before; `refused` is told if there is no room for that
+    /// now, or no connection.
+    func say(_ offers: [PeerOffer], refused: @escaping @Sendable () -> Void) {
+        guard loop != nil else { return refused() }
+        onLoop { connection in
+            do throws(SendRefusal) {
+                try connection.link.send(offers: offers)
+                connection.hub.counters.add(.offersMade, offers.count)
+            } catch {
+                refused()
+            }
+            connection.flush()
+        }
+    }
+
+    /// Answers offers behind what was sent before.
+    func say(_ verdicts: [OfferVerdict]) {
+        onLoop { connection in
+            // Who does not hear of it makes the offer again.
+            for start in stride(from: 0, to: verdicts.count, by: PeerProtocol.offersMax) {
+                let end = min(start + PeerProtocol.offersMax, verdicts.count)
+                try? connection.link.send(verdicts: Array(verdicts[start..<end]))
+            }
+            connection.flush()
+        }
+    }
+
     /// Ends the connection with a reason.
     func end(_ goodbye: Goodbye) {
         onLoop { connection in

@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import NIOCore
+import Synchronization
 import Telemetry
 import Wire
 
@@ -80,6 +81,7 @@ extension PeerConnection {
         case .met(let hello, _):
             deadline?.cancel()
             phase = .open
+            told.withLock { $0 = hello.member.id }
             hub.opened(self, hello)
         case .gossiped(let gossip): hub.heard(gossip, on: id)
         case .left(let goodbye):
@@ -99,7 +101,9 @@ extension PeerConnection {
         case .broken(let stream, _), .lost(let stream, _):
             if let ask = asks[stream] { end(ask, .lost) }
         case .touched(let touches): hall?.node.collect(fromPeer: touches)
-        case .nothing, .offered, .offersAnswered: break
+        case .offered(let offers): hub.offered(offers, on: self)
+        case .offersAnswered(let verdicts): hub.answered(verdicts, on: self)
+        case .nothing: break
         }
     }
 

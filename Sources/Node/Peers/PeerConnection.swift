@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import NIOCore
+import Synchronization
 import Telemetry
 import Wire
 
@@ -44,6 +45,9 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     var input = ByteBuffer()
     /// The DATA frame whose payload is arriving, and how much of it is to come.
     var data: (arrival: DataArrival, left: Int)?
+    /// Who the peer is; nil before it says so.
+    var peer: NodeID? { told.withLock { $0 } }
+    let told = Mutex<NodeID?>(nil)
     /// What the peer said last.
     var goodbye: Goodbye?
     var isFlushing = false

@@ -12,7 +12,7 @@ import Wire
 /// is to come from the origin, the run goes on there.
 ///
 /// Confined to its loop.
-final class PeerFetch: FillSource {
+final class PeerFetch: FillSource, PeerAskDelegate {
     let run: FillRun
     private unowned let hall: Hall
     private let hub: PeerHub
@@ -27,6 +27,8 @@ final class PeerFetch: FillSource {
     private var refusal: UInt16?
     private var timer: Scheduled<Void>?
     private var isSettled = false
+    /// How often it was wanted here of late.
+    private let frequency: UInt8
 
     /// An answer that is being given by a peer.
     private struct Taken {
@@ -49,6 +51,7 @@ final class PeerFetch: FillSource {
         self.hall = hall
         self.hub = hub
         self.door = door
+        frequency = hall.node.noteUse(run.hash)
         let view = hub.view
         search = OwnerSearch(
             me: view.own.member.id,
@@ -58,6 +61,9 @@ final class PeerFetch: FillSource {
 
     /// Nodes that an owner asks before it asks the origin.
     private static let lookback = 3
+    /// What others keep is kept in memory, too, if it is wanted so often and others have to go for
+    /// it.
+    private static let popularFrom: UInt8 = 2
 
     func start() {
         let isOwners = run.isOwners
@@ -84,8 +90,6 @@ final class PeerFetch: FillSource {
         settle()
     }
 
-    /// Another node has asked this one to bring the answer: it waits for nobody who might wait for
-    /// it.
     func becomeOwner() {
         step { $0.becameOwner(SystemClock.now(), effects: &$1) }
     }
@@ -227,10 +231,15 @@ final class PeerFetch: FillSource {
         if let length, length > run.settings.objectBytesMax { return false }
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
-        guard let length else {
-            return run.reserve(overhead + FillAnswer.reservedBytes(growingTo: 0))
-        }
-        return run.reserve(overhead + BodyLayout.capacity(length))
+        let bytes =
+            overhead + (length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0))
+        guard isWorthKeeping(bytes) else { return false }
+        return run.reserve(bytes)
+    }
+
+    /// What this node does not own is kept where it drives out nothing, or is popular.
+    private func isWorthKeeping(_ bytes: Int) -> Bool {
+        frequency >= Self.popularFrom || hub.owns(name) || hall.store.hasRoom(for: bytes)
     }
 
     private func received(_ bytes: ByteBuffer) {
@@ -263,10 +272,21 @@ final class PeerFetch: FillSource {
         settle()
     }
 
-    /// The rest does not come; whoever has nothing of it begins anew.
+    /// The rest does not come from here.
     private func lose() {
-        run.lost()
-        settle()
+        guard let taken, !run.isResumption, let head = RenderedHead(taken.entry) else {
+            // Whoever has nothing of it begins anew.
+            run.lost()
+            return settle()
+        }
+        end()
+        hall.start(
+            ResumedFetch(
+                run, name: name,
+                ResumedFetch.Begun(
+                    facts: taken.entry.facts.facts(at: taken.receivedAt), head: head,
+                    sizeBytes: taken.entry.facts.size),
+                receivedBytes: taken.receivedBytes, on: hall))
     }
 
     private func askOrigin() {

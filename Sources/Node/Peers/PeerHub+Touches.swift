@@ -10,7 +10,7 @@ extension PeerHub {
         let (view, ring) = (view, rings.ring)
         var batches: [NodeID: [AgedTouch]] = [:]
         for touch in touches {
-            for owner in ring.owners(of: touch.digest).prefix(Self.replicas) where owner != own {
+            for owner in ring.owners(of: touch.digest).prefix(replicas) where owner != own {
                 batches[owner, default: []].append(AgedTouch(touch, now: second))
             }
         }

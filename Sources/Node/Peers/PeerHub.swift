@@ -20,13 +20,13 @@ final class PeerHub: @unchecked Sendable {
     let resolver: any NameResolver
     let counters: NodeCounters
     let logger: Logger
-    private var membership: Membership
+    private(set) var membership: Membership
     private var dice: Dice
     private var connections: [PeerConnectionID: PeerConnection] = [:]
     private var seeds: [PeerAddress]
     private var timer: Scheduled<Void>?
     private var lookup: Scheduled<Void>?
-    private var isStopped = false
+    private(set) var isStopped = false
     /// Succeeds when everybody reachable knows that this node goes.
     private var left: EventLoopPromise<Void>?
     private var complaints = PeerComplaints()
@@ -37,8 +37,13 @@ final class PeerHub: @unchecked Sendable {
     /// This node's id.
     let own: NodeID
     private let places = PeerPlaces(count: 1_024)
-    /// Finds what the doors of a loop share.
-    private let hall: @Sendable (any EventLoop) -> Hall?
+    /// Gone at the end of the node.
+    private weak let node: NodeCore?
+    /// Nodes that keep an image.
+    let replicas: Int
+    let handOver: HandOver
+    let receiver: OfferReceiver
+    let offeredKeys = OfferedKeys()
     /// Called when this node must not serve, because another process has its id.
     private let refuse: @Sendable () -> Void
 
@@ -47,18 +52,17 @@ final class PeerHub: @unchecked Sendable {
 
     /// A member that knows of nobody yet.
     init(
-        _ member: Member, _ incarnation: Incarnation, _ configuration: ClusterConfiguration,
+        of node: NodeCore, _ member: Member, _ incarnation: Incarnation,
+        _ configuration: ClusterConfiguration,
         secrets: TLSPeerContext, on loop: any EventLoop, loops: MultiThreadedEventLoopGroup,
-        resolver: any NameResolver, counters: NodeCounters, logger: Logger,
-        halls: @escaping @Sendable (any EventLoop) -> Hall?,
-        refuse: @escaping @Sendable () -> Void
+        resolver: any NameResolver, refuse: @escaping @Sendable () -> Void
     ) {
-        hall = halls
+        self.node = node
         self.loop = loop
         self.loops = loops
         self.resolver = resolver
-        self.counters = counters
-        self.logger = logger
+        counters = node.counters
+        logger = node.logger
         self.refuse = refuse
         own = member.id
         seeds = configuration.seeds
@@ -68,6 +72,17 @@ final class PeerHub: @unchecked Sendable {
         membership = Membership(member, incarnation, now: SystemClock.now())
         published = Mutex(MemberView(membership, [:]))
         rings = RingKeeper(membership.own)
+        replicas = configuration.replicas
+        handOver = HandOver(
+            of: node, own: own, replicas: replicas, ring: rings.ring, keys: offeredKeys, on: loop)
+        receiver = OfferReceiver(
+            of: node, own: own, replicas: replicas, rings: rings, on: loop)
+        rings.tell { [loop, handOver, receiver] ring in
+            loop.execute {
+                handOver.ringChanged(ring)
+                receiver.goOn()
+            }
+        }
     }
 
     // MARK: Read from any loop
@@ -78,7 +93,7 @@ final class PeerHub: @unchecked Sendable {
     /// Who is believed to be here.
     var view: MemberView { published.withLock { $0 } }
 
-    func hall(of loop: any EventLoop) -> Hall? { hall(loop) }
+    func hall(of loop: any EventLoop) -> Hall? { node?.hall(of: loop) }
 
     /// The connection with a member; nil if there is none.
     func connection(to id: NodeID) -> PeerConnection? {
@@ -87,11 +102,8 @@ final class PeerHub: @unchecked Sendable {
 
     /// True if this node is among those that keep the entry on disk.
     func owns(_ name: EntryName) -> Bool {
-        rings.ring.owners(of: name.digest).prefix(Self.replicas).contains(own)
+        rings.ring.owners(of: name.digest).prefix(replicas).contains(own)
     }
-
-    /// Owners of an entry that keep it on disk.
-    static let replicas = 2
 
     /// A name for a connection that begins now.
     func nextConnection() -> PeerConnectionID {
@@ -106,6 +118,7 @@ final class PeerHub: @unchecked Sendable {
     /// Begins to look for others.
     func start() {
         loop.execute { [self] in
+            handOver.start()
             lookUpSeeds()
             schedule()
         }
@@ -151,6 +164,7 @@ final class PeerHub: @unchecked Sendable {
     /// An opened connection is gone; `goodbye` is what the peer said last.
     func closed(_ id: PeerConnectionID, _ goodbye: Goodbye?) {
         loop.execute { [self] in
+            receiver.closed(id)
             guard connections.removeValue(forKey: id) != nil else { return }
             step(.connectionClosed(id, goodbye.flatMap { CloseReason($0.code) }))
         }
@@ -192,6 +206,8 @@ final class PeerHub: @unchecked Sendable {
             lookup?.cancel()
             for id in connections.keys.sorted() { connections[id]?.end(Goodbye(.leaving)) }
             connections = [:]
+            handOver.stop()
+            receiver.stop()
             left.take()?.succeed()
         }
     }
@@ -201,7 +217,7 @@ final class PeerHub: @unchecked Sendable {
 
 extension PeerHub {
     /// Takes in an event and runs what comes out.
-    private func step(_ event: MembershipEvent) {
+    func step(_ event: MembershipEvent) {
         guard !isStopped else { return }
         var effects: [MembershipEffect] = []
         membership.handle(event, now: SystemClock.now(), using: &dice, effects: &effects)
@@ -267,6 +283,7 @@ extension PeerHub {
         guard isChanged else { return }
         let view = MemberView(membership, connections)
         published.withLock { $0 = view }
+        handOver.follow(view.connections)
         rings.follow(view.records)
     }
 

@@ -13,6 +13,7 @@ final class RingKeeper: Sendable {
         var wanted: [RingMember]?
         /// For whom one is being computed; nil if none is.
         var computing: [RingMember]?
+        var listener: (@Sendable (Ring) -> Void)?
     }
 
     /// That of one node.
@@ -22,6 +23,11 @@ final class RingKeeper: Sendable {
 
     /// The ring that holds now.
     var ring: Ring { state.withLock { $0.ring } }
+
+    /// Has `listener` be told of each ring that comes to hold, on any thread.
+    func tell(_ listener: @escaping @Sendable (Ring) -> Void) {
+        state.withLock { $0.listener = listener }
+    }
 
     /// The members have become these; the ring follows as soon as it is computed.
     func follow(_ records: [MemberRecord]) {
@@ -51,7 +57,11 @@ final class RingKeeper: Sendable {
             }
             guard let task else { return }
             let ring = task.from.changed(to: task.to)
-            state.withLock { $0.ring = ring }
+            let listener = state.withLock { state in
+                state.ring = ring
+                return state.listener
+            }
+            listener?(ring)
         }
     }
 }

@@ -103,15 +103,17 @@ package final class DiskTier: Sendable {
 
     // MARK: Writers
 
-    /// Keeps an answer whose request began at `stamp`, sooner or later, if there is room in the
-    /// queue.
-    package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) {
-        guard let stamp, let name = resident.name, view != nil else { return }
+    /// Keeps an answer whose request began at `stamp`, sooner or later; false if there is no room in
+    /// the queue, or no log.
+    @discardableResult
+    package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) -> Bool {
+        guard let stamp, let name = resident.name, view != nil else { return false }
         let bytes = resident.overheadBytes + resident.body.capacityBytes
         let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
         guard before == 0 || after <= settings.queueBytesMax else {
             queuedBytes.subtract(bytes, ordering: .relaxed)
-            return figures.add(.droppedRecords)
+            figures.add(.droppedRecords)
+            return false
         }
         let wall = clock.wall(now)
         let record = resident.record(name, stamp: stamp, clock: clock, now: wall)
@@ -119,6 +121,7 @@ package final class DiskTier: Sendable {
             work.store(record, resident.body.chunks, now: wall)
             queuedBytes.subtract(bytes, ordering: .relaxed)
         }
+        return true
     }
 
     /// Forgets an entry that must not be used any more, though it is no secret: after a kill or a

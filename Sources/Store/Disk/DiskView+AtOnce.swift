@@ -34,9 +34,9 @@ extension DiskView {
                 guard isStill(entry, use) else { continue }
                 let (record, metaBytes) = try self.record(
                     in: room.span.extracting(0..<count), entry, use)
-                guard let reading = reading(record, metaBytes, name, key, entry, use) else {
-                    return .absent
-                }
+                guard record.name == name, record.key == key,
+                    let reading = reading(record, metaBytes, entry, use)
+                else { return .absent }
                 let chunks =
                     isSmall
                     ? try smallBody(of: reading, in: room)

@@ -52,12 +52,10 @@ extension DiskView {
         guard XXH64.hash(chunk, seed: seed) == record.chunkSums[number] else { throw .checksum }
     }
 
-    /// Nil if it is another entry's, or dead.
+    /// Nil if it is dead.
     func reading(
-        _ record: DiskRecord, _ metaBytes: Int, _ name: EntryName, _ key: [UInt8],
-        _ entry: DiskEntry, _ use: SegmentSlot.Use
+        _ record: DiskRecord, _ metaBytes: Int, _ entry: DiskEntry, _ use: SegmentSlot.Use
     ) -> DiskReading? {
-        guard record.name == name, record.key == key else { return nil }
         let effect = effect(on: record)
         guard effect != .dead else { return nil }
         return DiskReading(

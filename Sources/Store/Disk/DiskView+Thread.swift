@@ -6,7 +6,18 @@ import Tiers
 extension DiskView {
     /// Reads a record's head and checks it; nil if the entry is not on disk.
     package func read(_ name: EntryName, key: [UInt8]) -> DiskReading? {
-        while let (entry, use) = find(name.digest) {
+        read(name.digest) { $0.name == name && $0.key == key }
+    }
+
+    /// The same of an entry of which no more is known than the first half of its name.
+    package func read(offered digest: EntryDigest) -> DiskReading? {
+        read(digest) { $0.name.digest == digest }
+    }
+
+    private func read(
+        _ digest: EntryDigest, where isMeant: (DiskRecord) -> Bool
+    ) -> DiskReading? {
+        while let (entry, use) = find(digest) {
             do throws(DiskFile.Failure) {
                 // One read for all but large records; the disk begins with the rest of those.
                 let count = min(entry.bytes, Self.blockBytes)
@@ -24,15 +35,16 @@ extension DiskView {
                 figures.add(.readBytes, bytes.count)
                 do throws(DiskDamage) {
                     let (record, metaBytes) = try self.record(in: bytes.span, entry, use)
-                    var reading = reading(record, metaBytes, name, key, entry, use)
+                    guard isMeant(record) else { return nil }
+                    var reading = reading(record, metaBytes, entry, use)
                     reading?.block = bytes
                     return reading
                 } catch {
-                    lose(name.digest, entry, use, why: "\(error)")
+                    lose(digest, entry, use, why: "\(error)")
                     return nil
                 }
             } catch {
-                lose(name.digest, entry, use, why: "\(error)")
+                lose(digest, entry, use, why: "\(error)")
                 return nil
             }
         }

@@ -41,7 +41,7 @@ package final class DiskView: Sendable {
     }
 
     /// What was last asked for before this second is not served any more.
-    var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
+    package var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
 
     func setLeastAccess(_ second: UInt32) {
         accessMin.store(second, ordering: .relaxed)
@@ -67,6 +67,9 @@ package final class DiskView: Sendable {
             return worst
         }
     }
+
+    /// True if there is a record that may be served, as far as the index knows.
+    package func holds(_ digest: EntryDigest) -> Bool { find(digest) != nil }
 
     /// Takes a record out of the index that cannot be used, if it is still the entry's.
     func lose(

@@ -79,6 +79,21 @@ struct MemoryShard: ~Copyable {
         return .evicted(resident)
     }
 
+    /// The entries at up to `count` places below `place`, downwards, with how often each was asked
+    /// for of late; the place to go on from, 0 after the last.
+    func entries(below place: Int?, atMost count: Int) -> (found: [Found], next: Int) {
+        let end = min(place ?? residents.count, residents.count)
+        let start = max(0, end - count)
+        var found: [Found] = []
+        for index in start..<end {
+            guard let resident = residents[index] else { continue }
+            found.append((resident, tier.frequency(of: EntryID(index: UInt32(index)))))
+        }
+        return (found, start)
+    }
+
+    typealias Found = (resident: Resident, frequency: UInt8)
+
     /// What came of asking a shard for a victim.
     enum Eviction {
         case evicted(Resident)

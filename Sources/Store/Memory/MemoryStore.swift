@@ -116,6 +116,26 @@ package final class MemoryStore: Sendable {
         return !removed.isEmpty
     }
 
+    /// How many shards there are.
+    package var shardCount: Int { shards.count }
+
+    /// The entries at up to `count` places of shard `number`, from `place` on downwards, with how
+    /// often each was asked for of late; the place to go on from, nil after the last.
+    package func entries(
+        inShard number: Int, below place: Int?, atMost count: Int
+    ) -> (found: [(resident: Resident, frequency: UInt8)], next: Int?) {
+        let (found, next) = shards[number].state.withLock {
+            $0.entries(below: place, atMost: count)
+        }
+        return (found, next == 0 ? nil : next)
+    }
+
+    /// True if an entry of `bytes` could be kept without another's going.
+    package func hasRoom(for bytes: Int) -> Bool {
+        let most = entriesMax.load(ordering: .relaxed)
+        return (most == 0 || count < most) && account.usedBytes + bytes <= account.limitBytes
+    }
+
     /// Reserves `bytes`, evicting as much as that takes; false, with nothing taken, if there can be
     /// no room.
     ///

@@ -23,15 +23,14 @@ enum PeerSamples {
         (
             "OFFER", 0,
             .offers([
-                PeerOffer(
-                    name: name(2), size: 70_000, touches: 3, stamp: Stamp(epoch: 7, count: 8))
+                PeerOffer(digest: name(2).digest, size: 70_000, touches: 3, isNew: true)
             ])
         ),
         (
             "OFFER_ANSWERED", 0,
             .verdicts([
-                OfferVerdict(name: name(2), isKept: true),
-                OfferVerdict(name: name(3), isKept: false),
+                OfferVerdict(digest: name(2).digest, isKept: true),
+                OfferVerdict(digest: name(3).digest, isKept: false),
             ])
         ),
         ("ASK", 7, .question(question)),

@@ -32,13 +32,14 @@ extension AgedTouch {
 extension PeerOffer {
     static func random(using dice: inout Dice) -> PeerOffer {
         PeerOffer(
-            name: dice.name(), size: dice.number(), touches: dice.number(), stamp: dice.stamp())
+            digest: dice.name().digest, size: dice.number(), touches: dice.number(),
+            isNew: Bool.random(using: &dice))
     }
 }
 
 extension OfferVerdict {
     static func random(using dice: inout Dice) -> OfferVerdict {
-        OfferVerdict(name: dice.name(), isKept: Bool.random(using: &dice))
+        OfferVerdict(digest: dice.name().digest, isKept: Bool.random(using: &dice))
     }
 }
 

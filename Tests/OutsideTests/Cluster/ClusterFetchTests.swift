@@ -79,7 +79,7 @@ extension Outside {
                 #expect(!stored || stage.fetches(path) == 1, "\(image): \(details)")
                 #expect(!stored || fetched <= 1, "\(image): \(details)")
                 #expect(
-                    details.allSatisfy { ["origin", "peer", "memory"].contains($0) },
+                    details.allSatisfy { ["origin", "peer", "memory", "disk"].contains($0) },
                     "\(image): \(details)")
             }
         }

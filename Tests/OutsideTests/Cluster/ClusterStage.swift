@@ -8,8 +8,9 @@ final class ClusterStage {
     /// Holds what the nodes keep.
     let directory: URL
     private(set) var nodes: [NodeProcess] = []
-    private let peerPorts: [Int]
+    private var peerPorts: [Int]
     private let flags: [String]
+    private let keepsOnDisk: Bool
 
     /// The secret of a cluster, and one of another.
     static let (secret, otherSecret) = (
@@ -17,7 +18,8 @@ final class ClusterStage {
     )
 
     /// Starts the nodes, and returns when each of them knows all.
-    init(_ count: Int, _ flags: String...) throws {
+    init(_ count: Int, keepsOnDisk: Bool = true, _ flags: String...) throws {
+        self.keepsOnDisk = keepsOnDisk
         origin = try ScriptedOrigin()
         directory = try Program.temporaryFolder()
         self.flags = flags
@@ -48,7 +50,15 @@ final class ClusterStage {
     private func start(_ index: Int) throws -> NodeProcess {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
-                + ["--cache-dir", cache(index).path] + flags)
+                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags)
+    }
+
+    /// Starts one node more.
+    func join() throws -> NodeProcess {
+        peerPorts.append(try NodeProcess.freePort())
+        let node = try start(nodes.count)
+        nodes.append(node)
+        return node
     }
 
     func peerPort(of index: Int) -> Int { peerPorts[index] }

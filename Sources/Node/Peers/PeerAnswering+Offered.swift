@@ -1,0 +1,50 @@
+import Cluster
+import Ground
+import HTTPRules
+import NIOCore
+import NIOPosix
+import Store
+import Tiers
+import Wire
+
+/// What this node has offered, and a peer asks for by half of its name.
+extension PeerAnswering {
+    /// Looks in memory if it was offered from there, then on disk.
+    func beginOffered() {
+        guard question.kind == .probe else { return answer(.fetchYourself(.notUnderstood)) }
+        let digest = question.name.digest
+        if let offered = connection.hub.offeredKeys.find(digest),
+            let found = find(offered), found.isImage
+        {
+            return give(found, from: .memory)
+        }
+        guard let disk = hall.node.disk, let view = disk.view else { return answer(.absent) }
+        let (store, clock) = (hall.store, disk.clock)
+        let promoted = disk.readers.runIfActive(eventLoop: hall.loop) { () -> Resident? in
+            guard var reading = view.read(offered: digest),
+                reading.record.key.first != UInt8(ascii: "/")
+            else { return nil }
+            let hash = store.hash(of: reading.record.key)
+            guard
+                case .promoted(let resident) = store.promote(
+                    &reading, hash: hash, clock: clock, read: { view.readBody(&$0) })
+            else { return nil }
+            return resident
+        }
+        promoted.assumeIsolated().whenComplete { [self] result in
+            guard case .beginning = stage else { return }
+            if case .success(let resident?) = result {
+                give(resident, from: .disk)
+            } else {
+                answer(.absent)
+            }
+            connection.flush()
+        }
+    }
+
+    private func find(_ offered: OfferedKeys.OfferedKey) -> Resident? {
+        let key = offered.key
+        return hall.store.find(
+            key.span, 0..<key.count, hash: hall.store.hash(of: key), wanted: offered.negotiation)
+    }
+}

@@ -1,0 +1,177 @@
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Wire
+
+/// The rest of a body that a peer has broken off, from another peer or from the origin, if they have
+/// the very same answer: a node that dies takes nothing away from the clients of others.
+///
+/// A second fetch, which nobody else joins, brings the answer from its beginning; what the readers
+/// have of it is passed over. It keeps what it brings by itself, so that the first fetch need not.
+/// Confined to the loop of its hall.
+final class ResumedFetch: FillSource, FillReader {
+    let run: FillRun
+    private unowned let hall: Hall
+    private let name: EntryName
+    private let begun: Begun
+    private var second: (run: FillRun, reader: Fill.ReaderID)?
+    private var attempts = 0
+    /// Of the second fetch's answer.
+    private var position: UInt64 = 0
+    private var receivedBytes: UInt64
+    /// The second answer is the first one.
+    private var isSame = false
+    private var isSettled = false
+
+    /// What the readers were told of the answer.
+    struct Begun {
+        let facts: EntryFacts
+        let head: RenderedHead
+        /// Nil if the length was not known.
+        let sizeBytes: UInt64?
+
+        /// True if a body of the other answer goes on where one of this broke off: only strong
+        /// validators say so (RFC 9110 §8.8.1).
+        func isSame(as other: Begun) -> Bool {
+            if let sizeBytes, let size = other.sizeBytes, size != sizeBytes { return false }
+            let tags = (head.text(facts.entityTag), other.head.text(other.facts.entityTag))
+            if !tags.0.isEmpty || !tags.1.isEmpty {
+                return tags.0 == tags.1 && tags.0.first == UInt8(ascii: "\"")
+            }
+            let areStrong =
+                facts.flags.contains(.strongDate) && other.facts.flags.contains(.strongDate)
+            return areStrong && sizeBytes != nil && sizeBytes == other.sizeBytes
+                && facts.lastModified != nil && facts.lastModified == other.facts.lastModified
+        }
+    }
+
+    /// Peers, then the origin.
+    private static let attemptsMax = 2
+
+    init(
+        _ run: FillRun, name: EntryName, _ begun: Begun, receivedBytes: UInt64, on hall: Hall
+    ) {
+        self.run = run
+        self.name = name
+        self.begun = begun
+        self.receivedBytes = receivedBytes
+        self.hall = hall
+    }
+
+    func start() {
+        attempts += 1
+        position = 0
+        isSame = false
+        let skipsPeers = attempts == Self.attemptsMax
+        let (second, reader) = hall.node.fills.beginAlone(
+            key: run.key, hash: run.hash, run.negotiation
+        ) { [hall, run] in
+            FillRun(
+                key: run.key, hash: run.hash, negotiation: run.negotiation, stale: nil,
+                stamp: hall.node.disk?.stamp, hall: hall, isAlone: true, isResumption: true,
+                skipsPeers: skipsPeers)
+        }
+        if run.isOwners { second.waitedForByPeer() }
+        self.second = (second, reader)
+        hall.start(second, name: name, asksDisk: false, for: nil)
+        proceed()
+    }
+
+    // MARK: What the run asks for
+
+    func pace() {
+        proceed()
+    }
+
+    func cancel() {
+        settle()
+    }
+
+    func becomeOwner() {
+        guard let second else { return }
+        second.run.waitedForByPeer()
+        hall.tell(second.run) { $0.becomeOwner() }
+    }
+
+    // MARK: What the second fetch brings
+
+    func woken(by run: FillRun) {
+        proceed()
+    }
+
+    private func proceed() {
+        while !isSettled, !run.isPaused, let (second, reader) = second {
+            var slices: [ByteBuffer] = []
+            let limit = hall.settings.transferBytesMax
+            let step = second.step(reader, limit: limit, on: hall, slices: &slices)
+            switch step {
+            case .wait: return hall.await(second, for: self)
+            case .take(_, let count):
+                guard isSame || isTheSame(second) else { return again() }
+                for slice in slices { take(slice) }
+                second.advance(reader, by: count)
+            case .finish:
+                guard isSame || isTheSame(second), position == receivedBytes else {
+                    return again()
+                }
+                return finish()
+            case .startOver, .breakOff, .fail: return again()
+            }
+        }
+    }
+
+    private func isTheSame(_ second: FillRun) -> Bool {
+        let other: Begun
+        switch second.outcome {
+        case .answering(let fill):
+            other = Begun(facts: fill.facts, head: fill.head, sizeBytes: fill.sizeBytes)
+        case .stored(let resident), .found(let resident):
+            other = Begun(
+                facts: resident.facts, head: RenderedHead(resident),
+                sizeBytes: resident.facts.size)
+        case .open, .refused: return false
+        }
+        isSame = begun.isSame(as: other)
+        return isSame
+    }
+
+    /// Hands on what the readers do not have yet.
+    private func take(_ slice: ByteBuffer) {
+        var slice = slice
+        let known = min(UInt64(slice.readableBytes), receivedBytes - min(receivedBytes, position))
+        position += UInt64(slice.readableBytes)
+        slice.moveReaderIndex(forwardBy: Int(known))
+        guard slice.readableBytes > 0 else { return }
+        receivedBytes += UInt64(slice.readableBytes)
+        run.received(slice)
+    }
+
+    private func again() {
+        leaveSecond()
+        guard attempts < Self.attemptsMax else {
+            run.lost()
+            return settle()
+        }
+        start()
+    }
+
+    private func finish() {
+        _ = run.ended(name: nil) { _ in nil }
+        settle()
+    }
+
+    private func leaveSecond() {
+        guard let (second, reader) = second.take() else { return }
+        second.leave(reader)
+    }
+
+    private func settle() {
+        guard !isSettled else { return }
+        isSettled = true
+        leaveSecond()
+        hall.node.fills.remove(run)
+        hall.ended(self)
+    }
+}

@@ -1,0 +1,220 @@
+import Cluster
+import Ground
+import Testing
+
+/// A book that can be written in where something is expected of it.
+@dynamicMemberLookup
+private final class BookStage {
+    var book = OfferBook()
+
+    subscript<Value>(dynamicMember path: KeyPath<OfferBook, Value>) -> Value {
+        book[keyPath: path]
+    }
+
+    func follow(_ receivers: Set<NodeID>, connected: Set<NodeID>, now: Instant) {
+        book.follow(receivers, connected: connected, now: now)
+    }
+
+    @discardableResult
+    func add(_ offer: PeerOffer, to node: NodeID) -> Bool { book.add(offer, to: node) }
+
+    func next(for node: NodeID, now: Instant) -> [PeerOffer] { book.next(for: node, now: now) }
+
+    func answered(_ verdicts: [OfferVerdict], by node: NodeID) -> (count: Int, kept: Int) {
+        book.answered(verdicts, by: node)
+    }
+
+    func putBack(_ offers: [PeerOffer], for node: NodeID) { book.putBack(offers, for: node) }
+    func ticked(_ now: Instant) { book.ticked(now) }
+    func beginAnew() { book.beginAnew() }
+}
+
+@Suite("What is to be handed over")
+struct OfferBookTests {
+    private let anna = NodeID(low: 1, high: 0)
+    private let bert = NodeID(low: 2, high: 0)
+    private let start = Instant(nanoseconds: 0)
+
+    private func offer(_ number: UInt64, isNew: Bool = false) -> PeerOffer {
+        PeerOffer(
+            digest: EntryDigest(first: number, second: ~number), size: 100, touches: 1,
+            isNew: isNew)
+    }
+
+    private func verdicts(_ offers: [PeerOffer], isKept: Bool = true) -> [OfferVerdict] {
+        offers.map { OfferVerdict(digest: $0.digest, isKept: isKept) }
+    }
+
+    /// A book for both, with whom there is a connection.
+    private func book() -> BookStage {
+        let book = BookStage()
+        book.follow([anna, bert], connected: [anna, bert], now: start)
+        return book
+    }
+
+    @Test("what was just fetched goes first, then what moved, in the order given")
+    func order() {
+        let book = book()
+        for number in 1...3 as ClosedRange<UInt64> { book.add(offer(number), to: anna) }
+        book.add(offer(9, isNew: true), to: anna)
+        let offers = book.next(for: anna, now: start)
+        #expect(offers == [offer(9, isNew: true), offer(1), offer(2), offer(3)])
+        #expect(book.next(for: bert, now: start).isEmpty)
+        #expect(book.openCount == 4 && book.waitingCount == 0 && !book.isEmpty)
+        let (count, kept) = book.answered(verdicts(Array(offers.prefix(3))), by: anna)
+        #expect(count == 3 && kept == 3)
+        let last = book.answered(verdicts([offers[3]], isKept: false), by: anna)
+        #expect(last.count == 1 && last.kept == 0)
+        #expect(book.isEmpty)
+    }
+
+    @Test("no more is open than the receiver can be asked to bear; answers make room")
+    func window() {
+        let book = book()
+        for number in 0..<UInt64(OfferBook.openMax + 5) { book.add(offer(number), to: anna) }
+        let first = book.next(for: anna, now: start)
+        #expect(first.count == OfferBook.openMax)
+        #expect(book.next(for: anna, now: start).isEmpty)
+        _ = book.answered(verdicts(Array(first.prefix(3))), by: anna)
+        #expect(book.next(for: anna, now: start).count == 3)
+        // An answer to what was not offered, or by another, is none.
+        #expect(book.answered(verdicts([offer(999)]), by: anna).count == 0)
+        #expect(book.answered(verdicts(first), by: bert).count == 0)
+    }
+
+    @Test("an entry is in a line once, however often it is added")
+    func once() {
+        let book = book()
+        for _ in 0..<3 { book.add(offer(1), to: anna) }
+        #expect(book.next(for: anna, now: start).count == 1)
+        book.add(offer(1), to: anna)
+        #expect(book.next(for: anna, now: start).isEmpty)
+        _ = book.answered(verdicts([offer(1)]), by: anna)
+        book.add(offer(1), to: anna)
+        #expect(book.next(for: anna, now: start).count == 1)
+    }
+
+    @Test("what was open when the connection went is offered again on the next one")
+    func reconnected() {
+        let book = book()
+        book.add(offer(1), to: anna)
+        #expect(book.next(for: anna, now: start).count == 1)
+        book.follow([anna, bert], connected: [bert], now: start)
+        #expect(book.next(for: anna, now: start).isEmpty && book.waitingCount == 1)
+        book.follow([anna, bert], connected: [anna, bert], now: start)
+        #expect(book.next(for: anna, now: start) == [offer(1)])
+    }
+
+    @Test("an answer that does not come is not waited for for ever")
+    func lost() {
+        let book = book()
+        book.add(offer(1), to: anna)
+        #expect(book.next(for: anna, now: start).count == 1)
+        book.ticked(start + OfferBook.answerTime - .milliseconds(1))
+        #expect(book.next(for: anna, now: start).isEmpty)
+        let later = start + OfferBook.answerTime
+        book.ticked(later)
+        #expect(book.next(for: anna, now: later) == [offer(1)])
+    }
+
+    @Test("what could not be said waits again")
+    func putBack() {
+        let book = book()
+        for number in 1...3 as ClosedRange<UInt64> { book.add(offer(number), to: anna) }
+        let offers = book.next(for: anna, now: start)
+        book.putBack(offers, for: anna)
+        #expect(book.openCount == 0 && book.waitingCount == 3)
+        #expect(book.next(for: anna, now: start).count == 3)
+    }
+
+    @Test("who is out of reach holds up nobody for long, and misses what it was to be offered")
+    func unreachable() {
+        let book = book()
+        book.add(offer(1), to: anna)
+        book.follow([anna, bert], connected: [bert], now: start)
+        let justBefore = start + OfferBook.patience - .milliseconds(1)
+        book.ticked(justBefore)
+        #expect(!book.isEmpty && book.misses.isEmpty)
+        book.ticked(start + OfferBook.patience)
+        #expect(book.isEmpty && book.misses == [anna] && book.dropped == 1)
+        let isAdded = book.add(offer(2), to: anna)
+        #expect(!isAdded && book.dropped == 2)
+        // Once it is back, everything is added anew.
+        book.follow([anna, bert], connected: [anna, bert], now: start)
+        #expect(book.misses == [anna])
+        book.beginAnew()
+        let isAddedNow = book.add(offer(1), to: anna)
+        #expect(book.misses.isEmpty && isAddedNow)
+    }
+
+    @Test("who owns nothing any more is offered nothing more")
+    func gone() {
+        let book = book()
+        book.add(offer(1), to: anna)
+        book.follow([bert], connected: [anna, bert], now: start)
+        #expect(book.isEmpty && book.receivers == [bert])
+        let isAdded = book.add(offer(2), to: anna)
+        #expect(!isAdded)
+    }
+
+    @Test("what waits is bounded: the oldest of what was fetched go, and what moves is held back")
+    func bounds() {
+        let book = book()
+        for number in 0...UInt64(OfferBook.newMax) {
+            book.add(offer(number, isNew: true), to: anna)
+        }
+        #expect(book.waitingCount == OfferBook.newMax && book.dropped == 1)
+        #expect(book.next(for: anna, now: start).first == offer(1, isNew: true))
+        #expect(book.hasRoom)
+        for number in 0..<UInt64(OfferBook.movedMax) { book.add(offer(number), to: bert) }
+        #expect(!book.hasRoom)
+        _ = book.next(for: bert, now: start)
+        #expect(book.hasRoom)
+    }
+
+    @Test("in whatever order things happen, each offer is answered, waiting, or dropped")
+    func law() {
+        for seed in 1...200 as ClosedRange<UInt64> {
+            var dice = Dice(seed: seed)
+            let book = book()
+            var now = start
+            var (added, answered) = (0, 0)
+            for number in 0..<UInt64(300) {
+                let node = Bool.random(using: &dice) ? anna : bert
+                switch Int.random(in: 0..<8, using: &dice) {
+                case 0...3:
+                    let isNew = Bool.random(using: &dice)
+                    book.add(offer(number, isNew: isNew), to: node)
+                    added += 1
+                case 4:
+                    let offers = book.next(for: node, now: now)
+                    if Bool.random(using: &dice) { book.putBack(offers, for: node) }
+                case 5:
+                    let all = verdicts((0..<number).map { offer($0) })
+                    answered += book.answered(all, by: node).count
+                case 6:
+                    let connected = [[], [anna], [bert], [anna, bert]].randomElement(using: &dice)
+                    book.follow([anna, bert], connected: Set(connected ?? []), now: now)
+                default:
+                    now = now + .seconds(.random(in: 0...60, using: &dice))
+                    book.ticked(now)
+                }
+                #expect(
+                    added == answered + book.waitingCount + book.openCount + Int(book.dropped),
+                    "seed \(seed)")
+            }
+            // With connections that hold and answers that come nothing is left.
+            book.follow([anna, bert], connected: [anna, bert], now: now)
+            for node in [anna, bert] {
+                while true {
+                    now = now + OfferBook.answerTime
+                    book.ticked(now)
+                    let offers = book.next(for: node, now: now)
+                    guard !offers.isEmpty else { break }
+                    _ = book.answered(verdicts(offers), by: node)
+                }
+            }
+            #expect(book.isEmpty, "seed \(seed)")
+        }
+    }
+}

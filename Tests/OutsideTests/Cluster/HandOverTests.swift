@@ -1,0 +1,203 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Images are handed over to those who own them")
+    struct HandOverTests {
+        private func images(_ count: Int, seed: UInt64) -> [TestImage] {
+            (0..<count).map {
+                TestImage.generated(.webp, byteCount: 8_000 + 500 * $0, seed: seed + UInt64($0))
+            }
+        }
+
+        /// Has each image fetched by way of one node or another; the paths.
+        private func fetchAll(_ images: [TestImage], on stage: ClusterStage) throws -> [String] {
+            let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
+            for (number, path) in paths.enumerated() {
+                let answer = try stage.get(path, from: number % stage.nodes.count)
+                #expect(answer.brings(images[number]), "\(answer)")
+            }
+            return paths
+        }
+
+        /// Has each image given by each of `nodes`, by the fetches that were made before alone.
+        private func expectAll(
+            _ images: [TestImage], _ paths: [String], from nodes: [NodeProcess],
+            on stage: ClusterStage, at location: SourceLocation = #_sourceLocation
+        ) throws {
+            for (number, path) in paths.enumerated() {
+                for node in nodes {
+                    let answer = try node.get(stage.target(path), expecting: images[number])
+                    #expect(
+                        answer.brings(images[number]), "\(answer)", sourceLocation: location)
+                }
+            }
+            let again = paths.filter { stage.fetches($0) != 1 }
+            #expect(
+                again.isEmpty, "fetched again: \(again.count) of \(paths.count)",
+                sourceLocation: location)
+        }
+
+        private func entries(_ node: NodeProcess) -> Double {
+            node.figure("nuthatch_disk_entries") ?? -1
+        }
+
+        /// True once the nodes hold so many images in all, and nothing more is to be handed over.
+        private func reaches(_ count: Int, _ nodes: [NodeProcess]) -> Bool {
+            Deadline.seconds(60).reached {
+                nodes.reduce(0) { $0 + entries($1) } == Double(count)
+                    && nodes.allSatisfy {
+                        $0.figure("nuthatch_offers_pending{state=\"waiting\"}") == 0
+                            && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
+                    }
+            }
+        }
+
+        private func drain(_ node: NodeProcess) throws {
+            let answer = try HTTPConnection(port: node.adminPort)
+                .get("/admin/v1/drain", method: "POST")
+            #expect(answer.status == 202, "\(answer)")
+        }
+
+        @Test("What was fetched is kept by two: the death of one costs no further fetch")
+        func death() throws {
+            let stage = try ClusterStage(3, "--disk-limit", "64MiB")
+            let images = images(60, seed: 800)
+            let paths = try fetchAll(images, on: stage)
+            #expect(reaches(120, stage.nodes), "\(stage.nodes.map(entries))")
+            stage.nodes[2].kill()
+            // At once: nobody knows yet.
+            let rest = Array(stage.nodes.prefix(2))
+            try expectAll(images, paths, from: rest, on: stage)
+            // The two that are left keep all of it, each.
+            #expect(reaches(120, rest), "\(rest.map(entries))")
+        }
+
+        @Test("Who joins is given what it owns, and what it owns already is not given again")
+        func join() throws {
+            let stage = try ClusterStage(3, "--disk-limit", "64MiB")
+            let images = images(60, seed: 900)
+            let paths = try fetchAll(images, on: stage)
+            #expect(reaches(120, stage.nodes))
+            let fourth = try stage.join()
+            try stage.settle(stage.nodes)
+            let isGiven = Deadline.seconds(60).reached {
+                stage.nodes.allSatisfy {
+                    $0.figure("nuthatch_offers_pending{state=\"waiting\"}") == 0
+                        && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
+                } && entries(fourth) >= 15
+            }
+            #expect(isGiven, "\(stage.nodes.map(entries))")
+            try expectAll(images, paths, from: stage.nodes, on: stage)
+            let before = entries(fourth)
+            let written = fourth.figure("nuthatch_offers_received_total{outcome=\"taken\"}")
+            #expect(written == before)
+            // It goes and comes back: it has all that it owns.
+            try stage.restart(3)
+            try stage.settle(stage.nodes)
+            #expect(reaches(Int(stage.nodes.reduce(0) { $0 + entries($1) }), stage.nodes))
+            let taken = stage.nodes[3].figure("nuthatch_offers_received_total{outcome=\"taken\"}")
+            #expect(taken == 0)
+            try expectAll(images, paths, from: stage.nodes, on: stage)
+        }
+
+        @Test("A node that drains gives away the only copies that there are, and stops")
+        func drained() throws {
+            let stage = try ClusterStage(3, "--disk-limit", "64MiB", "--replicas", "1")
+            let images = images(60, seed: 1_000)
+            let paths = try fetchAll(images, on: stage)
+            #expect(reaches(60, stage.nodes))
+            #expect(entries(stage.nodes[2]) > 5)
+            try drain(stage.nodes[2])
+            #expect(stage.nodes[2].waitForExit() == 0, "\(stage.nodes[2].output)")
+            #expect(stage.nodes[2].said("handed over what is kept") == 1)
+            try expectAll(images, paths, from: Array(stage.nodes.prefix(2)), on: stage)
+        }
+
+        @Test("A node without a disk drains what it has in memory")
+        func drainedFromMemory() throws {
+            let stage = try ClusterStage(3, keepsOnDisk: false, "--replicas", "1")
+            let images = images(40, seed: 1_100)
+            let paths = try fetchAll(images, on: stage)
+            try drain(stage.nodes[1])
+            #expect(stage.nodes[1].waitForExit() == 0, "\(stage.nodes[1].output)")
+            try expectAll(
+                images, paths, from: [stage.nodes[0], stage.nodes[2]], on: stage)
+        }
+
+        @Test("A node that is told to stop hands over first, if it is to; one that is alone goes")
+        func stopped() throws {
+            let stage = try ClusterStage(
+                3, "--disk-limit", "64MiB", "--replicas", "1", "--hand-over-timeout", "30s")
+            let images = images(40, seed: 1_200)
+            let paths = try fetchAll(images, on: stage)
+            #expect(reaches(40, stage.nodes))
+            for index in [2, 1] {
+                stage.nodes[index].terminate()
+                #expect(stage.nodes[index].waitForExit() == 0, "\(stage.nodes[index].output)")
+            }
+            try expectAll(images, paths, from: [stage.nodes[0]], on: stage)
+            stage.nodes[0].terminate()
+            #expect(stage.nodes[0].waitForExit() == 0)
+        }
+
+        @Test("Who was away while an image changed does not bring the old one back")
+        func older() throws {
+            let stage = try ClusterStage(2, "--disk-limit", "64MiB")
+            let old = TestImage.generated(.png, byteCount: 20_000, seed: 1_310)
+            let new = TestImage.generated(.png, byteCount: 21_000, seed: 1_311)
+            let path = stage.origin.serve(old, fields: ["Cache-Control: max-age=1"])
+            #expect(try stage.get(path, from: 0).brings(old))
+            #expect(reaches(2, stage.nodes), "\(stage.nodes.map(entries))")
+            stage.nodes[1].kill()
+            stage.origin.on(path, OriginAnswer(new, fields: [lasting]))
+            let isNew = try Deadline.seconds(20).reached {
+                try stage.get(path, from: 0).brings(new)
+            }
+            #expect(isNew)
+            let fetches = stage.fetches(path)
+            try stage.restart(1)
+            try stage.settle(stage.nodes)
+            let isQuiet = Deadline.seconds(30).reached {
+                stage.nodes.allSatisfy {
+                    ($0.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0) >= 1
+                        && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
+                }
+            }
+            #expect(isQuiet)
+            for index in [0, 1, 0, 1] { #expect(try stage.get(path, from: index).brings(new)) }
+            #expect(stage.fetches(path) <= fetches + 1)
+        }
+
+        @Test("An owner's older copy gives way to what was fetched anew")
+        func newer() throws {
+            let stage = try ClusterStage(2, "--disk-limit", "64MiB")
+            let old = TestImage.generated(.png, byteCount: 20_000, seed: 1_300)
+            let new = TestImage.generated(.png, byteCount: 21_000, seed: 1_301)
+            let path = stage.origin.serve(old, fields: ["Cache-Control: max-age=1"])
+            #expect(try stage.get(path, from: 0).brings(old))
+            #expect(reaches(2, stage.nodes), "\(stage.nodes.map(entries))")
+            stage.origin.on(path, OriginAnswer(new, fields: [lasting]))
+            let isNew = try Deadline.seconds(20).reached {
+                try stage.get(path, from: 0).brings(new)
+            }
+            #expect(isNew)
+            let fetches = stage.fetches(path)
+            // The one that did not fetch it has it, too: it is asked alone.
+            let keeps = Deadline.seconds(30).reached {
+                stage.nodes.reduce(0) { sum, node in
+                    sum + (node.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
+                } >= 2
+            }
+            #expect(keeps)
+            for index in 0..<2 {
+                stage.nodes[1 - index].kill()
+                #expect(try stage.get(path, from: index, expecting: new).brings(new))
+                try stage.restart(1 - index)
+                try stage.settle(stage.nodes)
+            }
+            #expect(stage.fetches(path) == fetches)
+        }
+    }
+}

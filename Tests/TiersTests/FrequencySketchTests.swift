@@ -1,0 +1,41 @@
+import Ground
+import Testing
+import Tiers
+
+@Suite("How often keys were wanted of late")
+struct FrequencySketchTests {
+    @Test("a key is never counted too few, and as a rule not too many")
+    func estimates() {
+        var sketch = FrequencySketch(words: 1_024)
+        var dice = Dice(seed: 1)
+        var counts: [UInt64: UInt8] = [:]
+        for _ in 0..<3_000 {
+            // Few keys are wanted often, many once.
+            let hash = dice.next() % (Bool.random(using: &dice) ? 30 : 3_000)
+            let mixed = hash &* 0xD6E8_FEB8_6659_FD93
+            counts[mixed, default: 0] = min(15, counts[mixed, default: 0] + 1)
+            _ = sketch.use(mixed)
+        }
+        #expect(counts.allSatisfy { sketch.frequency($0.key) >= $0.value })
+        let exact = counts.count { sketch.frequency($0.key) == $0.value }
+        #expect(Double(exact) > 0.9 * Double(counts.count), "\(exact) of \(counts.count)")
+        #expect(sketch.frequency(0xDEAD_BEEF) <= 1)
+    }
+
+    @Test("a use gives the estimate with this use in it, up to 15")
+    func uses() {
+        var sketch = FrequencySketch(words: 64)
+        let given = (0..<20).map { _ in sketch.use(77) }
+        #expect(given == (1...15).map { UInt8($0) } + Array(repeating: 15, count: 5))
+        #expect(sketch.frequency(77) == 15)
+    }
+
+    @Test("what was popular once is forgotten")
+    func ageing() {
+        var sketch = FrequencySketch(words: 64)
+        for _ in 0..<15 { _ = sketch.use(77) }
+        var dice = Dice(seed: 2)
+        for _ in 0..<640 where sketch.frequency(77) == 15 { _ = sketch.use(dice.next()) }
+        #expect(sketch.frequency(77) == 7)
+    }
+}
