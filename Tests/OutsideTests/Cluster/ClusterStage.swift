@@ -11,6 +11,8 @@ final class ClusterStage {
     private var peerPorts: [Int]
     private let flags: [String]
     private let keepsOnDisk: Bool
+    /// Of each node by itself.
+    private let ownFlags: [[String]]
 
     /// The secret of a cluster, and one of another.
     static let (secret, otherSecret) = (
@@ -18,7 +20,12 @@ final class ClusterStage {
     )
 
     /// Starts the nodes, and returns when each of them knows all.
-    init(_ count: Int, keepsOnDisk: Bool = true, _ flags: String...) throws {
+    ///
+    /// `ownFlags` are those of single nodes, the first ones.
+    init(
+        _ count: Int, keepsOnDisk: Bool = true, _ flags: String..., ownFlags: [[String]] = []
+    ) throws {
+        self.ownFlags = ownFlags
         self.keepsOnDisk = keepsOnDisk
         origin = try ScriptedOrigin()
         directory = try Program.temporaryFolder()
@@ -50,7 +57,8 @@ final class ClusterStage {
     private func start(_ index: Int) throws -> NodeProcess {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
-                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags)
+                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags
+                + (index < ownFlags.count ? ownFlags[index] : []))
     }
 
     /// Starts one node more.
