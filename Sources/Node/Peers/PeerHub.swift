@@ -363,7 +363,7 @@ extension PeerHub {
         let id = nextConnection()
         ClientBootstrap(group: loops.next())
             .connectTimeout(.nanoseconds(PeerConnection.openingTime.nanoseconds))
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelInitializer { [self] channel in
                 channel.eventLoop.makeCompletedFuture {
                     let connection = PeerConnection(

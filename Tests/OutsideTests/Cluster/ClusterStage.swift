@@ -13,6 +13,7 @@ final class ClusterStage {
     private let keepsOnDisk: Bool
     /// Of each node by itself.
     private let ownFlags: [[String]]
+    private let isPrivileged: Bool
 
     /// The secret of a cluster, and one of another.
     static let (secret, otherSecret) = (
@@ -21,15 +22,18 @@ final class ClusterStage {
 
     /// Starts the nodes, and returns when each of them knows all.
     ///
-    /// `ownFlags` are those of single nodes, the first ones.
+    /// `ownFlags` are those of single nodes, the first ones. Nodes that are not privileged are
+    /// without any capability, as services and containers are.
     init(
-        _ count: Int, keepsOnDisk: Bool = true, _ flags: String..., ownFlags: [[String]] = []
+        _ count: Int, keepsOnDisk: Bool = true, _ flags: String..., ownFlags: [[String]] = [],
+        isPrivileged: Bool = true
     ) throws {
         self.ownFlags = ownFlags
         self.keepsOnDisk = keepsOnDisk
         origin = try ScriptedOrigin()
         directory = try Program.temporaryFolder()
         self.flags = flags
+        self.isPrivileged = isPrivileged
         peerPorts = try (0..<count).map { _ in try NodeProcess.freePort() }
         try write(Self.secret, to: "secret")
         for index in 0..<count { nodes.append(try start(index)) }
@@ -58,7 +62,8 @@ final class ClusterStage {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
                 + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags
-                + (index < ownFlags.count ? ownFlags[index] : []))
+                + (index < ownFlags.count ? ownFlags[index] : []),
+            isPrivileged: isPrivileged)
     }
 
     /// Starts one node more.

@@ -23,6 +23,13 @@ extension Outside {
             #expect(after.id == before.id && after.process != before.process)
         }
 
+        @Test("Nodes that may do nothing special find each other, whoever dials")
+        func unprivileged() throws {
+            let stage = try ClusterStage(3, isPrivileged: false)
+            try stage.restart(0)
+            try stage.settle(stage.nodes)
+        }
+
         @Test("A node that is killed is found out, and comes back")
         func death() throws {
             let stage = try ClusterStage(3)
