@@ -56,6 +56,23 @@ struct MembershipStoryTests {
         #expect(world.burials.allSatisfy { ($0.of < 2) != ($0.by < 2) })
     }
 
+    @Test("nodes that dial each other at once over bad links never close what is left")
+    func crossedDials() throws {
+        for seed in 100..<200 as Range<UInt64> {
+            var conditions = MembershipWorld.Conditions()
+            conditions.loss = 0.3
+            conditions.delay = .milliseconds(100)
+            conditions.jitter = .milliseconds(200)
+            var world = MembershipWorld(seed: seed, conditions: conditions)
+            for host in 0..<3 {
+                world.seedHosts.append(world.addHost())
+                _ = try world.start(host: host, epoch: 5)
+            }
+            try world.run(for: .seconds(60))
+            #expect(world.strandings == 0, "seed \(seed)")
+        }
+    }
+
     @Test("two members that cannot reach each other stay members through the others")
     func pairwise() throws {
         var world = try cluster(5, seed: 21)

@@ -17,3 +17,13 @@ package enum GossipMessage: Hashable, Sendable {
     /// All that is known; who gets it as a question answers with what it knows.
     case table([MemberRecord], isQuestion: Bool)
 }
+
+extension GossipMessage {
+    /// It was asked for, and comes where it was.
+    var isAnswer: Bool {
+        switch self {
+        case .ack, .nack, .table(_, isQuestion: false): true
+        case .ping, .pingRequest, .news, .table(_, isQuestion: true): false
+        }
+    }
+}

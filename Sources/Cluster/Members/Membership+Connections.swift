@@ -43,15 +43,19 @@ extension Membership {
         roster.connected(peer)
         let connection = Mesh.Connection(
             peer: peer, process: record.member.process, dialled: dialled)
-        let closing = mesh.opened(id, connection, at: turn.now)
+        let opening = mesh.opened(id, connection)
         if isToAsk {
             mesh.question(id, at: turn.now + (dialled == nil ? settings.questionDelay : .zero))
         }
         turn.effects.append(.useConnection(peer, id))
-        if let closing { turn.effects.append(.close(closing.0, closing.1)) }
+        if case .succeeding(let former) = opening {
+            for line in former { turn.effects.append(.close(line, .superseded)) }
+        }
         plan.connected(peer)
-        if roster[peer]?.state == .dead {
-            // It is to hear so and refute; if it does not answer, the connection is not kept.
+        // One that is believed dead is to hear so and refute; if it does not answer, the connection
+        // is not kept. Beside a spare the peer is told where this node speaks.
+        let isTold = opening == .besideSpare && mesh.decides(peer)
+        if isTold || roster[peer]?.state == .dead {
             send(.ping(sequence: nextSequence(), news: riders(first: peer)), on: id, &turn)
         }
     }
@@ -66,6 +70,13 @@ extension Membership {
             return plan.refused(dialled, at: turn.now)
         }
         lost(mesh.closed(id), isHint: reason != .leaving, &turn)
+    }
+
+    /// Closes everything that is open with a member.
+    mutating func closeAll(with peer: NodeID, _ reason: CloseReason, _ turn: inout Turn) {
+        // Spares first: none takes the place of the one in use.
+        for line in mesh.spares(with: peer) { close(line, reason, &turn) }
+        if let line = mesh.connection(to: peer) { close(line, reason, &turn) }
     }
 
     /// Closes a connection of the mesh.

@@ -66,9 +66,7 @@ extension Membership {
         for (id, check) in zip(identities.checks.keys, identities.checks.values)
         where check.endsAt <= turn.now {
             identities.checks[id] = nil
-            if let line = mesh.connection(to: id), mesh[line]?.process == check.earlier {
-                close(line, .superseded, &turn)
-            }
+            if mesh.process(of: id) == check.earlier { closeAll(with: id, .superseded, &turn) }
             let newcomer = check.newcomer
             if let connection = newcomer.connection {
                 admit(connection, dialled: newcomer.dialled, newcomer.record, &turn)

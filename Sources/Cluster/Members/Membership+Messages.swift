@@ -13,7 +13,9 @@ extension Membership {
             return
         }
         let peer = connection.peer
-        if mesh.heard(id, at: turn.now) { turn.effects.append(.useConnection(peer, id)) }
+        if mesh.heard(id, isAnswer: message.isAnswer, at: turn.now) {
+            turn.effects.append(.useConnection(peer, id))
+        }
         switch message {
         case .ping(let sequence, let news):
             learn(news, .hearsay, &turn)
@@ -33,7 +35,7 @@ extension Membership {
             learn(table, source, &turn)
             guard isQuestion, mesh[id] != nil else { return }
             // The peer's table came with its question.
-            mesh.question(id, at: nil)
+            mesh.question(mesh.connection(to: peer) ?? id, at: nil)
             send(.table(records, isQuestion: false), on: id, &turn)
         }
     }

@@ -22,17 +22,22 @@ extension Membership {
         let sequence = nextSequence()
         probing.probe = Probing.Probe(target: target, sequence: sequence, endsAt: endsAt)
         guard let line = mesh.connection(to: target) else { return askOthers(&turn) }
+        probing.probe?.line = line
         probing.probe?.askAt = turn.now + health.scaled(settings.probeTimeout)
         send(.ping(sequence: sequence, news: riders(first: target)), on: line, &turn)
     }
 
-    /// The target has not answered, or is not connected: some others ask it.
+    /// The target has not answered, or is not connected: some others ask it, and it is asked on
+    /// every other connection with it.
     private mutating func askOthers(_ turn: inout Turn) {
         guard let probe = probing.probe else { return }
         let others = mesh.peers.filter { $0 != probe.target && roster[$0]?.state == .alive }
             .shuffled(using: &turn.dice).prefix(settings.indirectProbes)
         probing.probe?.askAt = nil
         probing.probe?.asked = others.count
+        for line in mesh.all(with: probe.target) where line != probe.line {
+            send(.ping(sequence: probe.sequence, news: []), on: line, &turn)
+        }
         for other in others {
             guard let line = mesh.connection(to: other) else { continue }
             let question = GossipMessage.pingRequest(

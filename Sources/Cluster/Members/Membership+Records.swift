@@ -44,7 +44,7 @@ extension Membership {
             let id = forgotten.member.id
             plan.unnamed(id)
             dissemination.forgotten(id)
-            if let line = mesh.connection(to: id) { close(line, .clusterFull, &turn) }
+            closeAll(with: id, .clusterFull, &turn)
             turn.effects.append(.forget(forgotten))
         }
         guard room.isThere else { return }
@@ -136,7 +136,7 @@ extension Membership {
     private mutating func bury(_ id: NodeID, _ source: Source, _ turn: inout Turn) {
         guard let held = roster[id], held.state == .suspected else { return }
         believe(MemberRecord(held.member, held.incarnation, .dead), before: held, source, &turn)
-        if let line = mesh.connection(to: id) { close(line, .dead, &turn) }
+        closeAll(with: id, .dead, &turn)
     }
 
     // MARK: Pushing

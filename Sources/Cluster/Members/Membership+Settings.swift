@@ -51,7 +51,8 @@ extension Membership {
         package var selfDialDelay = Interval.seconds(300)
         /// A connection on which a ping is not answered for so long is replaced.
         package var silenceMax = Interval.seconds(10)
-        /// Of two connections of one pair the one that is not used is closed after so long.
+        /// Of two connections of one pair the member with the smaller id closes the one that is not
+        /// used after so long, the other member after twice as long.
         package var spareMax = Interval.seconds(10)
         /// Between two questions for tables because connections were opened.
         package var questionInterval = Interval.milliseconds(500)

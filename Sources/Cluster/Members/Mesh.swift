@@ -2,10 +2,13 @@ import Ground
 
 /// The connections with the other members, and which of them is the one of its pair.
 ///
-/// Of two connections of one pair the member with the smaller id decides: it takes the later one
-/// and closes the earlier. The other side closes nothing, and speaks where the decider speaks; so
-/// the two sides never close both, in whatever order they see them open. A connection that one side
-/// has lost and the other has not noticed is replaced in the same way.
+/// Of two connections of one pair the member with the smaller id decides: it uses the later one,
+/// and the other side speaks where the decider speaks. The earlier one stays for a while as a
+/// spare, because the peer may never have seen the later one open: when the one in use goes, the
+/// spare takes its place. Its time runs from when the peer is heard on the one in use; the decider
+/// then closes it, and the other side only if the decider has not done so in twice the time. So the
+/// two do not close both, in whatever order they see them open. A connection that one side has lost
+/// and the other has not noticed is replaced in the same way.
 struct Mesh: Sendable {
     struct Connection: Sendable {
         let peer: NodeID
@@ -16,7 +19,9 @@ struct Mesh: Sendable {
         var unansweredSince: Instant?
         /// When the peer is to be asked for its table.
         var questionAt: Instant?
-        /// Since when another connection of the pair is used instead.
+        /// The peer has said something on it since it is in use.
+        var isHeard = false
+        /// Since when the peer is heard on another connection of the pair, which is used instead.
         var spareSince: Instant?
     }
 
@@ -44,24 +49,52 @@ struct Mesh: Sendable {
 
     // MARK: Opening and closing
 
-    /// Takes `id` as the connection of its pair; gives back the one to close.
-    mutating func opened(_ id: ConnectionID, _ connection: Connection, at now: Instant)
-        -> (ConnectionID, CloseReason)?
-    {
-        let earlier = current[connection.peer]
+    /// What the opening of a connection comes to.
+    enum Opening: Hashable, Sendable {
+        /// It is the only one of its pair.
+        case first
+        /// An earlier one is a spare now; the decider has to say where it speaks.
+        case besideSpare
+        /// These, with an earlier process of the peer, are to be closed.
+        case succeeding([ConnectionID])
+    }
+
+    /// Takes `id` as the connection of its pair.
+    mutating func opened(_ id: ConnectionID, _ connection: Connection) -> Opening {
+        let peer = connection.peer
+        let earlier = all(with: peer)
+        let former = earlier.filter { connections[$0]?.process != connection.process }
+        for other in former { connections[other] = nil }
         connections[id] = connection
-        current[connection.peer] = id
-        guard let earlier, let other = connections[earlier] else { return nil }
-        if other.process != connection.process {
-            connections[earlier] = nil
-            return (earlier, .superseded)
+        use(id, with: peer)
+        if !former.isEmpty { return .succeeding(former) }
+        return earlier.isEmpty ? .first : .besideSpare
+    }
+
+    /// True if this side closes the spares of the pair.
+    func decides(_ peer: NodeID) -> Bool { own < peer }
+
+    /// Everything that is open with a member, in the order in which it opened.
+    func all(with peer: NodeID) -> [ConnectionID] {
+        connections.keys.filter { connections[$0]?.peer == peer }
+    }
+
+    /// What is open with a member and not in use.
+    func spares(with peer: NodeID) -> [ConnectionID] {
+        all(with: peer).filter { $0 != current[peer] }
+    }
+
+    /// Makes `id` the connection of its pair; what was to be asked on another is asked on it.
+    private mutating func use(_ id: ConnectionID, with peer: NodeID) {
+        current[peer] = id
+        connections[id]?.spareSince = nil
+        connections[id]?.isHeard = false
+        for spare in spares(with: peer) {
+            guard let at = connections[spare]?.questionAt else { continue }
+            connections[spare]?.questionAt = nil
+            let own = connections[id]?.questionAt
+            connections[id]?.questionAt = own.map { min($0, at) } ?? at
         }
-        if own < connection.peer {
-            connections[earlier] = nil
-            return (earlier, .redundant)
-        }
-        connections[earlier]?.spareSince = now
-        return nil
     }
 
     /// What became of a pair whose connection has gone.
@@ -77,28 +110,35 @@ struct Mesh: Sendable {
         guard let gone = connections[id] else { return .none }
         connections[id] = nil
         guard current[gone.peer] == id else { return .none }
-        let spare = connections.keys.last { other in
-            connections[other]?.peer == gone.peer && connections[other]?.process == gone.process
-        }
-        current[gone.peer] = spare
-        guard let spare else { return .disconnected(gone.peer) }
-        connections[spare]?.spareSince = nil
+        current[gone.peer] = nil
+        guard let spare = all(with: gone.peer).last else { return .disconnected(gone.peer) }
+        use(spare, with: gone.peer)
         return .replaced(gone.peer, spare)
     }
 
     // MARK: Speaking
 
     /// The peer has said something on it; true if it is now the one of its pair, and was not.
-    mutating func heard(_ id: ConnectionID, at now: Instant) -> Bool {
+    ///
+    /// Where an answer comes follows from where the question was put, and decides nothing.
+    mutating func heard(_ id: ConnectionID, isAnswer: Bool, at now: Instant) -> Bool {
         guard let connection = connections[id] else { return false }
         if connection.unansweredSince != nil { connections[id]?.unansweredSince = nil }
-        guard connection.peer < own, let used = current[connection.peer], used != id else {
-            return false
+        let peer = connection.peer
+        let isSwitched = !isAnswer && !decides(peer) && current[peer] != id
+        if isSwitched { use(id, with: peer) }
+        if isSwitched || !connection.isHeard {
+            connections[id]?.isHeard = true
+            if current[peer] == id { beginSpares(with: peer, at: now) }
         }
-        connections[used]?.spareSince = now
-        connections[id]?.spareSince = nil
-        current[connection.peer] = id
-        return true
+        return isSwitched
+    }
+
+    /// The time of those begins that have been set aside.
+    private mutating func beginSpares(with peer: NodeID, at now: Instant) {
+        for spare in spares(with: peer) where connections[spare]?.spareSince == nil {
+            connections[spare]?.spareSince = now
+        }
     }
 
     mutating func pinged(_ id: ConnectionID, at now: Instant) {
@@ -133,9 +173,17 @@ struct Mesh: Sendable {
         for connection in connections.values {
             wait(until: connection.questionAt.map { max($0, nextQuestion) })
             wait(until: connection.unansweredSince.map { $0 + settings.silenceMax })
-            wait(until: connection.spareSince.map { $0 + settings.spareMax })
+            wait(until: spareEnd(connection, settings))
         }
         return next
+    }
+
+    /// When a spare is to be closed; nil for others.
+    private func spareEnd(
+        _ connection: Connection, _ settings: Membership.Settings
+    ) -> Instant? {
+        let most = settings.spareMax
+        return connection.spareSince.map { $0 + (decides(connection.peer) ? most : most + most) }
     }
 
     /// Connections that are to be closed by now.
@@ -146,10 +194,8 @@ struct Mesh: Sendable {
             if let since = connection.unansweredSince, since + settings.silenceMax <= now {
                 return (id, .silent)
             }
-            if let since = connection.spareSince, since + settings.spareMax <= now {
-                return (id, .redundant)
-            }
-            return nil
+            guard let end = spareEnd(connection, settings), end <= now else { return nil }
+            return (id, .redundant)
         }
     }
 

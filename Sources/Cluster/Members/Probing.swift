@@ -8,6 +8,8 @@ struct Probing: Sendable {
     struct Probe: Hashable, Sendable {
         let target: NodeID
         let sequence: UInt32
+        /// Where it was asked; nil while it is not connected.
+        var line: ConnectionID?
         /// When others are asked; nil once they are.
         var askAt: Instant?
         /// When the target has failed.

@@ -86,6 +86,15 @@ extension MembershipWorld {
         return nil
     }
 
+    /// True if the two processes of a link have another one that both saw open.
+    func hasOther(_ link: Int) -> Bool {
+        let pair = Set(links[link].ends.map(\.process))
+        return openLinks.contains { other in
+            other != link && Set(links[other].ends.map(\.process)) == pair
+                && links[other].ends.allSatisfy(\.isGreeted)
+        }
+    }
+
     /// Nobody believes that `process` lives.
     package func isKnownGone(_ process: Int) -> Bool {
         let record = processes[process].membership.own

@@ -68,6 +68,8 @@ package struct MembershipWorld: Sendable {
     package var isResolverDown = false
     /// Members that were believed dead while they lived and could be reached.
     package internal(set) var falsePositives = 0
+    /// How often a process has closed, as not needed, the only connection that both had.
+    package internal(set) var strandings = 0
     /// One process has come to believe another dead.
     package struct Burial: Hashable, Sendable {
         package let of: Int
@@ -193,6 +195,7 @@ package struct MembershipWorld: Sendable {
             note("\(name(process)) closes \(id) to \(other(place)): \(reason)")
             send(.goodbye(reason), link: place.link, flow: place.end)
             drop(place.link, end: place.end)
+            if reason == .redundant, !hasOther(place.link) { strandings += 1 }
         case .send(let message, let id):
             guard let place = processes[process].links[id] else {
                 throw violation("\(name(process)) speaks on \(id), which it has not")

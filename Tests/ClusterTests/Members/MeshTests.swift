@@ -85,34 +85,109 @@ struct MeshTests {
         #expect(stage.run(for: .seconds(101)).dials == [Self.address(100)])
     }
 
-    @Test("of two connections the smaller id closes the earlier; the other follows where it speaks")
-    func onePerPair() {
+    @Test("the smaller id takes the later of two connections, and closes the earlier after a while")
+    func decider() {
         var smaller = MemberStage(own: 1)
-        let first = smaller.connect(2)
-        let second = smaller.connect(2)
-        #expect(smaller.effects.last == .close(first, .redundant))
-        #expect(smaller.connection(2) == second)
+        let early = smaller.connect(2)
+        let late = smaller.connect(2)
+        #expect(smaller.connection(2) == late)
+        let first = smaller.run(for: .seconds(9)) { message, _ in MemberStage.ack(message) }
+        #expect(!first.contains(.close(early, .redundant)))
+        let rest = smaller.run(for: .seconds(2)) { message, _ in MemberStage.ack(message) }
+        #expect(rest.contains(.close(early, .redundant)))
+        #expect(smaller.connection(2) == late)
+    }
 
+    @Test("the larger id speaks where the smaller one does, but answers decide nothing")
+    func follower() {
         var larger = MemberStage(own: 2)
+        let peer = MemberStage.member(1).id
         let early = larger.connect(1)
         let late = larger.connect(1)
         #expect(larger.connection(1) == late)
-        #expect(!larger.effects.contains(.close(early, .redundant)))
-        let heard = larger.happens(.received(.ping(sequence: 1, news: []), on: early))
-        #expect(heard.first == .useConnection(MemberStage.member(1).id, early))
-        let closed = larger.happens(.connectionClosed(late, .redundant))
-        #expect(closed == [])
+        let ping = MembershipEvent.received(.ping(sequence: 1, news: []), on: early)
+        #expect(larger.happens(ping).first == .useConnection(peer, early))
+        for answer in [GossipMessage.ack(sequence: 7, news: []), .nack(sequence: 7)] {
+            #expect(larger.happens(.received(answer, on: late)).isEmpty)
+            #expect(larger.connection(1) == early)
+        }
+        #expect(larger.happens(.connectionClosed(late, .redundant)).isEmpty)
         #expect(larger.connection(1) == early)
     }
 
-    @Test("a spare connection that nobody closes is closed")
+    @Test("the larger id leaves the closing to the smaller one, for twice as long")
     func spare() {
         var larger = MemberStage(own: 2)
         let early = larger.connect(1)
         let late = larger.connect(1)
-        let effects = larger.run(for: .seconds(11)) { message, _ in MemberStage.ack(message) }
-        #expect(effects.contains(.close(early, .redundant)))
+        let first = larger.run(for: .seconds(19)) { message, _ in MemberStage.ack(message) }
+        #expect(!first.contains(.close(early, .redundant)))
+        let rest = larger.run(for: .seconds(2)) { message, _ in MemberStage.ack(message) }
+        #expect(rest.contains(.close(early, .redundant)))
         #expect(larger.connection(1) == late)
+    }
+
+    @Test(
+        "a connection that the peer never saw open costs nothing: the earlier one is there",
+        arguments: [1, 3] as [UInt64])
+    func takesOver(own: UInt64) {
+        var stage = MemberStage(own: own)
+        let early = stage.connect(2)
+        let late = stage.connect(2)
+        // The peer has waited for a hello in vain.
+        stage.run(for: .seconds(5)) { message, id in id == late ? nil : MemberStage.ack(message) }
+        let effects = stage.happens(.connectionClosed(late, nil))
+        #expect(effects.contains(.useConnection(MemberStage.member(2).id, early)))
+        #expect(stage.connection(2) == early)
+        let rest = stage.run(for: .seconds(30)) { message, _ in MemberStage.ack(message) }
+        #expect(stage.connection(2) == early)
+        #expect(!rest.contains(.close(early, .redundant)) && rest.dials.isEmpty)
+    }
+
+    @Test("the spare stays while the one in use does not answer, and takes over when it is closed")
+    func silentSuccessor() {
+        var smaller = MemberStage(own: 1)
+        let early = smaller.connect(2)
+        let late = smaller.connect(2)
+        let effects = smaller.run(for: .seconds(40)) { message, id in
+            id == late ? nil : MemberStage.ack(message)
+        }
+        #expect(effects.contains(.close(late, .silent)))
+        #expect(!effects.contains(.close(early, .redundant)))
+        #expect(smaller.connection(2) == early)
+    }
+
+    @Test("what was to be asked on a connection is asked on the one that takes its place")
+    func questionMoves() {
+        var smaller = MemberStage(own: 1)
+        let early = smaller.connect(2)
+        let late = smaller.connect(2)
+        let effects = smaller.run(for: .seconds(2)) { message, _ in MemberStage.ack(message) }
+        let isQuestion = { (message: GossipMessage) in
+            if case .table(_, isQuestion: true) = message { true } else { false }
+        }
+        #expect(!effects.said(on: early).contains(where: isQuestion))
+        #expect(effects.said(on: late).filter(isQuestion).count == 1)
+    }
+
+    @Test("a member that is believed dead has no connection left, spares included")
+    func noneOfTheDead() {
+        var smaller = MemberStage(own: 1)
+        let lines = [smaller.connect(2), smaller.connect(2)]
+        let effects = smaller.run(for: .seconds(9))
+        #expect(smaller.state(2) == .dead)
+        #expect(lines.allSatisfy { effects.contains(.close($0, .dead)) })
+        #expect(smaller.connection(2) == nil)
+    }
+
+    @Test("a newer process of a member leaves no connection of the earlier one")
+    func successor() {
+        var smaller = MemberStage(own: 1)
+        let lines = [smaller.connect(2), smaller.connect(2)]
+        smaller.connect(2, run: 1, epoch: 6)
+        let effects = smaller.run(for: .seconds(1))
+        #expect(lines.allSatisfy { effects.contains(.close($0, .superseded)) })
+        #expect(smaller.connection(2) == ConnectionID(3))
     }
 
     @Test("tables are exchanged every 30 s, in big clusters less often", arguments: [5, 100])
