@@ -1,7 +1,8 @@
+import Cluster
 import Tiers
 
-/// What the descriptors that the process may open are for: first the disk's segments, a reserve
-/// and the connections to origins, and what is left for clients.
+/// What the descriptors that the process may open are for: first the disk's segments, a reserve,
+/// connections with peers and those to origins, and what is left for clients.
 package struct DescriptorBudget: Hashable, Sendable {
     /// Descriptors that the process may open.
     package let descriptors: Int
@@ -69,7 +70,8 @@ private struct Shares {
         idlePerLoop = min(
             max(128, configuration.originIdleConnectionsMax), descriptors / 8 / loops)
         room =
-            descriptors - configuration.segmentsMax - Self.reserve - fills - idlePerLoop * loops
+            descriptors - configuration.segmentsMax - configuration.peersMax - Self.reserve - fills
+            - idlePerLoop * loops
     }
 
     /// Listening sockets, event loops, standard streams, operators' connections, look-ups of names.
@@ -77,6 +79,9 @@ private struct Shares {
 }
 
 extension Configuration {
+    /// Connections with peers that may be open: dialled ones and accepted ones.
+    fileprivate var peersMax: Int { cluster.secretFile == nil ? 0 : 2 * Ring.membersMax }
+
     /// Files that the disk cache may have open.
     fileprivate var segmentsMax: Int {
         guard cacheDirectory != nil, diskBytesMax > 0,

@@ -1,3 +1,4 @@
+import Foundation
 import Node
 import Testing
 
@@ -43,6 +44,17 @@ struct DescriptorBudgetTests {
             #expect(try budget(needed, flags).warnings.isEmpty, "\(text)")
             #expect(try !budget(needed - 1024, flags).warnings.isEmpty, "\(text)")
         }
+    }
+
+    @Test("a node in a cluster leaves room for two connections with each possible member")
+    func cluster() throws {
+        let secret = FileManager.default.temporaryDirectory.appending(path: "\(UUID())").path
+        try Data(repeating: 0x73, count: 32).write(to: URL(fileURLWithPath: secret))
+        defer { try? FileManager.default.removeItem(atPath: secret) }
+        let alone = try budget(4096)
+        let member = try budget(4096, ["cluster-secret-file": [secret]])
+        #expect(alone.connections - member.connections == 512)
+        #expect(member.fills == alone.fills && member.idlePerLoop == alone.idlePerLoop)
     }
 
     @Test("connections that are asked for are given as far as there is room")

@@ -73,6 +73,23 @@ struct MembershipStoryTests {
         }
     }
 
+    @Test("a connection that wears out is replaced without a moment apart, whichever end says so")
+    func wornConnection() throws {
+        for end in 0...1 {
+            var world = try cluster(4, seed: 25)
+            let worn = try #require(world.openLinks.first)
+            let (pair, links) = (world.ends(of: worn), world.linkCount)
+            try world.wearOut(worn, end: end)
+            for _ in 0..<300 {
+                try world.run(for: .milliseconds(100))
+                #expect(world.areConnected(pair[0], pair[1]))
+            }
+            #expect(!world.openLinks.contains(worn))
+            #expect(world.linkCount == links + 1 && world.loosePair == nil)
+            #expect(world.burials.isEmpty && world.strandings == 0)
+        }
+    }
+
     @Test("two members that cannot reach each other stay members through the others")
     func pairwise() throws {
         var world = try cluster(5, seed: 21)

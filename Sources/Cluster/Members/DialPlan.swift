@@ -142,6 +142,20 @@ struct DialPlan: Sendable {
         refresh()
     }
 
+    /// Another connection with `id` is wanted beside the one there is.
+    mutating func renew(_ id: NodeID, at now: Instant) {
+        let held = contacts.keys.filter { address in
+            contacts[address]?.isHeld == true && contacts[address]?.owner == id
+        }
+        guard let address = held.first(where: { contacts[$0]?.named == id }) ?? held.first else {
+            return
+        }
+        contacts[address]?.isHeld = false
+        contacts[address]?.failures = 0
+        contacts[address]?.dueAt = now
+        refresh()
+    }
+
     /// The addresses to dial now.
     mutating func takeDue(_ turn: inout Turn) -> [PeerAddress] {
         var due: [PeerAddress] = []

@@ -125,6 +125,10 @@ package struct Membership: Sendable {
             let record = MemberRecord(member, incarnation, .alive)
             opened(id, dialled: dialled, record, &turn)
         case .connectionClosed(let id, let reason): closed(id, reason, &turn)
+        case .connectionWearsOut(let id):
+            // Another one takes its place when it opens, and this one is closed as its spare.
+            guard let peer = mesh[id]?.peer, mesh.connection(to: peer) == id else { break }
+            plan.renew(peer, at: now)
         case .received(let message, let id): received(message, on: id, &turn)
         case .roleChanged(let role): changeRole(role, &turn)
         case .leaveRequested: leave(&turn)

@@ -13,6 +13,8 @@ package enum MembershipEvent: Hashable, Sendable {
     /// An opened connection is gone; with what the peer said last, nil if it broke. What the
     /// machine closed itself need not be told.
     case connectionClosed(ConnectionID, CloseReason?)
+    /// Before long no question can be put on it any more; may be told several times.
+    case connectionWearsOut(ConnectionID)
     /// In the order of the connection.
     case received(GossipMessage, on: ConnectionID)
     /// What this node may be asked for has changed.

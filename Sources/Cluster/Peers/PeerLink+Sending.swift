@@ -53,7 +53,8 @@ extension PeerLink {
     package mutating func ask(_ question: PeerQuestion) throws(SendRefusal) -> UInt32 {
         try checkRoom()
         guard asked.count < Int(peerLimits.streamsMax) else { throw .streamsUsedUp }
-        guard let stream = UInt32(exactly: nextStream) else { throw .wornOut }
+        guard questionsLeft > 0 else { throw .wornOut }
+        let stream = UInt32(nextStream)
         control.append(try question.frame(stream: stream))
         nextStream += 2
         asked[stream] = AskedStream(windowBytes: hello.limits.windowBytes)

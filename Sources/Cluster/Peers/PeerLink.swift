@@ -26,8 +26,10 @@ package struct PeerLink: Sendable {
 
     var asked: [UInt32: AskedStream] = [:]
     var answering: [UInt32: AnsweringStream] = [:]
-    /// The next stream that this side opens; above the numbers that fit when all were used.
+    /// The next stream that this side opens; above ``lastStream`` when all were used.
     var nextStream: UInt64
+    /// No stream that this side opens has a higher number.
+    let lastStream: UInt32
     /// The last stream that the peer opened; 0 before the first.
     var lastPeerStream: UInt32 = 0
     var allowance = IdleAllowance()
@@ -65,13 +67,32 @@ package struct PeerLink: Sendable {
     /// Above so many bytes that wait FETCHING is not said: it would tell nothing new.
     static let queueBytesBusy = 64 << 10
 
-    /// A connection that begins, on which `hello` is said first.
-    package init(_ side: Side, hello: Hello) {
+    /// When so few questions are left another connection is to be opened.
+    package static let questionsReserve: UInt64 = 1 << 20
+    /// It is said again after so many questions.
+    package static let reserveStep: UInt64 = 1 << 16
+
+    /// A connection that begins, on which `hello` is said first; `lastStream` is the highest number
+    /// of a stream.
+    package init(_ side: Side, hello: Hello, lastStream: UInt32 = .max) {
         precondition(hello.limits.areUsable, "unusable limits: \(hello.limits)")
         self.side = side
         self.hello = hello
+        self.lastStream = lastStream
         nextStream = side == .dialling ? 1 : 2
         urgent.append(hello.frame)
+    }
+
+    /// So many questions can still be asked on this connection.
+    package var questionsLeft: UInt64 {
+        let end = UInt64(lastStream) + 1
+        return nextStream < end ? (end - nextStream + 1) / 2 : 0
+    }
+
+    /// True if it is time to open another connection; now and then, from the question on with which
+    /// the reserve is begun.
+    package var isWearingOut: Bool {
+        questionsLeft <= Self.questionsReserve && questionsLeft % Self.reserveStep == 0
     }
 
     /// Questions of this side that are open, those that were cancelled and not yet ended included.

@@ -70,7 +70,14 @@ extension PeerConnection {
                 let stream = try connection.link.ask(ask.question)
                 ask.stream = stream
                 connection.asks[stream] = ask
+                if connection.link.isWearingOut { connection.hub.wearsOut(connection.id) }
             } catch {
+                if error == .wornOut {
+                    // None has taken its place; without it one is dialled as after a break.
+                    let text = "it has no numbers left"
+                    connection.link.close(Goodbye(.superseded, text))
+                    connection.flush()
+                }
                 return ask.tell(error == .notOpen ? .lost : .refused)
             }
             connection.flush()

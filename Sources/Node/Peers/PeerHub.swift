@@ -36,7 +36,10 @@ final class PeerHub: @unchecked Sendable {
     private let connectionCount = Atomic<UInt64>(0)
     /// This node's id.
     let own: NodeID
-    private let places = PeerPlaces(count: 1_024)
+    /// For connections that this node dials.
+    private let dialPlaces = PeerPlaces(count: Ring.membersMax)
+    /// For those that others dial: strangers among them take none of the node's own.
+    private let acceptedPlaces = PeerPlaces(count: Ring.membersMax)
     /// Gone at the end of the node.
     private weak let node: NodeCore?
     /// Nodes that keep an image.
@@ -110,8 +113,9 @@ final class PeerHub: @unchecked Sendable {
         PeerConnectionID(connectionCount.add(1, ordering: .relaxed).newValue)
     }
 
-    /// A place for one more connection; nil if as many are open as are allowed.
-    func takePlace() -> PeerPlace? { places.take() }
+    /// A place for one more connection that somebody else dials; nil if as many are open as are
+    /// allowed.
+    func takePlace() -> PeerPlace? { acceptedPlaces.take() }
 
     // MARK: Told from any loop
 
@@ -158,6 +162,14 @@ final class PeerHub: @unchecked Sendable {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
             step(.received(gossip.message, on: id))
+        }
+    }
+
+    /// A connection has few numbers left for questions.
+    func wearsOut(_ id: PeerConnectionID) {
+        loop.execute { [self] in
+            guard connections[id] != nil else { return }
+            step(.connectionWearsOut(id))
         }
     }
 
@@ -356,7 +368,7 @@ extension PeerHub {
     }
 
     private func dial(_ address: PeerAddress, at rest: ArraySlice<IPAddress>) {
-        guard let first = rest.first, !isStopped, let place = takePlace(),
+        guard let first = rest.first, !isStopped, let place = dialPlaces.take(),
             let socket = try? SocketAddress(
                 ipAddress: first.description, port: Int(address.port))
         else { return step(.dialFailed(address)) }

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// How many connections with peers may be open, those included that have not said who they are.
+/// How many connections with peers of one kind may be open, those included that have not said who
+/// they are.
 final class PeerPlaces: Sendable {
     private let left: Atomic<Int>
 

@@ -124,6 +124,13 @@ extension MembershipWorld {
         }
     }
 
+    /// One end of a connection has used nearly all its numbers.
+    package mutating func wearOut(_ link: Int, end: Int) throws {
+        note("connection \(link) wears out")
+        let here = links[link].ends[end]
+        try tell(here.process, .connectionWearsOut(here.id))
+    }
+
     /// Links that both ends have.
     package var openLinks: [Int] {
         links.indices.filter { links[$0].ends[0].isOpen && links[$0].ends[1].isOpen }
@@ -148,7 +155,7 @@ extension MembershipEvent {
     fileprivate var connection: ConnectionID? {
         switch self {
         case .connectionOpened(let id, _, _, _), .connectionClosed(let id, _),
-            .received(_, let id):
+            .connectionWearsOut(let id), .received(_, let id):
             id
         case .ticked, .seedsResolved, .dialFailed, .roleChanged, .leaveRequested: nil
         }

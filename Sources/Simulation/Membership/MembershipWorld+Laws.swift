@@ -86,6 +86,15 @@ extension MembershipWorld {
         return nil
     }
 
+    /// The two processes of a link.
+    package func ends(of link: Int) -> [Int] { links[link].ends.map(\.process) }
+
+    /// Each of the two uses a connection with the other.
+    package func areConnected(_ one: Int, _ other: Int) -> Bool {
+        processes[one].used[processes[other].id] != nil
+            && processes[other].used[processes[one].id] != nil
+    }
+
     /// True if the two processes of a link have another one that both saw open.
     func hasOther(_ link: Int) -> Bool {
         let pair = Set(links[link].ends.map(\.process))

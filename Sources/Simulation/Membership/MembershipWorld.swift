@@ -274,6 +274,9 @@ extension TraceDigest {
             note(7, process: process, at: now)
             note(UInt64(role.rawValue))
         case .leaveRequested: note(8, process: process, at: now)
+        case .connectionWearsOut(let id):
+            note(9, process: process, at: now)
+            note(id.number)
         }
     }
 }

@@ -91,6 +91,17 @@ extension Outside {
             try stage.settle(stage.nodes)
         }
 
+        @Test("Strangers that say nothing take no place of the connections that a node dials")
+        func crowd() throws {
+            let stage = try ClusterStage(2)
+            let crowd = StrangerCrowd(300, at: stage.peerPort(of: 0))
+            defer { crowd.leave() }
+            try #require(crowd.waitUntilThere())
+            try stage.restart(1)
+            try stage.settle(stage.nodes)
+            #expect(crowd.isThere)
+        }
+
         @Test("Clear text, garbage and silence are dropped with a line, and the cluster goes on")
         func strangers() throws {
             let stage = try ClusterStage(2)

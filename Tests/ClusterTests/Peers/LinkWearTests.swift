@@ -1,0 +1,45 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("A connection has so many numbers for questions, and says when they run out")
+struct LinkWearTests {
+    @Test("every number is used once, then nothing is asked any more", arguments: [4, 5])
+    func allUsed(lastStream: UInt32) throws {
+        for (side, streams) in [
+            (PeerLink.Side.dialling, lastStream == 4 ? [1, 3] : [1, 3, 5]), (.accepting, [2, 4]),
+        ] as [(PeerLink.Side, [UInt32])] {
+            var link = try open(side, lastStream: lastStream)
+            for (number, stream) in streams.enumerated() {
+                #expect(link.questionsLeft == UInt64(streams.count - number))
+                #expect(try link.ask(PeerSamples.question) == stream)
+            }
+            #expect(throws: SendRefusal.wornOut) { try link.ask(PeerSamples.question) }
+            #expect(link.isOpen && link.askedCount == streams.count)
+        }
+    }
+
+    @Test("with the last million it says so, and again now and then")
+    func reserve() throws {
+        let step = UInt32(PeerLink.reserveStep)
+        var link = try open(.dialling, lastStream: 2 * (step + 2) - 1)
+        let said = try (0..<4).map { _ in
+            _ = try link.ask(PeerSamples.question)
+            return link.isWearingOut
+        }
+        #expect(said == [false, true, false, false])
+        #expect(link.questionsLeft == UInt64(step) - 2)
+        let fresh = try open(.dialling, lastStream: .max)
+        #expect(fresh.questionsLeft == 1 << 31 && !fresh.isWearingOut)
+    }
+
+    /// One that has heard the peer's HELLO.
+    private func open(_ side: PeerLink.Side, lastStream: UInt32) throws -> PeerLink {
+        var link = PeerLink(side, hello: .of(1), lastStream: lastStream)
+        let hello = Hello.of(2).frame
+        let head = try PeerFrameHead(hello.span)
+        let payload = Array(hello.dropFirst(PeerFrameHead.bytesCount))
+        _ = try link.frameArrived(head, payload: payload.span, now: .zero)
+        return link
+    }
+}
