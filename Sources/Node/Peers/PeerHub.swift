@@ -368,10 +368,14 @@ extension PeerHub {
     }
 
     private func dial(_ address: PeerAddress, at rest: ArraySlice<IPAddress>) {
-        guard let first = rest.first, !isStopped, let place = dialPlaces.take(),
+        guard let first = rest.first, !isStopped,
             let socket = try? SocketAddress(
                 ipAddress: first.description, port: Int(address.port))
         else { return step(.dialFailed(address)) }
+        guard let place = dialPlaces.take() else {
+            complain(of: "\(address)", "there are as many connections as may be")
+            return step(.dialFailed(address))
+        }
         let id = nextConnection()
         ClientBootstrap(group: loops.next())
             .connectTimeout(.nanoseconds(PeerConnection.openingTime.nanoseconds))

@@ -96,10 +96,14 @@ extension Outside {
             let stage = try ClusterStage(2)
             let crowd = StrangerCrowd(300, at: stage.peerPort(of: 0))
             defer { crowd.leave() }
+            let other = try #require(ClusterStage.members(of: stage.nodes[1]).first)
+            stage.nodes[1].kill()
+            #expect(try stage.believes(stage.nodes[0], other.id, "dead"))
             try #require(crowd.waitUntilThere())
             try stage.restart(1)
             try stage.settle(stage.nodes)
             #expect(crowd.isThere)
+            #expect(stage.nodes[0].said("as many connections as may be") == 0)
         }
 
         @Test("Clear text, garbage and silence are dropped with a line, and the cluster goes on")
