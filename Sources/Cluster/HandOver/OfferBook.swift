@@ -8,8 +8,8 @@ package import Ground
 /// minutes have gone by, it is made again: whoever has the entry by then says so, which costs one
 /// more frame and nothing else. So the book never waits for an answer that was lost.
 ///
-/// Who cannot be reached for ``patience`` holds up nobody: its line is dropped, and it is noted that
-/// it ``misses`` something.
+/// Who cannot be reached for ``patience`` holds up nobody: its line is dropped, and it is noted
+/// that it ``misses`` something.
 package struct OfferBook: Sendable {
     private struct Line: Sendable {
         var new = LinkQueue<PeerOffer>()

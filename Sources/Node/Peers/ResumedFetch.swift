@@ -5,8 +5,8 @@ import Serving
 import Store
 import Wire
 
-/// The rest of a body that a peer has broken off, from another peer or from the origin, if they have
-/// the very same answer: a node that dies takes nothing away from the clients of others.
+/// The rest of a body that a peer has broken off, from another peer or from the origin, if they
+/// have the very same answer: a node that dies takes nothing away from the clients of others.
 ///
 /// A second fetch, which nobody else joins, brings the answer from its beginning; what the readers
 /// have of it is passed over. It keeps what it brings by itself, so that the first fetch need not.

@@ -103,8 +103,8 @@ package final class DiskTier: Sendable {
 
     // MARK: Writers
 
-    /// Keeps an answer whose request began at `stamp`, sooner or later; false if there is no room in
-    /// the queue, or no log.
+    /// Keeps an answer whose request began at `stamp`, sooner or later; false if there is no room
+    /// in the queue, or no log.
     @discardableResult
     package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) -> Bool {
         guard let stamp, let name = resident.name, view != nil else { return false }

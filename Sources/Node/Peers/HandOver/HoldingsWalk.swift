@@ -19,7 +19,7 @@ struct HoldingsWalk {
     /// Entries that are looked at in one step.
     private static let step = 4_096
 
-    /// What the next step has met, with the keys of what stands in memory alone; nil after the last.
+    /// What the next step has met, with the keys of what stands in memory; nil after the last.
     mutating func next(
         in node: NodeCore
     ) -> [(offer: PeerOffer, key: OfferedKeys.OfferedKey?)]? {
