@@ -144,34 +144,52 @@ final class NodeService: Service {
         guard hasDisk, stops.count == 0 else { return }
         do {
             try await node.open(on: threads.loops)
-            opened.cluster = try await openCluster(of: node, on: threads)
-            let (hub, timeKeeper) = (opened.cluster?.hub, threads.timeKeeper.any())
+            let timeKeeper = threads.timeKeeper.any()
             node.tell { [weak self, weak node] action in
                 guard let self, let node else { return }
                 switch action {
-                case .drain: drainThenStop(node, hub, timeKeeper)
+                case .drain: drainThenStop(node, timeKeeper)
                 }
             }
+            try await openAdminPort(of: node, on: threads.loops, into: &opened.doorways)
+            opened.cluster = try await openCluster(of: node, on: threads)
+            guard await hasFoundCluster(opened.cluster?.hub, timeKeeper) else { return }
             try await openPorts(of: node, on: threads.loops, into: &opened.doorways)
         } catch {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
             throw error
         }
-        node.readiness.set(.ready)
+        // It may have been told to drain before.
+        if node.readiness.value == .starting { node.readiness.set(.ready) }
         let listen = opened.doorways.filter { $0.side == .data }.map(\.description)
         manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
     }
 
     /// Hands over what the node keeps, however long that takes, and stops; once.
-    private func drainThenStop(
-        _ node: NodeCore, _ hub: PeerHub?, _ timeKeeper: any EventLoop
-    ) {
+    private func drainThenStop(_ node: NodeCore, _ timeKeeper: any EventLoop) {
         guard !isDraining.exchange(true, ordering: .relaxed) else { return }
         Task {
-            if let hub { await handOver(node, hub, timeKeeper, within: nil) }
+            if let hub = node.hub { await handOver(node, hub, timeKeeper, within: nil) }
             // Told to stop meanwhile, it does so already.
             if stops.count == 0 { stopItself.withLock { $0 }?() }
         }
+    }
+
+    /// False if the node was told to stop before, or is not to serve.
+    private func hasFoundCluster(_ hub: PeerHub?, _ timeKeeper: any EventLoop) async -> Bool {
+        guard let hub else { return true }
+        let isOver = await stops.outwait(within: nil, unlessToldMoreThan: 0, on: timeKeeper) {
+            await hub.join()
+        }
+        return isOver && stops.count == 0
+    }
+
+    /// Operators are answered before clients are.
+    private func openAdminPort(
+        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Doorway]
+    ) async throws {
+        guard let address = configuration.adminListen else { return }
+        doorways.append(try await Doorway.open(address, .admin, to: node, on: group))
     }
 
     private func openPorts(
@@ -183,9 +201,6 @@ final class NodeService: Service {
         for address in configuration.tls.plainListen {
             doorways.append(
                 try await Doorway.open(address, .data, isPlain: true, to: node, on: group))
-        }
-        if let address = configuration.adminListen {
-            doorways.append(try await Doorway.open(address, .admin, to: node, on: group))
         }
         logger.info(
             "serving",

@@ -45,7 +45,7 @@ package struct Membership: Sendable {
     /// what all would.
     var nextQuestion: Instant
     /// Somebody who has taken this node has sent a table.
-    var hasTable = false
+    package internal(set) var hasTable = false
     private var sequence: UInt32 = 0
 
     /// A node that knows of nobody; `incarnation` has the synced boot epoch of its directory.
@@ -84,6 +84,9 @@ package struct Membership: Sendable {
 
     /// Connected members, by id.
     package var connectedMembers: [NodeID] { mesh.peers }
+
+    /// Another process with this node's id has come, and one of the two will give way.
+    package var isContested: Bool { !identities.twins.isEmpty }
 
     /// How little this node trusts its own eyes, from 0 (well) to ``Settings/healthMax``.
     package var healthScore: Int { health.score }

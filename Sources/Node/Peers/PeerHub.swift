@@ -23,13 +23,17 @@ final class PeerHub: @unchecked Sendable {
     private(set) var membership: Membership
     private var dice: Dice
     private var connections: [PeerConnectionID: PeerConnection] = [:]
-    private var seeds: [PeerAddress]
+    private(set) var seeds: [PeerAddress]
     private var timer: Scheduled<Void>?
-    private var lookup: Scheduled<Void>?
+    var lookup: Scheduled<Void>?
     private(set) var isStopped = false
     /// Succeeds when everybody reachable knows that this node goes.
     private var left: EventLoopPromise<Void>?
     private var complaints = PeerComplaints()
+    /// Nil once this node has found its cluster.
+    var joinWatch: JoinWatch?
+    /// Succeeds when it has, or will not.
+    let joined: EventLoopPromise<Void>
     let rings: RingKeeper
     private let sharedSecrets: Mutex<TLSPeerContext>
     private let published: Mutex<MemberView>
@@ -37,7 +41,7 @@ final class PeerHub: @unchecked Sendable {
     /// This node's id.
     let own: NodeID
     /// For connections that this node dials.
-    private let dialPlaces = PeerPlaces(count: Ring.membersMax)
+    let dialPlaces = PeerPlaces(count: Ring.membersMax)
     /// For those that others dial: strangers among them take none of the node's own.
     private let acceptedPlaces = PeerPlaces(count: Ring.membersMax)
     /// Gone at the end of the node.
@@ -51,9 +55,13 @@ final class PeerHub: @unchecked Sendable {
     private let refuse: @Sendable () -> Void
 
     /// How often the names of seeds are looked up, for ever.
-    private static let lookupInterval = Interval.seconds(10)
+    static let lookupInterval = Interval.seconds(10)
+    /// The same while this node looks for its cluster.
+    static let joiningLookupInterval = Interval.seconds(1)
+    /// What names stood for when they were looked up last.
+    var lastAddresses: [PeerAddress: [PeerAddress]] = [:]
 
-    /// A member that knows of nobody yet.
+    /// A member that knows of nobody yet, and owns nothing before it has found its cluster.
     init(
         of node: NodeCore, _ member: Member, _ incarnation: Incarnation,
         _ configuration: ClusterConfiguration,
@@ -72,7 +80,12 @@ final class PeerHub: @unchecked Sendable {
         sharedSecrets = Mutex(secrets)
         var random = SystemRandomNumberGenerator()
         dice = Dice(seed: random.next())
-        membership = Membership(member, incarnation, now: SystemClock.now())
+        let now = SystemClock.now()
+        var joining = member
+        joining.role.remove(.isCaughtUp)
+        membership = Membership(joining, incarnation, now: now)
+        joinWatch = JoinWatch(hasSeeds: !configuration.seeds.isEmpty, now: now)
+        joined = loop.makePromise()
         published = Mutex(MemberView(membership, [:]))
         rings = RingKeeper(membership.own)
         replicas = configuration.replicas
@@ -86,6 +99,10 @@ final class PeerHub: @unchecked Sendable {
                 receiver.goOn()
             }
         }
+    }
+
+    deinit {
+        joined.succeed()
     }
 
     // MARK: Read from any loop
@@ -124,6 +141,7 @@ final class PeerHub: @unchecked Sendable {
         loop.execute { [self] in
             handOver.start()
             lookUpSeeds()
+            beginJoining()
             schedule()
         }
     }
@@ -200,7 +218,7 @@ final class PeerHub: @unchecked Sendable {
     func leave() -> EventLoopFuture<Void> {
         loop.flatSubmit { [self] in
             let promise = loop.makePromise(of: Void.self)
-            guard left == nil, !isStopped else {
+            guard left == nil, !isStopped, membership.phase == .serving else {
                 promise.succeed()
                 return promise.futureResult
             }
@@ -221,6 +239,7 @@ final class PeerHub: @unchecked Sendable {
             handOver.stop()
             receiver.stop()
             left.take()?.succeed()
+            joined.succeed()
         }
     }
 }
@@ -231,11 +250,13 @@ extension PeerHub {
     /// Takes in an event and runs what comes out.
     func step(_ event: MembershipEvent) {
         guard !isStopped else { return }
+        joinWatch?.follow(event)
         var effects: [MembershipEffect] = []
         membership.handle(event, now: SystemClock.now(), using: &dice, effects: &effects)
         for effect in effects { run(effect) }
         publish(effects)
         schedule()
+        goOnJoining()
     }
 
     private func schedule() {
@@ -275,6 +296,7 @@ extension PeerHub {
                     "advice": "give each node a directory of its own",
                 ])
             refuse()
+            joined.succeed()
         case .finishLeaving(let untold):
             if !untold.isEmpty {
                 logger.notice(
@@ -315,84 +337,9 @@ extension PeerHub {
         }
     }
 
-    private func complain(of remote: String, _ why: String) {
+    func complain(of remote: String, _ why: String) {
         guard complaints.isNews(remote, why, now: SystemClock.now()) else { return }
         logger.warning(
             "no connection with a peer", metadata: ["peer": "\(remote)", "why": "\(why)"])
-    }
-}
-
-// MARK: - Names, on the loop
-
-extension PeerHub {
-    /// Looks up all seeds, and again after a while.
-    private func lookUpSeeds() {
-        lookup?.cancel()
-        guard !isStopped else { return }
-        lookup = loop.scheduleTask(in: .nanoseconds(Self.lookupInterval.nanoseconds)) {
-            [weak self] in self?.lookUpSeeds()
-        }
-        guard !seeds.isEmpty else { return }
-        let found = seeds.map { seed in
-            addresses(of: seed).map { addresses in
-                addresses.map { PeerAddress($0, port: seed.port) }
-            }.flatMapErrorThrowing { [self] error in
-                complain(of: "\(seed)", "its name has no address: \(error)")
-                return []
-            }
-        }
-        EventLoopFuture.whenAllSucceed(found, on: loop).assumeIsolated().whenSuccess {
-            [self] addresses in
-            let all = Array(addresses.joined())
-            if !all.isEmpty { step(.seedsResolved(all)) }
-        }
-    }
-
-    private func addresses(of address: PeerAddress) -> EventLoopFuture<[IPAddress]> {
-        if let literal = IPAddress(address.host[...]) {
-            return loop.makeSucceededFuture([literal])
-        }
-        return resolver.addresses(of: address.host, on: loop)
-    }
-
-    /// Connects to one of the addresses that `address` stands for.
-    private func dial(_ address: PeerAddress) {
-        addresses(of: address).assumeIsolated().whenComplete { [self] result in
-            switch result {
-            case .success(let found): dial(address, at: found[...])
-            case .failure(let error):
-                complain(of: "\(address)", "its name has no address: \(error)")
-                step(.dialFailed(address))
-            }
-        }
-    }
-
-    private func dial(_ address: PeerAddress, at rest: ArraySlice<IPAddress>) {
-        guard let first = rest.first, !isStopped,
-            let socket = try? SocketAddress(
-                ipAddress: first.description, port: Int(address.port))
-        else { return step(.dialFailed(address)) }
-        guard let place = dialPlaces.take() else {
-            complain(of: "\(address)", "there are as many connections as may be")
-            return step(.dialFailed(address))
-        }
-        let id = nextConnection()
-        ClientBootstrap(group: loops.next())
-            .connectTimeout(.nanoseconds(PeerConnection.openingTime.nanoseconds))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { [self] channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let connection = PeerConnection(
-                        id, with: self, in: place, dialled: address, remote: "\(address)")
-                    try channel.pipeline.syncOperations.addHandler(connection)
-                }
-            }
-            .connect(to: socket)
-            .hop(to: loop).assumeIsolated()
-            .whenFailure { [self] error in
-                guard rest.count == 1 else { return dial(address, at: rest.dropFirst()) }
-                complain(of: "\(address)", "\(error)")
-                step(.dialFailed(address))
-            }
     }
 }

@@ -14,6 +14,8 @@ final class RingKeeper: Sendable {
         /// For whom one is being computed; nil if none is.
         var computing: [RingMember]?
         var listener: (@Sendable (Ring) -> Void)?
+        /// To be called when nothing is to be computed any more.
+        var waiting: [@Sendable () -> Void] = []
     }
 
     /// That of one node.
@@ -27,6 +29,16 @@ final class RingKeeper: Sendable {
     /// Has `listener` be told of each ring that comes to hold, on any thread.
     func tell(_ listener: @escaping @Sendable (Ring) -> Void) {
         state.withLock { $0.listener = listener }
+    }
+
+    /// Calls `body`, on any thread, once the ring is that of the members last told of.
+    func whenSettled(_ body: @escaping @Sendable () -> Void) {
+        let isSettled = state.withLock { state in
+            let isSettled = state.wanted == nil && state.computing == nil
+            if !isSettled { state.waiting.append(body) }
+            return isSettled
+        }
+        if isSettled { body() }
     }
 
     /// The members have become these; the ring follows as soon as it is computed.
@@ -55,7 +67,7 @@ final class RingKeeper: Sendable {
                 guard let wanted = state.computing else { return nil }
                 return (state.ring, wanted)
             }
-            guard let task else { return }
+            guard let task else { return settled() }
             let ring = task.from.changed(to: task.to)
             let listener = state.withLock { state in
                 state.ring = ring
@@ -63,5 +75,15 @@ final class RingKeeper: Sendable {
             }
             listener?(ring)
         }
+    }
+
+    private func settled() {
+        let waiting = state.withLock { state in
+            // Somebody may have begun anew meanwhile, and will tell them.
+            guard state.computing == nil else { return [] as [@Sendable () -> Void] }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for body in waiting { body() }
     }
 }

@@ -77,20 +77,6 @@ extension Outside {
             try stage.settle(stage.nodes)
         }
 
-        @Test("A second live process of one node does not serve; the first goes on")
-        func twin() throws {
-            let stage = try ClusterStage(2)
-            let copy = stage.directory.appending(path: "copy")
-            try FileManager.default.copyItem(at: stage.cache(1), to: copy)
-            let port = try NodeProcess.freePort()
-            let twin = try NodeProcess(
-                stage.clusterFlags(peerPort: port) + ["--cache-dir", copy.path])
-            defer { twin.kill() }
-            #expect(twin.waitForExit().map { $0 != 0 } == true)
-            #expect(twin.said("another live process has this node's id") == 1, "\(twin.output)")
-            try stage.settle(stage.nodes)
-        }
-
         @Test("Strangers that say nothing take no place of the connections that a node dials")
         func crowd() throws {
             let stage = try ClusterStage(2)
