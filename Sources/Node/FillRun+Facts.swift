@@ -21,7 +21,7 @@ extension FillRun {
     var isValidated: Bool { state.withLock { $0.isValidated } }
     /// What it brings may be given to a peer, which keeps it for others.
     ///
-    /// A copy that this node does not keep may all the same: another node does.
+    /// What a peer gives may be in any case: that one keeps it.
     var mayBePassedOn: Bool {
         state.withLock { ($0.machine.mayBePassedOn || $0.isFromPeer) && $0.isStored }
     }
@@ -38,5 +38,7 @@ extension FillRun {
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }
     /// How far a body that is not kept may run ahead of its slowest reader.
     var windowBytes: UInt64 { state.withLock { $0.machine.windowBytes } }
+    /// How many have waited for it, or do.
+    var readersEver: Int { state.withLock { $0.machine.readersEver } }
     var phase: Fill.Phase { state.withLock { $0.machine.phase } }
 }

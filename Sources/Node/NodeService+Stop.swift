@@ -26,17 +26,19 @@ extension NodeService {
     ) async {
         node.readiness.set(.draining)
         logger.info("handing over what is kept")
-        let isDone = await stops.outwait(
+        let isWhole = Atomic<Bool>(false)
+        let isOver = await stops.outwait(
             within: limit, unlessToldMoreThan: stops.count, on: timeKeeper
         ) {
-            try? await hub.drain().get()
+            let isTaken = try? await hub.drain().get()
+            isWhole.store(isTaken == true, ordering: .relaxed)
         }
-        let left = hub.handOver.pending
-        let metadata: Logger.Metadata = ["offers_left": .stringConvertible(left)]
-        if isDone && left == 0 {
-            logger.info("handed over what is kept", metadata: metadata)
+        if isOver && isWhole.load(ordering: .relaxed) {
+            logger.info("handed over what is kept")
         } else {
-            logger.warning("not all that is kept was handed over", metadata: metadata)
+            logger.warning(
+                "not all that is kept was handed over",
+                metadata: ["offers_left": .stringConvertible(hub.handOver.pending)])
         }
     }
 

@@ -67,6 +67,8 @@ package struct Fill: Sendable {
     package internal(set) var isPaused = false
     /// Readers that have not left.
     package var readerCount: Int { readers.count - vacant.count }
+    /// All readers that there were.
+    package private(set) var readersEver = 0
 
     /// The negotiation that the origin was asked with.
     package let negotiation: Negotiation
@@ -258,6 +260,7 @@ extension Fill {
     package mutating func joined(
         _ wanted: Negotiation, _ request: RequestLines? = nil
     ) -> ReaderID {
+        readersEver += 1
         let reader = Reader(negotiation: wanted, request: request, isFirst: readers.isEmpty)
         if let index = vacant.popLast() {
             readers[index] = reader

@@ -48,11 +48,11 @@ extension MetricFamily {
             "nuthatch_offers_pending", .gauge, "offers", by: "state",
             [(.offersWaiting, "waiting"), (.offersOpen, "open")],
             meaning: "Offers that are to be made, and those made that are not answered",
-            advice: "Both are 0 when everything has two owners; a drain is over then."),
+            advice: "0 when everybody has been offered what it owns, and has answered."),
         MetricFamily(
             "nuthatch_offers_received_total", .counter, "offers", by: "outcome",
             [(.offersReceived, "received"), (.offersTaken, "taken")],
-            meaning: "Offers of other nodes, and those of them whose images are kept here now",
-            advice: "Taken ones are written to the disk; see nuthatch_disk_queued_bytes."),
+            meaning: "Offers of other nodes, and images that were fetched because of one and kept",
+            advice: "What is held already is not taken; many that are not are a disk in trouble."),
     ]
 }

@@ -4,12 +4,12 @@ package import Ground
 ///
 /// One line for each receiver. What was just fetched goes before what the receiver has come to own;
 /// of that the caller adds the most touched first, and no more than there is room for
-/// (``hasRoom``). An offer stays open until it is answered. If the connection goes before, or two
-/// minutes have gone by, it is made again: whoever has the entry by then says so, which costs one
-/// more frame and nothing else. So the book never waits for an answer that was lost.
+/// (``hasRoom``). An offer stays open until it is answered. If the connection goes before, or
+/// ``answerTime`` has gone by, it is made again: whoever has the entry by then says so, which costs
+/// one more frame and nothing else. So the book never waits for an answer that was lost.
 ///
-/// Who cannot be reached for ``patience`` holds up nobody: its line is dropped, and it is noted
-/// that it ``misses`` something.
+/// Who cannot be reached for ``patience``, or answers nothing for ``silence``, holds up nobody: its
+/// line is dropped, and it is noted that it ``misses`` something.
 package struct OfferBook: Sendable {
     private struct Line: Sendable {
         var new = LinkQueue<PeerOffer>()
@@ -17,8 +17,14 @@ package struct OfferBook: Sendable {
         var open: [EntryDigest: Open] = [:]
         /// Everything that waits or is open.
         var known: Set<EntryDigest> = []
+        /// Fetched anew while an older offer of the same waited or was open.
+        var renewed: [EntryDigest: PeerOffer] = [:]
         /// When the connection went; nil while there is one.
         var unreachableSince: Instant?
+        /// When it has answered last, or was first to answer again.
+        var heardAt: Instant?
+        /// It owes no answer to what was said to it.
+        var isAnswered = true
 
         var waitingCount: Int { new.count + moved.count }
 
@@ -33,7 +39,7 @@ package struct OfferBook: Sendable {
     }
 
     private var lines: [NodeID: Line] = [:]
-    /// Those that were not offered all that moved to them, because they were out of reach.
+    /// Those that were not offered all that they should have been, for they were out of reach.
     package private(set) var misses: Set<NodeID> = []
     /// Offers that were given up for want of room or of a connection.
     package private(set) var dropped: UInt64 = 0
@@ -47,7 +53,9 @@ package struct OfferBook: Sendable {
     /// How long a receiver may be out of reach before nobody waits for it.
     package static let patience = Interval.seconds(10)
     /// How long an answer may take before the offer is made again.
-    package static let answerTime = Interval.seconds(120)
+    package static let answerTime = Interval.seconds(20)
+    /// How long a receiver may answer nothing while something is open.
+    package static let silence = Interval.seconds(60)
 
     package init() {}
 
@@ -63,11 +71,12 @@ package struct OfferBook: Sendable {
     package var receivers: [NodeID] { lines.keys.sorted() }
 
     /// Has a line for each of `receivers` and for nobody else, and knows with whom of them there is
-    /// a connection.
+    /// a connection, with some of them another one than before.
     ///
-    /// What was open with one that is out of reach waits again.
+    /// What was open on a connection that is gone waits again.
     package mutating func follow(
-        _ receivers: Set<NodeID>, connected: Set<NodeID>, now: Instant
+        _ receivers: Set<NodeID>, connected: Set<NodeID>, reconnected: Set<NodeID> = [],
+        now: Instant
     ) {
         for node in lines.keys where !receivers.contains(node) { lines[node] = nil }
         misses.formIntersection(receivers)
@@ -75,7 +84,7 @@ package struct OfferBook: Sendable {
             let isReachable = connected.contains(node)
             let since = isReachable ? nil : lines[node]?.unreachableSince ?? now
             lines[node, default: Line()].unreachableSince = since
-            if !isReachable { reopen(node) { _ in true } }
+            if !isReachable || reconnected.contains(node) { reopen(node) { _ in true } }
         }
     }
 
@@ -88,7 +97,11 @@ package struct OfferBook: Sendable {
             dropped += 1
             return false
         }
-        guard lines.values[place].known.insert(offer.digest).inserted else { return true }
+        guard lines.values[place].known.insert(offer.digest).inserted else {
+            // The receiver may take the older one for it.
+            if offer.isNew { lines.values[place].renewed[offer.digest] = offer }
+            return true
+        }
         lines.values[place].enqueue(offer)
         if lines.values[place].new.count > Self.newMax,
             let oldest = lines.values[place].new.takeFirst()
@@ -105,6 +118,8 @@ package struct OfferBook: Sendable {
             lines.values[place].unreachableSince == nil
         else { return [] }
         var offers: [PeerOffer] = []
+        let line = lines.values[place]
+        if line.open.isEmpty, line.isAnswered { lines.values[place].heardAt = now }
         while lines.values[place].open.count < Self.openMax,
             let offer = lines.values[place].new.takeFirst()
                 ?? lines.values[place].moved.takeFirst()
@@ -112,6 +127,7 @@ package struct OfferBook: Sendable {
             lines.values[place].open[offer.digest] = Open(offer: offer, since: now)
             offers.append(offer)
         }
+        if !offers.isEmpty { lines.values[place].isAnswered = false }
         return offers
     }
 
@@ -124,7 +140,7 @@ package struct OfferBook: Sendable {
     /// `node` has answered; how many of the answers were to offers that were open, and how many of
     /// those say that the entry is kept.
     package mutating func answered(
-        _ verdicts: [OfferVerdict], by node: NodeID
+        _ verdicts: [OfferVerdict], by node: NodeID, now: Instant
     ) -> (count: Int, kept: Int) {
         guard let place = lines.index(forKey: node) else { return (0, 0) }
         var (count, kept) = (0, 0)
@@ -132,31 +148,41 @@ package struct OfferBook: Sendable {
             guard lines.values[place].open.removeValue(forKey: verdict.digest) != nil else {
                 continue
             }
-            lines.values[place].known.remove(verdict.digest)
             count += 1
             if verdict.isKept { kept += 1 }
+            if let offer = lines.values[place].renewed.removeValue(forKey: verdict.digest) {
+                lines.values[place].enqueue(offer)
+            } else {
+                lines.values[place].known.remove(verdict.digest)
+            }
         }
+        if count > 0 { lines.values[place].heardAt = now }
+        lines.values[place].isAnswered = lines.values[place].open.isEmpty
         return (count, kept)
     }
 
-    /// To be called every few seconds: what has been open for too long waits again, and what waits
-    /// for those out of reach for too long is dropped.
+    /// To be called every few seconds: what has been open for too long waits again, and the lines
+    /// of those that are out of reach, or silent, for too long are dropped.
     package mutating func ticked(_ now: Instant) {
         for node in lines.keys {
-            reopen(node) { now - $0.since >= Self.answerTime }
-            guard let place = lines.index(forKey: node),
-                let since = lines.values[place].unreachableSince,
-                now - since >= Self.patience
-            else { continue }
-            dropped += UInt64(lines.values[place].waitingCount)
-            lines.values[place] = Line(unreachableSince: since)
+            guard let place = lines.index(forKey: node) else { continue }
+            let line = lines.values[place]
+            let isAway = line.unreachableSince.map { now - $0 >= Self.patience } ?? false
+            let isSilent = !line.open.isEmpty && now - (line.heardAt ?? now) >= Self.silence
+            guard isAway || isSilent else {
+                reopen(node) { now - $0.since >= Self.answerTime }
+                continue
+            }
+            guard !line.known.isEmpty else { continue }
+            dropped += UInt64(line.waitingCount + line.open.count)
+            lines.values[place] = Line(unreachableSince: line.unreachableSince)
             misses.insert(node)
         }
     }
 
-    /// What moved is added anew from now on, from the beginning: those within reach miss nothing.
-    package mutating func beginAnew() {
-        misses = misses.filter { lines[$0]?.unreachableSince != nil }
+    /// All that `node` owns is added anew from now on: it misses nothing.
+    package mutating func beginAnew(for node: NodeID) {
+        misses.remove(node)
     }
 
     private mutating func reopen(_ node: NodeID, where isMeant: (Open) -> Bool) {

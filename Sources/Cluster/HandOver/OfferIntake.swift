@@ -7,13 +7,15 @@ package import Ground
 /// much may have been fetched meanwhile. A node whose ring lags behind the giver's does not own yet
 /// what it will own in a moment: what it does not want waits for ``lag`` before it is refused.
 ///
+/// What fails for a reason that may pass is tried again a few times.
+///
 /// Every offer is answered once on the connection on which it came, unless that ends before.
 package struct OfferIntake: Sendable {
     /// What this node makes of an offer.
     package enum Judgement: Hashable, Sendable {
         /// It is to be fetched.
         case wanted
-        /// It is here, or something newer.
+        /// It is here, in this version or another.
         case held
         /// This node does not own it, or keeps nothing now.
         case unwanted
@@ -23,7 +25,22 @@ package struct OfferIntake: Sendable {
     package struct Offered: Hashable, Sendable {
         package var offer: PeerOffer
         package var connection: ConnectionID
+        /// When it came.
         var since: Instant
+        /// It is not fetched again before.
+        var notBefore: Instant
+        /// How often it was fetched in vain.
+        var failures = 0
+    }
+
+    /// What has come of a fetch.
+    package enum Ending: Hashable, Sendable {
+        /// It is here, or one as new.
+        case kept
+        /// Nothing will come of it: the giver has it no more, or it is too large.
+        case refused
+        /// It may go better at another time.
+        case failed
     }
 
     /// An answer, and on which connection it goes.
@@ -58,6 +75,10 @@ package struct OfferIntake: Sendable {
     package static let waitingMax = 1_024
     /// How long this node's ring may take to follow that of the giver.
     package static let lag = Interval.seconds(2)
+    /// How often a fetch may fail before the offer is refused.
+    package static let failuresMax = 5
+    /// How soon it is tried again.
+    package static let retryTime = Interval.seconds(1)
 
     package init() {}
 
@@ -77,7 +98,8 @@ package struct OfferIntake: Sendable {
         var answers: [Answer] = []
         for offer in offers {
             counts[connection, default: 0] += 1
-            let offered = Offered(offer: offer, connection: connection, since: now)
+            let offered = Offered(
+                offer: offer, connection: connection, since: now, notBefore: now)
             if counts[connection, default: 0] > Self.waitingMax {
                 answer(offered, isKept: false, &answers)
                 continue
@@ -93,7 +115,7 @@ package struct OfferIntake: Sendable {
 
     /// What is to be fetched now, and the answers to what needs no fetch any more.
     ///
-    /// Each that is given here is to be ended with ``ended(_:isKept:)``.
+    /// Each that is given here is to be ended with ``ended(_:_:now:)``.
     package mutating func next(
         now: Instant, judge: (PeerOffer) -> Judgement
     ) -> (fetches: [Offered], answers: [Answer]) {
@@ -103,6 +125,7 @@ package struct OfferIntake: Sendable {
         for offered in doubted where counts[offered.connection] != nil {
             switch judge(offered.offer) {
             case .held: answer(offered, isKept: true, &answers)
+            case .wanted where now < offered.notBefore: doubtful.append(offered)
             case .wanted: waiting.append(offered)
             case .unwanted where now - offered.since >= Self.lag:
                 answer(offered, isKept: false, &answers)
@@ -132,13 +155,27 @@ package struct OfferIntake: Sendable {
     }
 
     /// A fetch is over; where it brought nothing, the others that offer the same are asked.
-    package mutating func ended(_ digest: EntryDigest, isKept: Bool) -> [Answer] {
+    package mutating func ended(
+        _ digest: EntryDigest, _ ending: Ending, now: Instant
+    ) -> [Answer] {
         guard let taken = taking.removeValue(forKey: digest) else { return [] }
         takingBytes -= min(taken.offered.offer.size, Self.takingBytesMax)
         var answers: [Answer] = []
-        answer(taken.offered, isKept: isKept, &answers)
+        var offered = taken.offered
+        offered.failures += 1
+        if ending == .failed, offered.failures < Self.failuresMax {
+            offered.notBefore = now + Self.retryTime
+            doubtful.append(offered)
+        } else {
+            answer(offered, isKept: ending == .kept, &answers)
+        }
         for other in taken.others {
-            if isKept { answer(other, isKept: true, &answers) } else { waiting.append(other) }
+            // Of two that were just fetched, at two nodes, one is newer.
+            if ending == .kept, !other.offer.isNew {
+                answer(other, isKept: true, &answers)
+            } else {
+                waiting.append(other)
+            }
         }
         return answers
     }

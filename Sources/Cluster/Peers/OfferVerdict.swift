@@ -3,7 +3,7 @@ package import Ground
 /// What became of an offer; see "OFFER_ANSWERED" in <doc:PeerProtocol>.
 package struct OfferVerdict: Hashable, Sendable {
     package var digest: EntryDigest
-    /// True if the receiver holds the entry now, or one that is newer; false if it does not want
+    /// True if the receiver holds the entry, in this version or another; false if it does not want
     /// it, or could not get it.
     package var isKept: Bool
 

@@ -11,8 +11,13 @@ package struct PeerOffer: Hashable, Sendable {
     package var touches: UInt32
     /// It was just fetched: who holds one that is older wants it, too.
     package var isNew: Bool
+    /// Whole minutes since its last use.
+    package var idleMinutes: UInt16
 
-    package init(digest: EntryDigest, size: UInt64, touches: UInt32, isNew: Bool) {
+    package init(
+        digest: EntryDigest, size: UInt64, touches: UInt32, isNew: Bool, idleMinutes: UInt16 = 0
+    ) {
+        self.idleMinutes = idleMinutes
         self.digest = digest
         self.size = size
         self.touches = touches
@@ -37,7 +42,7 @@ package struct PeerOffer: Hashable, Sendable {
             writer.put(offer.size)
             writer.put(offer.touches)
             writer.put(offer.isNew ? new : 0)
-            writer.put(UInt16(0))
+            writer.put(offer.idleMinutes)
         }
         return try writer.frame(.offer)
     }
@@ -57,7 +62,8 @@ package struct PeerOffer: Hashable, Sendable {
                 PeerOffer(
                     digest: payload.digest(at: start), size: payload.little64(at: start + 16),
                     touches: payload.little32(at: start + 24),
-                    isNew: payload.little16(at: start + 28) & new != 0))
+                    isNew: payload.little16(at: start + 28) & new != 0,
+                    idleMinutes: payload.little16(at: start + 30)))
         }
         return offers
     }

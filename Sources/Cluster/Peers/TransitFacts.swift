@@ -60,8 +60,8 @@ package struct TransitFacts: Hashable, Sendable {
         self.size = size == Self.unknownSize ? nil : size
         ageMilliseconds = bytes.littleSigned64(at: offset + 8)
         freshMilliseconds = bytes.littleSigned64(at: offset + 16)
-        lastModified = modified == PeerProtocol.noTime ? nil : WallTime(seconds: modified)
-        date = WallTime(seconds: bytes.littleSigned64(at: offset + 32))
+        lastModified = modified == PeerProtocol.noTime ? nil : WallTime(clamping: modified)
+        date = WallTime(clamping: bytes.littleSigned64(at: offset + 32))
         staleWhileRevalidateSeconds = bytes.little32(at: offset + 40)
         staleIfErrorSeconds = bytes.little32(at: offset + 44)
         flags = EntryFlags(rawValue: bytes.little16(at: offset + 48))
@@ -83,6 +83,13 @@ package struct TransitFacts: Hashable, Sendable {
         writer.put(negotiation.rawValue)
         writer.put(entityTag)
         writer.put(UInt32(0))
+    }
+}
+
+extension WallTime {
+    /// The nearest time that HTTP can write: what a peer says is not taken at its word.
+    fileprivate init(clamping seconds: Int64) {
+        self.init(seconds: max(0, min(253_402_300_799, seconds)))
     }
 }
 

@@ -10,6 +10,8 @@ struct MemberView: Sendable {
     let connections: [NodeID: PeerConnection]
     /// Those of them that nobody suspects.
     private let reachable: Set<NodeID>
+    /// Others within reach that hand over what they hold, to leave; by id.
+    let leaving: [NodeID]
 
     init(_ membership: Membership, _ connections: [PeerConnectionID: PeerConnection]) {
         records = membership.records
@@ -20,6 +22,10 @@ struct MemberView: Sendable {
         self.connections = found
         let alive = records.filter { $0.state == .alive }.map(\.member.id)
         reachable = Set(alive.filter { found[$0] != nil })
+        leaving = records.dropFirst().filter { record in
+            record.state == .alive && record.member.role.contains(.isDraining)
+                && found[record.member.id] != nil
+        }.map(\.member.id)
     }
 
     var own: MemberRecord { records[0] }

@@ -40,6 +40,14 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         var receivedBytes: UInt64 = 0
         /// Handed on, and not yet said to be out of the way.
         var owedBytes = 0
+
+        /// What the readers were told; nil if its head says too little.
+        var begun: ResumedFetch.Begun? {
+            RenderedHead(entry).map {
+                ResumedFetch.Begun(
+                    facts: entry.facts.facts(at: receivedAt), head: $0, sizeBytes: entry.facts.size)
+            }
+        }
     }
 
     init(
@@ -56,13 +64,13 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         search = OwnerSearch(
             me: view.own.member.id,
             preference: preference.map { .init($0, isReachable: view.isReachable($0)) },
-            lookback: Self.lookback)
+            lookback: Self.lookback, leaving: Array(view.leaving.prefix(Self.lookback)))
     }
 
     /// Nodes that an owner asks before it asks the origin.
     private static let lookback = 3
-    /// What others keep is kept in memory, too, if it is wanted so often and others have to go for
-    /// it.
+    /// What others keep stays in memory, too, if it is wanted so often, also where others have to
+    /// go for it.
     private static let popularFrom: UInt8 = 2
 
     func start() {
@@ -231,15 +239,15 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         if let length, length > run.settings.objectBytesMax { return false }
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
-        let bytes =
-            overhead + (length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0))
-        guard isWorthKeeping(bytes) else { return false }
-        return run.reserve(bytes)
+        return run.reserve(
+            overhead + (length.map(BodyLayout.capacity) ?? FillAnswer.reservedBytes(growingTo: 0)))
     }
 
-    /// What this node does not own is kept where it drives out nothing, or is popular.
-    private func isWorthKeeping(_ bytes: Int) -> Bool {
-        frequency >= Self.popularFrom || hub.owns(name) || hall.store.hasRoom(for: bytes)
+    /// What this node does not own stays in memory while there is room that nothing needs, and
+    /// beyond that if it is popular.
+    private var isWorthKeeping: Bool {
+        frequency >= Self.popularFrom || run.readersEver > 1 || hub.owns(name)
+            || hall.store.hasSpareRoom
     }
 
     private func received(_ bytes: ByteBuffer) {
@@ -268,13 +276,13 @@ final class PeerFetch: FillSource, PeerAskDelegate {
             facts.size = size
             return (facts, head)
         }
-        if let resident { hall.node.keep(resident, stamp: run.stamp) }
+        if let resident, isWorthKeeping { hall.node.keep(resident, stamp: run.stamp) }
         settle()
     }
 
     /// The rest does not come from here.
     private func lose() {
-        guard let taken, !run.isResumption, let head = RenderedHead(taken.entry) else {
+        guard let taken, !run.isResumption, let begun = taken.begun, begun.canBeResumed else {
             // Whoever has nothing of it begins anew.
             run.lost()
             return settle()
@@ -282,11 +290,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         end()
         hall.start(
             ResumedFetch(
-                run, name: name,
-                ResumedFetch.Begun(
-                    facts: taken.entry.facts.facts(at: taken.receivedAt), head: head,
-                    sizeBytes: taken.entry.facts.size),
-                receivedBytes: taken.receivedBytes, on: hall))
+                run, name: name, begun, receivedBytes: taken.receivedBytes, on: hall))
     }
 
     private func askOrigin() {

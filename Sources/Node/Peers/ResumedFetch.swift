@@ -32,23 +32,34 @@ final class ResumedFetch: FillSource, FillReader {
         /// Nil if the length was not known.
         let sizeBytes: UInt64?
 
-        /// True if a body of the other answer goes on where one of this broke off: only strong
-        /// validators say so (RFC 9110 §8.8.1).
+        private var entityTag: [UInt8] { head.text(facts.entityTag) }
+
+        /// Another answer can be told to be the same: only strong validators say so (RFC 9110
+        /// §8.8.1).
+        var canBeResumed: Bool {
+            guard entityTag.isEmpty else { return entityTag.first == UInt8(ascii: "\"") }
+            return facts.flags.contains(.strongDate) && sizeBytes != nil
+                && facts.lastModified != nil
+        }
+
+        /// True if a body of the other answer goes on where one of this broke off.
         func isSame(as other: Begun) -> Bool {
-            if let sizeBytes, let size = other.sizeBytes, size != sizeBytes { return false }
-            let tags = (head.text(facts.entityTag), other.head.text(other.facts.entityTag))
-            if !tags.0.isEmpty || !tags.1.isEmpty {
-                return tags.0 == tags.1 && tags.0.first == UInt8(ascii: "\"")
+            guard canBeResumed, other.canBeResumed, entityTag == other.entityTag else {
+                return false
             }
-            let areStrong =
-                facts.flags.contains(.strongDate) && other.facts.flags.contains(.strongDate)
-            return areStrong && sizeBytes != nil && sizeBytes == other.sizeBytes
-                && facts.lastModified != nil && facts.lastModified == other.facts.lastModified
+            if let sizeBytes, let size = other.sizeBytes, size != sizeBytes { return false }
+            return !entityTag.isEmpty || facts.lastModified == other.facts.lastModified
         }
     }
 
+    private var watch: Scheduled<Void>?
+    private var lastProgress = SystemClock.now()
+
     /// Peers, then the origin.
     private static let attemptsMax = 2
+    /// How long peers may bring nothing: of two nodes with different rings each may wait for the
+    /// other.
+    private static let patience = Interval.seconds(10)
 
     init(
         _ run: FillRun, name: EntryName, _ begun: Begun, receivedBytes: UInt64, on hall: Hall
@@ -75,8 +86,20 @@ final class ResumedFetch: FillSource, FillReader {
         }
         if run.isOwners { second.waitedForByPeer() }
         self.second = (second, reader)
+        if !skipsPeers { lookAgain() }
         hall.start(second, name: name, asksDisk: false, for: nil)
         proceed()
+    }
+
+    private func lookAgain() {
+        let wait = max(.milliseconds(1), lastProgress + Self.patience - SystemClock.now())
+        watch = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
+            [weak self] in
+            guard let self, !isSettled, attempts < Self.attemptsMax else { return }
+            if run.isPaused { lastProgress = SystemClock.now() }
+            guard SystemClock.now() - lastProgress < Self.patience else { return again() }
+            lookAgain()
+        }
     }
 
     // MARK: What the run asks for
@@ -109,12 +132,13 @@ final class ResumedFetch: FillSource, FillReader {
             switch step {
             case .wait: return hall.await(second, for: self)
             case .take(_, let count):
-                guard isSame || isTheSame(second) else { return again() }
+                guard isSame || isTheSame(second) else { return giveUp() }
+                lastProgress = SystemClock.now()
                 for slice in slices { take(slice) }
                 second.advance(reader, by: count)
             case .finish:
                 guard isSame || isTheSame(second), position == receivedBytes else {
-                    return again()
+                    return giveUp()
                 }
                 return finish()
             case .startOver, .breakOff, .fail: return again()
@@ -150,11 +174,14 @@ final class ResumedFetch: FillSource, FillReader {
 
     private func again() {
         leaveSecond()
-        guard attempts < Self.attemptsMax else {
-            run.lost()
-            return settle()
-        }
+        guard attempts < Self.attemptsMax else { return giveUp() }
         start()
+    }
+
+    /// There is another answer now, or none: whoever has nothing of this one begins anew.
+    private func giveUp() {
+        run.lost()
+        settle()
     }
 
     private func finish() {
@@ -170,6 +197,7 @@ final class ResumedFetch: FillSource, FillReader {
     private func settle() {
         guard !isSettled else { return }
         isSettled = true
+        watch?.cancel()
         leaveSecond()
         hall.node.fills.remove(run)
         hall.ended(self)

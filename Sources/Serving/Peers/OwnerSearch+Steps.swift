@@ -24,7 +24,7 @@ extension OwnerSearch {
     /// This node acts as the owner.
     mutating func own(_ now: Instant, _ effects: inout [Effect]) {
         let reachable = preference.filter { $0.isReachable && $0.node != me }
-        let asked = reachable.prefix(lookback).map(\.node)
+        let asked = reachable.prefix(lookback).map(\.node) + leaving
         effects += asked.map { .ask($0, .probe) }
         lookBack(to: asked, until: now + Self.lookbackTime, nil, now, &effects)
     }

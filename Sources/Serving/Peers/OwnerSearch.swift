@@ -90,6 +90,8 @@ package struct OwnerSearch: Sendable {
     let me: NodeID
     var preference: [Candidate]
     let lookback: Int
+    /// Nodes that own nothing any more and hand over what they hold: an owner asks them, too.
+    let leaving: [NodeID]
     var state = State.notBegun
     /// Owners before this one were passed over.
     var passedOver = 0
@@ -98,8 +100,12 @@ package struct OwnerSearch: Sendable {
 
     /// A search for a key that `preference` prefer, in that order.
     ///
-    /// This node, `me`, may be among them or not. `lookback` is how many nodes an owner probes.
-    package init(me: NodeID, preference: [Candidate], lookback: Int) {
+    /// This node, `me`, may be among them or not. `lookback` is how many of them an owner probes,
+    /// beside those `leaving`, who are none of them.
+    package init(
+        me: NodeID, preference: [Candidate], lookback: Int, leaving: [NodeID] = []
+    ) {
+        self.leaving = leaving
         self.me = me
         self.preference = preference
         self.lookback = lookback

@@ -103,25 +103,57 @@ package final class DiskTier: Sendable {
 
     // MARK: Writers
 
-    /// Keeps an answer whose request began at `stamp`, sooner or later; false if there is no room
-    /// in the queue, or no log.
-    @discardableResult
-    package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) -> Bool {
-        guard let stamp, let name = resident.name, view != nil else { return false }
-        let bytes = resident.overheadBytes + resident.body.capacityBytes
-        let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
-        guard before == 0 || after <= settings.queueBytesMax else {
-            queuedBytes.subtract(bytes, ordering: .relaxed)
-            figures.add(.droppedRecords)
-            return false
+    /// Keeps an answer whose request began at `stamp`, sooner or later, if there is room in the
+    /// queue.
+    package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) {
+        guard let stamp, let name = resident.name, view != nil, takeRoom(for: resident) else {
+            return
         }
         let wall = clock.wall(now)
         let record = resident.record(name, stamp: stamp, clock: clock, now: wall)
         submit { [self] work in
             work.store(record, resident.body.chunks, now: wall)
-            queuedBytes.subtract(bytes, ordering: .relaxed)
+            giveBackRoom(of: resident)
         }
-        return true
+    }
+
+    /// Keeps an answer that another node has kept until now, unless one as new is here; `done` is
+    /// told, on any thread, whether it or the other one can be found now.
+    ///
+    /// The other node has last seen it used `idle` ago, and `touches` times.
+    package func takeOver(
+        _ resident: Resident, stamp: Stamp?, idle: Interval, touches: UInt32, now: Instant,
+        done: @escaping @Sendable (Bool) -> Void
+    ) {
+        guard let stamp, let name = resident.name, view != nil, takeRoom(for: resident) else {
+            return done(false)
+        }
+        let wall = clock.wall(now)
+        var record = resident.record(name, stamp: stamp, clock: clock, now: wall)
+        record.lastAccess -= min(record.lastAccess, UInt32(clamping: idle.seconds))
+        record.accessCount = UInt16(clamping: touches)
+        let isKept = Mutex(false)
+        submit { [self, record] work in
+            let isThere = work.takeOver(record, resident.body.chunks, now: wall)
+            isKept.withLock { $0 = isThere }
+            giveBackRoom(of: resident)
+        } then: {
+            done(isKept.withLock { $0 })
+        }
+    }
+
+    private func takeRoom(for resident: Resident) -> Bool {
+        let bytes = resident.overheadBytes + resident.body.capacityBytes
+        let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
+        if before == 0 || after <= settings.queueBytesMax { return true }
+        queuedBytes.subtract(bytes, ordering: .relaxed)
+        figures.add(.droppedRecords)
+        return false
+    }
+
+    private func giveBackRoom(of resident: Resident) {
+        let bytes = resident.overheadBytes + resident.body.capacityBytes
+        queuedBytes.subtract(bytes, ordering: .relaxed)
     }
 
     /// Forgets an entry that must not be used any more, though it is no secret: after a kill or a

@@ -88,17 +88,30 @@ struct DiskWork: ~Copyable {
 
     // MARK: Work
 
-    mutating func store(_ record: DiskRecord, _ body: [ByteBuffer], now: Int64) {
-        guard let log, retryAt == nil else { return figures.add(.droppedRecords) }
+    /// True if it was written.
+    @discardableResult
+    mutating func store(_ record: DiskRecord, _ body: [ByteBuffer], now: Int64) -> Bool {
+        guard let log, retryAt == nil else {
+            figures.add(.droppedRecords)
+            return false
+        }
         do throws(DiskFile.Failure) {
-            if try log.store(record, body: body, now: now) != .written {
-                figures.add(.droppedRecords)
-            }
+            let isWritten = try log.store(record, body: body, now: now) == .written
+            if !isWritten { figures.add(.droppedRecords) }
             retryAfter = Self.retryMin
+            return isWritten
         } catch {
             figures.add(.droppedRecords)
             failed("\(error)")
+            return false
         }
+    }
+
+    /// The same, unless an answer as new is there already; true if either is there.
+    mutating func takeOver(_ record: DiskRecord, _ body: [ByteBuffer], now: Int64) -> Bool {
+        let held = view?.read(offered: record.name.digest)
+        if let held, held.record.times.date >= record.times.date { return true }
+        return store(record, body, now: now)
     }
 
     mutating func adopt(_ shares: DiskShares) {

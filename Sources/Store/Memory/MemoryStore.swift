@@ -130,10 +130,11 @@ package final class MemoryStore: Sendable {
         return (found, next == 0 ? nil : next)
     }
 
-    /// True if an entry of `bytes` could be kept without another's going.
-    package func hasRoom(for bytes: Int) -> Bool {
+    /// True while an eighth of the limits, or more, is taken by nothing.
+    package var hasSpareRoom: Bool {
         let most = entriesMax.load(ordering: .relaxed)
-        return (most == 0 || count < most) && account.usedBytes + bytes <= account.limitBytes
+        return (most == 0 || count < most - most / 8 - 1)
+            && account.usedBytes < account.limitBytes - account.limitBytes / 8
     }
 
     /// Reserves `bytes`, evicting as much as that takes; false, with nothing taken, if there can be

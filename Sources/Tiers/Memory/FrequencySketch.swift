@@ -52,7 +52,7 @@ package struct FrequencySketch: Sendable {
 
     private func place(_ hash: UInt64, _ row: Int) -> (word: Int, shift: UInt64) {
         // Each row sees the hash turned by another number of bits and multiplied anew.
-        let turned = hash >> UInt64(row * 16) | hash << UInt64(64 - row * 16) % 64
+        let turned = hash >> UInt64(row * 16) | hash << (UInt64(64 - row * 16) % 64)
         let mixed = (turned ^ UInt64(row)) &* 0x9E37_79B9_7F4A_7C15
         let word = Int(truncatingIfNeeded: mixed >> 32) & (words.count - 1)
         return (word, UInt64(row * 4) + (mixed >> 28 & 0x3) * 16)

@@ -11,8 +11,11 @@ private final class BookStage {
         book[keyPath: path]
     }
 
-    func follow(_ receivers: Set<NodeID>, connected: Set<NodeID>, now: Instant) {
-        book.follow(receivers, connected: connected, now: now)
+    func follow(
+        _ receivers: Set<NodeID>, connected: Set<NodeID>, reconnected: Set<NodeID> = [],
+        now: Instant
+    ) {
+        book.follow(receivers, connected: connected, reconnected: reconnected, now: now)
     }
 
     @discardableResult
@@ -20,13 +23,15 @@ private final class BookStage {
 
     func next(for node: NodeID, now: Instant) -> [PeerOffer] { book.next(for: node, now: now) }
 
-    func answered(_ verdicts: [OfferVerdict], by node: NodeID) -> (count: Int, kept: Int) {
-        book.answered(verdicts, by: node)
+    func answered(
+        _ verdicts: [OfferVerdict], by node: NodeID, now: Instant = Instant(nanoseconds: 0)
+    ) -> (count: Int, kept: Int) {
+        book.answered(verdicts, by: node, now: now)
     }
 
     func putBack(_ offers: [PeerOffer], for node: NodeID) { book.putBack(offers, for: node) }
     func ticked(_ now: Instant) { book.ticked(now) }
-    func beginAnew() { book.beginAnew() }
+    func beginAnew(for node: NodeID) { book.beginAnew(for: node) }
 }
 
 @Suite("What is to be handed over")
@@ -103,6 +108,38 @@ struct OfferBookTests {
         #expect(book.next(for: anna, now: start).isEmpty && book.waitingCount == 1)
         book.follow([anna, bert], connected: [anna, bert], now: start)
         #expect(book.next(for: anna, now: start) == [offer(1)])
+        // The same if another connection has taken the place of the first at once.
+        book.follow([anna, bert], connected: [anna, bert], reconnected: [anna], now: start)
+        #expect(book.next(for: anna, now: start) == [offer(1)])
+        #expect(book.next(for: anna, now: start).isEmpty)
+    }
+
+    @Test("what is fetched anew while an older offer of it is open is offered once more")
+    func renewed() {
+        let book = book()
+        book.add(offer(1), to: anna)
+        #expect(book.next(for: anna, now: start) == [offer(1)])
+        book.add(offer(1, isNew: true), to: anna)
+        #expect(book.next(for: anna, now: start).isEmpty)
+        _ = book.answered(verdicts([offer(1)]), by: anna)
+        #expect(book.next(for: anna, now: start) == [offer(1, isNew: true)])
+        _ = book.answered(verdicts([offer(1)]), by: anna)
+        #expect(book.isEmpty)
+    }
+
+    @Test("who answers nothing holds up nobody for long")
+    func silent() {
+        let book = book()
+        for number in 0..<UInt64(OfferBook.openMax + 5) { book.add(offer(number), to: anna) }
+        var now = start
+        while now < start + OfferBook.silence {
+            #expect(book.misses.isEmpty)
+            _ = book.next(for: anna, now: now)
+            now = now + .seconds(5)
+            book.ticked(now)
+        }
+        #expect(book.misses == [anna] && book.isEmpty)
+        #expect(book.dropped == UInt64(OfferBook.openMax + 5))
     }
 
     @Test("an answer that does not come is not waited for for ever")
@@ -142,7 +179,7 @@ struct OfferBookTests {
         // Once it is back, everything is added anew.
         book.follow([anna, bert], connected: [anna, bert], now: start)
         #expect(book.misses == [anna])
-        book.beginAnew()
+        book.beginAnew(for: anna)
         let isAddedNow = book.add(offer(1), to: anna)
         #expect(book.misses.isEmpty && isAddedNow)
     }
@@ -191,7 +228,7 @@ struct OfferBookTests {
                     if Bool.random(using: &dice) { book.putBack(offers, for: node) }
                 case 5:
                     let all = verdicts((0..<number).map { offer($0) })
-                    answered += book.answered(all, by: node).count
+                    answered += book.answered(all, by: node, now: now).count
                 case 6:
                     let connected = [[], [anna], [bert], [anna, bert]].randomElement(using: &dice)
                     book.follow([anna, bert], connected: Set(connected ?? []), now: now)
@@ -199,9 +236,9 @@ struct OfferBookTests {
                     now = now + .seconds(.random(in: 0...60, using: &dice))
                     book.ticked(now)
                 }
-                #expect(
-                    added == answered + book.waitingCount + book.openCount + Int(book.dropped),
-                    "seed \(seed)")
+                let known = answered + book.waitingCount + book.openCount + Int(book.dropped)
+                // What was renewed is answered once more.
+                #expect(known >= added, "seed \(seed)")
             }
             // With connections that hold and answers that come nothing is left.
             book.follow([anna, bert], connected: [anna, bert], now: now)
@@ -211,7 +248,7 @@ struct OfferBookTests {
                     book.ticked(now)
                     let offers = book.next(for: node, now: now)
                     guard !offers.isEmpty else { break }
-                    _ = book.answered(verdicts(offers), by: node)
+                    _ = book.answered(verdicts(offers), by: node, now: now)
                 }
             }
             #expect(book.isEmpty, "seed \(seed)")

@@ -24,8 +24,10 @@ private final class IntakeStage {
         intake.next(now: now, judge: judge)
     }
 
-    func ended(_ digest: EntryDigest, isKept: Bool) -> [OfferIntake.Answer] {
-        intake.ended(digest, isKept: isKept)
+    func ended(
+        _ digest: EntryDigest, _ ending: OfferIntake.Ending, now: Instant = Instant(nanoseconds: 0)
+    ) -> [OfferIntake.Answer] {
+        intake.ended(digest, ending, now: now)
     }
 
     func closed(_ connection: ConnectionID) { intake.closed(connection) }
@@ -60,7 +62,7 @@ struct OfferIntakeTests {
         #expect(said == [answer(1, true, on: left)])
         let next = intake.next(now: start) { _ in .wanted }
         #expect(next.fetches.map(\.offer) == [offer(2)] && next.answers.isEmpty)
-        #expect(intake.ended(offer(2).digest, isKept: true) == [answer(2, true, on: left)])
+        #expect(intake.ended(offer(2).digest, .kept) == [answer(2, true, on: left)])
         #expect(intake.count == 0 && intake.takingCount == 0 && !intake.waits)
     }
 
@@ -90,14 +92,43 @@ struct OfferIntakeTests {
             _ = intake.offered([offer(1)], on: line, now: start) { _ in .wanted }
         }
         #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
-        #expect(intake.ended(offer(1).digest, isKept: false) == [answer(1, false, on: left)])
+        #expect(intake.ended(offer(1).digest, .refused) == [answer(1, false, on: left)])
         let again = intake.next(now: start) { _ in .wanted }
         #expect(again.fetches.map(\.connection) == [right])
         _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
         _ = intake.next(now: start) { _ in .wanted }
         #expect(
-            intake.ended(offer(1).digest, isKept: true)
+            intake.ended(offer(1).digest, .kept)
                 == [answer(1, true, on: right), answer(1, true, on: left)])
+    }
+
+    @Test("what fails is tried again in a while, and refused when it has failed often")
+    func failing() {
+        let intake = IntakeStage()
+        _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
+        var now = start
+        for _ in 1..<OfferIntake.failuresMax {
+            #expect(intake.next(now: now) { _ in .wanted }.fetches.count == 1)
+            #expect(intake.ended(offer(1).digest, .failed, now: now).isEmpty)
+            #expect(intake.next(now: now) { _ in .wanted }.fetches.isEmpty)
+            now = now + OfferIntake.retryTime
+        }
+        #expect(intake.next(now: now) { _ in .wanted }.fetches.count == 1)
+        let last = intake.ended(offer(1).digest, .failed, now: now)
+        #expect(last == [answer(1, false, on: left)] && !intake.waits)
+    }
+
+    @Test("of two that have just fetched the same, both are asked")
+    func bothNew() {
+        let intake = IntakeStage()
+        var new = offer(1)
+        new.isNew = true
+        for line in [left, right] {
+            _ = intake.offered([new], on: line, now: start) { _ in .wanted }
+        }
+        #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
+        #expect(intake.ended(new.digest, .kept) == [answer(1, true, on: left)])
+        #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
     }
 
     @Test("so many are fetched at once, and so many bytes, unless one alone is more")
@@ -108,14 +139,14 @@ struct OfferIntakeTests {
         let first = intake.next(now: start) { _ in .wanted }
         #expect(first.fetches.count == OfferIntake.takingMax)
         #expect(intake.next(now: start) { _ in .wanted }.fetches.isEmpty)
-        _ = intake.ended(offer(0).digest, isKept: true)
+        _ = intake.ended(offer(0).digest, .kept)
         #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
 
         let large = IntakeStage()
         let bodies = (0..<3).map { offer($0, size: OfferIntake.takingBytesMax * 3) }
         _ = large.offered(bodies, on: left, now: start) { _ in .wanted }
         #expect(large.next(now: start) { _ in .wanted }.fetches.count == 1)
-        _ = large.ended(offer(0).digest, isKept: true)
+        _ = large.ended(offer(0).digest, .kept)
         #expect(large.next(now: start) { _ in .wanted }.fetches.count == 1)
     }
 
@@ -139,7 +170,7 @@ struct OfferIntakeTests {
         let next = intake.next(now: start + OfferIntake.lag) { _ in .wanted }
         #expect(next.fetches.map(\.offer) == [offer(3)] && next.answers.isEmpty)
         intake.closed(right)
-        #expect(intake.ended(offer(3).digest, isKept: true).isEmpty)
+        #expect(intake.ended(offer(3).digest, .kept).isEmpty)
         #expect(intake.count == 0 && !intake.waits)
     }
 }

@@ -14,12 +14,20 @@ struct RingMoveTests {
         return EntryDigest(first: first, second: ~first)
     }
 
+    private func move(
+        from before: Ring, to after: Ring, replicas: Int, holder: NodeID
+    ) -> RingMove {
+        var move = RingMove(settled: before, replicas: replicas, holder: holder)
+        move.change(to: after)
+        return move
+    }
+
     @Test("a node that joins is offered its own share, by every holder, and nobody else is")
     func join() {
         let members = members(5)
         let (before, after) = (Ring(members: Array(members.prefix(4))), Ring(members: members))
         let new = members[4].id
-        let move = RingMove(from: before, to: after, replicas: 2, holder: members[0].id)
+        let move = move(from: before, to: after, replicas: 2, holder: members[0].id)
         var offered = 0
         for digest in digests {
             let gainers = move.gainers(of: digest)
@@ -39,7 +47,7 @@ struct RingMoveTests {
         for digest in digests {
             let owners = before.owners(of: digest).prefix(2)
             guard let left = owners.first(where: { $0 != dead }) else { continue }
-            let move = RingMove(from: before, to: after, replicas: 2, holder: left)
+            let move = move(from: before, to: after, replicas: 2, holder: left)
             #expect(move.gainers(of: digest).count == (owners.contains(dead) ? 1 : 0))
         }
     }
@@ -49,7 +57,7 @@ struct RingMoveTests {
         let members = members(3)
         let (before, after) = (Ring(members: members), Ring(members: Array(members.dropLast())))
         let own = members[2].id
-        let move = RingMove(from: before, to: after, replicas: 1, holder: own)
+        let move = move(from: before, to: after, replicas: 1, holder: own)
         for digest in digests where before.owners(of: digest).first == own {
             #expect(move.gainers(of: digest) == Array(after.owners(of: digest).prefix(1)))
         }
@@ -59,9 +67,46 @@ struct RingMoveTests {
     func none() {
         let members = members(3)
         let ring = Ring(members: members)
-        #expect(RingMove(from: ring, to: ring, replicas: 2, holder: members[0].id).isNone)
+        #expect(move(from: ring, to: ring, replicas: 2, holder: members[0].id).isNone)
         let alone = Ring(members: [members[0]])
-        let move = RingMove(from: ring, to: alone, replicas: 2, holder: members[0].id)
+        let move = move(from: ring, to: alone, replicas: 2, holder: members[0].id)
         #expect(digests.allSatisfy { move.gainers(of: $0).isEmpty })
+    }
+
+    @Test("who was away for a while is offered all that it owns, though the ring is as before")
+    func back() {
+        let members = members(4)
+        let (all, rest) = (Ring(members: members), Ring(members: Array(members.dropLast())))
+        let away = members[3].id
+        var move = RingMove(settled: all, replicas: 2, holder: members[0].id)
+        move.change(to: rest)
+        move.change(to: all)
+        #expect(!move.isNone)
+        for digest in digests {
+            let owns = all.owners(of: digest).prefix(2).contains(away)
+            #expect(move.gainers(of: digest) == (owns ? [away] : []))
+        }
+        move.settle()
+        #expect(move.isNone && digests.allSatisfy { move.gainers(of: $0).isEmpty })
+        // The same for one that could not be reached, though the ring never changed.
+        move.miss(away)
+        #expect(digests.contains { move.gainers(of: $0) == [away] })
+        #expect(digests.allSatisfy { move.gainers(of: $0).allSatisfy { $0 == away } })
+    }
+
+    @Test("after many changes everybody is offered everything that it owns")
+    func many() {
+        let members = members(4)
+        let (all, rest) = (Ring(members: members), Ring(members: Array(members.dropLast())))
+        let own = members[0].id
+        var move = RingMove(settled: all, replicas: 2, holder: own)
+        for _ in 0...RingMove.ringsMax {
+            move.change(to: rest)
+            move.change(to: all)
+        }
+        for digest in digests {
+            let others = all.owners(of: digest).prefix(2).filter { $0 != own }
+            #expect(move.gainers(of: digest) == others)
+        }
     }
 }

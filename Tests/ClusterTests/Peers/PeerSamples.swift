@@ -23,7 +23,8 @@ enum PeerSamples {
         (
             "OFFER", 0,
             .offers([
-                PeerOffer(digest: name(2).digest, size: 70_000, touches: 3, isNew: true)
+                PeerOffer(
+                    digest: name(2).digest, size: 70_000, touches: 3, isNew: true, idleMinutes: 5)
             ])
         ),
         (

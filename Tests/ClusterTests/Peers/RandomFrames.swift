@@ -33,7 +33,7 @@ extension PeerOffer {
     static func random(using dice: inout Dice) -> PeerOffer {
         PeerOffer(
             digest: dice.name().digest, size: dice.number(), touches: dice.number(),
-            isNew: Bool.random(using: &dice))
+            isNew: Bool.random(using: &dice), idleMinutes: dice.number())
     }
 }
 

@@ -13,7 +13,6 @@ import Telemetry
 final class HandOver: @unchecked Sendable {
     private let loop: any EventLoop
     private let own: NodeID
-    private let replicas: Int
     private let counters: NodeCounters
     private let logger: Logger
     private let keys: OfferedKeys
@@ -21,9 +20,11 @@ final class HandOver: @unchecked Sendable {
     private weak var node: NodeCore?
     private var book = OfferBook()
     private var connections: [NodeID: PeerConnection] = [:]
-    /// Everything held was offered by this ring.
-    private var settled: Ring
-    private var move: RingMove?
+    /// Those of whom there is a connection and no answer.
+    private var silent: Set<NodeID> = []
+    private var move: RingMove
+    /// Of the book, as far as they are counted.
+    private var droppedCount: UInt64 = 0
     private var walk: HoldingsWalk?
     private var isWalking = false
     private var retry: Scheduled<Void>?
@@ -33,7 +34,9 @@ final class HandOver: @unchecked Sendable {
 
     /// A node that hands over everything, to go.
     private struct Drain {
-        let promise: EventLoopPromise<Void>
+        let promise: EventLoopPromise<Bool>
+        /// Something was refused, or dropped.
+        var isIncomplete = false
         /// When something was answered last.
         var progressAt: Instant
     }
@@ -51,12 +54,11 @@ final class HandOver: @unchecked Sendable {
     ) {
         self.node = node
         self.own = own
-        self.replicas = replicas
         self.keys = keys
         self.loop = loop
         counters = node.counters
         logger = node.logger
-        settled = ring
+        move = RingMove(settled: ring, replicas: replicas, holder: own)
     }
 
     func start() {
@@ -71,7 +73,7 @@ final class HandOver: @unchecked Sendable {
         retry?.cancel()
         walk = nil
         connections = [:]
-        drain.take()?.promise.succeed()
+        drain.take()?.promise.succeed(false)
     }
 
     /// Offers that are to be made, or are not answered; readable from every thread.
@@ -81,20 +83,31 @@ final class HandOver: @unchecked Sendable {
 
     /// The members with whom there is a connection are these.
     func follow(_ connections: [NodeID: PeerConnection]) {
-        let back = connections.keys.contains { book.misses.contains($0) }
+        let before = self.connections
         self.connections = connections
-        followReceivers()
-        if back { walkAnew() }
+        let others = connections.filter { id, new in before[id].map { $0 !== new } ?? false }
+        followReceivers(reconnected: Set(others.keys))
+        catchUp()
         goOn()
     }
 
     /// Others own things now.
     func ringChanged(_ ring: Ring) {
-        let move = RingMove(from: settled, to: ring, replicas: replicas, holder: own)
-        self.move = move.isNone ? nil : move
-        followReceivers(of: ring)
-        walkAnew()
+        move.change(to: ring)
+        followReceivers()
+        walk = move.isNone ? nil : HoldingsWalk()
+        catchUp()
         goOn()
+    }
+
+    /// Those that have missed something and are back are to be offered all that they own.
+    private func catchUp() {
+        let back = book.misses.filter { connections[$0] != nil && !silent.contains($0) }
+        for node in back.sorted() {
+            move.miss(node)
+            book.beginAnew(for: node)
+            walk = HoldingsWalk()
+        }
     }
 
     /// An image was just fetched; `owners` are to have it, too.
@@ -104,7 +117,9 @@ final class HandOver: @unchecked Sendable {
     }
 
     func answered(_ verdicts: [OfferVerdict], by peer: NodeID) {
-        let (count, kept) = book.answered(verdicts, by: peer)
+        let (count, kept) = book.answered(verdicts, by: peer, now: SystemClock.now())
+        if silent.remove(peer) != nil { catchUp() }
+        if count > kept { drain?.isIncomplete = true }
         counters.add(.offersKept, kept)
         counters.add(.offersRefused, count - kept)
         if count > 0 { drain?.progressAt = SystemClock.now() }
@@ -112,8 +127,10 @@ final class HandOver: @unchecked Sendable {
     }
 
     /// Succeeds when everybody has been offered what this node holds, as far as they can be
-    /// reached, and has answered; the ring is to lose this node meanwhile.
-    func drain(_ promise: EventLoopPromise<Void>) {
+    /// reached, and has answered, or nobody answers any more; with true if all of it was taken.
+    ///
+    /// The ring is to lose this node meanwhile.
+    func drain(_ promise: EventLoopPromise<Bool>) {
         if let running = drain { return running.promise.futureResult.cascade(to: promise) }
         drain = Drain(promise: promise, progressAt: SystemClock.now())
         goOn()
@@ -122,37 +139,35 @@ final class HandOver: @unchecked Sendable {
     // MARK: Steps
 
     private func ticked() {
-        let dropped = book.dropped
+        let misses = book.misses
         book.ticked(SystemClock.now())
-        counters.add(.offersDropped, Int(book.dropped - dropped))
+        // Who is connected and misses something has not answered: it is asked no more until it does.
+        silent.formUnion(book.misses.subtracting(misses).filter { connections[$0] != nil })
         if let drain, SystemClock.now() - drain.progressAt >= Self.standstill {
             logger.warning(
                 "what is left is not handed over: nobody answers",
                 metadata: ["offers": "\(book.waitingCount + book.openCount)"])
             self.drain = nil
-            drain.promise.succeed()
+            drain.promise.succeed(false)
         }
         goOn()
     }
 
-    private func followReceivers(of ring: Ring? = nil) {
-        let members = (ring ?? move?.to ?? settled).members.map(\.id)
+    private func followReceivers(reconnected: Set<NodeID> = []) {
+        let members = move.to.members.map(\.id)
         book.follow(
             Set(members.filter { $0 != own }), connected: Set(connections.keys),
-            now: SystemClock.now())
-    }
-
-    private func walkAnew() {
-        guard move != nil else {
-            walk = nil
-            return
-        }
-        book.beginAnew()
-        walk = HoldingsWalk()
+            reconnected: reconnected, now: SystemClock.now())
+        silent.formIntersection(book.misses)
     }
 
     private func goOn() {
         walkOn()
+        if book.dropped > droppedCount {
+            counters.add(.offersDropped, Int(book.dropped - droppedCount))
+            droppedCount = book.dropped
+            drain?.isIncomplete = true
+        }
         for receiver in book.receivers { offer(to: receiver) }
         counters.set(.offersWaiting, to: book.waitingCount)
         counters.set(.offersOpen, to: book.openCount)
@@ -162,7 +177,7 @@ final class HandOver: @unchecked Sendable {
 
     /// One step of the walk, and the next when the loop comes to it.
     private func walkOn() {
-        guard !isWalking, let move, book.hasRoom else { return }
+        guard !isWalking, book.hasRoom else { return }
         guard let node, let met = walk?.next(in: node) else {
             walk = nil
             return
@@ -200,13 +215,9 @@ final class HandOver: @unchecked Sendable {
 
     private func finishIfDone() {
         guard walk == nil, !isWalking, book.isEmpty else { return }
-        if book.misses.isEmpty, let move = self.move {
-            settled = move.to
-            self.move = nil
-        }
-        let ring = move?.to ?? settled
-        guard let drain, !ring.members.contains(where: { $0.id == own }) else { return }
+        if book.misses.isEmpty { move.settle() }
+        guard let drain, !move.to.members.contains(where: { $0.id == own }) else { return }
         self.drain = nil
-        drain.promise.succeed()
+        drain.promise.succeed(!drain.isIncomplete && book.misses.isEmpty)
     }
 }

@@ -2,26 +2,26 @@ import Cluster
 import Ground
 import NIOCore
 import Store
-import Tiers
 
 /// What is taken over from peers, and offered to them.
 extension NodeCore {
-    /// Keeps an image that a peer has handed over, unless one as new is here; true if either is.
-    ///
-    /// `location` is where the disk held an older one when it was asked for; what lies there now is
-    /// newer if it lies elsewhere.
-    func takeOver(_ resident: Resident, stamp: Stamp?, over location: DiskLocation?) -> Bool {
+    /// Keeps an image that a peer has offered, unless one as new is here; `done` is told, on any
+    /// thread, whether either is.
+    func takeOver(
+        _ resident: Resident, _ offer: PeerOffer, stamp: Stamp?,
+        done: @escaping @Sendable (Bool) -> Void
+    ) {
         let key = resident.key
         let held = store.find(
             key.span, 0..<key.count, hash: resident.hash, wanted: resident.facts.negotiation)
         if let held {
-            guard held.facts.date <= resident.facts.date else { return true }
+            guard held.facts.date <= resident.facts.date else { return done(true) }
             if held.facts.date < resident.facts.date { store.insert(resident) }
         }
-        guard let disk else { return held != nil || store.insert(resident) }
-        guard let view = disk.view, let name = resident.name else { return false }
-        if let entry = view.shards.find(name.digest), entry.location != location { return true }
-        return disk.keep(resident, stamp: stamp, now: SystemClock.now())
+        guard let disk else { return done(held != nil || store.insert(resident)) }
+        disk.takeOver(
+            resident, stamp: stamp, idle: .seconds(60 * Int64(offer.idleMinutes)),
+            touches: offer.touches, now: SystemClock.now(), done: done)
     }
 
     /// Offers an image that the origin has just given to its other owners.
@@ -53,12 +53,12 @@ extension PeerHub {
     }
 
     /// Owns nothing any more, and hands over what it holds; succeeds when that is done, or cannot
-    /// be.
-    func drain() -> EventLoopFuture<Void> {
+    /// be, with true if everything was taken.
+    func drain() -> EventLoopFuture<Bool> {
         loop.flatSubmit { [self] in
-            let promise = loop.makePromise(of: Void.self)
+            let promise = loop.makePromise(of: Bool.self)
             guard !isStopped else {
-                promise.succeed()
+                promise.succeed(false)
                 return promise.futureResult
             }
             step(.roleChanged(membership.own.member.role.union(.isDraining)))

@@ -86,7 +86,7 @@ final class OfferReceiver: @unchecked Sendable {
             ring.owners(of: offer.digest).prefix(replicas).contains(own)
         else { return .unwanted }
         guard let disk = node.disk else { return .wanted }
-        guard let view = disk.view else { return .unwanted }
+        guard let view = disk.view, disk.isUp else { return .unwanted }
         return view.holds(offer.digest) && !offer.isNew ? .held : .wanted
     }
 
@@ -94,19 +94,19 @@ final class OfferReceiver: @unchecked Sendable {
         let digest = offered.offer.digest
         guard let connection = connections[offered.connection], let peer = connection.peer,
             let hall = connection.loop.flatMap({ node?.hall(of: $0) })
-        else { return ended(digest, isKept: false) }
+        else { return ended(digest, .failed) }
         let take = OfferTake(offered.offer, from: peer, on: connection, in: hall) {
-            [weak self] isKept in
-            self?.loop.execute { [weak self] in self?.ended(digest, isKept: isKept) }
+            [weak self] ending in
+            self?.loop.execute { [weak self] in self?.ended(digest, ending) }
         }
         takes[digest] = take
         hall.loop.execute { take.start() }
     }
 
-    private func ended(_ digest: EntryDigest, isKept: Bool) {
+    private func ended(_ digest: EntryDigest, _ ending: OfferIntake.Ending) {
         takes[digest] = nil
-        if isKept { counters.add(.offersTaken) }
-        answer(intake.ended(digest, isKept: isKept))
+        if ending == .kept { counters.add(.offersTaken) }
+        answer(intake.ended(digest, ending, now: SystemClock.now()))
         // Behind this step, which may be one of many that are given up at once.
         loop.execute { [weak self] in self?.goOn() }
     }

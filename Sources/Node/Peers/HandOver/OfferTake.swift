@@ -17,13 +17,18 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private let peer: NodeID
     private let connection: PeerConnection
     private let hall: Hall
-    private var done: (@Sendable (Bool) -> Void)?
+    private var done: (@Sendable (OfferIntake.Ending) -> Void)?
     private var ask: PeerAsk?
     /// Of the moment at which it was asked for.
     private var stamp: Stamp?
-    /// What the disk held of it then.
-    private var before: (location: DiskLocation, date: WallTime)?
+    /// That of what the disk held of it then.
+    private var before: WallTime?
     private var arriving: Arriving?
+    private var lastEvent = SystemClock.now()
+    private var watch: Scheduled<Void>?
+
+    /// How long the giver may say nothing.
+    private static let patience = Interval.seconds(10)
 
     /// An image of which the head has come.
     private struct Arriving {
@@ -36,10 +41,10 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         var body = GrowingBody(isKept: true)
     }
 
-    /// `done` is told once whether the image, or one as new, is held here now.
+    /// `done` is told once what has come of it.
     init(
         _ offer: PeerOffer, from peer: NodeID, on connection: PeerConnection, in hall: Hall,
-        done: @escaping @Sendable (Bool) -> Void
+        done: @escaping @Sendable (OfferIntake.Ending) -> Void
     ) {
         self.offer = offer
         self.peer = peer
@@ -50,14 +55,14 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
 
     func start() {
         guard offer.isNew, let disk = hall.node.disk, let view = disk.view,
-            let entry = view.shards.find(offer.digest)
+            view.holds(offer.digest)
         else { return put() }
         let (digest, clock) = (offer.digest, disk.clock)
         let date = disk.readers.runIfActive(eventLoop: hall.loop) {
             view.read(offered: digest)?.facts(clock).date
         }
         date.assumeIsolated().whenComplete { [self] result in
-            if case .success(let date?) = result { before = (entry.location, date) }
+            if case .success(let date?) = result { before = date }
             put()
         }
     }
@@ -71,14 +76,28 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             on: connection, for: self, of: hall)
         self.ask = ask
         connection.ask(ask)
+        lookAgain()
+    }
+
+    /// A giver that hangs is not to hold up what others give.
+    private func lookAgain() {
+        let wait = max(.milliseconds(1), lastEvent + Self.patience - SystemClock.now())
+        watch = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
+            [self] in
+            guard done != nil else { return }
+            guard SystemClock.now() - lastEvent < Self.patience else { return end(.failed) }
+            lookAgain()
+        }
     }
 
     func heard(_ event: PeerAsk.Event, of ask: PeerAsk) {
         guard done != nil else { return }
+        lastEvent = SystemClock.now()
         switch event {
         case .answered(.held(let entry)): begin(entry)
         case .answered(.fetching): break
-        case .answered, .lost, .refused: end(isKept: false)
+        case .answered: end(.refused)
+        case .lost, .refused: end(.failed)
         case .data(let bytes):
             arriving?.body.append(bytes)
             connection.take(bytes.readableBytes, of: ask)
@@ -93,17 +112,17 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             CacheKey.isCanonical(
                 entry.key.span, at: 0..<entry.key.count, bytesMax: hall.settings.urlBytesMax),
             let head = RenderedHead(entry)
-        else { return end(isKept: false) }
+        else { return end(.refused) }
         let name = EntryName(ofKey: entry.key).variant(facts.varies, of: facts.negotiation)
-        guard name.digest == offer.digest else { return end(isKept: false) }
-        guard !isHere(asNewAs: facts, entry.key) else { return end(isKept: true) }
+        guard name.digest == offer.digest else { return end(.refused) }
+        guard !isHere(asNewAs: facts, entry.key) else { return end(.kept) }
         let reservation = FillReservation(hall.store)
         let bytes =
             BodyLayout.capacity(size)
             + Resident.overhead(
                 keyBytes: entry.key.count, headBytes: head.bytes.count,
                 tagBytes: Resident.bytes(of: entry.tags), bodyBytes: size)
-        guard reservation.grow(by: bytes) else { return end(isKept: false) }
+        guard reservation.grow(by: bytes) else { return end(.failed) }
         arriving = Arriving(
             entry: entry, facts: facts, name: name, head: head, reservation: reservation,
             reservedBytes: bytes)
@@ -111,7 +130,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
 
     /// True if nothing is to be gained by it.
     private func isHere(asNewAs facts: EntryFacts, _ key: [UInt8]) -> Bool {
-        if let before { return before.date >= facts.date }
+        if let before { return before >= facts.date }
         guard hall.node.disk == nil else { return false }
         let held = hall.store.find(
             key.span, 0..<key.count, hash: hall.store.hash(of: key), wanted: facts.negotiation)
@@ -121,7 +140,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private func finish(_ size: UInt64) {
         guard var arriving, size == arriving.facts.size, arriving.body.endOffset == size,
             let chunks = arriving.body.finish()
-        else { return end(isKept: false) }
+        else { return end(.failed) }
         let (store, entry) = (hall.store, arriving.entry)
         arriving.reservation.handOver(arriving.reservedBytes)
         let resident = Resident(
@@ -132,12 +151,15 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
                 chunks: chunks, size: size, capacityBytes: BodyLayout.capacity(size),
                 account: store.account),
             account: store.account)
-        end(isKept: hall.node.takeOver(resident, stamp: stamp, over: before?.location))
+        guard let done = done.take() else { return }
+        end(.failed)
+        hall.node.takeOver(resident, offer, stamp: stamp) { done($0 ? .kept : .failed) }
     }
 
-    private func end(isKept: Bool) {
+    private func end(_ ending: OfferIntake.Ending) {
         ask?.cancel()
+        watch?.cancel()
         arriving = nil
-        done.take()?(isKept)
+        done.take()?(ending)
     }
 }

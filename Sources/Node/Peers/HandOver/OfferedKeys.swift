@@ -15,9 +15,10 @@ final class OfferedKeys: Sendable {
 
     private struct State {
         var keys: [EntryDigest: OfferedKey] = [:]
-        /// In the order in which they came, a ring of ``keysMax`` once that many were there.
+        /// In the order in which they came; those before ``oldest`` are gone.
         var order: [EntryDigest] = []
         var oldest = 0
+        var bytes = 0
     }
 
     private let state = Mutex(State())
@@ -25,13 +26,22 @@ final class OfferedKeys: Sendable {
     /// Keys that are known at once.
     static let keysMax = 16_384
 
+    /// Bytes of keys that are known at once.
+    private static let bytesMax = 4 << 20
+
     func note(_ digest: EntryDigest, _ key: OfferedKey) {
         state.withLock { state in
             guard state.keys.updateValue(key, forKey: digest) == nil else { return }
-            guard state.order.count == Self.keysMax else { return state.order.append(digest) }
-            state.keys[state.order[state.oldest]] = nil
-            state.order[state.oldest] = digest
-            state.oldest = (state.oldest + 1) % Self.keysMax
+            state.bytes += key.key.count
+            state.order.append(digest)
+            while state.keys.count > Self.keysMax || state.bytes > Self.bytesMax {
+                let gone = state.keys.removeValue(forKey: state.order[state.oldest])
+                state.bytes -= gone?.key.count ?? 0
+                state.oldest += 1
+            }
+            guard state.oldest > state.order.count / 2 else { return }
+            state.order.removeFirst(state.oldest)
+            state.oldest = 0
         }
     }
 
