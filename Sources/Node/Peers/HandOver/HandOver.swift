@@ -141,7 +141,7 @@ final class HandOver: @unchecked Sendable {
     private func ticked() {
         let misses = book.misses
         book.ticked(SystemClock.now())
-        // Who is connected and misses something has not answered: it is asked no more until it does.
+        // Who is connected and misses something answers nothing; it is waited for until it does.
         silent.formUnion(book.misses.subtracting(misses).filter { connections[$0] != nil })
         if let drain, SystemClock.now() - drain.progressAt >= Self.standstill {
             logger.warning(
