@@ -14,7 +14,9 @@ struct BodyEdges: Sendable {
         if first.count < count {
             first += piece.readableBytesView.prefix(count - first.count)
         }
-        last += piece.readableBytesView.suffix(count)
+        // By its place: the general suffix goes through all that comes before.
+        let end = min(count, piece.readableBytes)
+        last += piece.getBytes(at: piece.writerIndex - end, length: end) ?? []
         if last.count > count { last.removeFirst(last.count - count) }
     }
 
