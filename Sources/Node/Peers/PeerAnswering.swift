@@ -149,7 +149,7 @@ final class PeerAnswering: FillReader {
 
     func woken(by run: FillRun) {
         proceed()
-        connection.flush()
+        connection.flushSoon()
     }
 
     private func proceed() {

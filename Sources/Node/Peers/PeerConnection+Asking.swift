@@ -76,7 +76,7 @@ extension PeerConnection {
                     // None has taken its place; without it one is dialled as after a break.
                     let text = "it has no numbers left"
                     connection.link.close(Goodbye(.superseded, text))
-                    connection.flush()
+                    connection.flushSoon()
                 }
                 return ask.tell(error == .notOpen ? .lost : .refused)
             }
@@ -91,7 +91,7 @@ extension PeerConnection {
             ask.stream = nil
             connection.asks[stream] = nil
             connection.link.cancel(stream)
-            connection.flush()
+            connection.flushSoon()
         }
     }
 
@@ -100,7 +100,7 @@ extension PeerConnection {
         onLoop { connection in
             guard let stream = ask.stream else { return }
             connection.link.taken(bytesCount, on: stream)
-            connection.flush()
+            connection.flushSoon()
         }
     }
 

@@ -6,6 +6,17 @@ import Wire
 
 /// What goes.
 extension PeerConnection {
+    /// Flushes when all that is ready in this turn of the loop has been looked at: what many clients
+    /// ask goes out as one.
+    func flushSoon() {
+        guard !isFlushDue, let context else { return }
+        isFlushDue = true
+        context.eventLoop.assumeIsolated().execute { [self] in
+            isFlushDue = false
+            flush()
+        }
+    }
+
     /// Frames what may be sent now, encrypts it, and hands it to the socket.
     func flush() {
         guard let context, phase != .closed, !isFlushing, !isReading, session.isEstablished else {

@@ -51,6 +51,8 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     /// What the peer said last.
     var goodbye: Goodbye?
     var isFlushing = false
+    /// It is to be flushed when this turn of the loop is over.
+    var isFlushDue = false
     /// There was a connection, be it for a moment.
     var hasBegun = false
 
