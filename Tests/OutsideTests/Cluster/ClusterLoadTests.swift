@@ -1,0 +1,154 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A cluster under load")
+    struct ClusterLoadTests {
+        private static let warm = "stored before", cold = "new"
+        private static let warmCount = 400
+        /// The numbers of new ones begin here.
+        private static let coldStart = 1_000_000
+
+        @Test("Ten thousand images, wanted as Zipf says, at all nodes: each is fetched once")
+        func zipf() throws {
+            let stage = try ClusterStage(5)
+            stage.origin.serveNumberedImages()
+            let zipf = Zipf(count: 10_000)
+            let left = LockedBox((requests: 30_000, seed: UInt64(800), asked: Set<Int>()))
+            let load = SteadyLoad(
+                stage.nodes, connections: 2, pause: 0, origin: stage.origin
+            ) { _ in
+                left.change { left in
+                    guard left.requests > 0 else { return nil }
+                    left.requests -= 1
+                    let number = zipf.draw(&left.seed)
+                    left.asked.insert(number)
+                    return (number, "any")
+                }
+            }
+            #expect(load.waitForEnd())
+            let tallies = load.stop()
+            #expect(tallies.reduce(0) { $0 + $1.count } == 30_000)
+            #expect(tallies.flatMap(\.failures) == [])
+            #expect(tallies.allSatisfy { $0.count > 1_000 }, "\(tallies.map(\.count))")
+            let (fetches, asked) = (stage.origin.numberedFetches(), left.value.asked)
+            #expect(asked.count > 4_000 && Set(fetches.keys) == asked)
+            let twice = fetches.filter { $0.value > 1 }
+            #expect(twice.isEmpty, "\(twice)")
+        }
+
+        /// Has images stored by the nodes.
+        private func store(_ stage: ClusterStage) throws {
+            stage.origin.serveNumberedImages()
+            let toStore = LockedBox(Self.warmCount)
+            let filling = SteadyLoad(
+                stage.nodes, connections: 1, pause: 0, origin: stage.origin
+            ) { _ in
+                toStore.change { left in
+                    left -= 1
+                    return left >= 0 ? (left, Self.warm) : nil
+                }
+            }
+            try #require(filling.waitForEnd())
+            #expect(filling.stop().reduce(0) { $0 + $1.count } == Self.warmCount)
+        }
+
+        /// Begins to ask for what is stored and, with every other request, for a new image, which
+        /// three requests want in short succession; `count` is of the requests of all loads.
+        private func begin(
+            _ stage: ClusterStage, _ nodes: [NodeProcess], _ count: LockedBox<Int>
+        ) -> SteadyLoad {
+            SteadyLoad(nodes, connections: 2, pause: 0.01, origin: stage.origin) { _ in
+                count.change { count in
+                    count += 1
+                    guard count % 2 == 0 else {
+                        return (count * 7 % Self.warmCount, Self.warm)
+                    }
+                    return (Self.coldStart + count / 6, Self.cold)
+                }
+            }
+        }
+
+        /// The most often that one of the images was fetched, of those stored before and of new
+        /// ones.
+        private func mostFetches(_ stage: ClusterStage) -> (warm: Int, cold: Int) {
+            let fetches = stage.origin.numberedFetches()
+            let most = { (isCold: Bool) in
+                fetches.filter { ($0.key >= Self.coldStart) == isCold }.values.max() ?? 0
+            }
+            return (most(false), most(true))
+        }
+
+        @Test("A node that is killed under load costs its own clients' requests, and nobody else's")
+        func death() throws {
+            let stage = try ClusterStage(5)
+            try store(stage)
+            let load = begin(stage, stage.nodes, LockedBox(0))
+            let kinds = [Self.warm, Self.cold]
+            #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<5), since: load.now))
+            let before = load.now
+            stage.nodes[4].kill()
+            #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: before))
+            // Until the others have forgotten it, and then some more.
+            try stage.settle(Array(stage.nodes.prefix(4)))
+            #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: load.now))
+            let tallies = load.stop()
+            #expect(tallies.prefix(4).flatMap(\.failures) == [])
+            // One on each of its connections.
+            #expect(tallies[4].failures.count <= 2, "\(tallies[4].failures)")
+            let most = mostFetches(stage)
+            #expect(most.warm <= 2 && most.cold <= 2, "\(most)")
+        }
+
+        @Test("A node that joins under load has nothing fetched again that was stored before")
+        func join() throws {
+            let stage = try ClusterStage(4)
+            try store(stage)
+            let count = LockedBox(0)
+            let load = begin(stage, stage.nodes, count)
+            let kinds = [Self.warm, Self.cold]
+            #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: load.now))
+            let port = try NodeProcess.freePort()
+            let joined = try NodeProcess(
+                stage.clusterFlags(peerPort: port) + ["--cache-dir", stage.cache(4).path])
+            defer { joined.kill() }
+            let before = load.now
+            let second = begin(stage, [joined], count)
+            let start = second.now
+            #expect(second.waitForAnswers(300, of: kinds, at: [0], since: start))
+            #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: before))
+            let tallies = load.stop() + second.stop()
+            #expect(tallies.flatMap(\.failures) == [])
+            let most = mostFetches(stage)
+            #expect(most.warm == 1 && most.cold <= 2, "\(most)")
+            let members = try ClusterStage.members(of: joined)
+            #expect(members.first { $0.isSelf }.map { $0.share > 0.1 } == true, "\(members)")
+        }
+    }
+}
+
+/// Numbers from 0 on, each as often as one over its place says.
+private struct Zipf: Sendable {
+    /// At each number the part of all draws that are not above it.
+    private let sums: [Double]
+
+    init(count: Int) {
+        var sums: [Double] = []
+        for rank in 1...count { sums.append((sums.last ?? 0) + 1 / Double(rank)) }
+        let all = sums.last ?? 1
+        self.sums = sums.map { $0 / all }
+    }
+
+    func draw(_ seed: inout UInt64) -> Int {
+        // The numbers of a linear congruence, of which the high bits are good (Knuth's MMIX).
+        seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        let part = Double(seed >> 11) / Double(1 << 53 as UInt64)
+        var (low, high) = (0, sums.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if sums[middle] < part { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

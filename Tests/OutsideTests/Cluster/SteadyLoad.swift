@@ -1,0 +1,110 @@
+import Foundation
+import Harness
+
+/// Clients of several nodes, each with a connection of its own, that ask for one of
+/// ``NumberedImages`` after the other, until they have all, are stopped, or their connection breaks.
+final class SteadyLoad: Sendable {
+    /// What a client asks for next, and what that counts as; nil when it has all.
+    typealias Plan = @Sendable (_ client: Int) -> (number: Int, kind: String)?
+
+    /// What came of the requests to one node.
+    struct Tally: Sendable {
+        /// Answers that brought the image, by kind.
+        var brought: [String: Int] = [:]
+        /// Requests that had no such answer.
+        var failures: [String] = []
+        /// The longest that an answer took, in seconds.
+        var longest = 0.0
+
+        /// All that were answered.
+        var count: Int { brought.values.reduce(0, +) }
+    }
+
+    private let tallies: LockedBox<[Tally]>
+    private let running: LockedBox<Int>
+    private let isOver = LockedBox(false)
+
+    /// Begins to ask `nodes`, each over so many connections, with a pause of so many seconds after
+    /// each answer.
+    init(
+        _ nodes: [NodeProcess], connections: Int, pause: Double, origin: ScriptedOrigin,
+        _ plan: @escaping Plan
+    ) {
+        tallies = LockedBox(Array(repeating: Tally(), count: nodes.count))
+        running = LockedBox(nodes.count * connections)
+        for (index, node) in nodes.enumerated() {
+            for number in 0..<connections {
+                let client = index * connections + number
+                Thread.detachNewThread { [tallies, running, isOver] in
+                    if let connection = try? node.connect() {
+                        Self.ask(
+                            connection, origin, pause, isOver, { plan(client) },
+                            { change in tallies.change { change(&$0[index]) } })
+                    }
+                    running.change { $0 -= 1 }
+                }
+            }
+        }
+    }
+
+    deinit { isOver.value = true }
+
+    private static func ask(
+        _ connection: HTTPConnection, _ origin: ScriptedOrigin, _ pause: Double,
+        _ isOver: LockedBox<Bool>, _ next: () -> (number: Int, kind: String)?,
+        _ count: (_ change: (inout Tally) -> Void) -> Void
+    ) {
+        while !isOver.value {
+            guard let (number, kind) = next() else { return }
+            let image = NumberedImages.image(number)
+            let target = ImageTarget.of(origin.url(NumberedImages.path(number)))
+            let start = ContinuousClock.now
+            let answer = try? connection.get(target, expecting: image, seconds: 60)
+            let took = (ContinuousClock.now - start) / .seconds(1)
+            let isWell = answer?.brings(image) == true
+            count { tally in
+                tally.longest = max(tally.longest, took)
+                if isWell {
+                    tally.brought[kind, default: 0] += 1
+                } else {
+                    let said = answer.map { "\($0)" } ?? "not sent"
+                    tally.failures.append("\(kind) \(number): \(said), \(took) s")
+                }
+            }
+            guard answer?.looksWhole == true else { return }
+            if pause > 0 { _ = Deadline.seconds(pause).reached { isOver.value } }
+        }
+    }
+
+    /// What came so far, node by node.
+    var now: [Tally] { tallies.value }
+
+    /// Waits until each of `nodes` has brought `count` images of each of `kinds` more than in
+    /// `before`.
+    func waitForAnswers(
+        _ count: Int, of kinds: [String], at nodes: [Int], since before: [Tally],
+        seconds: Double = 60
+    ) -> Bool {
+        Deadline.seconds(seconds).reached {
+            let now = now
+            return nodes.allSatisfy { node in
+                kinds.allSatisfy { kind in
+                    let (then, now) = (before[node].brought[kind], now[node].brought[kind])
+                    return (now ?? 0) - (then ?? 0) >= count
+                }
+            }
+        }
+    }
+
+    /// Asks no more; what came, once every client is done.
+    func stop(seconds: Double = 90) -> [Tally] {
+        isOver.value = true
+        _ = waitForEnd(seconds: seconds)
+        return now
+    }
+
+    /// Waits until every client has all it wants, or its connection is broken.
+    func waitForEnd(seconds: Double = 120) -> Bool {
+        Deadline.seconds(seconds).reached { running.value == 0 }
+    }
+}
