@@ -1,0 +1,157 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What is asked again, refused or broken off between nodes")
+    struct ClusterRevalidationTests {
+        private let image = TestImage.generated(.png, byteCount: 200_000, seed: 740)
+
+        private func received(_ stage: ClusterStage) -> Double {
+            stage.nodes.reduce(0) { sum, node in
+                sum + (node.figure("nuthatch_peer_received_bytes_total") ?? 0)
+            }
+        }
+
+        @Test("Copies of all nodes are revalidated by one question to the origin, without the body")
+        func revalidated() throws {
+            let stage = try ClusterStage(3)
+            let (image, isLasting) = (image, LockedBox(false))
+            stage.origin.on("/it") { request in
+                let control = isLasting.value ? lasting : "Cache-Control: max-age=0"
+                let fields = [control, "ETag: \"v\""]
+                return request.fields["If-None-Match"] == "\"v\""
+                    ? .notModified(fields) : OriginAnswer(image, fields: fields)
+            }
+            for index in 0..<3 {
+                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
+            }
+            let (asked, bytes) = (stage.fetches("/it"), received(stage))
+            #expect(bytes >= 200_000)
+            isLasting.value = true
+            let plan = SwarmClientPlan(stage.target("/it"), expecting: image)
+            let swarms = stage.nodes.map { ClientSwarm(port: $0.port, count: 10, plan) }
+            let answers = swarms.flatMap { $0.responses() }
+            #expect(answers.allSatisfy { $0.brings(image) })
+            let conditional = stage.origin.requests("/it").dropFirst(asked)
+            #expect(conditional.map { $0.fields["If-None-Match"] } == ["\"v\""])
+            #expect(received(stage) == bytes)
+            #expect(stage.origin.requests("/it").count { !$0.isConditional } == 1)
+            for index in 0..<3 {
+                let hit = try stage.get("/it", from: index, expecting: image)
+                #expect(hit.brings(image) && hit.isHit && hit.detail == "memory", "\(hit)")
+            }
+        }
+
+        @Test("A changed image reaches every node by one fetch")
+        func changed() throws {
+            let stage = try ClusterStage(3)
+            let (old, new) = (image, TestImage.generated(.png, byteCount: 150_000, seed: 741))
+            let isChanged = LockedBox(false)
+            stage.origin.on("/it") { request in
+                guard isChanged.value else {
+                    let fields = ["Cache-Control: max-age=0", "ETag: \"old\""]
+                    return request.isConditional
+                        ? .notModified(fields) : OriginAnswer(old, fields: fields)
+                }
+                return OriginAnswer(new, fields: [lasting, "ETag: \"new\""])
+            }
+            for index in 0..<3 {
+                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
+            }
+            let asked = stage.fetches("/it")
+            isChanged.value = true
+            let plan = SwarmClientPlan(stage.target("/it"), expecting: new)
+            let swarms = stage.nodes.map { ClientSwarm(port: $0.port, count: 10, plan) }
+            let answers = swarms.flatMap { $0.responses() }
+            #expect(answers.allSatisfy { $0.brings(new) })
+            #expect(stage.fetches("/it") == asked + 1)
+        }
+
+        @Test(
+            "Of an answer that may not be shared each client has its own",
+            arguments: ["private", "no-store"])
+        func unshared(control: String) throws {
+            let stage = try ClusterStage(3)
+            stage.origin.on("/it") { request in
+                OriginAnswer(
+                    .generated(.png, byteCount: 20_000, seed: UInt64(750 + request.number)),
+                    fields: ["Cache-Control: \(control)"])
+            }
+            let target = stage.target("/it")
+            let came = LockedBox([[UInt8]]())
+            for node in stage.nodes {
+                for _ in 0..<10 {
+                    Thread.detachNewThread {
+                        let answer = try? node.get(target)
+                        let body = answer?.status == 200 && answer?.looksWhole == true
+                        came.change { $0.append(body ? answer?.body ?? [] : []) }
+                    }
+                }
+            }
+            #expect(Deadline.seconds(60).reached { came.value.count == 30 })
+            #expect(came.value.allSatisfy { $0.count == 20_000 })
+            #expect(Set(came.value).count == 30)
+            #expect(stage.fetches("/it") >= 30)
+        }
+
+        @Test("A body that breaks off at the owner is never taken for whole, and the next one is")
+        func brokenOff() throws {
+            let stage = try ClusterStage(2)
+            let image = image
+            var details: [String] = []
+            for number in 0..<16 {
+                let (path, isFirst) = ("/cut\(number)", LockedBox(true))
+                stage.origin.on(path) { _ in
+                    let whole = OriginAnswer(image, fields: [lasting])
+                    let isCut = isFirst.change { first in
+                        defer { first = false }
+                        return first
+                    }
+                    return isCut ? whole.cut(after: 120_000, .close) : whole
+                }
+                let broken = try stage.get(path, from: 0, expecting: image)
+                // Who has nothing of it yet is given a problem, or what a second fetch brings.
+                #expect(
+                    broken.brings(image) || broken.status == 502 || !broken.looksWhole,
+                    "\(broken)")
+                let second = try stage.get(path, from: 0, expecting: image)
+                #expect(second.brings(image), "\(second)")
+                #expect(stage.fetches(path) == 2, "\(broken)")
+                details.append(second.detail ?? "-")
+            }
+            #expect(details.contains("origin") && details.contains("peer"), "\(details)")
+        }
+
+        @Test("An owner that dies while it passes an image on spoils no answer")
+        func dyingOwner() throws {
+            let stage = try ClusterStage(2)
+            let (image, gate) = (image, Gate())
+            let paths = (0..<12).map { "/dying\($0)" }
+            for path in paths {
+                stage.origin.on(
+                    path, OriginAnswer(image, fields: [lasting]).stalling(at: 120_000, .gate(gate)))
+            }
+            let clients = try paths.map { path in
+                let connection = try stage.nodes[0].connect()
+                try connection.socket.send(HTTPConnection.request(stage.target(path)))
+                return connection
+            }
+            #expect(gate.waitForArrivals(12))
+            // Every client has the beginning.
+            #expect(clients.allSatisfy { $0.socket.waitForInput(seconds: 30) })
+            stage.nodes[1].kill()
+            gate.open()
+            let answers = clients.map { $0.readResponse(expecting: image) }
+            #expect(answers.allSatisfy { $0.brings(image) || !$0.looksWhole }, "\(answers)")
+            #expect(answers.contains { $0.brings(image) })
+            for path in paths {
+                let answer = try stage.get(path, from: 0, expecting: image)
+                #expect(answer.brings(image), "\(answer)")
+                #expect(stage.fetches(path) <= 2)
+            }
+            let twice = paths.count { stage.fetches($0) == 2 }
+            #expect(twice > 0, "no image was the other node's")
+        }
+    }
+}
