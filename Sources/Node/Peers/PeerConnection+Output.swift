@@ -6,8 +6,8 @@ import Wire
 
 /// What goes.
 extension PeerConnection {
-    /// Flushes when all that is ready in this turn of the loop has been looked at: what many clients
-    /// ask goes out as one.
+    /// Flushes when all that is ready in this turn of the loop has been looked at: what many
+    /// clients ask goes out as one.
     func flushSoon() {
         guard !isFlushDue, let context else { return }
         isFlushDue = true

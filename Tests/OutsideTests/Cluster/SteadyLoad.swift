@@ -2,7 +2,8 @@ import Foundation
 import Harness
 
 /// Clients of several nodes, each with a connection of its own, that ask for one of
-/// ``NumberedImages`` after the other, until they have all, are stopped, or their connection breaks.
+/// ``NumberedImages`` after the other, until they have all, are stopped, or their connection
+/// breaks.
 final class SteadyLoad: Sendable {
     /// What a client asks for next, and what that counts as; nil when it has all.
     typealias Plan = @Sendable (_ client: Int) -> (number: Int, kind: String)?
