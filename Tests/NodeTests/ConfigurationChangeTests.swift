@@ -21,7 +21,7 @@ struct ConfigurationChangeTests {
         case .bytes(let range):
             SizeText.render(setting.name == .diskLimit ? 1 << 30 : range.lowerBound << 1 | 2048)
         case .duration(let range): DurationText.render(range.upperBound)
-        case .count(let range): "\(range.lowerBound + 7)"
+        case .count(let range): "\(min(range.lowerBound + 7, range.upperBound))"
         case .address, .loopbackAddress: "127.0.0.1:9"
         case .choice(let choices): choices.first { !setting.defaults.contains($0) } ?? ""
         default: setting.example ?? ""

@@ -154,6 +154,9 @@ struct ConfigurationResolveTests {
         (.streamsLimit, "44", "streamsMax", 44),
         (.tlsHandshakeTimeout, "45s", "handshakeTimeout", 45_000_000_000),
         (.tlsHandshakesLimit, "46", "handshakesMax", 46),
+        (.replicas, "3", "replicas", 3),
+        (.ringWeight, "47", "weight", 47),
+        (.handOverTimeout, "48s", "handOverTimeout", 48_000_000_000),
     ]
 
     @Test("each setting of a number fills its own property", arguments: properties)
@@ -161,10 +164,11 @@ struct ConfigurationResolveTests {
         name: SettingName, text: String, property: String, number: Int64
     ) throws {
         let configuration = try resolve(flags: [name.rawValue: [text]])
-        let all = [Mirror(reflecting: configuration), Mirror(reflecting: configuration.tls)]
-        let child = all.flatMap(\.children).first { $0.label == property }
+        let all: [Any] = [configuration, configuration.tls, configuration.cluster]
+        let child = all.flatMap { Mirror(reflecting: $0).children }.first { $0.label == property }
         switch child?.value {
         case let value as Int: #expect(Int64(value) == number)
+        case let value as UInt16: #expect(Int64(value) == number)
         case let value as UInt64: #expect(value == UInt64(number))
         case let value as Interval: #expect(value.nanoseconds == number)
         default: Issue.record("\(property) is \(String(describing: child?.value))")

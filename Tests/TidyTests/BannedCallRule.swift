@@ -49,6 +49,8 @@ struct BannedCall: Sendable {
         BannedCall(call: "sleep(", instead: "waiting for the event itself"),
         BannedCall(call: "@testable", instead: "package access, which release builds have too"),
         BannedCall(call: "try!", instead: "a throwing function"),
+        // Its number means SO_DEBUG among the options of sockets, which only root may set.
+        BannedCall(call: "socketOption(.tcp_nodelay", instead: "tcpOption"),
     ]
 
     /// The calls that are banned in a room, beside those that are banned everywhere.
