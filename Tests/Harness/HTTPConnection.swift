@@ -10,9 +10,13 @@ package final class HTTPConnection {
 
     private static let pieceBytesMax = 64 * 1_024
 
-    /// Connects to a port of 127.0.0.1.
-    package init(port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil) throws {
-        socket = try Socket(port: port, from: address, receiveBufferBytes: receiveBufferBytes)
+    /// Connects to a port of 127.0.0.1, of another namespace if one is named.
+    package init(
+        port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil,
+        in space: NetworkSpace? = nil
+    ) throws {
+        socket = try Socket(
+            port: port, from: address, receiveBufferBytes: receiveBufferBytes, in: space)
     }
 
     /// Sends a request and reads its response.

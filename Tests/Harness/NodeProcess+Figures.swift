@@ -15,7 +15,7 @@ extension NodeProcess {
 
     /// The value of a metric without labels, or of the series with these, as `/metrics` gives it.
     package func figure(_ series: String) -> Double? {
-        guard let page = try? HTTPConnection(port: adminPort).get("/metrics").text else {
+        guard let page = try? connectAdmin().get("/metrics").text else {
             return nil
         }
         let line = page.split(separator: "\n").first { $0.hasPrefix(series + " ") }

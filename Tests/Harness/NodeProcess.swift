@@ -17,6 +17,8 @@ package final class NodeProcess: Sendable {
     package let securePort: Int
     /// The port of its admin door.
     package let adminPort: Int
+    /// Whose interfaces it has; nil for those of this process.
+    private let space: NetworkSpace?
     private let program: Program
 
     private static let attemptsMax = 5
@@ -30,11 +32,14 @@ package final class NodeProcess: Sendable {
     ///   - certificates: What it speaks TLS with on ``securePort``, the first by default; none for
     ///     clear text alone.
     ///   - isPrivileged: False to take every capability from it, as containers and services do.
+    ///   - space: Where it runs; its own doors are on that one's loopback.
     /// - Throws: `NotReady` with what it said if it does not come up.
     package init(
         _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true,
-        certificates: [TestAuthority.Leaf] = [], isPrivileged: Bool = true
+        certificates: [TestAuthority.Leaf] = [], isPrivileged: Bool = true,
+        in space: NetworkSpace? = nil
     ) throws {
+        self.space = space
         let binary = try Self.binary()
         let before =
             isPrivileged ? [] : ["/usr/bin/setpriv", "--inh-caps=-all", "--bounding-set=-all"]
@@ -45,14 +50,14 @@ package final class NodeProcess: Sendable {
             let adminPort = try Self.freePort()
             let securePort = certificates.isEmpty ? 0 : try Self.freePort()
             let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
-            let command = before + [binary]
+            let command = (try space?.prefix ?? []) + before + [binary]
             let program = try Program(
                 command[0],
                 command.dropFirst() + [
                     "serve", "--admin-listen", admin,
                 ] + Self.doors(port, securePort, certificates) + own + flags,
                 environment: environment)
-            if Self.waitUntilReady(program, port) {
+            if Self.waitUntilReady(program, port, in: space) {
                 self.port = port
                 self.adminPort = adminPort
                 self.securePort = securePort
@@ -109,11 +114,13 @@ package final class NodeProcess: Sendable {
         return port
     }
 
-    private static func waitUntilReady(_ program: Program, _ port: Int) -> Bool {
+    private static func waitUntilReady(
+        _ program: Program, _ port: Int, in space: NetworkSpace?
+    ) -> Bool {
         var isReady = false
         _ = Deadline.seconds(30).reached {
             guard program.isRunning else { return true }
-            let answer = try? HTTPConnection(port: port).get("/readyz", seconds: 5)
+            let answer = try? HTTPConnection(port: port, in: space).get("/readyz", seconds: 5)
             isReady = answer?.status == 200
             return isReady
         }
@@ -156,6 +163,12 @@ package final class NodeProcess: Sendable {
     /// Has it read its settings again (SIGHUP).
     package func hangUp() { program.hangUp() }
 
+    /// Has it stand still (SIGSTOP).
+    package func pause() { program.signal(SIGSTOP) }
+
+    /// Has it go on (SIGCONT).
+    package func resume() { program.signal(SIGCONT) }
+
     /// Ends it at once (SIGKILL) and waits for that.
     package func kill() { program.kill() }
 
@@ -164,7 +177,12 @@ package final class NodeProcess: Sendable {
 
     /// A new connection to its data door.
     package func connect(receiveBufferBytes: CInt? = nil) throws -> HTTPConnection {
-        try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes)
+        try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes, in: space)
+    }
+
+    /// A new connection to its admin door.
+    package func connectAdmin() throws -> HTTPConnection {
+        try HTTPConnection(port: adminPort, in: space)
     }
 
     /// One request over a connection of its own.

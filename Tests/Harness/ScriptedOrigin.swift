@@ -9,16 +9,22 @@ package final class ScriptedOrigin: Sendable {
     let ledger: OriginLedger
     private let listener: any Channel
     private let connections: ConnectionList
-    /// The port it listens on.
+    /// The address and the port it listens on.
+    package let host: String
     package let port: Int
 
-    /// Starts an origin on a free port of 127.0.0.1.
+    /// Starts an origin on a free port.
     ///
     /// - Parameters:
+    ///   - host: The address.
+    ///   - space: Whose address it is; nil for one of this process.
     ///   - requestsPerConnection: After so many answers a connection is closed unannounced.
     ///   - sendBufferBytes: Size of the kernel's send buffer for each connection.
     /// - Throws: What the system says against opening the port.
-    package init(requestsPerConnection: Int? = nil, sendBufferBytes: Int? = nil) throws {
+    package init(
+        host: String = "127.0.0.1", in space: NetworkSpace? = nil,
+        requestsPerConnection: Int? = nil, sendBufferBytes: Int? = nil
+    ) throws {
         DescriptorLimit.raise()
         let ledger = OriginLedger()
         let connections = ConnectionList()
@@ -32,7 +38,7 @@ package final class ScriptedOrigin: Sendable {
             bootstrap = bootstrap.childChannelOption(
                 .socketOption(.so_sndbuf), value: .init(sendBufferBytes))
         }
-        listener = try bootstrap.childChannelInitializer { channel in
+        bootstrap = bootstrap.childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 connections.add(channel)
                 let handler = OriginConnection(
@@ -40,7 +46,14 @@ package final class ScriptedOrigin: Sendable {
                     requestsMax: requestsPerConnection)
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
-        }.bind(host: "127.0.0.1", port: 0).wait()
+        }
+        if let space {
+            let bound = try space.perform { try Socket.bound(to: host) }
+            listener = try bootstrap.withBoundSocket(bound).wait()
+        } else {
+            listener = try bootstrap.bind(host: host, port: 0).wait()
+        }
+        self.host = host
         self.ledger = ledger
         self.connections = connections
         port = listener.localAddress?.port ?? 0
@@ -53,7 +66,7 @@ package final class ScriptedOrigin: Sendable {
 
     /// The absolute URL of a path on this origin.
     package func url(_ path: String) -> String {
-        "http://127.0.0.1:\(port)\(path)"
+        "http://\(host):\(port)\(path)"
     }
 
     /// Answers requests for `path` (with any query) by calling `route`, on the connection's loop.

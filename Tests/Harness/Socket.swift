@@ -19,12 +19,14 @@ package final class Socket {
     ///   - port: The port.
     ///   - address: The address of this machine to connect from; nil for any.
     ///   - receiveBufferBytes: Size of the kernel's receive buffer, set before connecting.
+    ///   - space: Whose 127.0.0.1 it is; nil for that of this process.
     /// - Throws: What the system says, for example that the connection was refused.
-    package init(port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil) throws {
+    package init(
+        port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil,
+        in space: NetworkSpace? = nil
+    ) throws {
         DescriptorLimit.raise()
-        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        descriptor = socket(AF_INET, type, 0)
-        guard descriptor >= 0 else { throw SystemError.last("socket") }
+        descriptor = try space?.perform(Self.open) ?? Self.open()
         if let receiveBufferBytes { setOption(SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
         setOption(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
         if let address { unsafe try check("bind", give(address, port: 0, to: bind)) }
@@ -34,9 +36,34 @@ package final class Socket {
 
     deinit { close() }
 
+    private static func open() throws -> CInt {
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(AF_INET, type, 0)
+        guard descriptor >= 0 else { throw SystemError.last("socket") }
+        return descriptor
+    }
+
+    /// A new socket bound to a free port of an address.
+    static func bound(to host: String) throws -> CInt {
+        let descriptor = try open()
+        guard unsafe give(descriptor, host, port: 0, to: bind) == 0, listen(descriptor, 4_096) == 0
+        else {
+            defer { Glibc.close(descriptor) }
+            throw SystemError.last("bind")
+        }
+        return descriptor
+    }
+
     /// Calls the system with this socket and an address.
     private func give(
         _ host: String, port: Int, to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
+    ) -> CInt {
+        unsafe Self.give(descriptor, host, port: port, to: call)
+    }
+
+    private static func give(
+        _ descriptor: CInt, _ host: String, port: Int,
+        to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
     ) -> CInt {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

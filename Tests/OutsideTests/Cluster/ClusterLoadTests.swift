@@ -5,10 +5,7 @@ import Testing
 extension Outside {
     @Suite("A cluster under load")
     struct ClusterLoadTests {
-        private static let warm = "stored before", cold = "new"
-        private static let warmCount = 400
-        /// The numbers of new ones begin here.
-        private static let coldStart = 1_000_000
+        private static let storedCount = 400
 
         @Test("Ten thousand images, wanted as Zipf says, at all nodes: each is fetched once")
         func zipf() throws {
@@ -41,17 +38,17 @@ extension Outside {
         /// Has images stored by the nodes.
         private func store(_ stage: ClusterStage) throws {
             stage.origin.serveNumberedImages()
-            let toStore = LockedBox(Self.warmCount)
+            let toStore = LockedBox(Self.storedCount)
             let filling = SteadyLoad(
                 stage.nodes, connections: 1, pause: 0, origin: stage.origin
             ) { _ in
                 toStore.change { left in
                     left -= 1
-                    return left >= 0 ? (left, Self.warm) : nil
+                    return left >= 0 ? (left, SteadyLoad.kinds[0]) : nil
                 }
             }
             try #require(filling.waitForEnd())
-            #expect(filling.stop().reduce(0) { $0 + $1.count } == Self.warmCount)
+            #expect(filling.stop().reduce(0) { $0 + $1.count } == Self.storedCount)
             // The second owner of each has said that it has it, too.
             let isHandedOver = Deadline.seconds(60).reached {
                 let figures = stage.nodes.map { node in
@@ -61,34 +58,26 @@ extension Outside {
                             + (node.figure("nuthatch_offers_pending{state=\"waiting\"}") ?? 1)
                     )
                 }
-                return figures.reduce(0) { $0 + $1.kept } >= Double(Self.warmCount)
+                return figures.reduce(0) { $0 + $1.kept } >= Double(Self.storedCount)
                     && figures.allSatisfy { $0.pending == 0 }
             }
             try #require(isHandedOver)
         }
 
-        /// Begins to ask for what is stored and, with every other request, for a new image, which
-        /// three requests want in short succession; `count` is of the requests of all loads.
         private func begin(
             _ stage: ClusterStage, _ nodes: [NodeProcess], _ count: LockedBox<Int>
         ) -> SteadyLoad {
-            SteadyLoad(nodes, connections: 2, pause: 0.01, origin: stage.origin) { _ in
-                count.change { count in
-                    count += 1
-                    guard count % 2 == 0 else {
-                        return (count * 7 % Self.warmCount, Self.warm)
-                    }
-                    return (Self.coldStart + count / 6, Self.cold)
-                }
-            }
+            SteadyLoad(
+                nodes, connections: 2, pause: 0.01, origin: stage.origin,
+                SteadyLoad.mixed(stored: Self.storedCount, count))
         }
 
         /// The most often that one of the images was fetched, of those stored before and of new
         /// ones.
-        private func mostFetches(_ stage: ClusterStage) -> (warm: Int, cold: Int) {
+        private func mostFetches(_ stage: ClusterStage) -> (stored: Int, new: Int) {
             let fetches = stage.origin.numberedFetches()
-            let most = { (isCold: Bool) in
-                fetches.filter { ($0.key >= Self.coldStart) == isCold }.values.max() ?? 0
+            let most = { (isNew: Bool) in
+                fetches.filter { ($0.key >= NumberedImages.newStart) == isNew }.values.max() ?? 0
             }
             return (most(false), most(true))
         }
@@ -98,7 +87,7 @@ extension Outside {
             let stage = try ClusterStage(5)
             try store(stage)
             let load = begin(stage, stage.nodes, LockedBox(0))
-            let kinds = [Self.warm, Self.cold]
+            let kinds = SteadyLoad.kinds
             #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<5), since: load.now))
             let before = load.now
             stage.nodes[4].kill()
@@ -112,7 +101,7 @@ extension Outside {
             #expect(tallies[4].failures.count <= 2, "\(tallies[4].failures)")
             // What two have said they have is not fetched again; what was new may be, once.
             let most = mostFetches(stage)
-            #expect(most.warm == 1 && most.cold <= 2, "\(most)")
+            #expect(most.stored == 1 && most.new <= 2, "\(most)")
         }
 
         @Test("A node that joins under load has nothing fetched again that was stored before")
@@ -121,7 +110,7 @@ extension Outside {
             try store(stage)
             let count = LockedBox(0)
             let load = begin(stage, stage.nodes, count)
-            let kinds = [Self.warm, Self.cold]
+            let kinds = SteadyLoad.kinds
             #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: load.now))
             let port = try NodeProcess.freePort()
             let joined = try NodeProcess(
@@ -135,7 +124,7 @@ extension Outside {
             let tallies = load.stop() + second.stop()
             #expect(tallies.flatMap(\.failures) == [])
             let most = mostFetches(stage)
-            #expect(most.warm == 1 && most.cold <= 2, "\(most)")
+            #expect(most.stored == 1 && most.new <= 2, "\(most)")
             let members = try ClusterStage.members(of: joined)
             #expect(members.first { $0.isSelf }.map { $0.share > 0.1 } == true, "\(members)")
         }

@@ -113,7 +113,7 @@ final class ClusterStage {
 
     /// Those whom a node knows, itself first.
     static func members(of node: NodeProcess) throws -> [Member] {
-        let page = try HTTPConnection(port: node.adminPort).get("/admin/v1/members")
+        let page = try node.connectAdmin().get("/admin/v1/members")
         let document = try JSONSerialization.jsonObject(with: Data(page.body ?? []))
         let rows = (document as? [String: Any])?["members"] as? [[String: Any]] ?? []
         return rows.map { row in

@@ -2,6 +2,9 @@ import Harness
 
 /// More images than anybody wants to keep: each is made from its number, wherever it is wanted.
 enum NumberedImages {
+    /// The numbers of those begin here that nobody has asked for before.
+    static let newStart = 1_000_000
+
     static func path(_ number: Int) -> String { "/n/\(number)" }
 
     static func image(_ number: Int) -> TestImage {

@@ -77,6 +77,23 @@ final class SteadyLoad: Sendable {
         }
     }
 
+    /// The kinds of requests in ``mixed(stored:_:)``.
+    static let kinds = ["stored", "new"]
+
+    /// A plan by which every other request is for one of the first `stored` images, and the rest
+    /// for new ones, each of which three requests want in short succession; `count` is that of all
+    /// requests so far.
+    static func mixed(stored: Int, _ count: LockedBox<Int>) -> Plan {
+        { _ in
+            count.change { count in
+                count += 1
+                return count % 2 == 0
+                    ? (NumberedImages.newStart + count / 6, kinds[1])
+                    : (count * 7 % stored, kinds[0])
+            }
+        }
+    }
+
     /// What came so far, node by node.
     var now: [Tally] { tallies.value }
 

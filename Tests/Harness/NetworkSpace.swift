@@ -1,0 +1,98 @@
+import Foundation
+import Glibc
+
+/// A network namespace (network_namespaces(7)): interfaces, addresses and packet filter of its own,
+/// as those of another machine; gone when released.
+///
+/// It has no name and lives as long as its processes do, one of which does nothing but keep it.
+package final class NetworkSpace: Sendable {
+    private let keeper: Program
+    private static let tools = ["unshare", "nsenter", "ip", "nft"]
+    /// The keeper ends by itself after so long, in case that nobody is left to end it.
+    private static let secondsMax = 900
+
+    /// True if this process may make namespaces, and the tools for it are there.
+    package static let isPossible: Bool = {
+        guard geteuid() == 0, tools.allSatisfy({ (try? Program.find($0)) != nil }),
+            let space = try? NetworkSpace()
+        else { return false }
+        return (try? space.run("ip link add name probe type bridge; nft list ruleset")) != nil
+    }()
+
+    /// A command did not succeed.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// A namespace with a loopback interface.
+    package init() throws {
+        keeper = try Program(
+            Program.find("unshare"), ["--net", try Program.find("sleep"), "\(Self.secondsMax)"])
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
+        let isOwn = Deadline.seconds(20).reached { [path] in
+            let there = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+            return !keeper.isRunning || there.map { $0 != own } == true
+        }
+        guard isOwn, keeper.isRunning else {
+            throw Failure(description: "no network namespace: \(keeper.errors)")
+        }
+        // Without IPv6 nothing is sent that nobody has asked for; where that is not allowed it stays.
+        let setting = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
+        try run("ip link set lo up; echo 1 2>/dev/null >\(setting) || true")
+    }
+
+    /// The process whose namespace it is.
+    package var identifier: Int32 { keeper.identifier }
+
+    private var path: String { "/proc/\(identifier)/ns/net" }
+
+    /// What stands before a command that is to run here.
+    package var prefix: [String] {
+        get throws { [try Program.find("nsenter"), "--net=\(path)", "--"] }
+    }
+
+    /// Runs a script of the shell here, which ends at the first command that fails.
+    ///
+    /// - Throws: ``Failure`` with what it said if it fails.
+    @discardableResult
+    package func run(_ script: String) throws -> String {
+        let command = try prefix + [try Program.find("sh"), "-e", "-c", script]
+        let result = try Program.run(command[0], Array(command.dropFirst()))
+        guard result.status == 0 else {
+            throw Failure(description: "\(script): \(result.errors)")
+        }
+        return String(decoding: result.output, as: UTF8.self)
+    }
+
+    /// Does something on a thread that is here: sockets that it makes belong here for ever.
+    package func perform<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) throws -> Result {
+        let outcome = Monitor<Swift.Result<Result, any Error>?>(nil)
+        Thread.detachNewThread { [path] in
+            let result = Swift.Result {
+                try enter(path)
+                return try body()
+            }
+            outcome.update { $0 = result }
+        }
+        guard outcome.wait(until: .seconds(60), for: { $0 != nil }),
+            let result = outcome.read({ $0 })
+        else { throw Failure(description: "a thread of another namespace does not end") }
+        return try result.get()
+    }
+}
+
+/// Moves the calling thread into a network namespace.
+private func enter(_ path: String) throws {
+    // setns(2), which Swift's Glibc does not show, and CLONE_NEWNET.
+    typealias Call = @convention(c) (CInt, CInt) -> CInt
+    guard let symbol = unsafe dlsym(nil, "setns") else {
+        throw NetworkSpace.Failure(description: "no setns")
+    }
+    let call = unsafe unsafeBitCast(symbol, to: Call.self)
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemError.last("open") }
+    defer { close(descriptor) }
+    guard call(descriptor, 0x4000_0000) == 0 else { throw SystemError.last("setns") }
+}

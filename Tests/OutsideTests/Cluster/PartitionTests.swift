@@ -1,0 +1,87 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite(
+        "A network that is cut",
+        .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+    struct PartitionTests {
+        private static let all = Array(0..<5)
+
+        private func load(_ network: PeerNetwork) -> SteadyLoad {
+            network.origin.serveNumberedImages()
+            return SteadyLoad(
+                network.nodes, connections: 2, pause: 0.02, origin: network.origin,
+                SteadyLoad.mixed(stored: 200, LockedBox(0)))
+        }
+
+        /// Every node has served stored and new images since `before`.
+        private func expectService(
+            _ load: SteadyLoad, since before: [SteadyLoad.Tally],
+            at location: SourceLocation = #_sourceLocation
+        ) {
+            let isServed = load.waitForAnswers(
+                20, of: SteadyLoad.kinds, at: Self.all, since: before)
+            #expect(isServed, "\(before) \(load.now)", sourceLocation: location)
+        }
+
+        @Test("Two and three that are apart are two clusters, and one again without help")
+        func split() throws {
+            let network = try PeerNetwork(5)
+            let load = load(network)
+            expectService(load, since: load.now)
+            let before = load.now
+            try network.cut([0, 1], from: [2, 3, 4])
+            try network.cut([2, 3, 4], from: [0, 1])
+            expectService(load, since: before)
+            // Then every suspicion has come to its end.
+            try network.settle([[0, 1], [2, 3, 4]])
+            expectService(load, since: load.now)
+            try network.heal()
+            try network.settle([Self.all])
+            expectService(load, since: load.now)
+            #expect(load.stop().flatMap(\.failures) == [])
+        }
+
+        @Test("A node that one other cannot hear stays a member, for the rest hear it")
+        func unheardByOne() throws {
+            let network = try PeerNetwork(5)
+            let load = load(network)
+            let before = load.now
+            try network.cut([0], from: [1])
+            // Longer than the longest time that a suspected member has among five, 24 s.
+            let isBuried = try Deadline.seconds(30).reached { try network.burials() > 0 }
+            #expect(!isBuried)
+            expectService(load, since: before)
+            try network.heal()
+            try network.settle([Self.all])
+            #expect(load.stop().flatMap(\.failures) == [])
+        }
+
+        @Test("A node that nobody hears is left out, serves by itself, and comes back")
+        func unheardByAll() throws {
+            let network = try PeerNetwork(5)
+            let load = load(network)
+            expectService(load, since: load.now)
+            let before = load.now
+            try network.cut([4], from: [0, 1, 2, 3])
+            try network.settle([[0, 1, 2, 3]])
+            expectService(load, since: before)
+            try network.heal()
+            try network.settle([Self.all])
+            expectService(load, since: load.now)
+            #expect(load.stop().flatMap(\.failures) == [])
+        }
+
+        @Test("Five nodes at rest send less than a kilobyte a second each")
+        func rest() throws {
+            let network = try PeerNetwork(5)
+            let before = try Self.all.map { try network.bytesSent(by: $0) }
+            let seconds = 20
+            _ = Deadline.seconds(Double(seconds)).reached { false }
+            let after = try Self.all.map { try network.bytesSent(by: $0) }
+            let rates = zip(before, after).map { ($1 - $0) / seconds }
+            #expect(rates.allSatisfy { (100..<1_024).contains($0) }, "\(rates)")
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import Harness
+import Testing
+
+/// Nodes with a machine each, as far as the network goes, and an origin that all of them reach;
+/// between the nodes a test decides which packets pass.
+///
+/// Clients ask each node from its own machine.
+final class PeerNetwork {
+    let origin: ScriptedOrigin
+    private(set) var nodes: [NodeProcess] = []
+    /// Where the machines are connected, and the origin is.
+    private let middle: NetworkSpace
+    private let machines: [NetworkSpace]
+    private let directory: URL
+    private var ids: [String] = []
+
+    /// Starts so many nodes, and returns when each of them knows all.
+    init(_ count: Int) throws {
+        middle = try NetworkSpace()
+        try middle.run(
+            """
+            ip link add name wire type bridge
+            ip address add 10.77.0.254/24 dev wire
+            ip link set wire up
+            """)
+        machines = try (0..<count).map { _ in try NetworkSpace() }
+        origin = try ScriptedOrigin(host: "10.77.0.254", in: middle)
+        directory = try Program.temporaryFolder()
+        let secret = directory.appending(path: "secret")
+        try Data(ClusterStage.secret.utf8).write(to: secret)
+        for index in 0..<count {
+            try connect(index)
+            nodes.append(try start(index, secret: secret.path))
+        }
+        ids = try nodes.map { node in
+            try ClusterStage.members(of: node).first { $0.isSelf }?.id ?? ""
+        }
+        try settle([Array(0..<count)])
+    }
+
+    deinit {
+        for node in nodes { node.kill() }
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    private static func address(_ index: Int) -> String { "10.77.0.\(index + 1)" }
+
+    /// Puts a machine's cable in.
+    private func connect(_ index: Int) throws {
+        try middle.run(
+            """
+            ip link add name machine\(index) type veth peer name wire \
+            netns \(machines[index].identifier)
+            ip link set machine\(index) master wire up
+            """)
+        try machines[index].run(
+            """
+            ip address add \(Self.address(index))/24 dev wire
+            ip link set wire up
+            nft add table inet cut
+            nft 'add chain inet cut in { type filter hook input priority 0; }'
+            """)
+    }
+
+    private func start(_ index: Int, secret: String) throws -> NodeProcess {
+        let seeds = (0..<2).flatMap { ["--join", "\(Self.address($0)):8082"] }
+        return try NodeProcess(
+            seeds + [
+                "--peer-listen", "\(Self.address(index)):8082", "--cluster-secret-file", secret,
+                "--cache-dir", directory.appending(path: "cache-\(index)").path,
+                "--allow-private-origin", "10.77.0.0/24",
+            ],
+            in: machines[index])
+    }
+
+    // MARK: Packets
+
+    /// From now on nothing that `senders` send reaches `receivers`.
+    func cut(_ senders: [Int], from receivers: [Int]) throws {
+        let addresses = senders.map(Self.address).joined(separator: ", ")
+        for receiver in receivers {
+            try machines[receiver].run("nft 'add rule inet cut in ip saddr { \(addresses) } drop'")
+        }
+    }
+
+    /// From now on all packets pass.
+    func heal() throws {
+        for machine in machines { try machine.run("nft flush chain inet cut in") }
+    }
+
+    /// Bytes that a node has sent on the wire, with the heads of its packets.
+    func bytesSent(by index: Int) throws -> Int {
+        let path = "/proc/\(nodes[index].identifier)/net/dev"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let line = text.split(separator: "\n").first { $0.contains("wire:") } ?? ""
+        let figures = line.split(separator: ":").last?.split(separator: " ") ?? []
+        return try #require(figures.count >= 9 ? Int(figures[8]) : nil, "\(text)")
+    }
+
+    // MARK: What the nodes believe
+
+    /// How many of the nodes hold one of them for dead.
+    func burials() throws -> Int {
+        try nodes.count { node in
+            try ClusterStage.members(of: node).contains { $0.state == "dead" }
+        }
+    }
+
+    /// Returns when each of `groups` is a cluster of its own, whole and connected.
+    func settle(_ groups: [[Int]], at location: SourceLocation = #_sourceLocation) throws {
+        let areSettled = try Deadline.seconds(120).reached {
+            try groups.allSatisfy { group in
+                let expected = Set(group.map { ids[$0] })
+                return try group.allSatisfy { try isSettled(nodes[$0], with: expected) }
+            }
+        }
+        let said = nodes.map(\.output).joined(separator: "\n")
+        try #require(areSettled, "\(said)", sourceLocation: location)
+    }
+
+    private func isSettled(_ node: NodeProcess, with ids: Set<String>) throws -> Bool {
+        let members = try ClusterStage.members(of: node)
+        let alive = members.filter { $0.state == "alive" }
+        return Set(alive.map(\.id)) == ids
+            && alive.allSatisfy { $0.isConnected && $0.share > 0 }
+            && !members.contains { $0.state == "suspected" }
+            && abs(alive.reduce(0) { $0 + $1.share } - 1) < 0.001
+    }
+}
