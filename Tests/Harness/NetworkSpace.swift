@@ -36,7 +36,8 @@ package final class NetworkSpace: Sendable {
         guard isOwn, keeper.isRunning else {
             throw Failure(description: "no network namespace: \(keeper.errors)")
         }
-        // Without IPv6 nothing is sent that nobody has asked for; where that is not allowed it stays.
+        // Without IPv6 nothing is sent that nobody has asked for; where that is not allowed it
+        // stays.
         let setting = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
         try run("ip link set lo up; echo 1 2>/dev/null >\(setting) || true")
     }

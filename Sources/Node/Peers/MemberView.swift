@@ -1,6 +1,7 @@
 import Admin
 import Cluster
 import Ground
+import Synchronization
 
 /// Who was believed to be here at one moment.
 struct MemberView: Sendable {
@@ -30,7 +31,10 @@ struct MemberView: Sendable {
 
     var own: MemberRecord { records[0] }
 
-    func isReachable(_ id: NodeID) -> Bool { reachable.contains(id) }
+    /// True if it makes sense to ask a member for something.
+    func isReachable(_ id: NodeID) -> Bool {
+        reachable.contains(id) && connections[id]?.isSilent.load(ordering: .relaxed) == false
+    }
 }
 
 extension MemberRow {

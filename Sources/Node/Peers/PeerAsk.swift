@@ -31,6 +31,8 @@ final class PeerAsk: @unchecked Sendable {
     var stream: UInt32?
     /// On the connection's loop: the peer holds it, and its body is on the way.
     var hasHead = false
+    /// On the connection's loop: when it was put.
+    var askedAt = Instant.zero
     /// On the connection's loop: of the body so far.
     var checksum = XXH64(seed: 0)
 

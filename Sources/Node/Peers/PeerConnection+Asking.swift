@@ -1,6 +1,8 @@
 import Cluster
 import Ground
 import NIOCore
+import Serving
+import Synchronization
 import Telemetry
 import Wire
 
@@ -69,6 +71,7 @@ extension PeerConnection {
             do throws(SendRefusal) {
                 let stream = try connection.link.ask(ask.question)
                 ask.stream = stream
+                ask.askedAt = SystemClock.now()
                 connection.asks[stream] = ask
                 if connection.link.isWearingOut { connection.hub.wearsOut(connection.id) }
             } catch {
@@ -88,11 +91,19 @@ extension PeerConnection {
     func cancel(_ ask: PeerAsk) {
         onLoop { connection in
             guard let stream = ask.stream else { return }
+            connection.noteSilence(after: ask)
             ask.stream = nil
             connection.asks[stream] = nil
             connection.link.cancel(stream)
             connection.flushSoon()
         }
+    }
+
+    /// Whoever gives `ask` up has perhaps waited for nothing.
+    private func noteSilence(after ask: PeerAsk) {
+        let hasWaited = SystemClock.now() - ask.askedAt >= OwnerSearch.silence
+        guard hasWaited, heardAt < ask.askedAt else { return }
+        isSilent.store(true, ordering: .relaxed)
     }
 
     /// So many bytes of the answer are out of the way.

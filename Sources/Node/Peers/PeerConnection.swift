@@ -53,6 +53,12 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     var isFlushing = false
     /// It is to be flushed when this turn of the loop is over.
     var isFlushDue = false
+    /// When something came last.
+    var heardAt = Instant.zero
+    /// A question was given up on which nothing had come, and nothing has come since.
+    ///
+    /// Until something does, there is no use in asking. Read from any loop.
+    let isSilent = Atomic<Bool>(false)
     /// There was a connection, be it for a moment.
     var hasBegun = false
 
@@ -131,6 +137,8 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard phase == .opening || phase == .open else { return }
         isReading = true
+        heardAt = SystemClock.now()
+        if isSilent.load(ordering: .relaxed) { isSilent.store(false, ordering: .relaxed) }
         session.receive(unwrapInboundIn(data))
         while true {
             switch session.next() {

@@ -61,12 +61,17 @@ extension Outside {
         @Test("A node that nobody hears is left out, serves by itself, and comes back")
         func unheardByAll() throws {
             let network = try PeerNetwork(5)
+            let gets = "nuthatch_peer_questions_total{kind=\"get\"}"
             let load = load(network)
             expectService(load, since: load.now)
             let before = load.now
             try network.cut([4], from: [0, 1, 2, 3])
+            let asked = network.nodes[4].figure(gets) ?? 0
             try network.settle([[0, 1, 2, 3]])
             expectService(load, since: before)
+            // Who does not answer one question, or two at once, is not asked on and on.
+            let more = (network.nodes[4].figure(gets) ?? .infinity) - asked
+            #expect(more < 15, "\(more)")
             try network.heal()
             try network.settle([Self.all])
             expectService(load, since: load.now)
