@@ -35,6 +35,9 @@ package enum AdminRoute: Hashable, Sendable {
     /// 405 with this in Allow (RFC 9110 §15.5.6).
     case methodNotAllowed(allowed: String)
 
+    /// The value of Allow for every page.
+    package static let pageMethods = "GET, HEAD"
+
     /// The route of a request with `method` for `target`, in origin form, whose query is ignored.
     package init(method: String, target: String) {
         let path = target.prefix { $0 != "?" }
@@ -43,7 +46,7 @@ package enum AdminRoute: Hashable, Sendable {
         } else if let page = AdminPage(rawValue: String(path)) {
             self =
                 method == "GET" || method == "HEAD"
-                ? .page(page) : .methodNotAllowed(allowed: "GET, HEAD")
+                ? .page(page) : .methodNotAllowed(allowed: Self.pageMethods)
         } else {
             self = .notFound
         }

@@ -21,7 +21,7 @@ package struct OfferBook: Sendable {
         var renewed: [EntryDigest: PeerOffer] = [:]
         /// When the connection went; nil while there is one.
         var unreachableSince: Instant?
-        /// When it has answered last, or was first to answer again.
+        /// When it has answered last, or when it came to owe an answer after owing none.
         var heardAt: Instant?
         /// It owes no answer to what was said to it.
         var isAnswered = true
@@ -107,6 +107,7 @@ package struct OfferBook: Sendable {
             let oldest = lines.values[place].new.takeFirst()
         {
             lines.values[place].known.remove(oldest.digest)
+            lines.values[place].renewed[oldest.digest] = nil
             dropped += 1
         }
         return true

@@ -27,7 +27,7 @@ extension Door {
     func answerOther(_ bytes: Span<UInt8>) {
         switch route(bytes) {
         case .page(let page) where page.isPublic: send(page)
-        case .methodNotAllowed(allowed: "GET, HEAD"): answerProblem(.methodNotAllowed)
+        case .methodNotAllowed(allowed: AdminRoute.pageMethods): answerProblem(.methodNotAllowed)
         case .page, .action, .methodNotAllowed, .notFound:
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
                 return answerProblem(.methodNotAllowed)
