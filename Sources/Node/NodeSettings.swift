@@ -77,7 +77,7 @@ struct NodeSettings: Sendable {
     ///
     /// What is copied waits in memory that is counted nowhere: a thousand clients that ask and do
     /// not read hold this much each.
-    static let queuedBytesMax = 64 << 10
+    static let queuedBytesMax = 32 << 10
     /// How far a body that is not kept may run ahead of its slowest reader: with room in memory,
     /// and without.
     var windowBytes = 256 << 10
