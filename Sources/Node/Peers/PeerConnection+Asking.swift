@@ -83,7 +83,7 @@ extension PeerConnection {
                 }
                 return ask.tell(error == .notOpen ? .lost : .refused)
             }
-            connection.flush()
+            connection.flushSoon()
         }
     }
 
