@@ -1,3 +1,5 @@
+import Ground
+
 /// What brings the answer of a `FillRun`: the disk, a peer, or an origin.
 ///
 /// Confined to the loop of its hall.
@@ -12,10 +14,15 @@ protocol FillSource: AnyObject {
     /// Another node has asked this one to bring the answer: it waits for nobody who might wait for
     /// it.
     func becomeOwner()
+    /// When it is to be told that the time has come; nil if not at all.
+    var deadline: Instant? { get }
+    func deadlineReached(_ now: Instant)
 }
 
 extension FillSource {
     func becomeOwner() {}
+    var deadline: Instant? { nil }
+    func deadlineReached(_ now: Instant) {}
 }
 
 /// Who takes what a `FillRun` brings, on the loop of its own hall.

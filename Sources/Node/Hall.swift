@@ -51,6 +51,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var touches: TouchTable?
     private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
+    /// For the deadlines of fetches.
+    private let alarm: Alarm
     private var lastTick: Instant
     private var logFormat: AccessLog.Format?
     private var logBuffer = ByteBuffer()
@@ -65,6 +67,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         precondition(index < Self.countMax, "a loop's number is a bit")
         self.index = index
         self.loop = loop
+        alarm = Alarm(on: loop)
         self.node = node
         settings = node.settings
         hasSites = !settings.sitePlans.isEmpty
@@ -85,13 +88,18 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Begins to look at deadlines, on the loop.
     func start() {
         // A callback and not a repeated task: that one would allocate at every turn.
+        scheduleTick()
+        alarm.start { [unowned self] in deadlinesReached($0) }
+    }
+
+    private func scheduleTick() {
         ticker = try? loop.scheduleCallback(
             in: .nanoseconds(Self.tick.nanoseconds), handler: self)
     }
 
     func handleScheduledCallback(eventLoop: some EventLoop) {
         ticked(SystemClock.now())
-        start()
+        scheduleTick()
     }
 
     /// Takes over new settings, on the loop.
@@ -115,6 +123,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// gone by now are broken off.
     func stop() {
         ticker?.cancel()
+        alarm.stop()
         for connection in connections {
             if connection.side == .admin { connection.close() } else { connection.breakOff() }
         }
@@ -287,6 +296,20 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// A source will not speak again.
     func ended(_ fetch: any FillSource) {
         fetches[ObjectIdentifier(fetch.run)] = nil
+    }
+
+    /// `fetch` has a deadline, or another one.
+    func watch(_ fetch: any FillSource, now: Instant) {
+        guard let deadline = fetch.deadline else { return }
+        alarm.set(by: deadline, now: now)
+    }
+
+    /// Tells the fetches whose deadline it is; gives the next one.
+    private func deadlinesReached(_ now: Instant) -> Instant? {
+        for fetch in Array(fetches.values) {
+            if let deadline = fetch.deadline, deadline <= now { fetch.deadlineReached(now) }
+        }
+        return fetches.values.lazy.compactMap(\.deadline).min()
     }
 
     /// Does something with the fetch of `run`, which runs on this loop, if it is not over; from any

@@ -7,8 +7,8 @@ struct AnsweringStream: Sendable {
     private var ready = 0
     /// Bytes that were given to be sent.
     private var sent: UInt64 = 0
-    /// What END will say of the body, once the shell has no more.
-    private var checksum: UInt64?
+    /// The shell has no more of the body.
+    private var isWhole = false
     /// It stands in the line of streams that take turns.
     var isInLine = false
 
@@ -47,8 +47,8 @@ struct AnsweringStream: Sendable {
     }
 
     /// The shell has no more.
-    mutating func becameWhole(checksum: UInt64) {
-        self.checksum = checksum
+    mutating func becameWhole() {
+        isWhole = true
     }
 
     /// Bytes to be sent now, at most `bytesMax`.
@@ -62,9 +62,9 @@ struct AnsweringStream: Sendable {
 
     /// What is to be said when everything that was ready is sent; nil if that is not yet so.
     var ending: Ending? {
-        guard let checksum, ready == 0, case .sending(let size) = state else { return nil }
+        guard isWhole, ready == 0, case .sending(let size) = state else { return nil }
         guard sent == size ?? sent else { return .broken }
-        return .whole(StreamEnd(size: sent, checksum: checksum))
+        return .whole(StreamEnd(size: sent))
     }
 
     enum Ending {

@@ -17,7 +17,7 @@ package enum PeerEvent: Hashable, Sendable {
     case cancelled(stream: UInt32)
     /// To a question of this side; after a final one the stream is closed.
     case answered(stream: UInt32, PeerAnswer)
-    /// The body is whole, if it has this checksum; the stream is closed.
+    /// The body is whole; the stream is closed.
     case ended(stream: UInt32, StreamEnd)
     /// The body ends here and is not whole; the stream is closed.
     case broken(stream: UInt32, StreamReset.Code)

@@ -122,13 +122,13 @@ extension PeerLink {
         lineUp(stream)
     }
 
-    /// The shell has no more of the body on `stream`, whose XXH64 with seed 0 is `checksum`.
+    /// The shell has no more of the body on `stream`.
     ///
     /// END goes behind the last of it; RESET, if it is shorter than announced. Nothing if the
     /// stream has ended.
-    package mutating func bodyBecameWhole(checksum: UInt64, on stream: UInt32) {
+    package mutating func bodyBecameWhole(on stream: UInt32) {
         guard isOpen, let place = answering.index(forKey: stream) else { return }
-        answering.values[place].becameWhole(checksum: checksum)
+        answering.values[place].becameWhole()
         finish(stream)
     }
 

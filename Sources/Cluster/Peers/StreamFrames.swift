@@ -4,22 +4,18 @@ import Ground
 package struct StreamEnd: Hashable, Sendable {
     /// Bytes of the body.
     package var size: UInt64
-    /// XXH64 of the body with seed 0.
-    package var checksum: UInt64
 
-    package init(size: UInt64, checksum: UInt64) {
+    package init(size: UInt64) {
         self.size = size
-        self.checksum = checksum
     }
 
-    private static let fixedBytes = 20
+    private static let fixedBytes = 12
 
     /// The frame.
     package func frame(stream: UInt32) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(UInt16(0))
         writer.put(size)
-        writer.put(checksum)
         return writer.smallFrame(.end, stream: stream)
     }
 
@@ -29,7 +25,6 @@ package struct StreamEnd: Hashable, Sendable {
     package init(payload: Span<UInt8>) throws(PeerFault) {
         try PeerStructure.check(payload, fixedBytes: Self.fixedBytes, in: .end)
         size = payload.little64(at: 4)
-        checksum = payload.little64(at: 12)
     }
 }
 

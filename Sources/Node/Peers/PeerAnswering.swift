@@ -19,7 +19,6 @@ final class PeerAnswering: FillReader {
     private(set) var stage = Stage.beginning
     /// Bytes of the body that were announced and are not sent.
     private var slices: CircularBuffer<ByteBuffer> = []
-    private var checksum = XXH64(seed: 0)
     private var timer: Scheduled<Void>?
 
     enum Stage {
@@ -199,7 +198,7 @@ final class PeerAnswering: FillReader {
             slices.append(contentsOf: taken)
             connection.link.bodyBecameReady(count, on: stream)
         case .finish:
-            connection.link.bodyBecameWhole(checksum: checksum.finish(), on: stream)
+            connection.link.bodyBecameWhole(on: stream)
             end()
         case .startOver, .breakOff, .fail:
             connection.link.breakOff(stream, .broken)
@@ -263,17 +262,15 @@ final class PeerAnswering: FillReader {
     }
 
     private func finishGiving() {
-        connection.link.bodyBecameWhole(checksum: checksum.finish(), on: stream)
+        connection.link.bodyBecameWhole(on: stream)
         end()
     }
 
     /// The next `count` bytes of the body, which are being sent.
     func takeBody(_ count: Int, into frames: inout [ByteBuffer]) {
-        let first = frames.count
         switch stage {
         case .giving(let resident, let offset):
             resident.body.appendSlices(from: offset, count: count, to: &frames)
-            for slice in frames[first...] { checksum.update(slice.readableBytesUInt8Span) }
             stage = .giving(resident, offset: offset + UInt64(count))
             if offset + UInt64(count) == resident.facts.size { finishGiving() }
         case .following(let run, let reader, let lent):
@@ -288,7 +285,6 @@ final class PeerAnswering: FillReader {
                     frames.append(slice)
                 }
             }
-            for slice in frames[first...] { checksum.update(slice.readableBytesUInt8Span) }
             guard slices.isEmpty else { return }
             run.advance(reader, by: lent)
             stage = .following(run, reader, lentBytes: 0)

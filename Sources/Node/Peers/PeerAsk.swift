@@ -33,8 +33,6 @@ final class PeerAsk: @unchecked Sendable {
     var hasHead = false
     /// On the connection's loop: when it was put.
     var askedAt = Instant.zero
-    /// On the connection's loop: of the body so far.
-    var checksum = XXH64(seed: 0)
 
     init(
         _ node: NodeID, _ question: PeerQuestion, on connection: PeerConnection,

@@ -25,7 +25,6 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     private var taken: Taken?
     /// The status of the origin's answer to the peer, if that was an error.
     private var refusal: UInt16?
-    private var timer: Scheduled<Void>?
     private var isSettled = false
     /// How often it was wanted here of late.
     private let frequency: UInt8
@@ -156,13 +155,13 @@ final class PeerFetch: FillSource, PeerAskDelegate {
             case .fetch: return askOrigin()
             }
         }
-        timer?.cancel()
-        guard let next = search.nextTick else { return }
-        let wait = max(.zero, next - SystemClock.now())
-        timer = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
-            [weak self] in
-            self?.step { $0.ticked(SystemClock.now(), effects: &$1) }
-        }
+        hall.watch(self, now: SystemClock.now())
+    }
+
+    var deadline: Instant? { isSettled ? nil : search.nextTick }
+
+    func deadlineReached(_ now: Instant) {
+        step { $0.ticked(now, effects: &$1) }
     }
 
     private func put(_ question: OwnerSearch.Question, to node: NodeID) {
@@ -308,7 +307,6 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     private func end() {
         isSettled = true
-        timer?.cancel()
         for ask in asks.values where ask !== taken?.ask { ask.cancel() }
         asks = [:]
         hall.ended(self)

@@ -45,7 +45,7 @@ private struct Talker {
     var open: [UInt32: [PeerAnswer]] = [:]
     /// Questions to be answered, in the order they came; and bodies with what is left of them.
     var owed: [UInt32] = []
-    var bodies: [(stream: UInt32, size: Int, left: Int)] = []
+    var bodies: [(stream: UInt32, left: Int)] = []
     var ended = 0
     var broken = 0
     var cancelled = 0
@@ -149,7 +149,7 @@ private struct Talk {
             let isSaid = Bool.random(using: &dice)
             try end.link.answer(.held(size: isSaid ? UInt64(size) : nil), on: stream)
             talker.owed.remove(at: index)
-            talker.bodies.append((stream, size, size))
+            talker.bodies.append((stream, size))
         }
     }
 
@@ -167,8 +167,7 @@ private struct Talk {
         talker.bodies[index].left -= count
         guard body.left == count else { return }
         talker.bodies.remove(at: index)
-        end.link.bodyBecameWhole(
-            checksum: PeerEnd.checksum(body.stream, body.size), on: body.stream)
+        end.link.bodyBecameWhole(on: body.stream)
     }
 
     private func settle(_ end: inout PeerEnd, _ talker: inout Talker) throws {
@@ -176,8 +175,7 @@ private struct Talk {
         talker.owed = []
         for body in talker.bodies {
             end.link.bodyBecameReady(body.left, on: body.stream)
-            end.link.bodyBecameWhole(
-                checksum: PeerEnd.checksum(body.stream, body.size), on: body.stream)
+            end.link.bodyBecameWhole(on: body.stream)
         }
         talker.bodies = []
         for stream in talker.open.keys.sorted() { _ = end.take(stream) }
@@ -206,12 +204,12 @@ private struct Talk {
     }
 
     private mutating func hear() throws {
-        try hear(pair.dialling.takeEvents(), &dialling)
-        try hear(pair.accepting.takeEvents(), &accepting)
+        try hear(&pair.dialling, &dialling)
+        try hear(&pair.accepting, &accepting)
     }
 
-    private func hear(_ events: [PeerEvent], _ talker: inout Talker) throws {
-        for event in events {
+    private func hear(_ end: inout PeerEnd, _ talker: inout Talker) throws {
+        for event in end.takeEvents() {
             switch event {
             case .asked(let stream, _): talker.owed.append(stream)
             case .cancelled(let stream):
@@ -221,13 +219,13 @@ private struct Talk {
                 let said = try #require(talker.open[stream])
                 #expect(!said.contains { $0 != .fetching })
                 talker.open[stream] = answer.isFinal ? nil : said + [answer]
-            case .ended(let stream, let end):
+            case .ended(let stream, let whole):
                 let said = talker.open.removeValue(forKey: stream)
                 guard case .held? = said?.last else {
                     Issue.record("a body without a head")
                     continue
                 }
-                #expect(end.checksum == PeerEnd.checksum(stream, Int(end.size)))
+                #expect(Int(whole.size) == end.receivedBytes[stream] ?? 0)
                 talker.ended += 1
             case .broken(let stream, _):
                 #expect(talker.open.removeValue(forKey: stream) != nil)

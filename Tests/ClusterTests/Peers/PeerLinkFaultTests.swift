@@ -42,8 +42,8 @@ struct PeerLinkFaultTests {
     }
 
     private static let ask = PeerFrame.question(PeerSamples.question)
-    private static let end = PeerFrame.end(StreamEnd(size: 100, checksum: 0))
-    private static let halfEnd = PeerFrame.end(StreamEnd(size: 50, checksum: 0))
+    private static let end = PeerFrame.end(StreamEnd(size: 100))
+    private static let halfEnd = PeerFrame.end(StreamEnd(size: 50))
     private static let held = PeerFrame.answer(.held(size: 100))
     private static let absent = PeerFrame.answer(.absent)
 

@@ -104,17 +104,17 @@ struct PeerLinkOrderTests {
             pair.run()
         }
         #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 0, 0])
-        pair.accepting.link.bodyBecameWhole(checksum: 0, on: streams[1])
+        pair.accepting.link.bodyBecameWhole(on: streams[1])
         pair.run()
         #expect(
             pair.dialling.takeEvents().last
-                == .ended(stream: streams[1], StreamEnd(size: 50_000, checksum: 0)))
+                == .ended(stream: streams[1], StreamEnd(size: 50_000)))
         while pair.dialling.take(streams[0]) > 0 { pair.run() }
-        pair.accepting.link.bodyBecameWhole(checksum: 0, on: streams[0])
+        pair.accepting.link.bodyBecameWhole(on: streams[0])
         pair.run()
         #expect(
             pair.dialling.takeEvents().last
-                == .ended(stream: streams[0], StreamEnd(size: 50_000, checksum: 0)))
+                == .ended(stream: streams[0], StreamEnd(size: 50_000)))
     }
 
     @Test("no frame of a body is longer than the receiver takes")

@@ -164,13 +164,13 @@ struct PeerLinkStreamTests {
         pair.run()
         #expect(pair.dialling.arrived[stream] == 30_000)
         pair.accepting.link.bodyBecameReady(10_000, on: stream)
-        pair.accepting.link.bodyBecameWhole(checksum: 77, on: stream)
+        pair.accepting.link.bodyBecameWhole(on: stream)
         pair.run()
         #expect(
             pair.dialling.takeEvents() == [
                 .answered(stream: stream, .fetching),
                 .answered(stream: stream, .held(size: 40_000)),
-                .ended(stream: stream, StreamEnd(size: 40_000, checksum: 77)),
+                .ended(stream: stream, StreamEnd(size: 40_000)),
             ])
         #expect(pair.dialling.take(stream) == 40_000)
         #expect(pair.dialling.link.askedCount == 0 && pair.accepting.link.answeringCount == 0)
@@ -228,7 +228,7 @@ struct PeerLinkStreamTests {
         #expect(pair.dialling.takeEvents() == [] && pair.dialling.link.askedCount == 0)
         // The shell may learn of it later than the link.
         pair.accepting.link.bodyBecameReady(5, on: stream)
-        pair.accepting.link.bodyBecameWhole(checksum: 1, on: stream)
+        pair.accepting.link.bodyBecameWhole(on: stream)
         pair.accepting.link.breakOff(stream, .broken)
         let next = pair.accepting.link.next()
         #expect(next == .nothing)
@@ -271,7 +271,7 @@ struct PeerLinkStreamTests {
         pair.run()
         try pair.accepting.link.answer(.held(size: 100), on: stream)
         pair.accepting.link.bodyBecameReady(count, on: stream)
-        pair.accepting.link.bodyBecameWhole(checksum: 0, on: stream)
+        pair.accepting.link.bodyBecameWhole(on: stream)
         pair.run()
         #expect(pair.dialling.takeEvents().last == .broken(stream: stream, .broken))
         #expect(pair.dialling.fault == nil)
@@ -284,11 +284,11 @@ struct PeerLinkStreamTests {
         pair.run()
         try pair.accepting.link.answer(.held(size: 0), on: stream)
         pair.accepting.link.bodyBecameReady(0, on: stream)
-        pair.accepting.link.bodyBecameWhole(checksum: 5, on: stream)
+        pair.accepting.link.bodyBecameWhole(on: stream)
         pair.run()
         #expect(
             pair.dialling.takeEvents().last
-                == .ended(stream: stream, StreamEnd(size: 0, checksum: 5)))
+                == .ended(stream: stream, StreamEnd(size: 0)))
     }
 
     @Test("after HELD there is no other answer")

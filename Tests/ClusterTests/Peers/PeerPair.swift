@@ -19,7 +19,7 @@ struct PeerEnd {
     /// What is yet to come of the payload of a DATA frame: its stream and how many bytes.
     private var body = (stream: UInt32(0), left: 0)
     /// Bytes of bodies that came and went.
-    private var receivedBytes: [UInt32: Int] = [:]
+    private(set) var receivedBytes: [UInt32: Int] = [:]
     private var sentBytes: [UInt32: Int] = [:]
     /// Bytes of bodies that were not those that belong in their place.
     private(set) var misplaced = 0
@@ -80,12 +80,6 @@ struct PeerEnd {
     /// The byte of the body on `stream` at this place.
     static func bodyByte(_ stream: UInt32, _ place: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: Int(stream) &* 61 &+ place &+ place >> 8)
-    }
-
-    /// XXH64 of the first `count` bytes of the body on `stream`.
-    static func checksum(_ stream: UInt32, _ count: Int) -> UInt64 {
-        let body = (0..<count).map { bodyByte(stream, $0) }
-        return XXH64.hash(body.span, seed: 0)
     }
 
     /// The events since this was last said.

@@ -49,7 +49,7 @@ enum PeerSamples {
                     PeerOriginFailure(
                         status: 503, cause: .status, mayServeStale: true, text: "busy")))
         ),
-        ("END", 7, .end(StreamEnd(size: 1_000_000, checksum: 0x1122_3344_5566_7788))),
+        ("END", 7, .end(StreamEnd(size: 1_000_000))),
         ("RESET", 7, .reset(.broken)),
     ]
 

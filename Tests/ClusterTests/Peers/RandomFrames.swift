@@ -14,7 +14,7 @@ extension PeerFrame {
         case 5: return .verdicts(dice.list(max: 512) { .random(using: &$0) })
         case 6: return .question(.random(using: &dice))
         case 7, 8: return .answer(.random(using: &dice))
-        case 9: return .end(StreamEnd(size: dice.number(), checksum: dice.number()))
+        case 9: return .end(StreamEnd(size: dice.number()))
         case 10: return .reset(.init(rawValue: dice.number()))
         default: return .credit(UInt32.random(in: 1...UInt32.max, using: &dice))
         }

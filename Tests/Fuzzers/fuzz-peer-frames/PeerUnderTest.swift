@@ -97,7 +97,7 @@ struct PeerUnderTest {
             stamp: .zero, head: [])
         guard (try? link.answer(.held(entry), on: stream)) != nil else { return }
         link.bodyBecameReady(5_000, on: stream)
-        link.bodyBecameWhole(checksum: 0, on: stream)
+        link.bodyBecameWhole(on: stream)
     }
 
     private mutating func send() {
