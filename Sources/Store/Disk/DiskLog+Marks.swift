@@ -54,8 +54,11 @@ extension DiskLog {
         if marksAreBehind, writes.count == 1 {
             writes = marks.rewrite(leastStamp: least, now: now, salt: salt)
         }
-        if marks.marks.count != before.marks.count + more.count { takeOverMarks() }
-        view.setBroadMarks(marks.marks.filter(\.isBroad))
+        if marks.marks.count == before.marks.count + more.count {
+            view.addBroadMarks(more.filter(\.isBroad))
+        } else {
+            takeOverMarks()
+        }
         marksAreBehind = true
         do throws(DiskFile.Failure) {
             for next in writes {
@@ -78,6 +81,7 @@ extension DiskLog {
 
     /// The marks were rewritten: those that cover nothing any more are gone, or all are one.
     func takeOverMarks() {
+        view.setBroadMarks(marks.marks.filter(\.isBroad))
         deleted = [:]
         for mark in marks.marks {
             guard case .entry(let name) = mark.target, !mark.isSoft else { continue }

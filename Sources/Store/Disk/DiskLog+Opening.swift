@@ -199,7 +199,6 @@ extension DiskLog {
     /// Lets readers in, and writes what is missing.
     private func finishOpening(_ found: [Recovered]) throws(DiskFile.Failure) {
         takeOverMarks()
-        view.setBroadMarks(marks.marks.filter(\.isBroad))
         rule.entriesGrew(to: view.shards.count)
         for recovered in found {
             let header = recovered.header

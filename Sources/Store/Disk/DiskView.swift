@@ -10,8 +10,8 @@ package final class DiskView: Sendable {
     let figures: DiskFigures
     private let applied = Atomic<UInt64>(0)
     private let accessMin = Atomic<UInt32>(0)
-    private let broadMarks = Mutex<[DiskMark]>([])
-    private let broadCount = Atomic<Int>(0)
+    private let broadMarks = Mutex(MarkTable())
+    private let hasBroadMarks = Atomic<Bool>(false)
     private let lostRecords = Mutex<[Lost]>([])
 
     /// A record that a reader has taken out of the index.
@@ -47,24 +47,26 @@ package final class DiskView: Sendable {
         accessMin.store(second, ordering: .relaxed)
     }
 
-    /// Every mark that covers more than one entry, from now on.
+    /// The marks that cover more than one entry are these, from now on.
     func setBroadMarks(_ marks: [DiskMark]) {
-        broadMarks.withLock { $0 = marks }
-        broadCount.store(marks.count, ordering: .releasing)
+        broadMarks.withLock { $0 = MarkTable(marks) }
+        hasBroadMarks.store(!marks.isEmpty, ordering: .releasing)
+    }
+
+    /// These marks, which cover more than one entry, have come on top.
+    func addBroadMarks(_ marks: [DiskMark]) {
+        guard !marks.isEmpty else { return }
+        broadMarks.withLock { table in
+            for mark in marks { table.apply(mark) }
+        }
+        hasBroadMarks.store(true, ordering: .releasing)
     }
 
     /// What the marks make of a record; marks of one entry have taken that out of the index.
     func effect(on record: DiskRecord) -> DiskMark.Effect? {
-        guard broadCount.load(ordering: .acquiring) > 0 else { return nil }
-        return broadMarks.withLock { marks in
-            var worst: DiskMark.Effect?
-            for mark in marks {
-                let effect = mark.effect(
-                    on: record.name, key: record.key, tags: record.tags, stamp: record.stamp)
-                if effect == .dead { return .dead }
-                worst = effect ?? worst
-            }
-            return worst
+        guard hasBroadMarks.load(ordering: .acquiring) else { return nil }
+        return broadMarks.withLock {
+            $0.effect(on: record.name, key: record.key, tags: record.tags, stamp: record.stamp)
         }
     }
 

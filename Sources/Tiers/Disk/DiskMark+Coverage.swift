@@ -24,12 +24,13 @@ extension DiskMark {
         case .url(let url): key == url
         case .tag(let tag): tags.contains(tag)
         case .everything: true
-        case .host(let host): Self.withoutScheme(key).begins(with: host, beforeAnyOf: "/:?")
-        case .prefix(let prefix): Self.withoutScheme(key).begins(with: prefix, beforeAnyOf: "/?")
+        case .host(let host): Self.withoutScheme(key).begins(with: host, atPort: true)
+        case .prefix(let prefix): Self.withoutScheme(key).begins(with: prefix, atPort: false)
         }
     }
 
-    private static func withoutScheme(_ key: [UInt8]) -> ArraySlice<UInt8> {
+    /// Host, path and what follows of a URL.
+    static func withoutScheme(_ key: [UInt8]) -> ArraySlice<UInt8> {
         var slashes = 0
         for (index, byte) in key.enumerated() where byte == UInt8(ascii: "/") {
             slashes += 1
@@ -37,14 +38,23 @@ extension DiskMark {
         }
         return key[...]
     }
+
+    /// True if a part of a URL ends between the bytes `last` and `next`, of which the one is nil at
+    /// its beginning and the other at its end; `atPort`: a host ends before its port, too.
+    static func ends(before next: UInt8?, after last: UInt8?, atPort: Bool) -> Bool {
+        switch next {
+        case nil, UInt8(ascii: "/"), UInt8(ascii: "?"): true
+        case UInt8(ascii: ":") where atPort: true
+        default: last == UInt8(ascii: "/")
+        }
+    }
 }
 
 extension ArraySlice<UInt8> {
     /// True if `start` begins it and ends where a part of a URL ends.
-    fileprivate func begins(with start: [UInt8], beforeAnyOf ends: StaticString) -> Bool {
+    fileprivate func begins(with start: [UInt8], atPort: Bool) -> Bool {
         guard starts(with: start) else { return false }
-        guard count > start.count, start.last != UInt8(ascii: "/") else { return true }
-        let next = self[startIndex + start.count]
-        return "\(ends)".utf8.contains(next)
+        let next = count > start.count ? self[startIndex + start.count] : nil
+        return DiskMark.ends(before: next, after: start.last, atPort: atPort)
     }
 }

@@ -1,0 +1,76 @@
+import Ground
+import Testing
+import Tiers
+
+@Suite("The table of marks")
+struct MarkTableTests {
+    private static let tags = ["a", "b", "c", "a.b", ""].map { Array($0.utf8) }
+
+    private func text(_ dice: inout Dice, _ bytes: String, most: Int) -> [UInt8] {
+        let alphabet = Array(bytes.utf8)
+        return (0..<dice.next() % UInt64(most)).map { _ in
+            alphabet[Int(dice.next() % UInt64(alphabet.count))]
+        }
+    }
+
+    private func key(_ dice: inout Dice) -> [UInt8] {
+        let scheme = ["http://", "https://", "//", ""][Int(dice.next() % 4)]
+        return Array(scheme.utf8) + text(&dice, "ab", most: 3) + text(&dice, "ab/?:.", most: 9)
+    }
+
+    private func name(_ dice: inout Dice) -> EntryName {
+        EntryName([UInt8](repeating: UInt8(dice.next() % 4), count: 32).span)
+    }
+
+    private func stamp(_ dice: inout Dice) -> Stamp {
+        Stamp(epoch: dice.next() % 3, count: dice.next() % 5)
+    }
+
+    private func mark(_ dice: inout Dice) -> DiskMark {
+        let target: DiskMark.Target =
+            switch dice.next() % 12 {
+            case 0: .everything
+            case 1: .entry(name(&dice))
+            case 2...3: .url(key(&dice))
+            case 4: .tag(Self.tags[Int(dice.next() % 5)])
+            case 5...7: .host(text(&dice, "ab.:", most: 4))
+            default: .prefix(text(&dice, "ab", most: 3) + text(&dice, "ab/?:.", most: 6))
+            }
+        return DiskMark(target, isSoft: dice.next() % 2 == 0, stamp: stamp(&dice))
+    }
+
+    @Test("of any marks it says what the worst of them says", arguments: 0..<8)
+    func worst(seed: UInt64) {
+        var dice = Dice(seed: 4_100 + seed)
+        var seen: [DiskMark.Effect?: Int] = [:]
+        for _ in 0..<400 {
+            let marks = (0..<dice.next() % 4).map { _ in mark(&dice) }
+            let table = MarkTable(marks)
+            for _ in 0..<40 {
+                let (name, key, stamp) = (name(&dice), key(&dice), stamp(&dice))
+                let tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
+                let effects = marks.compactMap {
+                    $0.effect(on: name, key: key, tags: tags, stamp: stamp)
+                }
+                let worst = effects.contains(.dead) ? DiskMark.Effect.dead : effects.first
+                let found = table.effect(on: name, key: key, tags: tags, stamp: stamp)
+                #expect(found == worst, "\(marks), \(String(decoding: key, as: UTF8.self))")
+                seen[found, default: 0] += 1
+            }
+        }
+        #expect(seen.count == 3 && seen.values.allSatisfy { $0 > 300 }, "\(seen)")
+    }
+
+    @Test("a long URL is covered by what it begins with")
+    func slashes() {
+        let table = MarkTable([
+            DiskMark(
+                .prefix(Array("a.test/img".utf8)), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
+        ])
+        let key = Array("http://a.test/img".utf8) + [UInt8](repeating: 0x2F, count: 8_000)
+        let name = EntryName([UInt8](repeating: 7, count: 32).span)
+        #expect(table.effect(on: name, key: key, tags: [], stamp: .zero) == .dead)
+        let other = Array("http://b.test".utf8) + [UInt8](repeating: 0x2F, count: 8_000)
+        #expect(table.effect(on: name, key: other, tags: [], stamp: .zero) == nil)
+    }
+}
