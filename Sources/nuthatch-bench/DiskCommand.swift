@@ -188,12 +188,6 @@ struct DiskCommand: ParsableCommand {
         return log.log.view.readBody(&reading) != nil
     }
 
-    private func residentBytes() throws -> Int {
-        let statm = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        let pages = statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
-    }
-
     private func ms(_ nanoseconds: UInt64) -> String { "\(nanoseconds / 1_000_000) ms" }
     private func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
     private func rate(_ count: Int, _ nanoseconds: UInt64) -> Int {

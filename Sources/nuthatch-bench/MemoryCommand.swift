@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import Ground
 import Store
 import Tiers
@@ -52,11 +51,5 @@ struct MemoryCommand: ParsableCommand {
         print("resident MiB less by then: \((full - evicted) >> 20)")
         print("resident MiB less after \(returning) more: \(try (full - residentBytes()) >> 20)")
         print("resident MiB left for the tier: \(try (residentBytes() - residentBefore) >> 20)")
-    }
-
-    private func residentBytes() throws -> Int {
-        let statm = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        let pages = statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 }

@@ -7,7 +7,8 @@ struct NuthatchBench: AsyncParsableCommand {
         abstract: "Measures parts of a node, and tries whether it outlives kills and churn.",
         discussion: "Whole servers are compared over sockets; this is for their parts.",
         subcommands: [
-            HitCommand.self, MemoryCommand.self, DiskCommand.self, KillCommand.self,
+            HitCommand.self, MemoryCommand.self, DiskCommand.self, MarksCommand.self,
+            KillCommand.self,
             StormCommand.self, ChurnCommand.self, TLSIdleCommand.self, HandshakesCommand.self,
         ])
 }

@@ -1,0 +1,78 @@
+import ArgumentParser
+import Ground
+import Tiers
+
+/// What invalidations of many entries at once cost: to apply, to keep, and at each look-up.
+struct MarksCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "marks",
+        abstract: "Times look-ups while prefixes and tags are invalidated, and their memory.")
+
+    @Option(help: "Prefixes that are invalidated.")
+    var prefixes = 100_000
+
+    @Option(help: "Distinct tags that are invalidated.")
+    var tags = 1_000_000
+
+    @Option(help: "Look-ups that are timed.")
+    var lookUps = 1_000_000
+
+    func validate() throws {
+        guard prefixes > 0, tags > 0, lookUps > 0 else { throw ValidationError("no such number") }
+    }
+
+    func run() throws {
+        var table = MarkTable()
+        try look(in: table, "no mark")
+        let applying = ContinuousClock().measure {
+            for number in 0..<prefixes {
+                table.apply(mark(.prefix(Self.prefix(number)), UInt64(number) + 1))
+            }
+        }
+        print("prefix applied in: \(nanoseconds(applying, of: prefixes)) ns")
+        try look(in: table, "\(prefixes) prefixes")
+        let before = try residentBytes()
+        for number in 0..<tags {
+            table.apply(mark(.tag(Array("product-\(number)".utf8)), UInt64(number) + 1))
+        }
+        print("bytes of memory per tag: \(try (residentBytes() - before) / tags)")
+        try look(in: table, "\(prefixes) prefixes and \(tags) tags")
+    }
+
+    private func nanoseconds(_ time: Duration, of count: Int) -> Int {
+        Int(time / .nanoseconds(1)) / count
+    }
+
+    private func mark(_ target: DiskMark.Target, _ count: UInt64) -> DiskMark {
+        DiskMark(target, isSoft: false, stamp: Stamp(epoch: 1, count: count))
+    }
+
+    private static func prefix(_ number: Int) -> [UInt8] {
+        Array("images-\(number % 100).example.com/shop/\(number)".utf8)
+    }
+
+    /// Each entry is older than every mark, has four tags, and lies four segments deep.
+    private func look(in table: MarkTable, _ what: String) throws {
+        let count = 10_000
+        let entries = (0..<count).map { number in
+            (
+                key: Array(
+                    "https://images-\(number % 100).example.com/stock/\(number)/large/1.jpg?w=640"
+                        .utf8),
+                tags: (0..<4).map { Array("article-\(number)-\($0)".utf8) }
+            )
+        }
+        let name = EntryName([UInt8](repeating: 1, count: EntryName.bytesCount).span)
+        var found = 0
+        let time = ContinuousClock().measure {
+            for number in 0..<lookUps {
+                let entry = entries[number % count]
+                let effect = table.effect(
+                    on: name, key: entry.key, tags: entry.tags, stamp: .zero)
+                if effect != nil { found += 1 }
+            }
+        }
+        guard found == 0 else { throw ValidationError("\(found) are covered that no mark covers") }
+        print("look-up with \(what): \(nanoseconds(time, of: lookUps)) ns")
+    }
+}
