@@ -281,7 +281,9 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     /// The rest does not come from here.
     private func lose() {
-        guard let taken, !run.isResumption, let begun = taken.begun, begun.canBeResumed else {
+        guard let taken, !run.isResumption, let begun = taken.begun,
+            begun.identity.canBeResumed
+        else {
             // Whoever has nothing of it begins anew.
             run.lost()
             return settle()

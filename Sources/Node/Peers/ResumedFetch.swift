@@ -32,23 +32,11 @@ final class ResumedFetch: FillSource, FillReader {
         /// Nil if the length was not known.
         let sizeBytes: UInt64?
 
-        private var entityTag: [UInt8] { head.text(facts.entityTag) }
-
-        /// Another answer can be told to be the same: only strong validators say so (RFC 9110
-        /// §8.8.1).
-        var canBeResumed: Bool {
-            guard entityTag.isEmpty else { return entityTag.first == UInt8(ascii: "\"") }
-            return facts.flags.contains(.strongDate) && sizeBytes != nil
-                && facts.lastModified != nil
-        }
-
-        /// True if a body of the other answer goes on where one of this broke off.
-        func isSame(as other: Begun) -> Bool {
-            guard canBeResumed, other.canBeResumed, entityTag == other.entityTag else {
-                return false
-            }
-            if let sizeBytes, let size = other.sizeBytes, size != sizeBytes { return false }
-            return !entityTag.isEmpty || facts.lastModified == other.facts.lastModified
+        /// What tells whether another answer is the same.
+        var identity: BrokenAnswer {
+            BrokenAnswer(
+                entityTag: head.text(facts.entityTag), lastModified: facts.lastModified,
+                isStrongDate: facts.flags.contains(.strongDate), sizeBytes: sizeBytes)
         }
     }
 
@@ -157,7 +145,7 @@ final class ResumedFetch: FillSource, FillReader {
                 sizeBytes: resident.facts.size)
         case .open, .refused: return false
         }
-        isSame = begun.isSame(as: other)
+        isSame = begun.identity.isSame(as: other.identity)
         return isSame
     }
 

@@ -35,18 +35,13 @@ final class HandOver: @unchecked Sendable {
     /// A node that hands over everything, to go.
     private struct Drain {
         let promise: EventLoopPromise<Bool>
-        /// Something was refused, or dropped.
-        var isIncomplete = false
-        /// When something was answered last.
-        var progressAt: Instant
+        var watch: DrainWatch
     }
 
     /// How often the book is looked at.
     private static let tick = TimeAmount.seconds(1)
     /// How soon offers that a connection had no room for are made again.
     private static let retryTime = TimeAmount.milliseconds(100)
-    /// How long a node that hands over everything waits while nobody answers it anything.
-    private static let standstill = Interval.seconds(30)
 
     init(
         of node: NodeCore, own: NodeID, replicas: Int, ring: Ring, keys: OfferedKeys,
@@ -117,12 +112,12 @@ final class HandOver: @unchecked Sendable {
     }
 
     func answered(_ verdicts: [OfferVerdict], by peer: NodeID) {
-        let (count, kept) = book.answered(verdicts, by: peer, now: SystemClock.now())
+        let now = SystemClock.now()
+        let (count, kept) = book.answered(verdicts, by: peer, now: now)
         if silent.remove(peer) != nil { catchUp() }
-        if count > kept { drain?.isIncomplete = true }
+        drain?.watch.answered(count, kept: kept, now: now)
         counters.add(.offersKept, kept)
         counters.add(.offersRefused, count - kept)
-        if count > 0 { drain?.progressAt = SystemClock.now() }
         goOn()
     }
 
@@ -132,7 +127,7 @@ final class HandOver: @unchecked Sendable {
     /// The ring is to lose this node meanwhile.
     func drain(_ promise: EventLoopPromise<Bool>) {
         if let running = drain { return running.promise.futureResult.cascade(to: promise) }
-        drain = Drain(promise: promise, progressAt: SystemClock.now())
+        drain = Drain(promise: promise, watch: DrainWatch(now: SystemClock.now()))
         goOn()
     }
 
@@ -143,13 +138,6 @@ final class HandOver: @unchecked Sendable {
         book.ticked(SystemClock.now())
         // Who is connected and misses something answers nothing; it is waited for until it does.
         silent.formUnion(book.misses.subtracting(misses).filter { connections[$0] != nil })
-        if let drain, SystemClock.now() - drain.progressAt >= Self.standstill {
-            logger.warning(
-                "what is left is not handed over: nobody answers",
-                metadata: ["offers": "\(book.waitingCount + book.openCount)"])
-            self.drain = nil
-            drain.promise.succeed(false)
-        }
         goOn()
     }
 
@@ -166,7 +154,7 @@ final class HandOver: @unchecked Sendable {
         if book.dropped > droppedCount {
             counters.add(.offersDropped, Int(book.dropped - droppedCount))
             droppedCount = book.dropped
-            drain?.isIncomplete = true
+            drain?.watch.dropped()
         }
         for receiver in book.receivers { offer(to: receiver) }
         counters.set(.offersWaiting, to: book.waitingCount)
@@ -214,10 +202,22 @@ final class HandOver: @unchecked Sendable {
     }
 
     private func finishIfDone() {
-        guard walk == nil, !isWalking, book.isEmpty else { return }
-        if book.misses.isEmpty { move.settle() }
-        guard let drain, !move.to.members.contains(where: { $0.id == own }) else { return }
+        let isNothingLeft = walk == nil && !isWalking && book.isEmpty
+        if isNothingLeft, book.misses.isEmpty { move.settle() }
+        let rest = DrainWatch.Rest(
+            isNone: isNothingLeft, isOnRing: move.to.members.contains { $0.id == own },
+            hasMissed: !book.misses.isEmpty)
+        guard let drain, let outcome = drain.watch.outcome(rest, now: SystemClock.now()) else {
+            return
+        }
         self.drain = nil
-        drain.promise.succeed(!drain.isIncomplete && book.misses.isEmpty)
+        switch outcome {
+        case .over(let isComplete): drain.promise.succeed(isComplete)
+        case .standsStill:
+            logger.warning(
+                "what is left is not handed over: nobody answers",
+                metadata: ["offers": "\(book.waitingCount + book.openCount)"])
+            drain.promise.succeed(false)
+        }
     }
 }

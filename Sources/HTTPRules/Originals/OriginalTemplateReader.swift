@@ -1,0 +1,129 @@
+import Ground
+
+/// Reads an ``OriginalTemplate`` from left to right; offsets of faults are those of the slice that
+/// it is given.
+struct OriginalTemplateReader {
+    /// Parameters of one template at most; each is compared with each that is sent.
+    static let parametersMax = 16
+
+    private var names: Set<String> = []
+    private var hasOriginal = false
+    /// A place that takes any number of segments was read in this path.
+    private var isBehindStar = false
+
+    private init() {}
+
+    /// Reads `text`, which begins with a slash.
+    static func read(_ text: ArraySlice<UInt8>) throws(OriginalRuleFault) -> OriginalTemplate {
+        var reader = OriginalTemplateReader()
+        let parts = TargetParts(text)
+        let path = try reader.pieces(parts.path)
+        reader.isBehindStar = false
+        let query: OriginalTemplate.Query =
+            switch parts.query {
+            case nil: .ignored
+            case let query? where query.elementsEqual("*".utf8): .ofOriginal
+            case let query?: .parameters(try reader.parameters(query))
+            }
+        guard reader.hasOriginal else {
+            throw OriginalRuleFault(.originalMissing, at: text.endIndex)
+        }
+        return OriginalTemplate(path: path, query: query)
+    }
+
+    private mutating func parameters(
+        _ query: ArraySlice<UInt8>
+    ) throws(OriginalRuleFault) -> [OriginalTemplate.Parameter] {
+        var parameters: [OriginalTemplate.Parameter] = []
+        for text in query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+            let start = text.startIndex
+            guard let equals = text.firstIndex(of: UInt8(ascii: "=")),
+                case .text(let name)? = try pieces(text[..<equals]).first,
+                name.count == equals - start
+            else { throw OriginalRuleFault(.parameter, at: start) }
+            guard !parameters.contains(where: { $0.name == name }) else {
+                throw OriginalRuleFault(.parameterDoubled, at: start)
+            }
+            guard parameters.count < Self.parametersMax else {
+                throw OriginalRuleFault(.parametersTooMany, at: start)
+            }
+            let value = try pieces(text[(equals + 1)...])
+            guard value.count <= 1 else { throw OriginalRuleFault(.value, at: equals + 1) }
+            if case .place(let place)? = value.first, place.isStarred {
+                throw OriginalRuleFault(.starInQuery, at: equals + 1)
+            }
+            parameters.append(
+                OriginalTemplate.Parameter(name: name, value: value.first ?? .text([])))
+        }
+        return parameters
+    }
+
+    /// Texts and places, cut at braces.
+    private mutating func pieces(
+        _ text: ArraySlice<UInt8>
+    ) throws(OriginalRuleFault) -> [OriginalTemplate.Piece] {
+        var pieces: [OriginalTemplate.Piece] = []
+        var rest = text
+        while let byte = rest.first {
+            guard byte == UInt8(ascii: "{") else {
+                let literal = rest.prefix { $0 != UInt8(ascii: "{") }
+                pieces.append(.text(try Self.literal(literal)))
+                rest = rest[literal.endIndex...]
+                continue
+            }
+            if case .place? = pieces.last {
+                throw OriginalRuleFault(.neighbours, at: rest.startIndex)
+            }
+            guard let end = rest.firstIndex(of: UInt8(ascii: "}")) else {
+                throw OriginalRuleFault(.braceNotClosed, at: rest.startIndex)
+            }
+            pieces.append(.place(try place(rest[..<end])))
+            rest = rest[(end + 1)...]
+        }
+        return pieces
+    }
+
+    private static func literal(
+        _ text: ArraySlice<UInt8>
+    ) throws(OriginalRuleFault) -> [UInt8] {
+        for index in text.indices {
+            let byte = text[index]
+            if ByteSet.target.contains(byte) || byte == UInt8(ascii: "%") { continue }
+            let problem: OriginalRuleFault.Problem =
+                byte == UInt8(ascii: "}") ? .braceNotOpened : .byte
+            throw OriginalRuleFault(problem, at: index)
+        }
+        return Array(text)
+    }
+
+    /// The place that `text` holds from its opening brace on.
+    private mutating func place(
+        _ text: ArraySlice<UInt8>
+    ) throws(OriginalRuleFault) -> OriginalTemplate.Place {
+        let start = text.startIndex
+        let isStarred = text.last == UInt8(ascii: "*")
+        let letters = text.dropFirst().dropLast(isStarred ? 1 : 0)
+        guard !letters.isEmpty, letters.allSatisfy(Self.isName) else {
+            throw OriginalRuleFault(.name, at: start)
+        }
+        let name = String(decoding: letters, as: UTF8.self)
+        let place = OriginalTemplate.Place(name: name, isStarred: isStarred)
+        if isBehindStar { throw OriginalRuleFault(.behindStar, at: start) }
+        if place.meaning == .anything {
+            if isStarred { throw OriginalRuleFault(.starOfName, at: start) }
+            guard names.insert(name).inserted else {
+                throw OriginalRuleFault(.nameDoubled, at: start)
+            }
+        } else {
+            if hasOriginal { throw OriginalRuleFault(.originalDoubled, at: start) }
+            hasOriginal = true
+        }
+        isBehindStar = isStarred
+        return place
+    }
+
+    private static func isName(_ byte: UInt8) -> Bool {
+        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
+            || byte == UInt8(ascii: "_")
+    }
+}
