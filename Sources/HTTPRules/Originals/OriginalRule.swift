@@ -5,7 +5,7 @@ package import Ground
 /// An operator writes a service, where it is if not at the root, and what goes before names without
 /// a scheme: `imgproxy`, `imgproxy /img https://images.example.com/`, `thumbor https://`. Or a
 /// template, with the same URL behind it: `/thumbs/{size}/{original*}`, `/resize?src={url}
-/// https://` (see the section on originals of the README).
+/// https://`.
 package struct OriginalRule: Hashable, Sendable {
     /// Services whose URLs are known.
     package enum Service: String, CaseIterable, Hashable, Sendable {
