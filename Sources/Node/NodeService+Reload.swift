@@ -61,8 +61,11 @@ extension NodeService {
                 "settings that a running node cannot take over; they wait for a restart",
                 metadata: ["waiting": Self.value(change.awaitingRestart)])
         }
+        // A secret or a certificate may be another one in a file of the same name.
         logger.notice(
-            change.live.isEmpty ? "settings reloaded; none has changed" : "settings reloaded",
+            change.live.isEmpty
+                ? "settings reloaded; none has changed; the files that they name were read anew"
+                : "settings reloaded",
             metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
         let waiting = change.awaitingRestart.count
         manager?.ready(
