@@ -1,0 +1,94 @@
+package import Ground
+
+/// Orders the attempts at one change of the counted set; a later one finishes what an earlier one
+/// may have decided.
+package struct CountBallot: Hashable, Comparable, Sendable {
+    /// From 1; nobody uses one that he has seen.
+    package var round: UInt64
+    /// Who makes the attempt.
+    package var owner: NodeID
+    /// Members that the operator says are gone for good, so that majorities are of the others.
+    ///
+    /// Empty but for the operator's word.
+    package var without: [NodeID]
+
+    package init(round: UInt64, owner: NodeID, without: [NodeID] = []) {
+        self.round = round
+        self.owner = owner
+        self.without = without
+    }
+
+    package static func < (left: CountBallot, right: CountBallot) -> Bool {
+        (left.round, left.owner) < (right.round, right.owner)
+    }
+}
+
+/// A record of the log by which members agree on the next counted set; each writes its own into its
+/// own stream, so that whoever reads it knows that it is synced there.
+///
+/// It is single-decree Paxos (Lamport, "Paxos Made Simple", 2001) for each generation, with the log
+/// for its messages: an owner's first promise is the call for promises, its vote the proposal.
+package struct CountRecord: Hashable, Sendable {
+    package enum Body: Hashable, Sendable {
+        /// This node follows this line of sets, and has left every other; `previous` as in
+        /// ``CountStanding``. The ballot's round numbers this node's joins; the last one holds.
+        case joined(previous: CountedSet?)
+        /// No lower ballot gets this node's vote; with the highest vote that it has given.
+        case promise(voted: CountVote?)
+        /// For `change`, by a node that has synced `holds`.
+        case vote(CountChange, holds: [StreamPosition])
+    }
+
+    /// What is to be changed; it was decided and, except under ``Body/joined``, is settled.
+    package var base: CountedSet
+    /// Whose word it is.
+    package var member: NodeID
+    package var ballot: CountBallot
+    package var body: Body
+
+    package init(base: CountedSet, member: NodeID, ballot: CountBallot, body: Body) {
+        self.base = base
+        self.member = member
+        self.ballot = ballot
+        self.body = body
+    }
+
+    var vote: CountVote? {
+        guard case .vote(let change, _) = body else { return nil }
+        return CountVote(ballot: ballot, change: change)
+    }
+
+    var isPromise: Bool {
+        guard case .promise = body else { return false }
+        return true
+    }
+}
+
+/// A vote that was given.
+package struct CountVote: Hashable, Sendable {
+    package var ballot: CountBallot
+    package var change: CountChange
+
+    package init(ballot: CountBallot, change: CountChange) {
+        self.ballot = ballot
+        self.change = change
+    }
+}
+
+/// What a member says of the counted set with every answer and every confirmation.
+///
+/// Made at the same moment as the positions beside it.
+package struct CountView: Hashable, Sendable {
+    /// Nil for a newcomer.
+    package var standing: CountStanding?
+    /// It has voted on its set, be the vote synced or not.
+    package var hasVoted: Bool
+    /// It is proven current itself: it has caught up with a majority.
+    package var isCurrent: Bool
+
+    package init(standing: CountStanding?, hasVoted: Bool = false, isCurrent: Bool) {
+        self.standing = standing
+        self.hasVoted = hasVoted
+        self.isCurrent = isCurrent
+    }
+}

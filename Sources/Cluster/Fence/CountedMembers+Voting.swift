@@ -1,0 +1,98 @@
+import Ground
+
+/// This node's votes, and its attempts to have others vote.
+extension CountedMembers {
+    /// Nobody changes a set that is not settled, or that contradicts another.
+    private var changeableSet: CountedSet? {
+        guard let standing, standing.isSettled, hasJoined, contradiction == nil, isCounted else {
+            return nil
+        }
+        return standing.set
+    }
+
+    /// Writes what is due: promises, votes, and what this node's attempt needs next.
+    ///
+    /// `synced` is of this moment. While the fence is closed (not `isCurrent`) only the operator
+    /// attempts anything.
+    mutating func vote(synced: [StreamPosition], isCurrent: Bool, issue: inout [CountRecord]) {
+        guard let set = changeableSet else { return }
+        if let attempt, !attempt.isOperators, !isCurrent { self.attempt = nil }
+        propose(on: set, synced: synced, issue: &issue)
+        let owners = records.filter { $0.base == set && $0.ballot.owner == $0.member }
+        let calls = owners.filter(\.isPromise).map(\.ballot)
+        if let call = calls.max(), promised.map({ $0 < call }) ?? true {
+            promise(call, on: set, issue: &issue)
+        }
+        let proposals = owners.compactMap(\.vote)
+        guard let proposal = proposals.max(by: { $0.ballot < $1.ballot }) else { return }
+        guard promised.map({ $0 <= proposal.ballot }) ?? true else { return }
+        give(proposal, on: set, synced: synced, issue: &issue)
+    }
+
+    private mutating func promise(
+        _ ballot: CountBallot, on set: CountedSet, issue: inout [CountRecord]
+    ) {
+        promised = ballot
+        issue.append(
+            CountRecord(base: set, member: own, ballot: ballot, body: .promise(voted: voted)))
+    }
+
+    private mutating func give(
+        _ vote: CountVote, on set: CountedSet, synced: [StreamPosition],
+        issue: inout [CountRecord]
+    ) {
+        guard voted?.ballot != vote.ballot, set.changed(by: vote.change) != nil else { return }
+        promised = vote.ballot
+        voted = vote
+        issue.append(
+            CountRecord(
+                base: set, member: own, ballot: vote.ballot,
+                body: .vote(vote.change, holds: synced)))
+    }
+
+    /// Once a majority has promised: what one of them may have helped to decide, or else the wish.
+    private mutating func propose(
+        on set: CountedSet, synced: [StreamPosition], issue: inout [CountRecord]
+    ) {
+        guard let attempt, promised == attempt.ballot, voted?.ballot != attempt.ballot else {
+            return
+        }
+        let promises = records.filter {
+            $0.base == set && $0.ballot == attempt.ballot && $0.isPromise
+        }
+        guard set.isMajority(promises.map(\.member), without: attempt.ballot.without) else {
+            return
+        }
+        var earlier: CountVote?
+        for case .promise(let voted?) in promises.map(\.body)
+        where earlier.map({ $0.ballot < voted.ballot }) ?? true {
+            earlier = voted
+        }
+        let change = earlier?.change ?? attempt.wish
+        let vote = CountVote(ballot: attempt.ballot, change: change)
+        give(vote, on: set, synced: synced, issue: &issue)
+    }
+
+    /// Calls for promises, in a ballot that nobody has used; `without` as in ``CountBallot``.
+    mutating func attempt(
+        _ wish: CountChange, without: [NodeID] = [], until end: Instant,
+        issue: inout [CountRecord]
+    ) {
+        guard let set = changeableSet, set.changed(by: wish) != nil else { return }
+        let used = records.filter { $0.base == set }.map(\.ballot.round).max() ?? 0
+        let round = max(used, promised?.round ?? 0) + 1
+        let ballot = CountBallot(round: round, owner: own, without: without)
+        attempt = Attempt(ballot: ballot, wish: wish, endsAt: end, isOperators: !without.isEmpty)
+        promise(ballot, on: set, issue: &issue)
+    }
+
+    mutating func endAttempt(at now: Instant) {
+        if let attempt, attempt.endsAt <= now { self.attempt = nil }
+    }
+
+    /// What somebody has voted for and is not decided: to be finished by whoever can.
+    var unfinished: CountChange? {
+        let votes = records.filter { $0.base == standing?.set }.compactMap(\.vote)
+        return votes.max { $0.ballot < $1.ballot }?.change ?? voted?.change
+    }
+}

@@ -1,0 +1,93 @@
+package import Ground
+
+/// The members that majorities are of.
+///
+/// Sets follow each other in one line from the node that opened the cluster: a generation's set is
+/// made of the one before by one ``CountChange``, and no generation has two. So any majority of one
+/// shares a member with any majority of the next: see <doc:Fence>.
+package struct CountedSet: Hashable, Sendable {
+    /// The node that opened the cluster; tells two clusters apart that were opened separately.
+    package let opener: NodeID
+    /// 1 for the opener alone, one more with each change.
+    package let generation: UInt64
+    /// Ascending, each once, never empty.
+    package let members: [NodeID]
+
+    /// A set as somebody says it; nil if no change can have made it.
+    package init?(opener: NodeID, generation: UInt64, members: [NodeID]) {
+        let isAscending = zip(members, members.dropFirst()).allSatisfy { $0 < $1 }
+        guard generation > 0, !members.isEmpty, isAscending else { return nil }
+        guard generation > 1 || members == [opener] else { return nil }
+        self.opener = opener
+        self.generation = generation
+        self.members = members
+    }
+
+    /// The first set of a new cluster.
+    package init(openedBy node: NodeID) {
+        opener = node
+        generation = 1
+        members = [node]
+    }
+
+    private init(after set: CountedSet, members: [NodeID]) {
+        opener = set.opener
+        generation = set.generation + 1
+        self.members = members
+    }
+
+    package func contains(_ node: NodeID) -> Bool {
+        var (low, high) = (0, members.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if members[middle] < node { low = middle + 1 } else { high = middle }
+        }
+        return low < members.count && members[low] == node
+    }
+
+    /// True if more than half of the members, those in `without` left out of account, are among
+    /// `nodes`.
+    package func isMajority(_ nodes: [NodeID], without: [NodeID] = []) -> Bool {
+        let voters = without.isEmpty ? members : members.filter { !without.contains($0) }
+        let found = Set(nodes)
+        return voters.count { found.contains($0) } * 2 > voters.count
+    }
+
+    /// The next set; nil if the change does not fit this one.
+    package func changed(by change: CountChange) -> CountedSet? {
+        switch change {
+        case .count(let node):
+            guard !contains(node) else { return nil }
+            return CountedSet(after: self, members: (members + [node]).sorted())
+        case .forget(let nodes):
+            let left = members.filter { !nodes.contains($0) }
+            guard !left.isEmpty, left.count + nodes.count == members.count else { return nil }
+            return CountedSet(after: self, members: left)
+        }
+    }
+}
+
+/// What makes a ``CountedSet`` of the one before.
+package enum CountChange: Hashable, Sendable {
+    /// A node that has caught up with a majority is counted from now on.
+    case count(NodeID)
+    /// Counted no more: it left, or was away for too long, or the operator says so. Several only by
+    /// the operator's word; ascending, each once.
+    case forget([NodeID])
+}
+
+/// A counted set and, until it is settled, the one before it.
+///
+/// A set is settled once a majority of it has synced everything that a majority of the one before
+/// had. Until then nobody changes it, and whoever reads needs a majority of both.
+package struct CountStanding: Hashable, Sendable {
+    package var set: CountedSet
+    package var previous: CountedSet?
+
+    package init(_ set: CountedSet, after previous: CountedSet? = nil) {
+        self.set = set
+        self.previous = previous
+    }
+
+    package var isSettled: Bool { previous == nil }
+}

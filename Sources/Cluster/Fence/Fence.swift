@@ -1,0 +1,173 @@
+package import Ground
+
+/// Whether this node is proven current: a function of the instant, of whom it asked when, and of
+/// what they answered that it has applied.
+///
+/// It begins closed. A contact counts from the instant its question was **sent**, and only once
+/// everything that the answer names is applied here: then nothing that was durable at that member
+/// at that instant is missing here. Nothing here is a timer: what is asked of ``window`` is a
+/// comparison with the clock.
+package struct Fence: Sendable {
+    package struct Settings: Hashable, Sendable {
+        /// How long after a purge is durable at a majority nobody serves what it covers; nil is
+        /// `off`: nobody is ever fenced, and nothing is promised.
+        package var fence: Interval? = .seconds(10)
+        /// A counted member that says nothing to an unfenced node for so long is forgotten.
+        package var forgetAfter = Interval.seconds(3_600)
+        /// A change that is not decided after so long is tried again.
+        package var attemptPatience = Interval.seconds(2)
+        /// So much later than the member before it a member proposes what all of them see.
+        package var proposalDelay = Interval.milliseconds(500)
+
+        package init() {}
+    }
+
+    /// Whose answers are needed.
+    struct Demand: Hashable, Sendable {
+        var set: [NodeID]
+        /// Contacts from then on prove something by a majority of ``set`` alone; nil until it is
+        /// settled.
+        var settledAt: Instant?
+        /// The set before, if a majority of both proves something: contacts from `since` on.
+        var joint: Joint?
+
+        struct Joint: Hashable, Sendable {
+            var members: [NodeID]
+            var since: Instant
+        }
+    }
+
+    private struct Waiting: Sendable {
+        var sentAt: Instant
+        var named: [StreamPosition]
+    }
+
+    /// Answers of one member that wait for records; the last gives way.
+    private static let waitingMax = 4
+
+    package let settings: Settings
+    let own: NodeID
+    /// Open or closed, now and later.
+    package private(set) var window: FenceWindow
+    /// Since when it has been open without a break, as far as events tell; nil if it is not.
+    package private(set) var openSince: Instant?
+    /// The newest that counts, by the instant of its question.
+    private var contacts = SortedTable<NodeID, Instant>()
+    private var waiting = SortedTable<NodeID, [Waiting]>()
+    /// Oldest first; older ones than a fence prove nothing any more.
+    private var rounds: [(number: UInt64, sentAt: Instant)] = []
+    private var nextRound: UInt64
+    private(set) var applied = KnownPositions()
+
+    /// `firstRound` is drawn by dice, so that an answer to this node's former process is none.
+    init(own: NodeID, settings: Settings, firstRound: UInt64, now: Instant) {
+        self.own = own
+        self.settings = settings
+        nextRound = firstRound
+        window = FenceWindow(closedAt: now)
+        if settings.fence == nil {
+            window = FenceWindow(currentUntil: .distantFuture, closedAt: .distantFuture)
+            openSince = now
+        }
+    }
+
+    // MARK: Questions and answers
+
+    /// The number to put on questions that are sent from `now` on: a new round's or, of one that
+    /// has just begun, the same again.
+    mutating func round(at now: Instant) -> UInt64 {
+        let fence = settings.fence ?? .seconds(10)
+        let freshness = Interval(nanoseconds: fence.nanoseconds / 16)
+        if let last = rounds.last, last.sentAt <= now, now - last.sentAt < freshness {
+            return last.number
+        }
+        return beginRound(at: now)
+    }
+
+    /// A new round, whose questions are all sent after `now`.
+    mutating func beginRound(at now: Instant) -> UInt64 {
+        if let fence = settings.fence { rounds.removeAll { $0.sentAt + fence <= now } }
+        if rounds.count >= 32 { rounds.removeFirst() }
+        let number = nextRound
+        nextRound &+= 1
+        rounds.append((number, now))
+        return number
+    }
+
+    /// `member` has answered the question of a round: it has synced what is `named`.
+    mutating func answered(_ round: UInt64, by member: NodeID, named: [StreamPosition]) {
+        guard let sentAt = rounds.first(where: { $0.number == round })?.sentAt else { return }
+        let missing = named.filter { !applied.covers($0) }
+        guard !missing.isEmpty else { return count(sentAt, of: member) }
+        // The first is kept: with a purge in every answer the last would never be caught up with.
+        var line = waiting[member] ?? []
+        if line.count == Self.waitingMax { line.removeLast() }
+        line.append(Waiting(sentAt: sentAt, named: missing))
+        waiting[member] = line
+    }
+
+    /// Everything up to these positions is applied here: no decision that follows misses it.
+    mutating func applied(_ positions: [StreamPosition]) {
+        applied.take(positions)
+        for (member, line) in zip(waiting.keys, waiting.values) {
+            for answer in line where applied.covers(answer.named) {
+                count(answer.sentAt, of: member)
+            }
+            let rest = line.filter { !applied.covers($0.named) }
+            waiting[member] = rest.isEmpty ? nil : rest
+        }
+    }
+
+    private mutating func count(_ sentAt: Instant, of member: NodeID) {
+        contacts[member] = max(contacts[member] ?? sentAt, sentAt)
+    }
+
+    /// Contacts with others than these are remembered no longer.
+    mutating func keepContacts(of members: [NodeID]) {
+        for member in contacts.keys where !members.contains(member) { contacts[member] = nil }
+        for member in waiting.keys where !members.contains(member) { waiting[member] = nil }
+    }
+
+    /// When the last question was sent to `member` whose answer is applied here.
+    package func lastContact(of member: NodeID) -> Instant? { contacts[member] }
+
+    /// True if a question sent within the last fence was answered, and what it named is applied.
+    package func isInContact(with member: NodeID, at now: Instant) -> Bool {
+        guard member != own else { return true }
+        return contacts[member].map { now < $0 + (settings.fence ?? .seconds(10)) } ?? false
+    }
+
+    // MARK: The window
+
+    /// Moves the window to what is proven under `demand`; nil closes it.
+    mutating func update(_ demand: Demand?, now: Instant) {
+        guard let fence = settings.fence else { return }
+        var until = Instant.zero
+        if let demand, let start = provenStart(demand) { until = start + fence }
+        if !window.isCurrent(at: now) { openSince = nil }
+        window.move(to: until, now: now)
+        openSince = window.isCurrent(at: now) ? openSince ?? now : nil
+    }
+
+    /// The latest instant before which nothing durable is missing here; nil if there is none.
+    private func provenStart(_ demand: Demand) -> Instant? {
+        var start = demand.settledAt.flatMap { majorityStart(demand.set, since: $0) }
+        if let joint = demand.joint,
+            let first = majorityStart(demand.set, since: joint.since),
+            let second = majorityStart(joint.members, since: joint.since)
+        {
+            start = max(start ?? .zero, min(first, second))
+        }
+        return start
+    }
+
+    /// The earliest contact of the latest majority; this node is in contact with itself always.
+    private func majorityStart(_ members: [NodeID], since: Instant) -> Instant? {
+        let starts = members.compactMap { member in
+            member == own ? .distantFuture : contacts[member].flatMap { $0 < since ? nil : $0 }
+        }
+        let needed = members.count / 2 + 1
+        guard starts.count >= needed else { return nil }
+        return starts.sorted(by: >)[needed - 1]
+    }
+}

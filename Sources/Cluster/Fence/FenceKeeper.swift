@@ -1,0 +1,180 @@
+package import Ground
+
+/// The fence and the counted members of one node: the shell has this one thing to tell.
+///
+/// In every event what is said of the count is taken in before the contact is counted, and the
+/// window is moved last: no decision is made between.
+package struct FenceKeeper: Sendable {
+    package internal(set) var counted: CountedMembers
+    package internal(set) var fence: Fence
+    let own: NodeID
+    /// The directory holds nothing that was ever served: this node may be the first of a cluster.
+    private var mayOpen: Bool
+    private(set) var synced = KnownPositions()
+    /// Connected members, by id.
+    private(set) var reached: [NodeID] = []
+    /// When anything came from a member last.
+    private(set) var heardAt = SortedTable<NodeID, Instant>()
+    private var nextRound: Instant
+    var isLeaving = false
+    /// What is wished for, and since when.
+    var wish: (change: CountChange, since: Instant)?
+    var issue: [CountRecord] = []
+    var ask: [FenceEffect] = []
+
+    /// A node that starts, with what the log's last checkpoint kept, nil if there is none, and the
+    /// records of the count that the log holds, anybody's, in any order.
+    ///
+    /// It may open a cluster only if the log is neither damaged nor lost and the directory holds
+    /// nothing that was ever served under a count. `firstRound` is drawn by dice.
+    package init(
+        own: NodeID, memory: CountedMembers.Memory?, replaying log: [CountRecord],
+        mayOpen: Bool, settings: Fence.Settings, firstRound: UInt64, now: Instant
+    ) {
+        self.own = own
+        counted = CountedMembers(own: own, memory: memory, replaying: log, now: now)
+        fence = Fence(own: own, settings: settings, firstRound: firstRound, now: now)
+        self.mayOpen = mayOpen && counted.standing == nil
+        nextRound = now
+        fence.update(counted.demand, now: now)
+    }
+
+    /// To be published to whoever decides, after each event.
+    package var window: FenceWindow { fence.window }
+
+    /// What to say of this node with an answer or a confirmation, and what it has synced; both of
+    /// this moment, and not to be kept for later.
+    package func view(at now: Instant) -> (view: CountView, holds: [StreamPosition]) {
+        (counted.view(isCurrent: window.isCurrent(at: now)), synced.positions)
+    }
+
+    /// The round to name in a question that is about to be sent anyway.
+    package mutating func round(at now: Instant) -> UInt64 { fence.round(at: now) }
+
+    /// When ``FenceEvent/ticked`` is wanted; changes with every event.
+    package var nextTick: Instant {
+        [nextRound, counted.attempt?.endsAt, proposalDue].compactMap { $0 }.min() ?? nextRound
+    }
+
+    /// Takes in what happened at `now` and appends what is to be done.
+    package mutating func handle(
+        _ event: FenceEvent, now: Instant, using dice: inout Dice, effects: inout [FenceEffect]
+    ) {
+        switch event {
+        case .ticked: tick(now)
+        case .reached(let members):
+            reached = members.filter { $0 != own }.sorted()
+            counted.keepViews(of: reached)
+            fence.keepContacts(of: reached + (counted.standing?.set.members ?? []))
+            for member in heardAt.keys where !isKnown(member) { heardAt[member] = nil }
+        case .heard(let answer, let member): heard(answer, member, now)
+        case .applied(let positions): fence.applied(positions)
+        case .synced(let positions):
+            synced.take(positions)
+            counted.ownSynced(synced.positions, now: now)
+        case .recorded(let record): counted.recorded(record, now: now)
+        case .foundNobody:
+            guard mayOpen, counted.standing == nil else { break }
+            counted.open(now: now)
+        case .contradicted(let position):
+            counted.contradiction = counted.contradiction ?? .twoRecords(position)
+        case .leaveRequested: isLeaving = true
+        case .operatorKept: counted.keepCount()
+        case .operatorYielded:
+            mayOpen = false
+            counted.yieldCount(now: now)
+        }
+        finish(now, using: &dice, &effects)
+    }
+
+    private func isKnown(_ member: NodeID) -> Bool {
+        reached.contains(member) || counted.standing?.set.contains(member) == true
+    }
+
+    private mutating func tick(_ now: Instant) {
+        guard nextRound <= now else { return }
+        let fence = self.fence.settings.fence ?? .seconds(10)
+        nextRound = now + Interval(nanoseconds: fence.nanoseconds / 4)
+        if !reached.isEmpty { ask.append(.ask(reached, round: self.fence.beginRound(at: now))) }
+    }
+
+    private mutating func heard(_ answer: FenceAnswer, _ member: NodeID, _ now: Instant) {
+        guard member != own, isKnown(member) else { return }
+        heardAt[member] = now
+        guard counted.took(answer.view, holds: answer.holds, of: member, now: now) else { return }
+        guard let round = answer.round else { return }
+        fence.answered(round, by: member, named: answer.holds)
+    }
+
+    /// What follows from everything that has happened, in one order.
+    mutating func finish(
+        _ now: Instant, using dice: inout Dice, _ effects: inout [FenceEffect]
+    ) {
+        if counted.standing != nil { mayOpen = false }
+        if let join = counted.takeJoin() { issue.append(join) }
+        fence.update(counted.demand, now: now)
+        let isCurrent = window.isCurrent(at: now)
+        counted.endAttempt(at: now)
+        propose(now, using: &dice)
+        counted.vote(synced: synced.positions, isCurrent: isCurrent, issue: &issue)
+        // A vote that was just given is one more demand.
+        fence.update(counted.demand, now: now)
+        effects += ask
+        effects += issue.map { .issue($0) }
+        ask.removeAll()
+        issue.removeAll()
+    }
+}
+
+/// What happens to a ``FenceKeeper``; the shell tells it in the order in which it happened.
+package enum FenceEvent: Hashable, Sendable {
+    /// ``FenceKeeper/nextTick`` has come; coming earlier does no harm.
+    case ticked
+    /// All members that are connected.
+    case reached([NodeID])
+    /// A member's answer or confirmation, in the order of its connection.
+    case heard(FenceAnswer, NodeID)
+    /// No decision from here on misses what lies up to these positions.
+    case applied([StreamPosition])
+    /// They are synced here, and were applied before.
+    case synced([StreamPosition])
+    /// A record of the count was read: another's, or this node's own, which is then synced.
+    case recorded(CountRecord)
+    /// The search for others is over, nobody else here has a count, and this node has the lowest id
+    /// of those that it found. May be told again and again.
+    case foundNobody
+    /// The log holds one number with two contents.
+    case contradicted(StreamPosition)
+    /// The node goes for good: it is to be forgotten by its own word.
+    case leaveRequested
+    /// The operator says that this node's count is the right one, or that the log is mended.
+    case operatorKept
+    /// The operator says that this node's count is the wrong one.
+    case operatorYielded
+}
+
+/// What a member says when asked, or of itself.
+package struct FenceAnswer: Hashable, Sendable {
+    /// The number in the question; nil if nobody asked.
+    package var round: UInt64?
+    /// What it has synced; the fence closes nobody who has applied all that.
+    package var holds: [StreamPosition]
+    /// Made together with ``holds``, after the question was read.
+    package var view: CountView
+
+    package init(round: UInt64?, holds: [StreamPosition], view: CountView) {
+        self.round = round
+        self.holds = holds
+        self.view = view
+    }
+}
+
+/// What a ``FenceKeeper`` wants done.
+package enum FenceEffect: Hashable, Sendable {
+    /// Ask these members which invalidations they have; the frames may wait, for the time runs
+    /// already.
+    case ask([NodeID], round: UInt64)
+    /// Append the record to this process's stream; when it is synced tell
+    /// ``FenceEvent/recorded(_:)``, and push it no earlier.
+    case issue(CountRecord)
+}

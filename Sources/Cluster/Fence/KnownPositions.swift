@@ -1,0 +1,44 @@
+/// How far somebody has come in every stream of invalidations that it knows.
+///
+/// Only ever grows: positions are taken in by the greater count, in any order and any number of
+/// times.
+package struct KnownPositions: Hashable, Sendable {
+    /// Streams that are not here stand at 0.
+    private var counts: [ProcessID: UInt64] = [:]
+
+    package init(_ positions: [StreamPosition] = []) {
+        take(positions)
+    }
+
+    package mutating func take(_ positions: [StreamPosition]) {
+        for position in positions where position.count > count(of: position.process) {
+            counts[position.process] = position.count
+        }
+    }
+
+    package func count(of process: ProcessID) -> UInt64 { counts[process] ?? 0 }
+
+    package func covers(_ position: StreamPosition) -> Bool {
+        position.count <= count(of: position.process)
+    }
+
+    package func covers(_ positions: [StreamPosition]) -> Bool {
+        positions.allSatisfy(covers)
+    }
+
+    /// How many records are here that somebody at `positions` lacks.
+    package func lead(over positions: [StreamPosition]) -> UInt64 {
+        let theirs = KnownPositions(positions)
+        return counts.reduce(0) { sum, entry in
+            let other = theirs.count(of: entry.key)
+            return sum &+ (entry.value > other ? entry.value - other : 0)
+        }
+    }
+
+    /// By process, so that two runs of one seed say the same.
+    package var positions: [StreamPosition] {
+        counts.map { StreamPosition(process: $0.key, count: $0.value) }.sorted {
+            ($0.process.high, $0.process.low) < ($1.process.high, $1.process.low)
+        }
+    }
+}

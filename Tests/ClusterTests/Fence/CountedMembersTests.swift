@@ -1,0 +1,207 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Who is counted")
+struct CountedMembersTests {
+    @Test("the first node of a cluster counts itself once that is synced")
+    func opening() {
+        var stage = FenceStage(newcomer: 1)
+        stage.happens(.foundNobody)
+        #expect(!stage.isCurrent)
+        stage.sync()
+        #expect(stage.isCurrent)
+        #expect(stage.set == CountedSet(openedBy: FenceStage.node(1)))
+    }
+
+    @Test("a node with an old identity whose peers are away opens nothing and stays fenced")
+    func oldIdentity() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.happens(.foundNobody)
+        stage.pass(.seconds(600))
+        #expect(!stage.isCurrent)
+        #expect(stage.set == FenceStage.set([1, 2, 3]))
+    }
+
+    @Test("a newcomer follows what it hears of, and serves once that is synced and a majority said")
+    func newcomer() {
+        var stage = FenceStage(newcomer: 9)
+        stage.reach([1, 2])
+        let standing = CountStanding(FenceStage.set([1, 2]))
+        stage.answer(stage.ask(), by: 1, standing: standing)
+        stage.sync()
+        #expect(!stage.isCurrent)
+        stage.now = stage.now + .seconds(1)
+        stage.contact([1])
+        #expect(!stage.isCurrent)
+        stage.contact([2])
+        #expect(stage.isCurrent)
+        #expect(!stage.keeper.counted.isCounted)
+        stage.happens(.foundNobody)
+        #expect(stage.set == standing.set)
+    }
+
+    @Test("one that has caught up is counted by the votes of a majority")
+    func counting() throws {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3, 7])
+        stage.contact([2, 3, 7])
+        let call = try #require(stage.issued.first)
+        stage.sync()
+        stage.record(2, like: call)
+        let vote = try #require(stage.issued.first)
+        #expect(vote.body == .vote(.count(FenceStage.node(7)), holds: []))
+        stage.sync()
+        #expect(stage.set == FenceStage.set([1, 2, 3]))
+        stage.record(2, like: vote)
+        #expect(stage.set == FenceStage.set([1, 2, 3, 7]))
+        #expect(stage.isCurrent)
+    }
+
+    @Test("one that is not current itself is not counted, nor is one of another set")
+    func notCaughtUp() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3, 7])
+        stage.contact([2, 3])
+        stage.answer(stage.ask(), by: 7, isCurrent: false)
+        stage.pass(.seconds(3))
+        #expect(stage.issued.isEmpty)
+    }
+
+    @Test("who says nothing for too long is forgotten; while fenced nobody is")
+    func forgetting() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2])
+        for _ in 0..<29 {
+            stage.contact([2])
+            stage.pass(.seconds(2))
+        }
+        #expect(stage.issued.isEmpty)
+        stage.contact([2])
+        stage.pass(.seconds(3))
+        #expect(stage.issued.count == 1)
+        var alone = FenceStage(counted: [1, 2, 3])
+        alone.pass(.seconds(600))
+        #expect(alone.issued.isEmpty)
+    }
+
+    @Test("time in which this node stood still counts against nobody")
+    func stoodStill() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3])
+        stage.contact([2, 3])
+        stage.now = stage.now + .seconds(3_600)
+        stage.contact([2])
+        stage.pass(.seconds(3))
+        #expect(stage.isCurrent)
+        #expect(stage.issued.isEmpty)
+    }
+
+    @Test("of two that forget at once the later ballot finishes what the earlier may have decided")
+    func concurrent() throws {
+        var stage = FenceStage(counted: [1, 2, 3, 4])
+        stage.reach([2, 3])
+        stage.contact([2, 3])
+        try stage.forget([4])
+        let call = try #require(stage.issued.first)
+        stage.sync()
+        stage.record(2, like: call)
+        let earlier = CountVote(
+            ballot: CountBallot(round: 1, owner: FenceStage.node(0)),
+            change: .forget([FenceStage.node(2)]))
+        stage.record(3, like: call, voted: earlier)
+        #expect(stage.issued.first?.vote?.change == earlier.change)
+    }
+
+    @Test("nobody promises or votes on a set that is not settled")
+    func notSettled() throws {
+        let before = FenceStage.set([1, 2, 3, 4])
+        let next = try #require(before.changed(by: .forget([FenceStage.node(4)])))
+        var stage = FenceStage(counted: [1, 2, 3, 4])
+        stage.reach([2, 3, 7])
+        stage.answer(stage.ask(), by: 2, standing: CountStanding(next, after: before))
+        stage.contact([3, 7])
+        stage.pass(.seconds(3))
+        #expect(stage.issued.isEmpty)
+        stage.answer(stage.ask(), by: 2, standing: CountStanding(next))
+        stage.contact([7])
+        stage.pass(.seconds(3))
+        #expect(!stage.issued.isEmpty)
+    }
+
+    @Test("a new set is settled when a majority of it has synced all that the votes name")
+    func settling() throws {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.happens(.applied([FenceStage.purge(5)]))
+        stage.happens(.synced([FenceStage.purge(5)]))
+        stage.reach([2, 3, 7])
+        stage.contact([2, 3, 7])
+        let call = try #require(stage.issued.first)
+        stage.sync()
+        stage.record(2, like: call)
+        let vote = try #require(stage.issued.first)
+        stage.sync()
+        stage.record(2, like: vote)
+        for (number, count) in [(2, 4), (3, 5), (2, 5)] as [(UInt64, UInt64)] {
+            #expect(stage.keeper.counted.standing?.isSettled == false)
+            stage.answer(nil, by: number, holds: [FenceStage.purge(count)])
+        }
+        #expect(stage.keeper.counted.standing?.isSettled == true)
+    }
+
+    @Test("what was promised once is kept, also after a restart")
+    func promiseKept() {
+        let set = FenceStage.set([1, 2, 3])
+        let high = CountBallot(round: 9, owner: FenceStage.node(2))
+        let promise = CountRecord(
+            base: set, member: FenceStage.node(1), ballot: high, body: .promise(voted: nil))
+        var stage = FenceStage(counted: [1, 2, 3], replaying: [promise])
+        let low = CountBallot(round: 8, owner: FenceStage.node(3))
+        for body in [
+            CountRecord.Body.promise(voted: nil), .vote(.forget([FenceStage.node(2)]), holds: []),
+        ] {
+            stage.happens(
+                .recorded(
+                    CountRecord(base: set, member: low.owner, ballot: low, body: body)))
+        }
+        #expect(stage.issued.isEmpty)
+    }
+
+    @Test("until a set is settled a majority of the one before is needed too")
+    func unsettled() throws {
+        let before = FenceStage.set([1, 2, 3, 4])
+        let next = try #require(before.changed(by: .forget([FenceStage.node(4)])))
+        var stage = FenceStage(counted: [1, 2, 3, 4])
+        stage.reach([2, 3])
+        stage.answer(stage.ask(), by: 2, standing: CountStanding(next, after: before))
+        #expect(!stage.isCurrent)
+        stage.contact([3])
+        #expect(stage.isCurrent)
+        var settled = FenceStage(counted: [1, 2, 3, 4])
+        settled.reach([2, 3])
+        settled.answer(settled.ask(), by: 2, standing: CountStanding(next))
+        #expect(settled.isCurrent)
+    }
+
+    @Test("what was asked before the set was known to be settled proves nothing by it alone")
+    func olderContact() throws {
+        let before = FenceStage.set([1, 2, 3, 4])
+        let next = try #require(before.changed(by: .forget([FenceStage.node(4)])))
+        var stage = FenceStage(counted: [1, 2, 3, 4])
+        stage.reach([2, 3])
+        stage.contact([3])
+        stage.now = stage.now + .seconds(1)
+        stage.answer(nil, by: 2, standing: CountStanding(next))
+        #expect(stage.set == next)
+        #expect(!stage.isCurrent)
+        stage.contact([3])
+        #expect(stage.isCurrent)
+    }
+}
+
+extension CountRecord {
+    var vote: CountVote? {
+        guard case .vote(let change, _) = body else { return nil }
+        return CountVote(ballot: ballot, change: change)
+    }
+}

@@ -1,0 +1,113 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("The law of the counted sets")
+struct FenceLawTests {
+    enum Mutation: CaseIterable {
+        case changeBeforeSettled
+        case settledSetAtOnce
+        case votesThatNameNothing
+        case twoAtATime
+    }
+
+    @Test("whatever majorities vote, settle and are asked, one of the asked has the purge")
+    func law() {
+        for seed in 1...3_000 as ClosedRange<UInt64> {
+            var play = LawPlay(seed: seed, mutation: nil)
+            let isKept = play.isKept()
+            #expect(isKept, "seed \(seed)")
+        }
+    }
+
+    @Test("without any one of the rules it is not so", arguments: Mutation.allCases)
+    func needed(mutation: Mutation) {
+        let seed = (1...3_000 as ClosedRange<UInt64>).first { seed in
+            var play = LawPlay(seed: seed, mutation: mutation)
+            return !play.isKept()
+        }
+        #expect(seed != nil)
+    }
+}
+
+/// Seven nodes, one purge, and sets that change as an enemy would have it.
+///
+/// Here a purge goes only where the rules force it to: nobody repairs anything.
+private struct LawPlay {
+    private let mutation: FenceLawTests.Mutation?
+    private var dice: Dice
+    private let nodes = (1...7).map { FenceStage.node($0) }
+    private var set = CountedSet(openedBy: FenceStage.node(1))
+    private var previous: CountedSet?
+    /// Who has voted on the set, and whether his vote names the purge.
+    private var votes: [NodeID: Bool] = [:]
+    private var isNamed = false
+    private var holders: [NodeID] = []
+    private var isDurable = false
+
+    init(seed: UInt64, mutation: FenceLawTests.Mutation?) {
+        self.mutation = mutation
+        dice = Dice(seed: seed)
+    }
+
+    /// False as soon as somebody could be asked enough and hear nothing of a durable purge.
+    mutating func isKept() -> Bool {
+        let purgeAt = Int.random(in: 0..<60, using: &dice)
+        for step in 0..<120 {
+            if step >= purgeAt, !isDurable { purge() }
+            if Bool.random(using: &dice) { vote() } else { settle() }
+            if isDurable, !isSafe { return false }
+        }
+        return true
+    }
+
+    /// One more member syncs the purge.
+    private mutating func purge() {
+        if let member = set.members.filter({ !holders.contains($0) }).randomElement(using: &dice) {
+            holders.append(member)
+        }
+        isDurable = set.isMajority(holders)
+    }
+
+    private mutating func vote() {
+        guard previous == nil || mutation == .changeBeforeSettled else { return }
+        guard let voter = set.members.randomElement(using: &dice), votes[voter] == nil else {
+            return
+        }
+        votes[voter] = holders.contains(voter) && mutation != .votesThatNameNothing
+        guard set.isMajority(Array(votes.keys)) else { return }
+        let change: CountChange =
+            if let node = nodes.randomElement(using: &dice), !set.contains(node) {
+                .count(node)
+            } else {
+                .forget(forgotten())
+            }
+        guard let next = set.changed(by: change) else { return }
+        isNamed = votes.values.contains(true)
+        votes = [:]
+        previous = mutation == .settledSetAtOnce ? nil : set
+        set = next
+    }
+
+    private mutating func forgotten() -> [NodeID] {
+        let count = mutation == .twoAtATime ? 2 : 1
+        return Array(set.members.shuffled(using: &dice).prefix(count)).sorted()
+    }
+
+    /// Some majority of the new set syncs what the votes name, and no more than it must.
+    private mutating func settle() {
+        guard previous != nil else { return }
+        if isNamed {
+            for member in set.members.shuffled(using: &dice) where !set.isMajority(holders) {
+                if !holders.contains(member) { holders.append(member) }
+            }
+        }
+        previous = nil
+    }
+
+    /// Those who know nothing of the purge are not enough to be asked.
+    private var isSafe: Bool {
+        let others = nodes.filter { !holders.contains($0) }
+        return !set.isMajority(others) || !(previous?.isMajority(others) ?? true)
+    }
+}

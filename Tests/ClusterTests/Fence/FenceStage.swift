@@ -1,0 +1,132 @@
+import Cluster
+import Ground
+
+/// One node's fence, and members that say what a test lets them say.
+struct FenceStage {
+    static let start = Instant(nanoseconds: 1_000_000_000_000)
+    static let fence = Interval.seconds(10)
+
+    var keeper: FenceKeeper
+    var now = FenceStage.start
+    private var dice = Dice(seed: 5)
+    /// Records that wait to be synced.
+    private(set) var issued: [CountRecord] = []
+    /// Rounds that were asked for.
+    private(set) var rounds: [UInt64] = []
+    private(set) var purges: UInt64 = 0
+
+    /// A node with this number in a settled set of those numbers.
+    init(
+        own: UInt64 = 1, counted: [UInt64], replaying log: [CountRecord] = [],
+        forgetAfter: Interval = .seconds(60)
+    ) {
+        var settings = Fence.Settings()
+        settings.fence = Self.fence
+        settings.forgetAfter = forgetAfter
+        let memory = CountedMembers.Memory(
+            standing: CountStanding(Self.set(counted)), joins: 1, needs: nil, records: [])
+        keeper = FenceKeeper(
+            own: Self.node(own), memory: memory, replaying: log, mayOpen: false,
+            settings: settings, firstRound: 100, now: Self.start)
+    }
+
+    /// A node that has never been in a cluster.
+    init(newcomer own: UInt64) {
+        keeper = FenceKeeper(
+            own: Self.node(own), memory: nil, replaying: [], mayOpen: true,
+            settings: Fence.Settings(), firstRound: 100, now: Self.start)
+    }
+
+    static func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
+
+    /// Its generation is as if the numbers had been counted one by one.
+    static func set(_ numbers: [UInt64], later: UInt64 = 0) -> CountedSet {
+        let members = numbers.map(node)
+        guard
+            let set = CountedSet(
+                opener: members[0], generation: UInt64(numbers.count) + later, members: members)
+        else { preconditionFailure("a set of \(numbers)") }
+        return set
+    }
+
+    static func purge(_ number: UInt64) -> StreamPosition {
+        StreamPosition(process: ProcessID(high: 9, low: 9), count: number)
+    }
+
+    var isCurrent: Bool { keeper.window.isCurrent(at: now) }
+    var set: CountedSet? { keeper.counted.standing?.set }
+
+    @discardableResult
+    mutating func happens(_ event: FenceEvent) -> [FenceEffect] {
+        var effects: [FenceEffect] = []
+        keeper.handle(event, now: now, using: &dice, effects: &effects)
+        note(effects)
+        return effects
+    }
+
+    private mutating func note(_ effects: [FenceEffect]) {
+        for effect in effects {
+            switch effect {
+            case .issue(let record): issued.append(record)
+            case .ask(_, let round): rounds.append(round)
+            }
+        }
+    }
+
+    mutating func pass(_ interval: Interval) {
+        let end = now + interval
+        while true {
+            let tick = max(now, keeper.nextTick)
+            guard tick < end else { break }
+            now = tick
+            happens(.ticked)
+        }
+        now = end
+    }
+
+    mutating func reach(_ numbers: [UInt64]) { happens(.reached(numbers.map(Self.node))) }
+
+    /// The number of a question that is sent now.
+    mutating func ask() -> UInt64 { keeper.round(at: now) }
+
+    /// What `number` says in answer to `round`; it believes what this node believes but for what is
+    /// given.
+    mutating func answer(
+        _ round: UInt64?, by number: UInt64, holds: [StreamPosition] = [],
+        standing: CountStanding? = nil, hasVoted: Bool = false, isCurrent: Bool = true
+    ) {
+        let view = CountView(
+            standing: standing ?? keeper.counted.standing, hasVoted: hasVoted,
+            isCurrent: isCurrent)
+        let answer = FenceAnswer(round: round, holds: holds, view: view)
+        happens(.heard(answer, Self.node(number)))
+    }
+
+    /// Asks now, and has the answers at once.
+    mutating func contact(_ numbers: [UInt64]) {
+        let round = ask()
+        for number in numbers { answer(round, by: number) }
+    }
+
+    /// What this node has issued is synced, and read by it.
+    mutating func sync() {
+        while !issued.isEmpty { happens(.recorded(issued.removeFirst())) }
+    }
+
+    /// `number` promises or votes in the ballot of this node's attempt.
+    mutating func record(_ number: UInt64, like own: CountRecord, voted: CountVote? = nil) {
+        var body = own.body
+        if case .promise = body { body = .promise(voted: voted) }
+        happens(
+            .recorded(
+                CountRecord(
+                    base: own.base, member: Self.node(number), ballot: own.ballot, body: body)))
+    }
+
+    mutating func forget(_ numbers: [UInt64]) throws(FenceKeeper.ForgetRefusal) {
+        var effects: [FenceEffect] = []
+        try keeper.forget(
+            numbers.map(Self.node), now: now, using: &dice, effects: &effects)
+        note(effects)
+    }
+}

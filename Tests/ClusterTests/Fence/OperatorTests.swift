@@ -1,0 +1,145 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("What the operator is told of the members, and may do")
+struct OperatorTests {
+    @Test("of two, the survivor serves again when the operator forgets the other")
+    func survivor() throws {
+        var stage = FenceStage(counted: [1, 2])
+        stage.pass(.seconds(60))
+        try stage.forget([2])
+        for _ in 0..<3 { stage.sync() }
+        #expect(stage.set?.members == [FenceStage.node(1)])
+        #expect(stage.isCurrent)
+    }
+
+    @Test("of three, the last one serves again only when both others are named")
+    func lastOfThree() throws {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.pass(.seconds(60))
+        #expect(throws: FenceKeeper.ForgetRefusal.tooFewAnswer(count: 1, needed: 2)) {
+            try stage.forget([3])
+        }
+        try stage.forget([2, 3])
+        for _ in 0..<3 { stage.sync() }
+        #expect(stage.isCurrent)
+    }
+
+    @Test("a forgotten member that comes back is no longer counted, and has to catch up")
+    func comesBack() {
+        var stage = FenceStage(own: 2, counted: [1, 2])
+        stage.reach([1])
+        let after = FenceStage.set([1], later: 2)
+        stage.answer(
+            stage.ask(), by: 1, holds: [FenceStage.purge(1)], standing: CountStanding(after))
+        #expect(stage.set == after)
+        #expect(!stage.isCurrent)
+        stage.happens(.applied([FenceStage.purge(1)]))
+        stage.now = stage.now + .seconds(1)
+        stage.contact([1])
+        #expect(stage.isCurrent)
+        #expect(!stage.keeper.counted.isCounted)
+    }
+
+    @Test("two that forgot each other fence, until one is said to be right and the other yields")
+    func splitBrain() throws {
+        var stage = FenceStage(counted: [1, 2])
+        stage.pass(.seconds(60))
+        try stage.forget([2])
+        for _ in 0..<3 { stage.sync() }
+        let other = try #require(
+            FenceStage.set([1, 2]).changed(by: .forget([FenceStage.node(1)])))
+        stage.reach([2])
+        stage.answer(nil, by: 2, standing: CountStanding(other))
+        #expect(!stage.isCurrent)
+        #expect(stage.keeper.counted.contradiction != nil)
+        stage.happens(.operatorYielded)
+        stage.answer(stage.ask(), by: 2, standing: CountStanding(other))
+        stage.sync()
+        stage.contact([2])
+        #expect(stage.isCurrent)
+        #expect(stage.set == other)
+    }
+
+    @Test("what cannot be forgotten is refused with the reason")
+    func refusals() throws {
+        typealias Refusal = FenceKeeper.ForgetRefusal
+        var stage = FenceStage(counted: [1, 2, 3, 4, 5])
+        stage.reach([2, 3])
+        stage.contact([2, 3])
+        #expect(throws: Refusal.notCounted([FenceStage.node(8)])) { try stage.forget([8]) }
+        #expect(throws: Refusal.isThisNode) { try stage.forget([1]) }
+        #expect(throws: Refusal.answers([FenceStage.node(2)])) { try stage.forget([2]) }
+        #expect(throws: Refusal.oneAtATime) { try stage.forget([4, 5]) }
+        try stage.forget([4])
+        #expect(throws: Refusal.isChanging(.forget([FenceStage.node(4)]))) {
+            try stage.forget([5])
+        }
+        var newcomer = FenceStage(newcomer: 1)
+        #expect(throws: Refusal.noCount) { try newcomer.forget([2]) }
+    }
+
+    @Test("the table says who is counted, how long ago it was in contact and what it lacks")
+    func table() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 7])
+        stage.happens(.applied([FenceStage.purge(5)]))
+        stage.happens(.synced([FenceStage.purge(5)]))
+        let round = stage.ask()
+        stage.answer(round, by: 2, holds: [FenceStage.purge(5)])
+        stage.answer(round, by: 7, holds: [FenceStage.purge(1)], isCurrent: false)
+        stage.now = stage.now + .seconds(1)
+        let table = stage.keeper.table(at: stage.now)
+        #expect(table.map(\.id) == [1, 2, 3, 7].map(FenceStage.node))
+        #expect(table.map(\.isCounted) == [true, true, true, false])
+        #expect(table.map(\.contactAge) == [.zero, .seconds(1), nil, .seconds(1)])
+        #expect(table.map(\.lag) == [0, 0, nil, 4])
+        #expect(table.map(\.isCurrent) == [true, true, nil, false])
+    }
+
+    @Test("a newborn cluster gives itself up to one that has grown, when that is synced")
+    func newborn() {
+        var stage = FenceStage(newcomer: 1)
+        stage.happens(.foundNobody)
+        stage.sync()
+        #expect(stage.isCurrent)
+        stage.reach([2, 3])
+        let grown = CountStanding(FenceStage.set([2, 3]))
+        let round = stage.ask()
+        for member in [2, 3] as [UInt64] { stage.answer(round, by: member, standing: grown) }
+        #expect(!stage.isCurrent)
+        #expect(stage.set == grown.set)
+        stage.sync()
+        stage.now = stage.now + .seconds(1)
+        stage.contact([2, 3])
+        #expect(stage.isCurrent)
+    }
+
+    @Test("two clusters that have both grown contradict each other")
+    func twoClusters() {
+        var stage = FenceStage(counted: [1, 2])
+        stage.reach([2, 3])
+        stage.contact([2])
+        stage.answer(nil, by: 3, standing: CountStanding(FenceStage.set([3, 4])))
+        #expect(!stage.isCurrent)
+    }
+
+    @Test("what is remembered and what the log holds make the same count after a restart")
+    func restart() throws {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3, 7])
+        stage.contact([2, 3, 7])
+        let call = try #require(stage.issued.first)
+        stage.sync()
+        stage.record(2, like: call)
+        let vote = try #require(stage.issued.first)
+        stage.sync()
+        let memory = stage.keeper.counted.memory
+        let restarted = CountedMembers(
+            own: FenceStage.node(1), memory: memory, replaying: [vote, call], now: stage.now)
+        #expect(restarted.memory == memory)
+        stage.record(2, like: vote)
+        #expect(stage.set == FenceStage.set([1, 2, 3, 7]))
+    }
+}
