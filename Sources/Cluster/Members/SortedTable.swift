@@ -36,6 +36,16 @@ struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendable {
         for index in keys.indices { change(keys[index], &values[index]) }
     }
 
+    /// Changes the value of `key` where it stands; of a key that is not there, `initial`.
+    mutating func update(_ key: Key, or initial: Value, _ change: (inout Value) -> Void) {
+        let index = place(of: key)
+        if !holds(key, at: index) {
+            keys.insert(key, at: index)
+            values.insert(initial, at: index)
+        }
+        change(&values[index])
+    }
+
     mutating func removeAll() {
         keys.removeAll()
         values.removeAll()

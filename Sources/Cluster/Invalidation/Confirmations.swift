@@ -1,0 +1,77 @@
+import Ground
+
+/// What nodes said to have synced, and when this node heard it.
+struct Confirmations: Sendable {
+    /// How one node came on in one stream; the oldest steps are forgotten.
+    private struct Steps: Sendable {
+        var steps: [(upTo: UInt64, at: Instant)] = []
+
+        /// Of this node's own stream, whose receipts are asked for most, more are kept.
+        mutating func add(_ number: UInt64, at now: Instant, countMax: Int) {
+            guard number > steps.last?.upTo ?? 0 else { return }
+            steps.append((number, now))
+            if steps.count > 2 * countMax { steps.removeFirst(countMax) }
+        }
+
+        /// When it had come to `number`, or later if that is forgotten; nil if it has not.
+        func instant(of number: UInt64) -> Instant? {
+            let place = steps.sortedCount { $0.upTo < number }
+            return place < steps.count ? steps[place].at : nil
+        }
+    }
+
+    private struct Node: Sendable {
+        /// Whom it has for members.
+        var members: [NodeID] = []
+        var streams = SortedTable<ProcessID, Steps>()
+    }
+
+    private let own: ProcessID
+    private var nodes = SortedTable<NodeID, Node>()
+
+    init(own: ProcessID) {
+        self.own = own
+    }
+
+    /// Adds what `node` says; true if it names other members than before.
+    ///
+    /// What was confirmed once stays so.
+    mutating func add(
+        _ positions: [StreamPosition], members: [NodeID], by node: NodeID, at now: Instant
+    ) -> Bool {
+        var isChanged = false
+        nodes.update(node, or: Node()) { node in
+            isChanged = node.members != members
+            node.members = members
+            for position in positions where position.count > 0 {
+                let countMax = position.process == own ? 64 : 4
+                node.streams.update(position.process, or: Steps()) {
+                    $0.add(position.count, at: now, countMax: countMax)
+                }
+            }
+        }
+        return isChanged
+    }
+
+    /// When `node` had confirmed the record; nil if it has not.
+    func instant(of name: RecordName, by node: NodeID) -> Instant? {
+        nodes[node]?.streams[name.stream]?.instant(of: name.number)
+    }
+
+    /// How far `node` is in a stream.
+    func count(of process: ProcessID, by node: NodeID) -> UInt64 {
+        nodes[node]?.streams[process]?.steps.last?.upTo ?? 0
+    }
+
+    /// Everybody whom somebody has for a member.
+    var named: [NodeID] { nodes.values.flatMap(\.members) }
+
+    /// The stream is not known any more.
+    mutating func forget(_ process: ProcessID) {
+        nodes.updateAll { _, node in node.streams[process] = nil }
+    }
+
+    mutating func remove(_ node: NodeID) {
+        nodes[node] = nil
+    }
+}

@@ -1,0 +1,176 @@
+import Ground
+
+/// The content of a record, byte by byte; a structure as in <doc:PeerProtocol>.
+///
+/// The fixed part is its size (2), the kind (1), and of a purge the mode (1). A purge that means
+/// more than version 1 can say has a new kind, mode or type of target, never a new field: a field
+/// whose tag is not known is skipped, everything else that is not known makes the whole foreign.
+extension Invalidation {
+    fileprivate enum Kind: UInt8 {
+        case purge = 1
+        case countMember = 2
+        case forgetMember = 3
+    }
+
+    fileprivate enum Tag {
+        static let id: UInt16 = 1
+        /// List.
+        static let target: UInt16 = 2
+        static let node: UInt16 = 3
+    }
+
+    private static let fixedBytes = 4
+    fileprivate static let nodeBytes = 16
+
+    /// The bytes that are numbered, kept and told on.
+    ///
+    /// - Throws: ``InvalidationFault``, whichever is found first.
+    package func content() throws(InvalidationFault) -> [UInt8] {
+        if case .foreign(let content) = action { return content }
+        guard (1...Self.idBytesMax).contains(id.count) else { throw .id }
+        var writer = StructureWriter()
+        switch action {
+        case .purge(let purge):
+            guard (1...Self.targetsMax).contains(purge.targets.count) else { throw .targetsCount }
+            writer.put(Kind.purge.rawValue)
+            writer.put(purge.mode.rawValue)
+            writer.endFixedPart()
+            for target in purge.targets {
+                guard target.isNamed else { throw .target }
+                writer.putField(Tag.target, target.bytes)
+            }
+        case .countMember(let node): writer.put(.countMember, node)
+        case .forgetMember(let node): writer.put(.forgetMember, node)
+        case .foreign: break
+        }
+        writer.putField(Tag.id, id)
+        guard writer.bytes.count <= Self.contentBytesMax else { throw .tooLong }
+        return writer.bytes
+    }
+
+    /// Reads `content`; never fails: what makes no sense is foreign.
+    package init(content: Span<UInt8>) {
+        id = []
+        action = .purge(.everythingSoft)
+        let isUnderstood: Bool
+        do throws(PeerFault) {
+            isUnderstood = try readFields(content)
+        } catch {
+            isUnderstood = false
+        }
+        if !isUnderstood { action = .foreign(content.kept(0..<content.count)) }
+    }
+
+    /// The client's id in `content`; empty if there is none.
+    static func id(in content: Span<UInt8>) -> [UInt8] {
+        var found: [UInt8] = []
+        guard
+            var structure = try? PeerStructure(
+                content, fixedBytes: fixedBytes, in: .invalidations)
+        else { return [] }
+        while let field = try? structure.next(content) {
+            guard field.tag == Tag.id, field.range.count <= idBytesMax else { continue }
+            found = content.kept(field.range)
+        }
+        return found
+    }
+
+    /// False if something in it is not known.
+    private mutating func readFields(_ content: Span<UInt8>) throws(PeerFault) -> Bool {
+        var structure = try PeerStructure(
+            content, fixedBytes: Self.fixedBytes, in: .invalidations)
+        var targets: [Purge.Target] = []
+        var node: NodeID?
+        var isWhole = true
+        while let field = try structure.next(content) {
+            switch field.tag {
+            case Tag.id:
+                // A longer one is not a client's to name.
+                if field.range.count <= Self.idBytesMax { id = content.kept(field.range) }
+            case Tag.target:
+                if let target = Purge.Target(content, field.range) {
+                    targets.append(target)
+                } else {
+                    isWhole = false
+                }
+            case Tag.node:
+                try structure.require(Self.nodeBytes, of: field)
+                node = NodeID(content, at: field.range.lowerBound)
+            default: continue
+            }
+        }
+        guard isWhole, !id.isEmpty, let kind = Kind(rawValue: content[2]) else { return false }
+        switch (kind, node) {
+        case (.purge, _):
+            guard let mode = Purge.Mode(rawValue: content[3]), !targets.isEmpty else {
+                return false
+            }
+            action = .purge(Purge(mode, targets))
+        case (.countMember, let node?): action = .countMember(node)
+        case (.forgetMember, let node?): action = .forgetMember(node)
+        case (_, nil): return false
+        }
+        return true
+    }
+}
+
+extension StructureWriter {
+    fileprivate mutating func put(_ kind: Invalidation.Kind, _ node: NodeID) {
+        put(kind.rawValue)
+        put(UInt8(0))
+        endFixedPart()
+        beginField(Invalidation.Tag.node, bytesCount: Invalidation.nodeBytes)
+        put(node)
+    }
+}
+
+extension Purge.Target {
+    private enum Kind: UInt8 {
+        case url = 1
+        case prefix = 2
+        case tag = 3
+        case everything = 4
+    }
+
+    /// Its names can be written and name something.
+    fileprivate var isNamed: Bool {
+        let names = 1...Invalidation.nameBytesMax
+        return switch self {
+        case .url(let name), .tag(let name): names.contains(name.count)
+        case .prefix(let host, let path):
+            (1...255).contains(host.count) && path.count <= Invalidation.nameBytesMax
+        case .everything: true
+        }
+    }
+
+    /// The type, then the name; of a prefix the host's size, the host and the path.
+    fileprivate var bytes: [UInt8] {
+        switch self {
+        case .url(let name): [Kind.url.rawValue] + name
+        case .prefix(let host, let path):
+            [Kind.prefix.rawValue, UInt8(truncatingIfNeeded: host.count)] + host + path
+        case .tag(let name): [Kind.tag.rawValue] + name
+        case .everything: [Kind.everything.rawValue]
+        }
+    }
+
+    /// Nil if it is of a type that is not known, or names nothing.
+    fileprivate init?(_ content: Span<UInt8>, _ range: Range<Int>) {
+        guard !range.isEmpty, let kind = Kind(rawValue: content[range.lowerBound]) else {
+            return nil
+        }
+        let name = (range.lowerBound + 1)..<range.upperBound
+        switch (kind, name.isEmpty) {
+        case (.everything, _): self = .everything
+        case (_, true): return nil
+        case (.url, _): self = .url(content.kept(name))
+        case (.tag, _): self = .tag(content.kept(name))
+        case (.prefix, _):
+            let start = name.lowerBound + 1
+            let end = start + Int(content[name.lowerBound])
+            guard end > start, end <= name.upperBound else { return nil }
+            self = .prefix(
+                host: content.kept(start..<end), path: content.kept(end..<name.upperBound))
+        }
+    }
+}

@@ -1,0 +1,90 @@
+package import Ground
+
+/// What one record of the invalidation log says.
+package struct Invalidation: Hashable, Sendable {
+    /// The client's, or made by the node that took it: 1 to ``idBytesMax`` bytes.
+    ///
+    /// Empty only in what is not understood, where none could be read.
+    package var id: [UInt8]
+    package var action: Action
+
+    package enum Action: Hashable, Sendable {
+        /// Entries are gone or stale.
+        case purge(Purge)
+        /// The node counts for majorities from now on.
+        case countMember(NodeID)
+        /// The node counts no more.
+        case forgetMember(NodeID)
+        /// The whole content, of a later version or damaged: kept, told on and applied as
+        /// everything, soft.
+        case foreign([UInt8])
+    }
+
+    package init(id: [UInt8], _ action: Action) {
+        self.id = id
+        self.action = action
+    }
+
+    /// What it does to entries; nil if nothing.
+    package var purge: Purge? {
+        switch action {
+        case .purge(let purge): purge
+        case .countMember, .forgetMember: nil
+        case .foreign: .everythingSoft
+        }
+    }
+
+    /// The most bytes of an id.
+    package static let idBytesMax = 128
+    /// The most targets that a node puts in one record.
+    package static let targetsMax = 256
+    /// The most bytes of content that a node makes; a record of it fits in a frame.
+    package static let contentBytesMax = 48 << 10
+    /// The most bytes of a target's name; of a host 255.
+    package static let nameBytesMax = PeerProtocol.keyBytesMax
+}
+
+/// Which entries are no longer to be used as they are, and how.
+package struct Purge: Hashable, Sendable {
+    package var mode: Mode
+    /// At least one.
+    package var targets: [Target]
+
+    package enum Mode: UInt8, Hashable, Sendable {
+        /// Entry and validators are gone.
+        case hard = 1
+        /// Stale at once.
+        case soft = 2
+    }
+
+    /// Names are compared byte by byte, as whoever issues them has normalised them.
+    package enum Target: Hashable, Sendable {
+        /// One URL with all its variants.
+        case url([UInt8])
+        /// All of a host, or, with a path, that path and all below it.
+        case prefix(host: [UInt8], path: [UInt8])
+        case tag([UInt8])
+        case everything
+    }
+
+    package init(_ mode: Mode, _ targets: [Target]) {
+        self.mode = mode
+        self.targets = targets
+    }
+
+    /// What is applied for an invalidation that is not understood, and for records that can no
+    /// longer be had.
+    package static let everythingSoft = Purge(.soft, [.everything])
+}
+
+/// Why an invalidation cannot be put in the log; nothing was changed.
+package enum InvalidationFault: Error, Hashable, Sendable {
+    /// The id is empty or longer than ``Invalidation/idBytesMax``.
+    case id
+    /// There is no target, or there are more than ``Invalidation/targetsMax``.
+    case targetsCount
+    /// A target's name is empty or too long.
+    case target
+    /// All of it is longer than ``Invalidation/contentBytesMax``.
+    case tooLong
+}

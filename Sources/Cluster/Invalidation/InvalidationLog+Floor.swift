@@ -1,0 +1,107 @@
+import Ground
+
+/// What is not kept any longer.
+extension InvalidationLog {
+    /// Records up to these positions can no longer be had: everything is made soft once, and then
+    /// they count as applied.
+    mutating func takeFloors(
+        _ floors: [StreamPosition], from source: NodeID, _ now: Instant,
+        _ effects: inout [InvalidationEffect]
+    ) {
+        var raised: [StreamPosition] = []
+        for floor in floors where floor.process != process && lags(behind: floor) {
+            // Beyond the limit on streams too: it must not be asked for again and again.
+            let place = streams.place(of: floor.process) ?? addStream(floor.process, now)
+            while let first = streams[place].shelf.first, first.number <= floor.count {
+                dropFirst(place)
+            }
+            streams[place].raiseFloor(to: floor.count, at: now)
+            streams[place].setFloor(floor.count)
+            raised.append(floor)
+        }
+        guard !raised.isEmpty else { return }
+        recent.append(nil)
+        effects.append(.applyFloors(raised, count: recent.count))
+        for floor in raised { writes.add(.floor(floor, count: recent.count), from: source) }
+    }
+
+    /// Drops the oldest records while there are more than are to be kept.
+    mutating func trim(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        var count = heldCount
+        var bytes = heldBytes
+        var dropped: Set<ProcessID> = []
+        while let place = oldestPlace, let first = streams[place].droppable {
+            let isOld = now - first.heldSince > settings.ageMin
+            guard bytes > settings.bytesMax || (count > settings.recordsMin && isOld) else { break }
+            bytes -= streams[place].shelf.bytesCount
+            dropFirst(place)
+            bytes += streams[place].shelf.bytesCount
+            count -= 1
+            dropped.insert(streams[place].process)
+        }
+        for process in dropped.sorted() {
+            guard let place = streams.place(of: process) else { continue }
+            effects.append(
+                .drop(StreamPosition(process: process, count: streams[place].floor)))
+        }
+    }
+
+    /// Where the record lies that came first and may be dropped.
+    private var oldestPlace: Int? {
+        var oldest: (place: Int, heldSince: Instant)?
+        for place in streams.indices {
+            guard let first = streams[place].droppable else { continue }
+            if let before = oldest, before.heldSince <= first.heldSince { continue }
+            oldest = (place, first.heldSince)
+        }
+        return oldest?.place
+    }
+
+    private mutating func dropFirst(_ place: Int) {
+        guard let (number, content) = streams[place].takeFirst() else { return }
+        unindex(RecordName(stream: streams[place].process, number: number), content)
+    }
+
+    // MARK: Streams of dead processes
+
+    /// Retires what no counted member lacks and nobody has issued anything in for long.
+    mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        let counted = company.counted
+        guard !counted.isEmpty else { return }
+        let old = streams.streams.filter { stream in
+            isDead(stream) && now - stream.changedAt > settings.ageMin
+                && counted.allSatisfy {
+                    confirmations.count(of: stream.process, by: $0) >= stream.synced.prefix
+                }
+        }.map(\.process)
+        for process in old { retire(process, &effects) }
+    }
+
+    /// Retires what is too much, if need be before all members have it.
+    mutating func retireSurplus(_ effects: inout [InvalidationEffect]) {
+        while streams.count > settings.streamsMax, let oldest = oldestDead {
+            retire(oldest, &effects)
+        }
+    }
+
+    /// The stream of a dead process that changed last of all; nil if there is none.
+    var oldestDead: ProcessID? {
+        streams.streams.filter(isDead).min { $0.changedAt < $1.changedAt }?.process
+    }
+
+    private func isDead(_ stream: InvalidationStream) -> Bool {
+        stream.process != process && !stream.isUnsynced && !company.isLive(stream.process)
+    }
+
+    /// Keeps nothing of a stream but how far it went.
+    mutating func retire(_ process: ProcessID, _ effects: inout [InvalidationEffect]) {
+        guard let place = streams.place(of: process) else { return }
+        while streams[place].shelf.first != nil { dropFirst(place) }
+        let last = streams[place].reach
+        streams.remove(place)
+        confirmations.forget(process)
+        guard last.count > 0 else { return }
+        effects.append(.retire(last))
+        if let gone = retired.add(last) { effects.append(.forget(gone)) }
+    }
+}

@@ -1,0 +1,100 @@
+package import Ground
+
+/// Who is here, and what they confirm.
+extension InvalidationLog {
+    /// All members that have neither left nor been forgotten, this node included or not, and some
+    /// that have.
+    package mutating func membersChanged(
+        _ members: [LogMember], gone: [NodeID], now: Instant,
+        effects: inout [InvalidationEffect]
+    ) {
+        company.follow(members, gone: gone)
+        for node in gone where company.isGone(node) {
+            confirmations.remove(node)
+            ahead[node] = nil
+        }
+        review(now, &effects)
+    }
+
+    /// This is now the connection on which this node and `node` speak: both tell all they have.
+    package mutating func connected(
+        _ node: NodeID, on connection: ConnectionID, now: Instant,
+        effects: inout [InvalidationEffect]
+    ) {
+        guard lines[node]?.connection != connection else { return }
+        let ownCount = streams.place(of: process).map { streams[$0].applied.last } ?? 0
+        lines[node] = PeerLine(
+            connection: connection, toldCount: recent.count, toldOwn: ownCount)
+        if !reaches.isEmpty { effects.append(.tell(reaches, to: node)) }
+        effects.append(.confirm(positions, members: company.recorded, to: [node]))
+        review(now, &effects)
+    }
+
+    /// There is no connection with `node` any more.
+    package mutating func disconnected(
+        _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
+    ) {
+        lines[node] = nil
+        review(now, &effects)
+    }
+
+    /// `node` says what it has synced, and whom it has for members.
+    package mutating func confirmed(
+        _ positions: [StreamPosition], members: [NodeID], by node: NodeID, now: Instant,
+        effects: inout [InvalidationEffect]
+    ) {
+        heard(positions, from: node, now: now, effects: &effects)
+        guard !company.isGone(node) else { return }
+        let bounded = Array(members.prefix(settings.streamsMax))
+        if confirmations.add(positions, members: bounded, by: node, at: now) {
+            review(now, &effects)
+        } else {
+            settle(&effects)
+        }
+    }
+
+    mutating func review(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        company.review(named: confirmations.named, connected: lines.keys, now: now)
+        settle(&effects)
+    }
+
+    /// Says how far no receipt of this node's records is pending any more.
+    mutating func settle(_ effects: inout [InvalidationEffect]) {
+        guard let place = streams.place(of: process) else { return }
+        var count = streams[place].synced.prefix
+        guard count > settledCount else { return }
+        for node in company.known where node != self.node && lines[node] != nil {
+            count = min(count, confirmations.count(of: process, by: node))
+        }
+        guard count > settledCount else { return }
+        settledCount = count
+        effects.append(.settled(upTo: count))
+    }
+
+    /// How far the record has come; nil if it is not held.
+    package func receipt(of name: RecordName) -> Receipt? {
+        guard let place = streams.place(of: name.stream),
+            let slot = streams[place].shelf.slot(name.number),
+            let record = streams[place].record(name.number)
+        else { return nil }
+        let lines = company.known.map { node in
+            Receipt.Line(node, standing(of: node, name, since: slot.heldSince))
+        }
+        let counted = company.counted
+        let instants = counted.compactMap { confirmations.instant(of: name, by: $0) }.sorted()
+        let hasMajority = !counted.isEmpty && instants.count > counted.count / 2
+        let majorityAt = hasMajority ? instants[counted.count / 2] : nil
+        return Receipt(
+            record: record, heldSince: slot.heldSince, lines: lines, majorityAt: majorityAt,
+            boundedAt: majorityAt.map { $0 + settings.fence })
+    }
+
+    private func standing(
+        of node: NodeID, _ name: RecordName, since: Instant
+    ) -> Receipt.Standing {
+        if let instant = confirmations.instant(of: name, by: node) {
+            return .confirmed(elapsed: max(.zero, instant - since))
+        }
+        return company.awaySince[node].map { .unreachable(since: $0) } ?? .pending
+    }
+}

@@ -1,0 +1,61 @@
+package import Ground
+
+/// What a question to a peer has to say first.
+package struct Untold: Hashable, Sendable {
+    /// Records that the member may lack, within what a question takes.
+    package var records: [InvalidationRecord]
+    /// If there were more, how far this node has applied.
+    ///
+    /// What does not fit in a question is told ahead of it, in a frame of its own.
+    package var positions: [StreamPosition]
+    /// Up to which count of invalidations applied this is all.
+    let upTo: UInt64
+
+    package var isEmpty: Bool { records.isEmpty && positions.isEmpty }
+}
+
+extension InvalidationLog {
+    /// What `node` must be told with the next question; nil if there is no connection with it.
+    ///
+    /// When it was sent, or is empty, call ``told(_:to:)``.
+    package func untold(to node: NodeID) -> Untold? {
+        guard let line = lines[node] else { return nil }
+        var untold = Untold(records: [], positions: [], upTo: recent.count)
+        guard line.toldCount < recent.count else { return untold }
+        guard let names = recent.names(after: line.toldCount) else {
+            untold.positions = reaches
+            return untold
+        }
+        var bytes = 0
+        for name in names where !line.covers(name, own: process) {
+            guard let record = record(name) else {
+                // It was dropped already.
+                bytes = .max
+                break
+            }
+            bytes += record.bytesCount + PeerStructure.fieldHeadBytes
+            guard bytes <= PeerProtocol.invalidationBytesMax else { break }
+            untold.records.append(record)
+        }
+        if bytes > PeerProtocol.invalidationBytesMax {
+            untold.records.removeAll()
+            untold.positions = reaches
+        }
+        return untold
+    }
+
+    /// `untold` was sent to `node`.
+    package mutating func told(_ untold: Untold, to node: NodeID) {
+        guard var line = lines[node] else { return }
+        line.toldCount = max(line.toldCount, untold.upTo)
+        lines[node] = line
+    }
+}
+
+extension PeerLine {
+    /// The member need not be told.
+    fileprivate func covers(_ name: RecordName, own: ProcessID) -> Bool {
+        let isOwn = name.stream == own
+        return (isOwn && name.number <= toldOwn) || name.number <= has[name.stream] ?? 0
+    }
+}

@@ -1,0 +1,153 @@
+package import Ground
+
+/// What becomes of a request for an invalidation.
+package enum Issuance: Hashable, Sendable {
+    /// It has got a number and is applied here.
+    case new(RecordName)
+    /// The same was asked for before under this id.
+    case repeated(RecordName)
+    /// Something else was asked for before under this id.
+    case conflict(RecordName)
+    /// Too much waits for the disk; nothing has happened.
+    case busy
+}
+
+/// Records that are issued, that come, and that get synced.
+extension InvalidationLog {
+    /// Gives `invalidation` the next number of this node, unless its id is known.
+    ///
+    /// - Throws: ``InvalidationFault``; nothing has happened.
+    package mutating func issue(
+        _ invalidation: Invalidation, now: Instant, effects: inout [InvalidationEffect]
+    ) throws(InvalidationFault) -> Issuance {
+        let content = try invalidation.content()
+        if let known = record(withID: invalidation.id) {
+            return record(known)?.content == content ? .repeated(known) : .conflict(known)
+        }
+        guard !isFull, let place = streams.place(of: process) else { return .busy }
+        let name = RecordName(stream: process, number: streams[place].applied.last + 1)
+        apply(InvalidationRecord(name, content: content), at: place, from: nil, now, &effects)
+        flush(&effects)
+        return .new(name)
+    }
+
+    /// `source` has told these records: pushed, with a question, or as an answer to one.
+    package mutating func received(
+        _ records: [InvalidationRecord], from source: NodeID, now: Instant,
+        effects: inout [InvalidationEffect]
+    ) {
+        take(records, from: source, now, &effects)
+        flush(&effects)
+    }
+
+    mutating func take(
+        _ records: [InvalidationRecord], from source: NodeID, _ now: Instant,
+        _ effects: inout [InvalidationEffect]
+    ) {
+        for record in records {
+            let name = record.name
+            guard name.number > retired[name.stream] ?? 0 else { continue }
+            let position = StreamPosition(process: name.stream, count: name.number)
+            guard let place = place(of: name.stream, now, &effects) else {
+                setAhead(source, position)
+                continue
+            }
+            if streams[place].applied.contains(name.number) {
+                let slot = streams[place].shelf.slot(name.number)
+                if let slot, slot.hash != record.hash { effects.append(.contradiction(name)) }
+            } else if name.stream == process {
+                effects.append(.contradiction(name))
+            } else if isFull {
+                setAhead(source, position)
+                streams[place].want(name.number, at: now + settings.askPatience)
+            } else {
+                apply(record, at: place, from: source, now, &effects)
+            }
+        }
+    }
+
+    private mutating func apply(
+        _ record: InvalidationRecord, at place: Int, from source: NodeID?, _ now: Instant,
+        _ effects: inout [InvalidationEffect]
+    ) {
+        recent.append(record.name)
+        let count = recent.count
+        streams[place].keep(record, count: count, at: now)
+        index(record)
+        effects.append(.apply(record, count: count))
+        writes.add(.record(record, count: count), from: source)
+    }
+
+    /// The place of a stream, which is added if need be; nil if there is no room.
+    mutating func place(
+        of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
+    ) -> Int? {
+        if let place = streams.place(of: process) { return place }
+        while streams.count >= settings.streamsMax {
+            guard let oldest = oldestDead else { return nil }
+            retire(oldest, &effects)
+        }
+        return addStream(process, now)
+    }
+
+    /// The place of a new stream; one that was retired begins where it ended.
+    mutating func addStream(_ process: ProcessID, _ now: Instant) -> Int {
+        let floor = retired.revive(process)
+        let place = streams.add(process, at: now)
+        if let floor { streams[place].begin(behind: floor, at: now) }
+        return place
+    }
+
+    // MARK: The disk
+
+    /// What was to be written last is synced.
+    package mutating func synced(now: Instant, effects: inout [InvalidationEffect]) {
+        let (done, sources) = writes.synced()
+        var issued: [InvalidationRecord] = []
+        var touched: [ProcessID] = []
+        for write in done {
+            let (process, numbers) = write.covered
+            guard let place = streams.place(of: process) else { continue }
+            streams[place].synced(numbers)
+            if touched.last != process { touched.append(process) }
+            if process == self.process, case .record(let record, _) = write {
+                issued.append(record)
+            }
+        }
+        let had = Set(touched).sorted().compactMap { process in
+            streams.place(of: process).map { streams[$0].position }
+        }.filter { $0.count > 0 }
+        _ = confirmations.add(had, members: [], by: node, at: now)
+        push(issued, &effects)
+        confirm(had, sources: sources, &effects)
+        trim(now, &effects)
+        settle(&effects)
+        flush(&effects)
+    }
+
+    /// What was to be written last is perhaps not synced; it is written again in a while.
+    package mutating func writeFailed(now: Instant, effects: inout [InvalidationEffect]) {
+        writes.failed(resumesAt: now + settings.writeDelay)
+    }
+
+    private mutating func push(
+        _ records: [InvalidationRecord], _ effects: inout [InvalidationEffect]
+    ) {
+        guard let last = records.last else { return }
+        effects.append(.issued(upTo: last.name.number))
+        guard !lines.isEmpty else { return }
+        lines.updateAll { _, line in line.toldOwn = max(line.toldOwn, last.name.number) }
+        effects.append(.push(records, to: lines.keys))
+    }
+
+    /// Tells those who gave records, and those who issued them, that they are had.
+    private func confirm(
+        _ had: [StreamPosition], sources: [NodeID], _ effects: inout [InvalidationEffect]
+    ) {
+        let others = had.filter { $0.process != process }
+        let issuers = others.compactMap { company.node(of: $0.process) }
+        let targets = Set(sources + issuers).sorted().filter { lines[$0] != nil }
+        guard !others.isEmpty, !targets.isEmpty else { return }
+        effects.append(.confirm(others, members: company.recorded, to: targets))
+    }
+}

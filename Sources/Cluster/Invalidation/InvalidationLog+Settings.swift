@@ -1,0 +1,36 @@
+package import Ground
+
+extension InvalidationLog {
+    /// The limits of a log and its pace.
+    package struct Settings: Hashable, Sendable {
+        /// So many records are kept however old they are.
+        package var recordsMin = 1_000_000
+        /// Records that are younger are kept however many they are.
+        package var ageMin = Interval.seconds(86_400)
+        /// The most bytes of records, with 64 for each, that are kept whatever the two above say.
+        package var bytesMax = 256 << 20
+        /// The most streams; beyond them those of dead processes are retired early.
+        package var streamsMax = 1_024
+        /// The most retired streams that are remembered; more than ``streamsMax``.
+        package var retiredMax = 4_096
+        /// The most bytes that may wait to be synced before nothing more is taken.
+        package var unsyncedBytesMax = 64 << 20
+        /// What is missing is left so long to a push that may be on its way.
+        package var askDelay = Interval.milliseconds(20)
+        /// Who has not answered after so long is not waited for.
+        package var askPatience = Interval.seconds(1)
+        /// Ranges that one member is asked for at once.
+        package var rangesMax = 64
+        /// Between two confirmations to all members.
+        package var confirmInterval = Interval.seconds(1)
+        /// After a write that failed.
+        package var writeDelay = Interval.seconds(1)
+        /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.
+        package var fence = Interval.seconds(10)
+
+        package init() {}
+
+        /// Positions that are taken of one peer at once.
+        var positionsMax: Int { streamsMax + retiredMax }
+    }
+}

@@ -1,0 +1,39 @@
+package import Ground
+
+/// What time brings.
+extension InvalidationLog {
+    /// When ``ticked(now:effects:)`` is to be called next.
+    package var nextTick: Instant {
+        var next = nextConfirm
+        for stream in streams.streams {
+            if let repair = stream.repair { next = min(next, repair.dueAt) }
+        }
+        return writes.resumesAt.map { min(next, $0) } ?? next
+    }
+
+    /// ``nextTick`` has come; coming earlier does no harm.
+    package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
+        ask(now, &effects)
+        writes.ticked(now)
+        flush(&effects)
+        guard nextConfirm <= now else { return }
+        nextConfirm = now + settings.confirmInterval
+        confirmToAll(&effects)
+        trim(now, &effects)
+        retireOld(now, &effects)
+        retireSurplus(&effects)
+    }
+
+    /// Tells every member what has been synced since it was told last; receipts are seen everywhere
+    /// by that, and streams retired.
+    private mutating func confirmToAll(_ effects: inout [InvalidationEffect]) {
+        var had: [StreamPosition] = []
+        for place in streams.indices where streams[place].isConfirmDue {
+            streams[place].isConfirmDue = false
+            if streams[place].position.count > 0 { had.append(streams[place].position) }
+        }
+        guard !lines.isEmpty, !had.isEmpty || company.recorded != confirmedMembers else { return }
+        confirmedMembers = company.recorded
+        effects.append(.confirm(had, members: company.recorded, to: lines.keys))
+    }
+}

@@ -1,0 +1,166 @@
+package import Ground
+
+/// The decisions of the invalidation log: what is numbered, kept, told, asked for and confirmed.
+///
+/// The shell tells what happened and does what comes out, in order. A record is applied the moment
+/// it comes, whatever is missing before it, for applying is a matter of marks whose order does not
+/// count; it is *had*, that is told to others as a position and counted in receipts, only when it
+/// is synced and nothing before it is missing.
+///
+/// Invariants: a number of this process is given to one record only; a position never covers what
+/// was not synced here; every record is applied once by a process, unless its stream was retired
+/// and forgotten in between.
+package struct InvalidationLog: Sendable {
+    package let node: NodeID
+    /// This node's own stream.
+    package let process: ProcessID
+    package let settings: Settings
+    var streams = StreamTable()
+    var retired: RetiredStreams
+    var writes = WriteQueue()
+    var recent = RecentApplications()
+    /// By a hash of the client's id, the first record that is held with it.
+    var ids: [UInt64: RecordName] = [:]
+    /// Members that this node is connected with.
+    var lines = SortedTable<NodeID, PeerLine>()
+    /// What members told of having applied and this node lacks.
+    var ahead = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
+    var company: LogCompany
+    var confirmations: Confirmations
+    /// No receipt of this node's own records up to this number is pending, or was.
+    var settledCount: UInt64 = 0
+    var nextConfirm: Instant
+    /// The members that all were told last of.
+    var confirmedMembers: [NodeID] = []
+
+    /// A node's log after a start: `process` is new, `kept` is what the disk had.
+    ///
+    /// What was kept is not applied again: its marks are on disk too, with their stamps.
+    package init(
+        node: NodeID, process: ProcessID, settings: Settings = Settings(),
+        kept: KeptLog = KeptLog(), now: Instant
+    ) {
+        self.node = node
+        self.process = process
+        self.settings = settings
+        retired = RetiredStreams(countMax: settings.retiredMax)
+        company = LogCompany(own: LogMember(node: node, process: process, isCounted: false))
+        confirmations = Confirmations(own: process)
+        nextConfirm = now
+        _ = streams.add(process, at: now)
+        for position in kept.retired where position.count > 0 { _ = retired.add(position) }
+        for position in kept.floors where position.count > 0 && position.process != process {
+            let place =
+                streams.place(of: position.process)
+                ?? streams.add(position.process, at: now)
+            streams[place].begin(behind: position.count, at: now)
+        }
+        for record in kept.records where record.name.stream != process {
+            let name = record.name
+            guard name.number > retired[name.stream] ?? 0 else { continue }
+            let place = streams.place(of: name.stream) ?? streams.add(name.stream, at: now)
+            guard !streams[place].applied.contains(name.number) else { continue }
+            streams[place].keep(record, count: 0, at: now)
+            streams[place].synced(name.number...name.number)
+            index(record)
+        }
+        let had = positions
+        _ = confirmations.add(had, members: [], by: node, at: now)
+    }
+
+    // MARK: Knowledge
+
+    /// The count of invalidations applied since the start.
+    package var appliedCount: UInt64 { recent.count }
+
+    /// What is synced here without a gap, by process: what gossip and confirmations carry.
+    package var positions: [StreamPosition] {
+        streams.streams.map(\.position).filter { $0.count > 0 }
+    }
+
+    /// How far this node has applied, whatever is missing; by process.
+    package var reaches: [StreamPosition] {
+        streams.streams.map(\.reach).filter { $0.count > 0 }
+    }
+
+    /// This node lacks something that these positions name.
+    package func lags(behind positions: [StreamPosition]) -> Bool {
+        positions.contains { lags(behind: $0) }
+    }
+
+    func lags(behind position: StreamPosition) -> Bool {
+        guard position.count > 0, position.count > retired[position.process] ?? 0 else {
+            return false
+        }
+        guard let place = streams.place(of: position.process) else { return true }
+        return streams[place].applied.prefix < position.count
+    }
+
+    /// The record, if it is held.
+    package func record(_ name: RecordName) -> InvalidationRecord? {
+        streams.place(of: name.stream).flatMap { streams[$0].record(name.number) }
+    }
+
+    /// What the count of invalidations applied was with this record; nil if it is not held, 0 if
+    /// it was kept from before the start.
+    package func count(of name: RecordName) -> UInt64? {
+        streams.place(of: name.stream).flatMap { streams[$0].shelf.slot(name.number)?.count }
+    }
+
+    /// The record that is held with this client's id.
+    package func record(withID id: [UInt8]) -> RecordName? {
+        guard let name = ids[Self.hash(id)], let content = record(name)?.content,
+            Invalidation.id(in: content.span) == id
+        else { return nil }
+        return name
+    }
+
+    /// Records that are held.
+    package var heldCount: Int { streams.streams.reduce(0) { $0 + $1.shelf.count } }
+    /// Bytes of them, with 64 for each.
+    package var heldBytes: Int { streams.streams.reduce(0) { $0 + $1.shelf.bytesCount } }
+    package var streamsCount: Int { streams.count }
+    /// Bytes that wait to be synced.
+    package var unsyncedBytes: Int { writes.bytesCount }
+
+    // MARK: Inside
+
+    /// As much waits to be synced as may: nothing is taken.
+    var isFull: Bool { writes.bytesCount >= settings.unsyncedBytesMax }
+
+    static func hash(_ id: [UInt8]) -> UInt64 { XXH64.hash(id.span, seed: 0) }
+
+    mutating func index(_ record: InvalidationRecord) {
+        let id = Invalidation.id(in: record.content.span)
+        guard !id.isEmpty else { return }
+        let hash = Self.hash(id)
+        if ids[hash] == nil { ids[hash] = record.name }
+    }
+
+    mutating func unindex(_ name: RecordName, _ content: [UInt8]) {
+        let hash = Self.hash(Invalidation.id(in: content.span))
+        if ids[hash] == name { ids[hash] = nil }
+    }
+
+    mutating func flush(_ effects: inout [InvalidationEffect]) {
+        if let batch = writes.next() { effects.append(.write(batch)) }
+    }
+}
+
+/// What the disk has kept of a log; in any order.
+package struct KeptLog: Hashable, Sendable {
+    package var records: [InvalidationRecord]
+    /// From ``LogWrite/floor(_:count:)`` and ``InvalidationEffect/drop(_:)``.
+    package var floors: [StreamPosition]
+    /// From ``InvalidationEffect/retire(_:)``, in that order.
+    package var retired: [StreamPosition]
+
+    package init(
+        records: [InvalidationRecord] = [], floors: [StreamPosition] = [],
+        retired: [StreamPosition] = []
+    ) {
+        self.records = records
+        self.floors = floors
+        self.retired = retired
+    }
+}

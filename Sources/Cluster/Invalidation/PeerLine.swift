@@ -1,0 +1,11 @@
+/// What this node and a member that it is connected with know of each other's knowledge.
+struct PeerLine: Sendable {
+    /// The connection on which they speak.
+    let connection: ConnectionID
+    /// What was applied up to this count was told, or need not be.
+    var toldCount: UInt64
+    /// This node's own records up to this number were told.
+    var toldOwn: UInt64
+    /// What the member says to have, without gaps.
+    var has = SortedTable<ProcessID, UInt64>()
+}

@@ -1,0 +1,60 @@
+package import Ground
+
+/// How far one invalidation has come, as one node sees it.
+package struct Receipt: Hashable, Sendable {
+    package enum Standing: Hashable, Sendable {
+        /// It has applied and synced the record; this node learnt so that long after it had the
+        /// record itself.
+        case confirmed(elapsed: Interval)
+        /// There is a connection with it, and it has not said so.
+        case pending
+        /// There is no connection with it, and it has not said so.
+        case unreachable(since: Instant)
+
+        package var isConfirmed: Bool {
+            if case .confirmed = self { true } else { false }
+        }
+    }
+
+    package struct Line: Hashable, Sendable {
+        package var node: NodeID
+        package var standing: Standing
+
+        package init(_ node: NodeID, _ standing: Standing) {
+            self.node = node
+            self.standing = standing
+        }
+    }
+
+    package var record: InvalidationRecord
+    /// When this node got or issued it.
+    package var heldSince: Instant
+    /// Everybody who is a member, this node included, and whoever a confirmation named as one; by
+    /// node id.
+    package var lines: [Line]
+    /// When a majority of the counted members had confirmed, as those are counted now; nil if it
+    /// has not.
+    package var majorityAt: Instant?
+    /// From then on no node serves what is covered.
+    package var boundedAt: Instant?
+
+    /// Nobody is pending: waiting longer tells no more, unless somebody comes back.
+    package var isSettled: Bool { !lines.contains { $0.standing == .pending } }
+    /// Every node that can serve has it.
+    package var isConfirmedByAll: Bool { lines.allSatisfy(\.standing.isConfirmed) }
+}
+
+/// A member as far as the log is concerned.
+package struct LogMember: Hashable, Sendable {
+    package var node: NodeID
+    /// Its last known run; the streams of others are those of dead processes.
+    package var process: ProcessID
+    /// It counts for majorities.
+    package var isCounted: Bool
+
+    package init(node: NodeID, process: ProcessID, isCounted: Bool) {
+        self.node = node
+        self.process = process
+        self.isCounted = isCounted
+    }
+}

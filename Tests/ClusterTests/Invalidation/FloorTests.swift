@@ -1,0 +1,162 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("What the log no longer holds")
+struct FloorTests {
+    private func settings(
+        _ change: (inout InvalidationLog.Settings) -> Void
+    ) -> InvalidationLog.Settings {
+        var settings = InvalidationLog.Settings()
+        change(&settings)
+        return settings
+    }
+
+    @Test("records are dropped when they are both many and old, the oldest first")
+    func dropped() {
+        let settings = settings {
+            $0.recordsMin = 10
+            $0.ageMin = .seconds(60)
+        }
+        var stage = LogStage(members: 1...2, settings: settings)
+        stage.receive(LogStage.records(1, 1...10), from: 1)
+        stage.synced()
+        stage.now = stage.now + .seconds(30)
+        stage.receive(LogStage.records(2, 1...5), from: 2)
+        stage.synced()
+        #expect(stage.log.heldCount == 15)
+        stage.now = stage.now + .seconds(31)
+        #expect(stage.wait(.zero).contains(.drop(LogStage.position(1, 5))))
+        #expect(stage.log.heldCount == 10)
+        #expect(stage.log.record(LogStage.name(1, 5)) == nil)
+        #expect(stage.log.record(withID: Array("1/5".utf8)) == nil)
+        #expect(stage.log.record(withID: Array("1/6".utf8)) == LogStage.name(1, 6))
+        #expect(stage.log.receipt(of: LogStage.name(1, 5)) == nil)
+        // What is dropped is had all the same.
+        #expect(
+            stage.log.positions == [LogStage.position(1, 10), LogStage.position(2, 5)])
+        #expect(stage.receive(LogStage.records(1, 1...10), from: 1).isEmpty)
+    }
+
+    @Test("the limit on bytes holds whatever the others say, but not for what is not synced")
+    func bytes() {
+        let settings = settings { $0.bytesMax = 2_000 }
+        var stage = LogStage(members: 1...1, settings: settings)
+        stage.receive(LogStage.records(1, 1...100), from: 1)
+        #expect(stage.log.heldCount == 100)
+        let effects = stage.synced()
+        #expect(stage.log.heldBytes <= 2_000 && stage.log.heldBytes > 1_800)
+        let floor = 100 - UInt64(stage.log.heldCount)
+        #expect(effects.contains(.drop(LogStage.position(1, floor))))
+    }
+
+    @Test("who is further back than a floor makes everything soft, once, and has it then")
+    func fellBehind() {
+        let settings = settings { $0.bytesMax = 1_000 }
+        var stage = LogStage(members: 1...2, settings: settings)
+        stage.receive(LogStage.records(1, 1...50) + LogStage.records(2, 1...50), from: 1)
+        stage.synced()
+        let ranges = [LogStage.range(1, 1...50), LogStage.range(2, 1...50)]
+        let answer = stage.log.answer(to: ranges, of: LogStage.id(7), bytesMax: 9_999)
+        #expect(answer.floors.count == 2)
+
+        var late = LogStage(members: 1...2)
+        let know = [LogStage.position(1, 50), LogStage.position(2, 50)]
+        late.hear(know, from: 1)
+        late.wait(.milliseconds(20))
+        let effects = late.answer(answer, from: 1)
+        let count = UInt64(answer.records.count) + 1
+        #expect(effects.contains(.applyFloors(answer.floors, count: count)))
+        #expect(effects.asks.isEmpty)
+        // It is no more had before the sync than any record.
+        #expect(late.log.positions.isEmpty)
+        #expect(!late.log.lags(behind: know))
+        late.synced()
+        late.synced()
+        #expect(late.log.positions == know)
+        #expect(late.answer(answer, from: 1).isEmpty)
+        // Whoever asks this one hears the same.
+        let next = late.log.answer(to: ranges, of: LogStage.id(8), bytesMax: 9_999)
+        #expect(next == answer)
+    }
+
+    @Test("after a restart all is known that was synced, under a new process")
+    func recovered() {
+        let kept = KeptLog(
+            records: (LogStage.records(1, 4...9) + LogStage.records(3, 2...3)).reversed(),
+            floors: [LogStage.position(1, 3), LogStage.position(4, 7)],
+            retired: [LogStage.position(5, 11)])
+        var stage = LogStage(members: 1...2, kept: kept)
+        #expect(stage.log.positions == [LogStage.position(1, 9), LogStage.position(4, 7)])
+        #expect(stage.log.reaches.contains(LogStage.position(3, 3)))
+        #expect(stage.log.appliedCount == 0 && stage.log.count(of: LogStage.name(1, 5)) == 0)
+        let known = LogStage.records(1, 1...9) + LogStage.records(5, 9...11)
+        #expect(stage.receive(known, from: 1).isEmpty)
+        let repeated = stage.issue(LogStage.purge("1/4"))
+        #expect(repeated.outcome == .repeated(LogStage.name(1, 4)))
+        #expect(stage.issue(LogStage.purge("x")).outcome == .new(LogStage.name(100, 1)))
+    }
+
+    @Test("a dead process's stream that all have is forgotten in time, and not learnt again")
+    func retired() {
+        let settings = settings { $0.ageMin = .seconds(60) }
+        var stage = LogStage(members: 1...2, settings: settings)
+        stage.receive(LogStage.records(9, 1...3), from: 1)
+        stage.receive(LogStage.records(1, 1...3), from: 1)
+        stage.synced()
+        stage.synced()
+        stage.confirm([LogStage.position(9, 3)], members: [1, 2, 100], by: 1)
+        #expect(!stage.wait(.seconds(61)).contains(.retire(LogStage.position(9, 3))))
+        // The second one has it too.
+        stage.confirm([LogStage.position(9, 3)], members: [1, 2, 100], by: 2)
+        let effects = stage.wait(.seconds(1))
+        #expect(effects.contains(.retire(LogStage.position(9, 3))))
+        #expect(stage.log.positions == [LogStage.position(1, 3)])
+        #expect(stage.hear([LogStage.position(9, 3)], from: 1).isEmpty)
+        #expect(stage.receive(LogStage.records(9, 1...3), from: 1).isEmpty)
+        #expect(stage.wait(.seconds(1)).isEmpty)
+        // Should it go on after all, it goes on where it was.
+        #expect(stage.receive([LogStage.record(9, 4)], from: 1).applied.count == 1)
+        stage.synced()
+        #expect(stage.log.positions.contains(LogStage.position(9, 4)))
+    }
+
+    @Test("who comes back and lacks retired streams makes everything soft, once for all of them")
+    func cameBack() {
+        let retired = (1...40 as ClosedRange<UInt64>).map { LogStage.position(1_000 + $0, $0) }
+        var stage = LogStage(members: 1...2, kept: KeptLog(retired: retired))
+        let catchUp = stage.log.catchUp(of: LogStage.id(1))
+        #expect(catchUp.retired == retired && catchUp.positions.isEmpty)
+        var late = LogStage(members: 1...2, kept: KeptLog(retired: Array(retired.dropLast(2))))
+        let effects = late.happens {
+            $0.caughtUp(catchUp, from: LogStage.id(1), now: $1, effects: &$2)
+        }
+        #expect(effects.first == .applyFloors(Array(retired.suffix(2)), count: 1))
+        late.synced()
+        let again = late.happens {
+            $0.caughtUp(catchUp, from: LogStage.id(2), now: $1, effects: &$2)
+        }
+        #expect(again.isEmpty)
+    }
+
+    @Test("restarts for ever leave no more behind than the limits allow")
+    func bounded() {
+        let settings = settings {
+            $0.streamsMax = 8
+            $0.retiredMax = 20
+        }
+        var stage = LogStage(members: 1...2, settings: settings)
+        var forgotten: [ProcessID] = []
+        for run in 1_000..<1_100 as Range<UInt64> {
+            let effects = stage.receive([LogStage.record(run, 1)], from: 1) + stage.synced()
+            for effect in effects {
+                guard case .forget(let process) = effect else { continue }
+                forgotten.append(process)
+            }
+            stage.now = stage.now + .seconds(1)
+            #expect(stage.log.streamsCount <= 8)
+        }
+        #expect(stage.log.catchUp(of: LogStage.id(1)).retired.count == 20)
+        #expect(forgotten.count == 100 - 7 - 20 && forgotten[0] == LogStage.process(1_000))
+    }
+}

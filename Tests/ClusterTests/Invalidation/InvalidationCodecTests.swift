@@ -1,0 +1,164 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("What a record says")
+struct InvalidationCodecTests {
+    private static func random(using dice: inout Dice) -> Invalidation {
+        let id = dice.bytes(max: 127) + [1]
+        switch Int.random(in: 0..<4, using: &dice) {
+        case 0: return Invalidation(id: id, .countMember(NodeID(using: &dice)))
+        case 1: return Invalidation(id: id, .forgetMember(NodeID(using: &dice)))
+        default:
+            let targets = dice.list(max: 20) { target(using: &$0) } + [target(using: &dice)]
+            let mode = Bool.random(using: &dice) ? Purge.Mode.hard : .soft
+            return Invalidation(id: id, .purge(Purge(mode, targets)))
+        }
+    }
+
+    private static func target(using dice: inout Dice) -> Purge.Target {
+        switch Int.random(in: 0..<4, using: &dice) {
+        case 0: .url(dice.bytes(max: 2_000) + [7])
+        case 1: .prefix(host: dice.bytes(max: 254) + [7], path: dice.bytes(max: 300))
+        case 2: .tag(dice.bytes(max: 100) + [7])
+        default: .everything
+        }
+    }
+
+    private let purge = Invalidation(
+        id: Array("p1".utf8),
+        .purge(Purge(.hard, [.tag(Array("cats".utf8)), .everything])))
+
+    @Test("what is written is read as the same")
+    func roundTrip() throws {
+        var dice = Dice(seed: 3)
+        for _ in 0..<2_000 {
+            let invalidation = Self.random(using: &dice)
+            guard let content = try? invalidation.content() else { continue }
+            #expect(Invalidation(content: content.span) == invalidation)
+            let record = InvalidationRecord(
+                RecordName(stream: ProcessID(using: &dice), number: dice.number() | 1),
+                content: content)
+            #expect(record.bytes.count == record.bytesCount)
+            #expect(InvalidationRecord.read(record.bytes.span) == record)
+            #expect(record.invalidation == invalidation)
+        }
+    }
+
+    @Test("the bytes are these")
+    func vector() throws {
+        let content: [UInt8] = [
+            4, 0, 1, 1, 2, 0, 5, 0, 3, 0x63, 0x61, 0x74, 0x73, 2, 0, 1, 0, 4, 1, 0, 2, 0, 0x70,
+            0x31,
+        ]
+        #expect(try purge.content() == content)
+        let record = InvalidationRecord(
+            RecordName(stream: ProcessID(high: 2, low: 1), number: 9), content: content)
+        let head: [UInt8] = [34, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+        #expect(Array(record.bytes.prefix(19)) == head)
+        #expect(Array(record.bytes.suffix(content.count + 4).prefix(4)) == [1, 0, 24, 0])
+    }
+
+    @Test("what nobody may ask for is refused")
+    func refused() {
+        func fault(_ id: [UInt8], _ targets: [Purge.Target]) -> InvalidationFault? {
+            do throws(InvalidationFault) {
+                _ = try Invalidation(id: id, .purge(Purge(.soft, targets))).content()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let long = Array(repeating: UInt8(9), count: 16 << 10)
+        #expect(fault([], [.everything]) == .id)
+        #expect(fault(Array(long.prefix(128)), [.everything]) == nil)
+        #expect(fault(Array(long.prefix(129)), [.everything]) == .id)
+        #expect(fault([1], []) == .targetsCount)
+        #expect(fault([1], Array(repeating: .everything, count: 256)) == nil)
+        #expect(fault([1], Array(repeating: .everything, count: 257)) == .targetsCount)
+        #expect(fault([1], [.url([])]) == .target)
+        #expect(fault([1], [.tag([])]) == .target)
+        #expect(fault([1], [.prefix(host: [], path: [47])]) == .target)
+        #expect(fault([1], [.prefix(host: Array(long.prefix(256)), path: [])]) == .target)
+        #expect(fault([1], [.url(long)]) == nil)
+        #expect(fault([1], [.url(long + [1])]) == .target)
+        #expect(fault([1], [.url(long), .url(long), .url(long)]) == .tooLong)
+    }
+
+    @Test(
+        "an unknown kind, mode or target is applied as everything, soft, and kept byte for byte",
+        arguments: [(2, 9), (3, 3), (8, 77), (8, 0)] as [(Int, UInt8)])
+    func unknown(place: Int, byte: UInt8) throws {
+        var content = try purge.content()
+        content[place] = byte
+        let read = Invalidation(content: content.span)
+        #expect(read.action == .foreign(content))
+        #expect(read.purge == Purge(.soft, [.everything]))
+        #expect(read.id == Array("p1".utf8))
+        #expect(try read.content() == content)
+    }
+
+    @Test("an unknown field and a longer fixed part are skipped")
+    func skipped() throws {
+        let content = try purge.content() + [99, 0, 2, 0, 5, 5]
+        #expect(Invalidation(content: content.span) == purge)
+        let longer = [6, 0, 1, 1, 8, 8] + content.dropFirst(4)
+        #expect(Invalidation(content: longer.span) == purge)
+    }
+
+    @Test("a purge of nothing, and one without an id, are not understood")
+    func incomplete() {
+        let contents: [[UInt8]] = [
+            [], [4], [4, 0, 1, 1], [4, 0, 1, 1, 1, 0, 1, 0, 9], [4, 0, 1, 1, 2, 0, 1, 0, 4],
+            [4, 0, 2, 0, 1, 0, 1, 0, 9], [4, 0, 2, 0, 1, 0, 1, 0, 9, 3, 0, 2, 0, 1, 1],
+        ]
+        for content in contents {
+            #expect(Invalidation(content: content.span).action == .foreign(content))
+        }
+    }
+
+    @Test("whatever the bytes, they are read as something, and as the same again")
+    func noise() throws {
+        var dice = Dice(seed: 5)
+        var understood = 0
+        for _ in 0..<20_000 {
+            var content = try Self.random(using: &dice).shortened(using: &dice)
+            for _ in 0..<Int.random(in: 0...3, using: &dice) where !content.isEmpty {
+                let place = Int.random(in: 0..<content.count, using: &dice)
+                content[place] = UInt8(truncatingIfNeeded: dice.next())
+            }
+            let read = Invalidation(content: content.span)
+            if case .foreign = read.action {} else { understood += 1 }
+            if let written = try? read.content() {
+                #expect(Invalidation(content: written.span) == read)
+            }
+            _ = InvalidationRecord.read(content.span)
+        }
+        #expect(understood > 1_000)
+    }
+
+    @Test("a record that is damaged in one place is not read, or says the same")
+    func damage() {
+        let record = LogStage.record(1, 5)
+        for place in record.bytes.indices {
+            for bit in 0..<8 {
+                var bytes = record.bytes
+                bytes[place] ^= 1 << UInt8(bit)
+                guard let read = InvalidationRecord.read(bytes.span) else { continue }
+                #expect(read.content == record.content)
+                // The name is not under the hash: whoever keeps records checks that.
+                #expect((2..<26).contains(place))
+            }
+            #expect(InvalidationRecord.read(Array(record.bytes.prefix(place)).span) == nil)
+        }
+    }
+}
+
+extension Invalidation {
+    /// Its content, now and then cut.
+    fileprivate func shortened(using dice: inout Dice) throws -> [UInt8] {
+        let content = (try? content()) ?? []
+        guard Int.random(in: 0..<4, using: &dice) == 0 else { return content }
+        return Array(content.prefix(Int.random(in: 0...content.count, using: &dice)))
+    }
+}

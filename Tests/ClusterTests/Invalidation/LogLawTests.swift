@@ -1,0 +1,186 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Laws of the invalidation log")
+struct LogLawTests {
+    /// All know the same and have applied everything that survived.
+    private func expectAgreement(_ world: LogWorld) {
+        let positions = world.hosts.map(\.log.positions)
+        #expect(positions.allSatisfy { $0 == positions[0] })
+        #expect(world.hosts.allSatisfy { !$0.log.lags(behind: positions[0]) })
+        #expect(world.hosts.allSatisfy { $0.contradictions.isEmpty })
+    }
+
+    @Test(
+        "whatever is lost, doubled or late, all come to know the same and apply it once",
+        arguments: 0..<20 as Range<UInt64>)
+    func convergence(seed: UInt64) {
+        var world = LogWorld(2 + Int(seed % 5), seed: seed)
+        world.weather = .foul
+        for _ in 0..<400 {
+            let index = world.hosts.indices.randomElement(using: &world.dice) ?? 0
+            switch Int.random(in: 0..<10, using: &world.dice) {
+            case 0: world.issue(at: index)
+            case 1: world.sync(index)
+            case 2: world.tick(.milliseconds(40))
+            default: world.deliver()
+            }
+        }
+        world.checkReceipts()
+        world.calm()
+        expectAgreement(world)
+        world.checkReceipts()
+        for host in world.hosts {
+            #expect(Set(host.applied.keys) == Set(world.contents.keys))
+            #expect(host.log.appliedCount == UInt64(world.contents.count))
+            #expect(host.log.unsyncedBytes == 0)
+        }
+        for name in world.contents.keys {
+            for host in world.hosts {
+                let receipt = host.log.receipt(of: name)
+                #expect(receipt?.isConfirmedByAll == true)
+                #expect(receipt?.boundedAt != nil)
+            }
+        }
+    }
+
+    @Test(
+        "a crash takes back no confirmation and uses no number again",
+        arguments: 100..<120 as Range<UInt64>)
+    func crashes(seed: UInt64) {
+        var world = LogWorld(2 + Int(seed % 4), seed: seed)
+        world.weather = seed.isMultiple(of: 2) ? .foul : .fair
+        for _ in 0..<400 {
+            let index = world.hosts.indices.randomElement(using: &world.dice) ?? 0
+            switch Int.random(in: 0..<40, using: &world.dice) {
+            case 0: world.crash(index)
+            case 1...5: world.issue(at: index)
+            case 6...10: world.sync(index)
+            case 11...12: world.tick(.milliseconds(300))
+            default: world.deliver()
+            }
+            world.checkReceipts()
+        }
+        world.calm()
+        expectAgreement(world)
+        world.checkReceipts()
+        // Whoever has a record has it with the content that it was issued with.
+        for host in world.hosts {
+            for write in host.disk {
+                guard let record = write.record else { continue }
+                #expect(world.contents[record.name] == record.content)
+            }
+        }
+    }
+
+    @Test(
+        "who is asked has applied all that the asker had, or says that it is behind",
+        arguments: 200..<220 as Range<UInt64>)
+    func questions(seed: UInt64) {
+        var world = LogWorld(2 + Int(seed % 4), seed: seed)
+        for _ in 0..<600 {
+            let index = world.hosts.indices.randomElement(using: &world.dice) ?? 0
+            let other = world.hosts.indices.randomElement(using: &world.dice) ?? 0
+            switch Int.random(in: 0..<60, using: &world.dice) {
+            case 0 where index != other: world.connect(index, other)
+            case 1: world.crash(index)
+            case 2...9: world.issue(at: index, seed.isMultiple(of: 3) ? big(&world.dice) : nil)
+            case 10...14: world.sync(index)
+            case 15: world.tick(.milliseconds(300))
+            case 16...35 where index != other: world.ask(index, of: other)
+            default: world.deliver()
+            }
+        }
+        #expect(world.answered.served > 0 && world.answered.behind > 0)
+        world.calm()
+        expectAgreement(world)
+        // Nobody stays behind, not even behind what was lost with its issuer.
+        for (index, other) in pairs(world.hosts.count) {
+            world.ask(index, of: other)
+            #expect(world.hosts[index].log.untold(to: LogWorld.id(other))?.isEmpty == true)
+        }
+        world.calm()
+        let behind = world.answered.behind
+        for (index, other) in pairs(world.hosts.count) { world.ask(index, of: other) }
+        world.calm()
+        #expect(world.answered.behind == behind)
+    }
+
+    private func pairs(_ count: Int) -> [(Int, Int)] {
+        (0..<count).flatMap { one in (0..<count).map { (one, $0) } }.filter { $0.0 != $0.1 }
+    }
+
+    /// So big that few fit in a question.
+    private func big(_ dice: inout Dice) -> Invalidation {
+        let name = (0..<1_500).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
+        return Invalidation(
+            id: Array(name.prefix(16)), .purge(Purge(.soft, [.tag(name)])))
+    }
+
+    @Test("what one pair cannot say to each other comes by way of the others, with its receipt")
+    func detour() {
+        var world = LogWorld(4, seed: 1)
+        for (one, other) in [(0, 2), (0, 3), (1, 3)] { world.disconnect(one, other) }
+        for _ in 0..<20 { world.issue(at: 0) }
+        world.settle()
+        expectAgreement(world)
+        for index in [1, 2, 3] {
+            #expect(world.hosts[index].applied.count == 20)
+        }
+        world.checkReceipts()
+    }
+
+    @Test(
+        "all confirmed means every node that can serve, one that just caught up too",
+        arguments: 400..<430 as Range<UInt64>)
+    func joiners(seed: UInt64) {
+        var world = LogWorld(4, seed: seed)
+        // The last one knows nobody yet, and of the others nobody knows it.
+        world.exclude(3)
+        var names: [RecordName] = []
+        var confirmed = 0
+        for round in 0..<300 {
+            if round == 20 { world.connect(3, Int(seed % 3)) }
+            if round == 30 { world.sendCatchUp(from: Int(seed % 3), to: 3) }
+            if round == 150 { for other in 0..<3 { world.connect(3, other) } }
+            let index = Int.random(in: 0..<3, using: &world.dice)
+            switch Int.random(in: 0..<8, using: &world.dice) {
+            case 0:
+                if case .new(let name) = world.issue(at: index) { names.append(name) }
+            case 1...3: world.sync(Int.random(in: 0..<4, using: &world.dice))
+            case 4: world.tick(.milliseconds(100))
+            default: world.deliver()
+            }
+            if round == 299 { world.settle() }
+            guard world.canServe(3) else { continue }
+            confirmed = 0
+            for name in names {
+                let issuer = world.hosts.first { $0.log.process == name.stream }
+                guard issuer?.log.receipt(of: name)?.isConfirmedByAll == true else { continue }
+                confirmed += 1
+                #expect(world.hosts[3].applied[name] != nil)
+            }
+        }
+        #expect(confirmed == names.count && confirmed > 0)
+    }
+
+    @Test("the same events give the same effects", arguments: 300..<304 as Range<UInt64>)
+    func determinism(seed: UInt64) {
+        let runs = (0..<2).map { _ in
+            var world = LogWorld(4, seed: seed)
+            var trace: [InvalidationEffect] = []
+            for round in 0..<60 {
+                world.issue(at: round % 4)
+                for _ in 0..<5 { world.deliver() }
+                world.sync(round % 3)
+                world.happens(round % 4) { log, now, effects in
+                    log.ticked(now: now + .seconds(1), effects: &effects)
+                    trace += effects
+                }
+            }
+            return trace
+        }
+        #expect(runs[0] == runs[1])
+    }
+}

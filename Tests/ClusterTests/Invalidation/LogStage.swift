@@ -1,0 +1,178 @@
+import Cluster
+import Ground
+
+/// One node's log, and peers and a disk that do what a test lets them do.
+struct LogStage {
+    static let start = Instant(nanoseconds: 1_000_000_000)
+
+    var log: InvalidationLog
+    var now = LogStage.start
+
+    /// The node 100 among members whose ids are their numbers, each connected.
+    init(
+        members: ClosedRange<UInt64>? = nil, settings: InvalidationLog.Settings = .init(),
+        kept: KeptLog = KeptLog()
+    ) {
+        log = InvalidationLog(
+            node: Self.id(100), process: Self.process(100), settings: settings, kept: kept,
+            now: Self.start)
+        let others = members.map(Array.init) ?? []
+        follow(others + [100])
+        for number in others { connect(number) }
+    }
+
+    static func id(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
+    static func process(_ number: UInt64) -> ProcessID { ProcessID(high: number, low: 0) }
+
+    static func position(_ number: UInt64, _ count: UInt64) -> StreamPosition {
+        StreamPosition(process: process(number), count: count)
+    }
+
+    static func name(_ number: UInt64, _ count: UInt64) -> RecordName {
+        RecordName(stream: process(number), number: count)
+    }
+
+    static func purge(_ id: String, _ url: String = "http://a.example/1") -> Invalidation {
+        Invalidation(id: Array(id.utf8), .purge(Purge(.hard, [.url(Array(url.utf8))])))
+    }
+
+    /// A record of another node.
+    static func record(_ number: UInt64, _ count: UInt64) -> InvalidationRecord {
+        let content = try? purge("\(number)/\(count)").content()
+        return InvalidationRecord(name(number, count), content: content ?? [])
+    }
+
+    static func records(_ number: UInt64, _ counts: ClosedRange<UInt64>) -> [InvalidationRecord] {
+        counts.map { record(number, $0) }
+    }
+
+    static func range(_ number: UInt64, _ numbers: ClosedRange<UInt64>) -> StreamRange {
+        StreamRange(process: process(number), numbers: numbers)
+    }
+
+    /// What comes out of one event.
+    @discardableResult
+    mutating func happens(
+        _ event: (inout InvalidationLog, Instant, inout [InvalidationEffect]) -> Void
+    ) -> [InvalidationEffect] {
+        var effects: [InvalidationEffect] = []
+        event(&log, now, &effects)
+        return effects
+    }
+
+    @discardableResult
+    mutating func follow(_ numbers: [UInt64], gone: [UInt64] = []) -> [InvalidationEffect] {
+        let members = numbers.map {
+            LogMember(node: Self.id($0), process: Self.process($0), isCounted: true)
+        }
+        return happens {
+            $0.membersChanged(members, gone: gone.map(Self.id), now: $1, effects: &$2)
+        }
+    }
+
+    @discardableResult
+    mutating func connect(_ number: UInt64, on connection: UInt64? = nil) -> [InvalidationEffect] {
+        happens {
+            $0.connected(
+                Self.id(number), on: ConnectionID(connection ?? number), now: $1, effects: &$2)
+        }
+    }
+
+    @discardableResult
+    mutating func disconnect(_ number: UInt64) -> [InvalidationEffect] {
+        happens { $0.disconnected(Self.id(number), now: $1, effects: &$2) }
+    }
+
+    /// Nil if it was refused for what it is.
+    mutating func issue(
+        _ invalidation: Invalidation
+    ) -> (outcome: Issuance?, effects: [InvalidationEffect]) {
+        var outcome: Issuance?
+        let effects = happens {
+            outcome = try? $0.issue(invalidation, now: $1, effects: &$2)
+        }
+        return (outcome, effects)
+    }
+
+    @discardableResult
+    mutating func synced() -> [InvalidationEffect] {
+        happens { $0.synced(now: $1, effects: &$2) }
+    }
+
+    @discardableResult
+    mutating func receive(
+        _ records: [InvalidationRecord], from number: UInt64
+    ) -> [InvalidationEffect] {
+        happens { $0.received(records, from: Self.id(number), now: $1, effects: &$2) }
+    }
+
+    @discardableResult
+    mutating func confirm(
+        _ positions: [StreamPosition], members: [UInt64], by number: UInt64
+    ) -> [InvalidationEffect] {
+        happens {
+            $0.confirmed(
+                positions, members: members.map(Self.id), by: Self.id(number), now: $1,
+                effects: &$2)
+        }
+    }
+
+    @discardableResult
+    mutating func hear(
+        _ positions: [StreamPosition], from number: UInt64
+    ) -> [InvalidationEffect] {
+        happens { $0.heard(positions, from: Self.id(number), now: $1, effects: &$2) }
+    }
+
+    @discardableResult
+    mutating func tell(
+        _ positions: [StreamPosition], by number: UInt64
+    ) -> [InvalidationEffect] {
+        happens { $0.told(positions, by: Self.id(number), now: $1, effects: &$2) }
+    }
+
+    @discardableResult
+    mutating func answer(
+        _ answer: RepairAnswer, from number: UInt64
+    ) -> [InvalidationEffect] {
+        happens { $0.answered(answer, from: Self.id(number), now: $1, effects: &$2) }
+    }
+
+    /// Time passes, and the log hears of it once.
+    @discardableResult
+    mutating func wait(_ interval: Interval) -> [InvalidationEffect] {
+        now = now + interval
+        return happens { $0.ticked(now: $1, effects: &$2) }
+    }
+
+    /// The standing of a member in the receipt of this node's own record.
+    func standing(_ number: UInt64, of count: UInt64 = 1) -> Receipt.Standing? {
+        log.receipt(of: Self.name(100, count))?.lines.first { $0.node == Self.id(number) }?
+            .standing
+    }
+}
+
+extension [InvalidationEffect] {
+    var writes: [LogWrite] {
+        flatMap { effect -> [LogWrite] in
+            guard case .write(let batch) = effect else { return [] }
+            return batch
+        }
+    }
+
+    /// The names of what is applied, in order.
+    var applied: [RecordName] {
+        compactMap { effect in
+            guard case .apply(let record, _) = effect else { return nil }
+            return record.name
+        }
+    }
+
+    /// Whom is asked for what.
+    var asks: [UInt64: [StreamRange]] {
+        reduce(into: [:]) { asks, effect in
+            guard case .ask(let ranges, let node) = effect else { return }
+            asks[node.low, default: []] += ranges
+        }
+    }
+}

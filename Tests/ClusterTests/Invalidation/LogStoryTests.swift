@@ -1,0 +1,164 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("A record on its way")
+struct LogStoryTests {
+    @Test("it is applied at once, written, and told to the members when it is synced")
+    func issued() {
+        var stage = LogStage(members: 1...2)
+        let (outcome, effects) = stage.issue(LogStage.purge("a"))
+        #expect(outcome == .new(LogStage.name(100, 1)))
+        guard let record = stage.log.record(LogStage.name(100, 1)) else {
+            Issue.record("it is not held")
+            return
+        }
+        #expect(effects == [.apply(record, count: 1), .write([.record(record, count: 1)])])
+        #expect(stage.log.positions.isEmpty)
+        let told = stage.synced()
+        #expect(
+            told == [
+                .issued(upTo: 1), .push([record], to: [LogStage.id(1), LogStage.id(2)]),
+            ])
+        #expect(stage.log.positions == [LogStage.position(100, 1)])
+    }
+
+    @Test("what comes while a batch is being synced goes with the next one, all at once")
+    func groupCommit() {
+        var stage = LogStage(members: 1...1)
+        #expect(stage.issue(LogStage.purge("a")).effects.writes.count == 1)
+        for id in ["b", "c", "d"] {
+            #expect(stage.issue(LogStage.purge(id)).effects.writes.isEmpty)
+        }
+        stage.receive([LogStage.record(1, 1)], from: 1)
+        let effects = stage.synced()
+        #expect(effects.writes.count == 4)
+        #expect(stage.log.positions == [LogStage.position(100, 1)])
+        let last = stage.synced()
+        #expect(last.first == .issued(upTo: 4))
+        #expect(stage.log.positions == [LogStage.position(1, 1), LogStage.position(100, 4)])
+        #expect(stage.log.unsyncedBytes == 0)
+    }
+
+    @Test("the same id and content is the same record; other content is a conflict")
+    func idempotent() throws {
+        var stage = LogStage(members: 1...1)
+        _ = stage.issue(LogStage.purge("a", "http://a.example/1"))
+        let again = stage.issue(LogStage.purge("a", "http://a.example/1"))
+        #expect(again.outcome == .repeated(LogStage.name(100, 1)))
+        let other = stage.issue(LogStage.purge("a", "http://a.example/2"))
+        #expect(other.outcome == .conflict(LogStage.name(100, 1)))
+        #expect(again.effects.isEmpty && other.effects.isEmpty)
+        // At any node: it knows the ids of what it was told.
+        stage.receive([LogStage.record(1, 1)], from: 1)
+        let repeated = stage.issue(LogStage.purge("1/1"))
+        #expect(repeated.outcome == .repeated(LogStage.name(1, 1)))
+        #expect(stage.log.record(withID: Array("1/1".utf8)) == LogStage.name(1, 1))
+        #expect(throws: InvalidationFault.id) {
+            var effects: [InvalidationEffect] = []
+            return try stage.log.issue(
+                Invalidation(id: [], .countMember(LogStage.id(1))), now: stage.now,
+                effects: &effects)
+        }
+    }
+
+    @Test("a record is applied however much is missing before it, and had when nothing is")
+    func gaps() {
+        var stage = LogStage(members: 1...1)
+        let late = stage.receive([LogStage.record(1, 3), LogStage.record(1, 3)], from: 1)
+        #expect(late.applied == [LogStage.name(1, 3)])
+        stage.synced()
+        #expect(stage.log.positions.isEmpty)
+        #expect(stage.log.reaches == [LogStage.position(1, 3)])
+        let rest = stage.receive(LogStage.records(1, 1...3), from: 1)
+        #expect(rest.applied == [LogStage.name(1, 1), LogStage.name(1, 2)])
+        #expect(stage.log.positions.isEmpty)
+        stage.synced()
+        #expect(stage.log.positions == [LogStage.position(1, 3)])
+        #expect(stage.log.count(of: LogStage.name(1, 2)) == 3)
+        #expect(stage.receive(LogStage.records(1, 1...3), from: 1).isEmpty)
+    }
+
+    @Test("who gave a record is told when it is synced, and so is who issued it")
+    func confirmation() {
+        var stage = LogStage(members: 1...3)
+        stage.receive([LogStage.record(1, 1)], from: 2)
+        let members = ([1, 2, 3, 100] as [UInt64]).map(LogStage.id)
+        #expect(
+            stage.synced() == [
+                .confirm(
+                    [LogStage.position(1, 1)], members: members,
+                    to: [LogStage.id(1), LogStage.id(2)])
+            ])
+        // The others hear so with the next round.
+        let round = stage.wait(.seconds(1))
+        #expect(
+            round == [
+                .confirm(
+                    [LogStage.position(1, 1)], members: members,
+                    to: ([1, 2, 3] as [UInt64]).map(LogStage.id))
+            ])
+        #expect(stage.wait(.seconds(1)).isEmpty)
+    }
+
+    @Test("two contents under one number are found, and records of this process by another")
+    func contradiction() {
+        var stage = LogStage(members: 1...1)
+        stage.receive([LogStage.record(1, 1)], from: 1)
+        let other = InvalidationRecord(LogStage.name(1, 1), content: [1, 2, 3])
+        #expect(stage.receive([other], from: 1) == [.contradiction(LogStage.name(1, 1))])
+        _ = stage.issue(LogStage.purge("a"))
+        let foreign = LogStage.record(100, 2)
+        #expect(stage.receive([foreign], from: 1) == [.contradiction(LogStage.name(100, 2))])
+        #expect(stage.issue(LogStage.purge("b")).outcome == .new(LogStage.name(100, 2)))
+        let claim = stage.hear([LogStage.position(100, 9)], from: 1)
+        #expect(claim == [.contradiction(LogStage.name(100, 9))])
+    }
+
+    @Test("what is not understood is kept and told on byte for byte")
+    func relayed() {
+        var stage = LogStage(members: 1...2)
+        let content: [UInt8] = [5, 0, 200, 1, 7, 9, 0, 1, 0, 3]
+        let record = InvalidationRecord(LogStage.name(1, 1), content: content)
+        #expect(record.invalidation.purge == .everythingSoft)
+        #expect(stage.receive([record], from: 1).applied == [record.name])
+        stage.synced()
+        let range = LogStage.range(1, 1...1)
+        let answer = stage.log.answer(to: [range], of: LogStage.id(2), bytesMax: 1)
+        #expect(answer == RepairAnswer(records: [record], covered: [range]))
+        #expect(stage.log.untold(to: LogStage.id(2))?.records == [record])
+    }
+
+    @Test("when a write fails it is tried again, and nothing is had before")
+    func failed() {
+        var stage = LogStage(members: 1...1)
+        _ = stage.issue(LogStage.purge("a"))
+        let failed = stage.happens { $0.writeFailed(now: $1, effects: &$2) }
+        #expect(failed.isEmpty)
+        #expect(stage.issue(LogStage.purge("b")).effects.writes.isEmpty)
+        #expect(stage.wait(.milliseconds(900)).writes.isEmpty)
+        #expect(stage.wait(.milliseconds(100)).writes.count == 2)
+        #expect(stage.synced().first == .issued(upTo: 2))
+    }
+
+    @Test("when too much waits for the disk nothing more is taken, and it is asked for later")
+    func overload() {
+        var settings = InvalidationLog.Settings()
+        settings.unsyncedBytesMax = 100
+        var stage = LogStage(members: 1...1, settings: settings)
+        _ = stage.issue(LogStage.purge("a"))
+        _ = stage.issue(LogStage.purge("b"))
+        #expect(stage.issue(LogStage.purge("c")).outcome == .busy)
+        #expect(stage.issue(LogStage.purge("a")).outcome == .repeated(LogStage.name(100, 1)))
+        #expect(stage.receive([LogStage.record(1, 1)], from: 1).isEmpty)
+        #expect(stage.log.lags(behind: LogStage.id(1)))
+        stage.synced()
+        stage.synced()
+        let effects = stage.wait(.seconds(1))
+        #expect(effects.asks == [1: [LogStage.range(1, 1...1)]])
+        stage.answer(
+            RepairAnswer(
+                records: [LogStage.record(1, 1)], covered: [LogStage.range(1, 1...1)]), from: 1)
+        #expect(!stage.log.lags(behind: LogStage.id(1)))
+    }
+}

@@ -1,0 +1,80 @@
+import Cluster
+import Ground
+import Testing
+
+extension LogWorld {
+    /// `index` is no member and has no connections; and it knows no members.
+    mutating func exclude(_ index: Int) {
+        for other in hosts.indices where other != index { disconnect(index, other) }
+        let members = hosts.map {
+            LogMember(node: $0.log.node, process: $0.log.process, isCounted: true)
+        }
+        for other in hosts.indices where other != index {
+            happens(other) { log, now, effects in
+                log.membersChanged(
+                    members.filter { $0.node != Self.id(index) }, gone: [], now: now,
+                    effects: &effects)
+            }
+        }
+    }
+
+    mutating func sendCatchUp(from index: Int, to other: Int) {
+        let catchUp = hosts[index].log.catchUp(of: Self.id(other))
+        letters.append(Letter(from: index, to: other, message: .catchUp(catchUp)))
+    }
+
+    /// It has caught up with somebody, and has applied all that it was to have.
+    func canServe(_ index: Int) -> Bool {
+        hosts[index].toHave.map { !hosts[index].log.lags(behind: $0) } ?? false
+    }
+
+    /// All that is said to be confirmed is.
+    func checkReceipts() {
+        for host in hosts {
+            for name in contents.keys {
+                guard let receipt = host.log.receipt(of: name) else { continue }
+                for line in receipt.lines where line.standing.isConfirmed {
+                    #expect(hosts[Self.index(line.node)].has(name), "confirmed before the sync")
+                }
+            }
+        }
+    }
+}
+
+extension LogWorld.Host {
+    func has(_ name: RecordName) -> Bool {
+        hasAll(StreamPosition(process: name.stream, count: name.number), from: name.number)
+    }
+
+    /// All up to the position is synced, or below a floor that is.
+    func hasAll(_ position: StreamPosition, from first: UInt64 = 1) -> Bool {
+        var numbers: Set<UInt64> = []
+        var floor: UInt64 = 0
+        for write in disk {
+            if let name = write.record?.name, name.stream == position.process {
+                numbers.insert(name.number)
+            }
+            if let below = write.floor, below.process == position.process {
+                floor = max(floor, below.count)
+            }
+        }
+        for below in retired where below.process == position.process {
+            floor = max(floor, below.count)
+        }
+        let start = max(floor + 1, first)
+        return start > position.count
+            || (start...position.count).allSatisfy(numbers.contains)
+    }
+}
+
+extension LogWrite {
+    var record: InvalidationRecord? {
+        if case .record(let record, _) = self { record } else { nil }
+    }
+
+    var floor: StreamPosition? {
+        if case .floor(let position, _) = self { position } else { nil }
+    }
+
+    func isOwn(of process: ProcessID) -> Bool { record?.name.stream == process }
+}

@@ -1,0 +1,278 @@
+import Cluster
+import Ground
+import Testing
+
+/// Nodes with a log and a disk each, and a network that does what a test lets it do.
+///
+/// After every event it is held against what must always be true.
+struct LogWorld {
+    enum Message {
+        case push([InvalidationRecord])
+        case confirm([StreamPosition], [NodeID])
+        case tell([StreamPosition])
+        case ask([StreamRange])
+        case answer(RepairAnswer)
+        case catchUp(CatchUp)
+        /// With the names of all that the asker has applied.
+        case question(Untold, Set<RecordName>)
+    }
+
+    struct Letter {
+        var from: Int
+        var to: Int
+        var message: Message
+    }
+
+    struct Host {
+        var log: InvalidationLog
+        /// What is synced, whatever happens.
+        var disk: [LogWrite] = []
+        var retired: [StreamPosition] = []
+        var batch: [LogWrite]?
+        /// How often this process has applied each record.
+        var applied: [RecordName: Int] = [:]
+        var floors: [(positions: [StreamPosition], count: UInt64)] = []
+        var settledCount: UInt64 = 0
+        var contradictions: [RecordName] = []
+        /// What the one that it caught up with had.
+        var toHave: [StreamPosition]?
+        /// Positions that were found to be true.
+        var checked: [StreamPosition] = []
+        var kept: Set<RecordName> = []
+    }
+
+    /// What the network may do.
+    struct Weather {
+        var isOrdered = true
+        /// Out of a hundred letters.
+        var lost = 0
+        var doubled = 0
+        static let fair = Weather()
+        static let foul = Weather(isOrdered: false, lost: 20, doubled: 20)
+    }
+
+    var hosts: [Host] = []
+    var letters: [Letter] = []
+    var now = Instant(nanoseconds: 1_000_000_000)
+    var dice: Dice
+    var weather = Weather.fair
+    let settings: InvalidationLog.Settings
+    /// The content of every record that was ever issued.
+    private(set) var contents: [RecordName: [UInt8]] = [:]
+    private var connections: UInt64 = 0
+    private var clientIDs: UInt64 = 0
+    /// Questions that were answered with knowledge, and *behind*.
+    private(set) var answered = (served: 0, behind: 0)
+
+    init(_ count: Int, seed: UInt64, settings: InvalidationLog.Settings = .init()) {
+        dice = Dice(seed: seed)
+        self.settings = settings
+        for index in 0..<count {
+            let process = ProcessID(using: &dice)
+            hosts.append(
+                Host(
+                    log: InvalidationLog(
+                        node: Self.id(index), process: process, settings: settings, now: now)))
+        }
+        introduce()
+        for one in 0..<count {
+            for other in 0..<one { connect(one, other) }
+        }
+    }
+
+    static func id(_ index: Int) -> NodeID { NodeID(low: UInt64(index) + 1, high: 0) }
+    static func index(_ id: NodeID) -> Int { Int(id.low) - 1 }
+
+    /// Everybody hears who is a member.
+    mutating func introduce() {
+        let members = hosts.map {
+            LogMember(node: $0.log.node, process: $0.log.process, isCounted: true)
+        }
+        for index in hosts.indices {
+            happens(index) { log, now, effects in
+                log.membersChanged(members, gone: [], now: now, effects: &effects)
+            }
+        }
+    }
+
+    /// A new connection; what was on its way on the former one is lost.
+    mutating func connect(_ one: Int, _ other: Int) {
+        connections += 1
+        let id = ConnectionID(connections)
+        cut(one, other)
+        for (here, there) in [(one, other), (other, one)] {
+            happens(here) { log, now, effects in
+                log.connected(Self.id(there), on: id, now: now, effects: &effects)
+            }
+        }
+    }
+
+    mutating func cut(_ one: Int, _ other: Int) {
+        letters.removeAll {
+            ($0.from, $0.to) == (one, other) || ($0.from, $0.to) == (other, one)
+        }
+    }
+
+    mutating func disconnect(_ one: Int, _ other: Int) {
+        cut(one, other)
+        for (here, there) in [(one, other), (other, one)] {
+            happens(here) { log, now, effects in
+                log.disconnected(Self.id(there), now: now, effects: &effects)
+            }
+        }
+    }
+
+    /// A purge of a URL of its own, unless another invalidation is given.
+    @discardableResult
+    mutating func issue(at index: Int, _ invalidation: Invalidation? = nil) -> Issuance? {
+        clientIDs += 1
+        let name = Array("\(clientIDs)".utf8)
+        let usual = Invalidation(id: name, .purge(Purge(.hard, [.url(name)])))
+        var issue: Issuance?
+        happens(index) { log, now, effects in
+            issue = try? log.issue(invalidation ?? usual, now: now, effects: &effects)
+        }
+        if case .new(let name) = issue {
+            #expect(contents[name] == nil, "a number that was used before")
+            contents[name] = hosts[index].log.record(name)?.content
+        }
+        return issue
+    }
+
+    mutating func ask(_ index: Int, of other: Int) {
+        guard let untold = hosts[index].log.untold(to: Self.id(other)) else { return }
+        let names = Set(hosts[index].applied.keys).union(hosts[index].kept)
+        letters.append(Letter(from: index, to: other, message: .question(untold, names)))
+        hosts[index].log.told(untold, to: Self.id(other))
+    }
+
+    /// The disk has done what was to be written last.
+    mutating func sync(_ index: Int) {
+        guard let batch = hosts[index].batch else { return }
+        hosts[index].disk += batch
+        hosts[index].batch = nil
+        happens(index) { log, now, effects in log.synced(now: now, effects: &effects) }
+    }
+
+    /// The process ends and another begins, which finds what was synced and some of what was being
+    /// written.
+    mutating func crash(_ index: Int) {
+        let before = hosts[index].log.positions
+        var disk = hosts[index].disk
+        for write in hosts[index].batch ?? [] where Bool.random(using: &dice) {
+            disk.append(write)
+        }
+        let retired = hosts[index].retired
+        let process = ProcessID(using: &dice)
+        let kept = KeptLog(
+            records: disk.compactMap(\.record), floors: disk.compactMap(\.floor),
+            retired: retired)
+        letters.removeAll { $0.from == index || $0.to == index }
+        hosts[index] = Host(
+            log: InvalidationLog(
+                node: Self.id(index), process: process, settings: settings, kept: kept, now: now),
+            disk: disk, retired: retired, kept: Set(disk.compactMap { $0.record?.name }))
+        for position in before {
+            let after = hosts[index].log.positions.first { $0.process == position.process }
+            #expect(after?.count ?? 0 >= position.count, "a crash took back a confirmation")
+        }
+        introduce()
+        for other in hosts.indices where other != index { connect(index, other) }
+    }
+
+    mutating func tick(_ interval: Interval) {
+        now = now + interval
+        for index in hosts.indices where hosts[index].log.nextTick <= now {
+            happens(index) { log, now, effects in log.ticked(now: now, effects: &effects) }
+        }
+    }
+
+    /// One letter arrives, or not, or twice.
+    mutating func deliver() {
+        guard let place = nextPlace() else { return }
+        let letter = letters[place]
+        let throwOf = Int.random(in: 0..<100, using: &dice)
+        if throwOf >= weather.doubled { letters.remove(at: place) }
+        if throwOf >= 100 - weather.lost { return }
+        arrive(letter)
+    }
+
+    private mutating func nextPlace() -> Int? {
+        guard let any = letters.indices.randomElement(using: &dice) else { return nil }
+        guard weather.isOrdered else { return any }
+        let pair = (letters[any].from, letters[any].to)
+        return letters.firstIndex { ($0.from, $0.to) == pair }
+    }
+
+    private mutating func arrive(_ letter: Letter) {
+        let from = Self.id(letter.from)
+        var toHave: [StreamPosition]?
+        happens(letter.to) { log, now, effects in
+            switch letter.message {
+            case .push(let records):
+                log.received(records, from: from, now: now, effects: &effects)
+            case .confirm(let positions, let members):
+                log.confirmed(
+                    positions, members: members, by: from, now: now, effects: &effects)
+            case .tell(let positions): log.told(positions, by: from, now: now, effects: &effects)
+            case .answer(let answer):
+                log.answered(answer, from: from, now: now, effects: &effects)
+            case .catchUp(let catchUp):
+                toHave = catchUp.positions
+                log.caughtUp(catchUp, from: from, now: now, effects: &effects)
+            case .ask, .question: break
+            }
+        }
+        if let toHave { hosts[letter.to].toHave = toHave }
+        switch letter.message {
+        case .ask(let ranges):
+            let answer = hosts[letter.to].log.answer(to: ranges, of: from, bytesMax: 500)
+            letters.append(
+                Letter(from: letter.to, to: letter.from, message: .answer(answer)))
+        case .question(let untold, let names):
+            happens(letter.to) { log, now, effects in
+                log.received(untold.records, from: from, now: now, effects: &effects)
+                log.told(untold.positions, by: from, now: now, effects: &effects)
+            }
+            serve(letter, names)
+        default: break
+        }
+    }
+
+    /// Whoever does not say that it is behind has applied all that the asker had.
+    private mutating func serve(_ letter: Letter, _ names: Set<RecordName>) {
+        let host = hosts[letter.to]
+        guard !host.log.lags(behind: Self.id(letter.from)) else {
+            answered.behind += 1
+            return
+        }
+        answered.served += 1
+        let floors = host.floors.flatMap(\.positions) + host.disk.compactMap(\.floor)
+        for name in names where host.applied[name] == nil && !host.kept.contains(name) {
+            let isBelow = (floors + host.retired).contains {
+                $0.process == name.stream && $0.count >= name.number
+            }
+            #expect(isBelow, "answered without \(name), which the asker had applied")
+        }
+    }
+
+    /// Everything on its way arrives, the disks work and time passes until nothing is left to do.
+    mutating func calm() {
+        weather = .fair
+        for one in hosts.indices {
+            for other in 0..<one { connect(one, other) }
+        }
+        settle()
+    }
+
+    /// The same without new connections.
+    mutating func settle() {
+        for _ in 0..<40 {
+            while !letters.isEmpty || hosts.contains(where: { $0.batch != nil }) {
+                deliver()
+                for index in hosts.indices { sync(index) }
+            }
+            tick(.milliseconds(250))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Receipts")
+struct ReceiptTests {
+    private func id(_ number: UInt64) -> NodeID { LogStage.id(number) }
+
+    @Test("a member is pending, then confirmed; a receipt is settled when nobody is pending")
+    func story() throws {
+        var stage = LogStage(members: 1...3)
+        _ = stage.issue(LogStage.purge("a"))
+        let fresh = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        #expect(fresh.lines.map(\.standing) == Array(repeating: .pending, count: 4))
+        #expect(fresh.majorityAt == nil && !fresh.isSettled && !fresh.isConfirmedByAll)
+        stage.now = stage.now + .milliseconds(2)
+        stage.synced()
+        #expect(stage.standing(100) == .confirmed(elapsed: .milliseconds(2)))
+        let own = LogStage.position(100, 1)
+        for number in [1, 2] as [UInt64] {
+            stage.now = stage.now + .milliseconds(3)
+            #expect(stage.confirm([own], members: [1, 2, 3, 100], by: number).isEmpty)
+        }
+        let bounded = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        #expect(bounded.majorityAt == LogStage.start + .milliseconds(8))
+        #expect(bounded.boundedAt == LogStage.start + .milliseconds(8) + .seconds(10))
+        #expect(stage.standing(2) == .confirmed(elapsed: .milliseconds(8)))
+        // The last one goes away: nobody is pending, and not all have confirmed.
+        #expect(stage.disconnect(3) == [.settled(upTo: 1)])
+        #expect(stage.standing(3) == .unreachable(since: stage.now))
+        let settled = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        #expect(settled.isSettled && !settled.isConfirmedByAll)
+        // It comes back and confirms late.
+        stage.now = stage.now + .seconds(60)
+        stage.connect(3, on: 9)
+        #expect(stage.standing(3) == .pending)
+        stage.confirm([own], members: [1, 2, 3, 100], by: 3)
+        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+    }
+
+    @Test("whoever a confirmation names as a member is in the receipt until it has confirmed")
+    func joiner() {
+        var stage = LogStage(members: 1...2)
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        let own = LogStage.position(100, 1)
+        stage.confirm([own], members: [1, 2, 100], by: 1)
+        // Somebody else caught up with the second one meanwhile.
+        stage.connect(7)
+        #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 2).isEmpty)
+        #expect(stage.standing(7) == .pending)
+        #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 7) == [.settled(upTo: 1)])
+        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+    }
+
+    @Test("who answers a catch-up, or a question for records, has the asker for a member first")
+    func recorded() {
+        var stage = LogStage(members: 1...1)
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        _ = stage.log.catchUp(of: id(7))
+        #expect(stage.standing(7) == .pending)
+        _ = stage.log.answer(to: [], of: id(8), bytesMax: 1)
+        stage.receive([LogStage.record(1, 1)], from: 1)
+        #expect(
+            stage.synced() == [
+                .confirm(
+                    [LogStage.position(1, 1)], members: [id(1), id(7), id(8), id(100)],
+                    to: [id(1)])
+            ])
+        // They are known by now, or were refused.
+        stage.follow([1, 7, 100], gone: [8])
+        let round = stage.wait(.seconds(1))
+        let had = [LogStage.position(1, 1), LogStage.position(100, 1)]
+        #expect(round == [.confirm(had, members: [id(1), id(7), id(100)], to: [id(1)])])
+    }
+
+    @Test("who has left is in no receipt, whatever others say")
+    func gone() {
+        var stage = LogStage(members: 1...2)
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        stage.confirm([LogStage.position(100, 1)], members: [1, 2, 100], by: 1)
+        stage.disconnect(2)
+        stage.follow([1, 100], gone: [2])
+        stage.confirm([LogStage.position(100, 1)], members: [1, 2, 100], by: 1)
+        #expect(stage.standing(2) == nil)
+        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+    }
+
+    @Test("a majority is one of those that count")
+    func majority() {
+        var stage = LogStage()
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        let name = LogStage.name(100, 1)
+        #expect(stage.log.receipt(of: name)?.majorityAt == LogStage.start)
+        stage.follow([1, 100])
+        #expect(stage.log.receipt(of: name)?.majorityAt == nil)
+        stage.now = stage.now + .seconds(1)
+        stage.confirm([LogStage.position(100, 1)], members: [1, 100], by: 1)
+        #expect(stage.log.receipt(of: name)?.majorityAt == LogStage.start + .seconds(1))
+        stage.follow([1, 2, 3, 100])
+        #expect(stage.log.receipt(of: name)?.majorityAt == nil)
+    }
+
+    @Test("any node gives the receipt of a record that it holds, and of no other")
+    func elsewhere() {
+        var stage = LogStage(members: 1...2)
+        stage.receive([LogStage.record(1, 1)], from: 1)
+        stage.confirm([LogStage.position(1, 1)], members: [1, 2, 100], by: 1)
+        let receipt = stage.log.receipt(of: LogStage.name(1, 1))
+        #expect(
+            receipt?.lines.map(\.standing)
+                == [.confirmed(elapsed: .zero), .pending, .pending])
+        #expect(stage.log.receipt(of: LogStage.name(1, 2)) == nil)
+    }
+
+    @Test("of many confirmations the oldest instants are forgotten, never that there were any")
+    func manySteps() {
+        var stage = LogStage(members: 1...1)
+        for number in 1...400 as ClosedRange<UInt64> {
+            _ = stage.issue(LogStage.purge("\(number)"))
+            stage.synced()
+            stage.now = stage.now + .milliseconds(1)
+            stage.confirm([LogStage.position(100, number)], members: [1, 100], by: 1)
+        }
+        for number in 1...400 as ClosedRange<UInt64> {
+            #expect(stage.standing(1, of: number)?.isConfirmed == true)
+        }
+        #expect(stage.standing(1, of: 400) == .confirmed(elapsed: .milliseconds(1)))
+    }
+}
