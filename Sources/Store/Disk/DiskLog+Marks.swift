@@ -54,7 +54,8 @@ extension DiskLog {
         if marksAreBehind, writes.count == 1 {
             writes = marks.rewrite(leastStamp: least, now: now, salt: salt)
         }
-        if marks.marks.count == before.marks.count + more.count {
+        // A new generation may be without some, or be one mark in the place of all.
+        if writes.count == 1 {
             view.addBroadMarks(more.filter(\.isBroad))
         } else {
             takeOverMarks()
