@@ -123,7 +123,7 @@ let package = Package(
         tests(
             "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL", "Certificates"],
             [nioCore, nioHTTP1, nioEmbedded]),
-        tests("AdminTests", of: ["Admin", "Telemetry", "Ground"]),
+        tests("AdminTests", of: ["Admin", "HTTPRules", "Telemetry", "Ground"]),
         tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore, nioPosix]),
         tests(
             "OriginTests",

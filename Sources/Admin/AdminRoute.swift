@@ -30,6 +30,8 @@ package enum AdminRoute: Hashable, Sendable {
     case page(AdminPage)
     /// Begin it, and answer 202.
     case action(AdminAction)
+    /// Begin to count the member with this id no longer, and answer 202.
+    case forget(String)
     /// 404: there is nothing of this name.
     case notFound
     /// 405 with this in Allow (RFC 9110 §15.5.6).
@@ -43,6 +45,8 @@ package enum AdminRoute: Hashable, Sendable {
         let path = target.prefix { $0 != "?" }
         if let action = AdminAction(rawValue: String(path)) {
             self = method == "POST" ? .action(action) : .methodNotAllowed(allowed: "POST")
+        } else if let member = Self.forgotten(path) {
+            self = method == "POST" ? .forget(member) : .methodNotAllowed(allowed: "POST")
         } else if let page = AdminPage(rawValue: String(path)) {
             self =
                 method == "GET" || method == "HEAD"
@@ -50,5 +54,14 @@ package enum AdminRoute: Hashable, Sendable {
         } else {
             self = .notFound
         }
+    }
+
+    /// The id in `/admin/v1/members/<id>/forget`.
+    private static func forgotten(_ path: Substring) -> String? {
+        let (start, end) = ("\(AdminPage.members.rawValue)/", "/forget")
+        guard path.hasPrefix(start), path.hasSuffix(end), path.utf8.count > (start + end).utf8.count
+        else { return nil }
+        let id = path.dropFirst(start.count).dropLast(end.count)
+        return id.contains("/") ? nil : String(id)
     }
 }

@@ -5,6 +5,9 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let low: UInt64
     package let high: UInt64
 
+    /// Size in bytes.
+    package static let bytesCount = 16
+
     package init(low: UInt64, high: UInt64) {
         self.low = low
         self.high = high
@@ -20,6 +23,20 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package init(_ bytes: Span<UInt8>, at offset: Int) {
         low = bytes.little64(at: offset)
         high = bytes.little64(at: offset + 8)
+    }
+
+    /// The id that 32 hexadecimal digits spell; nil if that are other than ``description`` gives.
+    package init?(_ text: String) {
+        let digits = Array(text.utf8)
+        guard digits.count == 32 else { return nil }
+        var words: [UInt64] = [0, 0]
+        for (index, digit) in digits.enumerated() {
+            guard let value = ASCII.hexValue(digit), ASCII.hexDigit(value) == digit else {
+                return nil
+            }
+            words[index / 16] = words[index / 16] << 4 | UInt64(value)
+        }
+        self.init(low: words[1], high: words[0])
     }
 
     /// By the number of 128 bits.

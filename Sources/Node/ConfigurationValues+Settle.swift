@@ -1,5 +1,6 @@
 import Ground
 import Telemetry
+import Store
 import Tiers
 
 extension ConfigurationValues {
@@ -35,10 +36,11 @@ extension ConfigurationValues {
     /// A disk cache needs room for a few segments.
     private var diskFault: ConfigurationError? {
         let bytes = UInt64(bytes(.diskLimit))
-        guard bytes > 0, bytes < DiskPlan.limitBytesMin else { return nil }
+        let needed = DiskPlan.limitBytesMin + JournalRoom.least.bytes
+        guard bytes > 0, bytes < needed else { return nil }
         return .diskTooSmall(
             SizeText.render(bytes), from: source(.diskLimit),
-            neededBytes: DiskPlan.limitBytesMin)
+            neededBytes: needed)
     }
 
     /// Each certificate has its key, and what is there beside TLS or for it has no meaning alone.

@@ -75,9 +75,7 @@ final class DiskFetch: FillSource {
     private func look() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
-            guard view.shards.find(candidate.name.digest) != nil,
-                !hall.node.isLeaving(candidate.name)
-            else { continue }
+            guard view.shards.find(candidate.name.digest) != nil else { continue }
             let found = view.readAtOnce(
                 candidate.name, key: candidate.place.key, room: &hall.diskRoom)
             switch found {
@@ -104,7 +102,7 @@ final class DiskFetch: FillSource {
         if let entry = store.promote(
             reading, [], hash: run.hash, clock: tier.clock, share: run.query?.share)
         {
-            insert(entry)
+            store.insert(entry)
         }
         guard let query = run.query else { return }
         let head = reading.record.head
@@ -183,12 +181,14 @@ final class DiskFetch: FillSource {
     }
 
     /// Serves an entry if it is fresh, and asks the origin about it if not.
-    private func use(_ resident: Resident) {
+    private func use(_ read: Resident) {
         let now = SystemClock.now()
+        // What was invalidated while it was read is gone, or has to be validated.
+        guard let resident = hall.store.form(of: read) else { return look() }
         guard Self.isUsable(resident.facts, for: run) else {
             // What may stand in for an origin that fails must be found then.
             if let query = run.query {
-                insert(resident)
+                hall.store.insert(resident)
                 guard query.reuse(resident.facts, now: now) != .unusable else {
                     return askOrigin()
                 }
@@ -196,7 +196,7 @@ final class DiskFetch: FillSource {
             run.ask(about: resident)
             return askOrigin()
         }
-        insert(resident)
+        hall.store.insert(resident)
         hall.touch(resident, now: now)
         run.found(
             resident, nominated: run.query == nil ? FieldNames() : resident.nominated)
@@ -205,13 +205,6 @@ final class DiskFetch: FillSource {
         {
             hall.revalidate(query, resident, now: now)
         }
-    }
-
-    /// Puts an entry into memory, unless the resource was changed after it was looked for.
-    private func insert(_ resident: Resident) {
-        guard !run.isOutdated else { return }
-        hall.node.store.insert(resident)
-        if run.isOutdated { hall.node.store.remove(resident) }
     }
 
     /// The same for what was read at once, for which memory may have no room.
@@ -308,7 +301,7 @@ final class DiskFetch: FillSource {
             (reading.facts(tier.clock), RenderedHead(reading))
         }
         if let resident {
-            insert(resident)
+            hall.store.insert(resident)
             hall.touch(resident, now: SystemClock.now())
         }
         settle()

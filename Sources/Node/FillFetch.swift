@@ -33,6 +33,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     private struct Answer {
         let head: AnswerHead
         let examination: Examination
+        let tags: [[UInt8]]
     }
 
     /// Bytes of an answer that nobody wants which are still read, because a new connection would
@@ -122,14 +123,14 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         let ending = delimitedByClose ? run.ending : .whole
         if ending == .cut { return refuse(.incompleteImage) }
         let resident = run.ended(
-            name: variant(answer.examination.varies), tags: finalURL
+            name: variant(answer.examination.varies), tags: answer.tags
         ) { size in
             guard ending == .whole else { return nil }
             let stored = StoredHead(answer.head, size: size)
             return (answer.examination.facts(size: size, head: stored), RenderedHead(stored))
         }
         if let resident {
-            hall.node.keep(resident, stamp: run.stamp)
+            hall.node.keep(resident)
             hall.node.offer(resident)
         }
         settle()
@@ -157,8 +158,13 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         name?.variant(varies, of: run.negotiation)
     }
 
-    /// Where the redirects ended, if there were any: by that the answer is found, too.
-    private var finalURL: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
+    /// What the answer is kept with: where the redirects ended, and what its origin says.
+    private func tags(_ said: AnswerTags) -> [[UInt8]] {
+        let tags = EntryTags(
+            key: run.key, answer: said, urls: redirects.last.map { [$0.url] } ?? [])
+        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: run.key) }
+        return tags.tags
+    }
 
     private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         let settings = run.settings
@@ -179,14 +185,15 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     func deliver(_ head: AnswerHead, _ examination: Examination, _ length: UInt64?, isFit: Bool) {
         let stored = StoredHead(head, size: length)
         let rendered = RenderedHead(stored)
-        answer = Answer(head: head, examination: examination)
+        let tags = tags(AnswerTags(head))
+        answer = Answer(head: head, examination: examination, tags: tags)
         let isKept = isFit && examination.notStored == nil && hasRoom(length, rendered)
         // Whoever is served from memory needs none; a miss that would take more has to wait.
         guard isKept || run.openWindow() else { return drop(.overloaded(.memory), length) }
         run.answered(
             FillAnswer(
                 facts: examination.facts(size: length ?? 0, head: stored), head: rendered,
-                sizeBytes: length, isKept: isKept, tags: finalURL),
+                sizeBytes: length, isKept: isKept, tags: tags),
             isShared: examination.isShareable, varies: examination.varies)
     }
 
@@ -211,7 +218,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
             defaultTTL: settings.defaultTTL,
             types: settings.types)
         // Validators are of one resource: what another says of them means nothing (RFC 9110 §8.8).
-        guard let fresh, finalURL == stale.tags else {
+        let isSamePlace = tags(AnswerTags()) == stale.tags.filter { URLName.name(inTag: $0) != nil }
+        guard let fresh, isSamePlace else {
             hall.node.forget(stale)
             run.misunderstood()
             return settle()
@@ -220,7 +228,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         let name = variant(fresh.facts.varies)
         guard
             let resident = run.makeFreshened(
-                stale, name, tags: finalURL, fresh.facts, rendered)
+                stale, name, tags: stale.tags, fresh.facts, rendered)
         else {
             hall.node.forget(stale)
             run.confirmed(stale, isShared: fresh.examination.isShareable, isStored: false)
@@ -230,7 +238,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         if isStored {
             // What was confirmed may be another variant now; on disk that has another name.
             if stale.name != name { hall.node.forget(stale) }
-            hall.node.keep(resident, stamp: run.stamp)
+            hall.node.keep(resident)
         } else {
             hall.node.forget(stale)
         }

@@ -11,8 +11,6 @@ extension FillRun {
     var stale: Resident? { state.withLock { $0.stale } }
     /// Whether an answer that is whole is kept for others.
     var isStored: Bool { state.withLock { $0.isStored } }
-    /// True if what it brings is not to be kept.
-    var isOutdated: Bool { state.withLock { $0.isOutdated } }
     /// Not nil if the stale answer was given because the origin failed.
     var stoodIn: StoodIn? { state.withLock { $0.stoodIn } }
     /// What the one who caused the fetch is given, if that is not what is stored.

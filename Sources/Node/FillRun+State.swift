@@ -109,7 +109,7 @@ extension FillRun.State {
         let account = run.hall.node.store.account
         return Resident(
             key: place.key, hash: place.hash, name: name, facts: facts, head: head.bytes,
-            layout: head.layout, tags: tags,
+            layout: head.layout, tags: tags, stamp: run.stamp,
             body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
             account: account, share: run.query?.share)
     }

@@ -15,8 +15,8 @@ final class FillRun: Sendable {
     let hash: UInt64
     /// What is asked for, and with which negotiation.
     let negotiation: Negotiation
-    /// The node's stamp when the request began that causes it; nil without a disk tier.
-    let stamp: Stamp?
+    /// The node's stamp when the request began that causes it.
+    let stamp: Stamp
     /// The loop on which the fetch runs.
     let hall: Hall
     /// What is asked of a site; nil for an image.
@@ -53,8 +53,8 @@ final class FillRun: Sendable {
         var isOnDisk = false
         /// The origin has said that what is stored still holds.
         var isValidated = false
-        /// Something newer than this fetch has made its answer unfit to be kept.
-        var isOutdated = false
+        /// What its answer is tagged with; empty until its head is known.
+        var tags: [[UInt8]] = []
         /// The origin failed, and the stale answer is given in its stead.
         var stoodIn: StoodIn?
         /// The answer as the one who caused the fetch gets it, if that is not as it is stored.
@@ -90,7 +90,7 @@ final class FillRun: Sendable {
 
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        stamp: Stamp?, hall: Hall, query: SiteRequest? = nil,
+        stamp: Stamp, hall: Hall, query: SiteRequest? = nil,
         expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
         isResumption: Bool = false, skipsPeers: Bool = false
     ) {
@@ -116,12 +116,21 @@ final class FillRun: Sendable {
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
 
+    /// What it brings, tagged so, was invalidated after the request began that causes it: nobody
+    /// who comes now may have it.
+    func isOvertaken(_ tags: [[UInt8]]) -> Bool {
+        hall.node.marks.effect(on: nil, key: key, tags: tags, stamp: stamp) != nil
+    }
+
+    /// The same, as far as is known what it brings.
+    var isOvertaken: Bool { isOvertaken(state.withLock { $0.tags }) }
+
     // MARK: Readers
 
     /// Nil if this fetch cannot serve such a request.
     func join(_ wanted: Negotiation, _ query: SiteRequest? = nil) -> Fill.ReaderID? {
         state.withLock { state in
-            guard !state.isOutdated, !(isAlone && state.isBegun),
+            guard !(isAlone && state.isBegun),
                 state.machine.accepts(wanted, query?.told)
             else { return nil }
             if state.isOnDisk, query?.control.isEmpty == false { return nil }
@@ -196,11 +205,12 @@ final class FillRun: Sendable {
             state.isFromPeer = answer.isFromPeer
             state.own = own
             state.examination = answer.examination
+            state.tags = answer.tags
             state.body = GrowingBody(isKept: answer.isKept)
             state.machine.answered(
                 .init(
                     isKept: answer.isKept, isShared: isShared, varies: varies,
-                    nominated: nominated),
+                    nominated: nominated, isOvertaken: isOvertaken(answer.tags)),
                 effects: &effects)
         }
     }
@@ -255,7 +265,7 @@ final class FillRun: Sendable {
             state.outcome = .stored(resident)
             state.machine.confirmed(
                 isShared: isShared, varies: resident.facts.varies, nominated: nominated,
-                effects: &effects)
+                isOvertaken: isOvertaken(resident.tags), effects: &effects)
         }
     }
 
@@ -274,11 +284,6 @@ final class FillRun: Sendable {
         state.withLock { $0.isOnDisk = onDisk }
     }
 
-    /// From now on nobody joins, and what it brings is not kept.
-    func outdate() {
-        state.withLock { $0.isOutdated = true }
-    }
-
     /// What follows the body; to be told before its end.
     func trailed(by lines: [UInt8]) {
         state.withLock { $0.trailers = lines }
@@ -295,7 +300,7 @@ final class FillRun: Sendable {
             state.outcome = .found(resident)
             state.machine.confirmed(
                 isShared: true, varies: resident.facts.varies, nominated: nominated,
-                effects: &effects)
+                isOvertaken: isOvertaken(resident.tags), effects: &effects)
         }
     }
 
@@ -335,7 +340,7 @@ final class FillRun: Sendable {
             state.reservation.handOver(overhead)
             return Resident(
                 key: place.key, hash: place.hash, name: name, facts: facts, head: head.bytes,
-                layout: head.layout, tags: tags, body: stale.body,
+                layout: head.layout, tags: tags, stamp: stamp, body: stale.body,
                 account: hall.node.store.account, share: query?.share)
         }
     }

@@ -22,13 +22,15 @@ final class FillTable: Sendable {
     private let shards: [Shard]
     private let fillsMax: Atomic<Int>
     private let originCount = Atomic<Int>(0)
+    private let marks: MarkBook
 
     private final class Shard: Sendable {
         let runs = Mutex<[[UInt8]: [FillRun]]>([:])
     }
 
     /// An empty table; `fillsMax` fetches may be asking origins at once in the whole node.
-    init(fillsMax: Int, shardCount: Int = 64) {
+    init(fillsMax: Int, marks: MarkBook, shardCount: Int = 64) {
+        self.marks = marks
         self.fillsMax = Atomic(fillsMax)
         shards = (0..<shardCount).map { _ in Shard() }
     }
@@ -58,7 +60,8 @@ final class FillTable: Sendable {
         originCount.subtract(1, ordering: .relaxed)
     }
 
-    /// Joins a fetch for this key or begins one.
+    /// Joins a fetch for this key or begins one; never one that was begun before an invalidation
+    /// that covers it, as far as is known what it brings (DESIGN.md §7).
     ///
     /// Under the lock `lookUp`, which looks for a usable entry in memory, and then `begin`, which
     /// makes the fetch, are called at most once each.
@@ -67,7 +70,7 @@ final class FillTable: Sendable {
         lookUp: () -> Resident?, begin: () -> FillRun
     ) -> Admission {
         shard(hash).runs.withLock { runs in
-            for run in runs[key] ?? [] {
+            for run in joinable(runs[key]) {
                 if let reader = run.join(wanted, query) { return .joined(run, reader) }
             }
             if let resident = lookUp() { return .stored(resident) }
@@ -82,16 +85,20 @@ final class FillTable: Sendable {
         key: [UInt8], hash: UInt64, wanted: Negotiation, where isMeant: (FillRun) -> Bool
     ) -> (FillRun, Fill.ReaderID)? {
         shard(hash).runs.withLock { runs in
-            for run in runs[key] ?? [] where isMeant(run) {
+            for run in joinable(runs[key]) where isMeant(run) {
                 if let reader = run.join(wanted) { return (run, reader) }
             }
             return nil
         }
     }
 
+    private func joinable(_ runs: [FillRun]?) -> [FillRun] {
+        guard let runs, !runs.isEmpty else { return [] }
+        let stamp = marks.stamp
+        return runs.filter { $0.stamp == stamp || !$0.isOvertaken }
+    }
+
     /// Begins a fetch that nobody else will join.
-    ///
-    /// It stands in the table all the same: what it brings can be outdated, too.
     func beginAlone(
         key: [UInt8], hash: UInt64, _ wanted: Negotiation, _ query: SiteRequest? = nil,
         begin: () -> FillRun
@@ -118,14 +125,6 @@ final class FillTable: Sendable {
         shard(run.hash).runs.withLock { runs in
             runs[run.key]?.removeAll { $0 === run }
             if runs[run.key]?.isEmpty == true { runs[run.key] = nil }
-        }
-    }
-
-    /// What fetches for this key bring is not to be kept, and nobody joins them any more: the
-    /// resource was changed after they began.
-    func outdate(key: [UInt8], hash: UInt64) {
-        shard(hash).runs.withLock { runs in
-            for run in runs[key] ?? [] { run.outdate() }
         }
     }
 

@@ -31,6 +31,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Of the node, here too, so that a hit finds them without another object.
     private(set) var settings: NodeSettings
     let store: MemoryStore
+    let desk: InvalidationDesk
     private(set) var hasAccessLog: Bool
     /// Holds this hall until ``NodeCore/close()``.
     let node: NodeCore
@@ -74,6 +75,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
         siteShares = node.siteShares.shares(of: node.settings.sites)
         store = node.store
+        desk = node.desk
         logFormat = node.accessLogFormat
         hasAccessLog = logFormat != nil
         lastTick = SystemClock.now()
@@ -263,7 +265,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             begin: {
                 FillRun(
                     key: query.key, hash: query.hash, negotiation: [], stale: stale,
-                    stamp: node.disk?.stamp, hall: self, query: background, expected: expected)
+                    stamp: node.marks.stamp, hall: self, query: background, expected: expected)
             })
         switch admission {
         case .stored: break
@@ -341,7 +343,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         for index in connections.indices.reversed() where index < connections.count {
             connections[index].ticked(now)
         }
-        if index == 0 { node.tickets.ticked(settings, now: now) }
+        if index == 0 {
+            node.tickets.ticked(settings, now: now)
+            node.purgeMergedHosts()
+            desk.followDisk()
+        }
         handOverLog()
         if let interval = settings.touchInterval, now - touchesTakenAt >= interval {
             touchesTakenAt = now

@@ -17,6 +17,8 @@ extension NodeCore {
         diskReaders: NIOThreadPool, logger: Logger
     ) {
         var random = SystemRandomNumberGenerator()
+        let diskSettings = DiskTier.Settings(configuration)
+        let marks = MarkBook(isForDisk: diskSettings != nil)
         let clock = DiskClock(
             instant: SystemClock.now(), wall: SystemClock.wallMilliseconds())
         self.init(
@@ -25,9 +27,9 @@ extension NodeCore {
                 .init(
                     limitBytes: configuration.memoryBytesMax,
                     entriesMax: configuration.memoryEntriesMax ?? 0),
-                hashing: KeyedHash(key0: random.next(), key1: random.next())),
-            disk: DiskTier.Settings(configuration).map { settings in
-                DiskTier(settings, clock: clock, readers: diskReaders) { note in
+                hashing: KeyedHash(key0: random.next(), key1: random.next()), marks: marks),
+            disk: diskSettings.map { settings in
+                DiskTier(settings, marks: marks, clock: clock, readers: diskReaders) { note in
                     let texts = note.texts.mapValues { Logger.MetadataValue.string($0) }
                     logger.log(
                         level: note.isWarning ? .warning : .info, "\(note.text)",
@@ -107,7 +109,8 @@ extension DiskTier.Settings {
         }
         let ageLimit = configuration.ageLimit ?? Interval.seconds(.max)
         self.init(
-            root: directory, limitBytes: configuration.diskBytesMax, ageLimit: ageLimit,
+            root: directory, limitBytes: configuration.diskBytesMax,
+            journal: JournalRoom(limitBytes: configuration.diskBytesMax), ageLimit: ageLimit,
             queueBytesMax: configuration.diskQueueBytesMax,
             // A kill must not make an image look idle that is not.
             checkpointInterval: max(

@@ -16,6 +16,8 @@ import Wire
 final class NodeCore: Sendable {
     private let settingsBox: Mutex<NodeSettings>
     let store: MemoryStore
+    /// What was invalidated.
+    var marks: MarkBook { store.marks }
     let fills: FillTable
     /// Nil without a disk cache.
     let disk: DiskTier?
@@ -36,8 +38,9 @@ final class NodeCore: Sendable {
     /// It is to be a member of a cluster.
     let isInCluster: Bool
     private let hubBox = Mutex<PeerHub?>(nil)
-    /// Entries on disk that were invalidated and are not gone yet, and how often.
-    let leaving = Mutex<[EntryDigest: Int]>([:])
+    private let deskBox = Mutex<InvalidationDesk?>(nil)
+    /// Invalidations that requests cause.
+    let invalidationPace = Mutex(InvalidationPace())
     /// Held while an index of variants is looked for and made.
     let indexing = Mutex<Void>(())
     private let listener = Mutex<(@Sendable (AdminAction) -> Void)?>(nil)
@@ -72,7 +75,7 @@ final class NodeCore: Sendable {
         self.logger = logger
         exchange = OriginExchange(origins.settings) { Self.log($0, to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
-        fills = FillTable(fillsMax: settings.fillsMax)
+        fills = FillTable(fillsMax: settings.fillsMax, marks: store.marks)
         accessLogFormat = accessLog
         self.accessLog = AccessLog(counters: counters)
         tickets.seal(for: settings, now: SystemClock.now())
@@ -119,6 +122,17 @@ final class NodeCore: Sendable {
         set { hubBox.withLock { $0 = newValue } }
     }
 
+    /// What the node does about invalidations; set before it has halls, or takes part in anything.
+    var desk: InvalidationDesk {
+        get {
+            guard let desk = deskBox.withLock({ $0 }) else {
+                preconditionFailure("there is no desk before the node is opened")
+            }
+            return desk
+        }
+        set { deskBox.withLock { $0 = newValue } }
+    }
+
     /// Has `listener` be told what an operator wants of the node.
     func tell(_ listener: @escaping @Sendable (AdminAction) -> Void) {
         self.listener.withLock { $0 = listener }
@@ -132,6 +146,7 @@ final class NodeCore: Sendable {
     /// Lets go of the halls, which are stopped by now.
     func close() {
         hub = nil
+        deskBox.withLock { $0 = nil }
         hallBox.withLock { $0 = [] }
     }
 
@@ -174,10 +189,10 @@ final class NodeCore: Sendable {
     // MARK: Entries
 
     /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
-    func keep(_ resident: Resident, stamp: Stamp?) {
+    func keep(_ resident: Resident) {
         store.insert(resident)
         if let name = resident.name, let hub, !hub.owns(name) { return }
-        disk?.keep(resident, stamp: stamp, now: SystemClock.now())
+        disk?.keep(resident, now: SystemClock.now())
     }
 
     /// Notes that what another node keeps was wanted here; how often it was of late.
@@ -284,6 +299,9 @@ final class NodeCore: Sendable {
         counters.set(.waiters, to: waiterCount)
         counters.set(.connectionsOpen, to: openConnections)
         setFigures(of: exchange.figures)
+        let log = desk.figures
+        counters.set(.invalidationsApplied, to: Int(log.applied))
+        counters.set(.invalidationRecords, to: log.held)
         if let disk { setFigures(of: disk) }
         if let view = hub?.view { setFigures(of: view) }
         return Snapshot(loops: halls.map(\.counters), node: counters, sites: siteLedger.figures())

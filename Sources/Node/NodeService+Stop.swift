@@ -1,4 +1,5 @@
 import Admin
+import Cluster
 import Ground
 import Logging
 import NIOCore
@@ -42,6 +43,16 @@ extension NodeService {
         }
     }
 
+    /// Has the others count this node no longer, so that no receipt waits for it, and no majority;
+    /// not for ever, for it may be that it reaches none.
+    private func stopCounting(_ node: NodeCore, _ threads: Threads) async {
+        let desk = node.desk
+        desk.handle(.leaveRequested)
+        await finish(within: Self.leaveMax, threads) { await desk.left() }
+    }
+
+    private static let leaveMax = Interval.seconds(2)
+
     /// Says to its peers that it goes, accepts nothing more, and waits for the answers in progress
     /// as long as it is allowed to.
     func drain(
@@ -57,7 +68,10 @@ extension NodeService {
             within: deadline - SystemClock.now(), unlessToldMoreThan: 1,
             on: threads.timeKeeper.any()
         ) {
-            try? await opened.cluster?.hub.leave().get()
+            if let hub = opened.cluster?.hub {
+                await self.stopCounting(node, threads)
+                try? await hub.leave().get()
+            }
             for doorway in opened.doorways where doorway.side == .data { await doorway.close() }
             for hall in node.halls { hall.loop.execute { hall.drain() } }
             await node.waitUntilEmpty(on: threads.timeKeeper.any())
@@ -85,6 +99,7 @@ extension NodeService {
             }
             for hall in node.halls { try? await hall.loop.submit { hall.stop() }.get() }
             await node.pressure.stop()
+            await node.desk.stop()
         }
         if !hasStopped { cut("an event loop does not answer; what it does is broken off", [:]) }
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {

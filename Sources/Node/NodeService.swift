@@ -142,6 +142,7 @@ final class NodeService: Service {
             await node.disk?.start(now: SystemClock.now())
         }
         guard hasDisk, stops.count == 0 else { return }
+        let id = await openDesk(of: node, on: threads.timeKeeper.any())
         do {
             try await node.open(on: threads.loops)
             let timeKeeper = threads.timeKeeper.any()
@@ -152,7 +153,7 @@ final class NodeService: Service {
                 }
             }
             try await openAdminPort(of: node, on: threads.loops, into: &opened.doorways)
-            opened.cluster = try await openCluster(of: node, on: threads)
+            opened.cluster = try await openCluster(of: node, as: id, on: threads)
             guard await hasFoundCluster(opened.cluster?.hub, timeKeeper) else { return }
             try await openPorts(of: node, on: threads.loops, into: &opened.doorways)
         } catch {

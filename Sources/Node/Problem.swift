@@ -1,4 +1,5 @@
 import Admin
+import Cluster
 import Ground
 import HTTPRules
 import Origin
@@ -32,7 +33,7 @@ struct Problem: Hashable, Sendable {
         self.closes = closes
     }
 
-    private init(_ document: ProblemDocument) {
+    init(_ document: ProblemDocument) {
         self.document = document
     }
 
@@ -155,6 +156,24 @@ struct Problem: Hashable, Sendable {
         case memory
         /// The request has waited for its answer as long as it may.
         case time
+        /// Invalidations that wait for the disk.
+        case invalidations
+    }
+
+    /// Why an operator's word about a member is not followed.
+    static func notForgotten(_ refusal: FenceKeeper.ForgetRefusal) -> Problem {
+        let why =
+            switch refusal {
+            case .noCount: "This node is not counted itself, and so has no say in who is."
+            case .notCounted: "It is not counted, or already forgotten."
+            case .isThisNode: "It is this node; one that goes for good is told to stop."
+            case .answers: "It answers; a node that goes for good is told to stop."
+            case .oneAtATime: "Members are forgotten one at a time."
+            case .isChanging: "Another change of who is counted is under way; try again."
+            case .tooFewAnswer(let count, let needed):
+                "\(count) of the members that would stay answer, and \(needed) are needed."
+            }
+        return Problem(409, "member-not-forgotten", "The member is counted as before", why)
     }
 
     static func overloaded(_ shortage: Shortage) -> Problem {
@@ -165,13 +184,15 @@ struct Problem: Hashable, Sendable {
             case .waiters: "As many requests wait for fetches as this node allows."
             case .memory: "All memory that bodies on their way may take is taken."
             case .time: "The answer did not begin to arrive in the time that a request may wait."
+            case .invalidations:
+                "As many invalidations wait for the disk as may; nothing was purged."
             }
         var problem = Problem(
             503, "overloaded", "The node is overloaded", what, retryAfterSeconds: 1,
             closes: shortage == .connections)
         problem.counter =
             switch shortage {
-            case .connections: nil
+            case .connections, .invalidations: nil
             case .fills: .refusedFills
             case .waiters: .refusedWaiters
             case .memory: .refusedMemory

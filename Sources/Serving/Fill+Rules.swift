@@ -51,7 +51,7 @@ extension Fill {
     func mayServe(_ reader: Reader) -> Bool {
         guard let answer else { return true }
         return reader.isFirst
-            || (answer.isShared && agrees(reader.negotiation, answer)
+            || (answer.isShared && !answer.isOvertaken && agrees(reader.negotiation, answer)
                 && agrees(reader.request, on: answer.nominated))
     }
 

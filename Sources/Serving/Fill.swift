@@ -46,11 +46,15 @@ package struct Fill: Sendable {
         package var varies: Negotiation
         /// The fields of the readers' requests that the answer depends on (RFC 9111 §4.1).
         package var nominated: FieldNames
+        /// It was invalidated after the request to the origin began: those that came later have to
+        /// begin anew.
+        package var isOvertaken: Bool
 
         package init(
             isKept: Bool, isShared: Bool, varies: Negotiation,
-            nominated: FieldNames = FieldNames()
+            nominated: FieldNames = FieldNames(), isOvertaken: Bool = false
         ) {
+            self.isOvertaken = isOvertaken
             self.isKept = isKept
             self.isShared = isShared
             self.varies = varies
@@ -203,10 +207,12 @@ extension Fill {
     /// 304.
     package mutating func confirmed(
         isShared: Bool, varies: Negotiation, nominated: FieldNames = FieldNames(),
-        effects: inout [FillEffect]
+        isOvertaken: Bool = false, effects: inout [FillEffect]
     ) {
         answered(
-            Answer(isKept: true, isShared: isShared, varies: varies, nominated: nominated),
+            Answer(
+                isKept: true, isShared: isShared, varies: varies, nominated: nominated,
+                isOvertaken: isOvertaken),
             effects: &effects)
         ended(effects: &effects)
     }
@@ -247,7 +253,9 @@ extension Fill {
         switch phase {
         case .asking: return agrees(request, on: expected)
         case .storing, .ended:
-            guard let answer, answer.isShared, answer.isKept else { return false }
+            guard let answer, answer.isShared, answer.isKept, !answer.isOvertaken else {
+                return false
+            }
             return agrees(wanted, answer) && agrees(request, on: answer.nominated)
         case .passing, .failed: return false
         }

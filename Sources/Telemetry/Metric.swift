@@ -125,6 +125,11 @@ package enum Metric: Int, CaseIterable, Sendable {
     case membersDead
     case peerConnections
 
+    case purgesHard
+    case purgesSoft
+    case invalidationsApplied
+    case invalidationRecords
+
     /// The answer's counter for a status code of 200 to 599.
     package static func answers(status: UInt16) -> Metric {
         switch status {

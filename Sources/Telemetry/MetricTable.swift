@@ -50,7 +50,7 @@ extension MetricFamily {
     /// Every family once; every ``Metric`` is a member of exactly one.
     package static let table: [MetricFamily] =
         requestFamilies + connectionFamilies + originFamilies + memoryFamilies
-        + pressureFamilies + diskFamilies + clusterFamilies
+        + pressureFamilies + diskFamilies + clusterFamilies + invalidationFamilies
 
     private static let requestFamilies = [
         MetricFamily(

@@ -34,6 +34,7 @@ struct Entries {
                 head: Array(repeating: 0x42, count: headBytes),
                 layout: HeadLayout(
                     partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+                stamp: store.marks.stamp,
                 body: Body(
                     chunks: chunks, size: size, capacityBytes: capacity, account: account),
                 account: account))

@@ -6,5 +6,8 @@ struct NuthatchSim: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch-sim",
         abstract: "Runs the deciding parts of Nuthatch on traces and in simulated worlds.",
-        subcommands: [EvictionCommand.self, MembershipCommand.self, RingCommand.self])
+        subcommands: [
+            EvictionCommand.self, InvalidationCommand.self, MembershipCommand.self,
+            RingCommand.self,
+        ])
 }

@@ -37,6 +37,20 @@ struct AdminRouteTests {
         }
     }
 
+    @Test("a member is forgotten by POST to its place, and by nothing else")
+    func forget() {
+        let target = "/admin/v1/members/0123/forget"
+        #expect(AdminRoute(method: "POST", target: target) == .forget("0123"))
+        #expect(AdminRoute(method: "POST", target: target + "?now") == .forget("0123"))
+        for method in ["GET", "DELETE"] {
+            #expect(
+                AdminRoute(method: method, target: target) == .methodNotAllowed(allowed: "POST"))
+        }
+        for other in ["/admin/v1/members//forget", "/admin/v1/members/a/b/forget"] {
+            #expect(AdminRoute(method: "POST", target: other) == .notFound)
+        }
+    }
+
     @Test(
         "a target that is no page is not found, whatever the method",
         arguments: ["", "/", "/health", "/healthz/", "/HEALTHZ", "//healthz", "*", "?/healthz"])

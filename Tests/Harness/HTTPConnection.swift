@@ -38,6 +38,25 @@ package final class HTTPConnection {
         return readResponse(method: method, expecting: expecting, seconds: seconds)
     }
 
+    /// Sends a request with a body and reads its response.
+    ///
+    /// - Parameters:
+    ///   - body: All of the body.
+    ///   - target: The request target.
+    ///   - host: The value of `Host`.
+    ///   - fields: Field lines beside `Host` and `Content-Length`.
+    /// - Returns: The response, however it ended.
+    /// - Throws: What the system says if the request cannot be sent.
+    package func post(
+        _ body: String, to target: String, host: String = "localhost", fields: [String] = []
+    ) throws -> Response {
+        let length = "Content-Length: \(body.utf8.count)"
+        let head = Self.request(
+            target, method: "POST", host: host, fields: fields + [length])
+        try socket.send(head + Array(body.utf8))
+        return readResponse(method: "POST")
+    }
+
     /// The bytes of a request without body.
     package static func request(
         _ target: String, method: String = "GET", host: String = "localhost",

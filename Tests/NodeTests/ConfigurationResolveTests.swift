@@ -1,6 +1,7 @@
 import Ground
 import Logging
 import Node
+import Store
 import Telemetry
 import Testing
 import Tiers
@@ -191,7 +192,7 @@ struct ConfigurationResolveTests {
         let error = #expect(throws: ConfigurationError.self) {
             try resolve(flags: ["disk-limit": ["6MiB"]])
         }
-        let least = DiskPlan.limitBytesMin
+        let least = DiskPlan.limitBytesMin + JournalRoom.least.bytes
         #expect(error.map { "\($0)" }?.contains("at least \(least)B") == true)
         #expect(try resolve(flags: ["disk-limit": ["\(least)B"]]).diskBytesMax == least)
         #expect(try resolve(flags: ["disk-limit": ["0"]]).diskBytesMax == 0)

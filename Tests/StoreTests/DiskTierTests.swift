@@ -15,13 +15,15 @@ struct DiskTierTests {
             .init(
                 root: path, limitBytes: 16 << 20, ageLimit: .seconds(1_000),
                 queueBytesMax: 1 << 20, checkpointInterval: .seconds(1)),
+            marks: MarkBook(isForDisk: true),
             clock: DiskClock(instant: .zero, wall: 1_800_000_000_000), readers: readers
         ) { _ in }
     }
 
     private func delete(_ name: EntryName, from tier: DiskTier) async -> DiskFile.Failure? {
         await withCheckedContinuation { done in
-            tier.delete([name]) { done.resume(returning: $0) }
+            tier.marks.apply([.entry(name)], isSoft: false, now: .zero)
+            tier.writeMarks { done.resume(returning: $0) }
         }
     }
 
@@ -35,7 +37,7 @@ struct DiskTierTests {
         for _ in 0..<100 {
             let tier = tier(below: root.path)
             await tier.start(now: .zero)
-            #expect(tier.view != nil && tier.stamp != nil && tier.isUp)
+            #expect(tier.view != nil && tier.marks.stamp > .zero && tier.isUp)
             await tier.close(now: .zero)
             #expect(tier.view == nil && !tier.isUp)
         }
@@ -58,7 +60,7 @@ struct DiskTierTests {
         let tier = tier(below: root.path)
         await tier.start(now: .zero)
         let gate = DispatchSemaphore(value: 0)
-        tier.delete([name]) { _ in gate.wait() }
+        tier.writeMarks { _ in gate.wait() }
         let touch = (digest: name.digest, count: UInt32(1), second: UInt32(9))
         for _ in 0..<100 { tier.touch(Array(repeating: touch, count: 1_024)) }
         #expect(tier.figures[.touchesDropped] == 100 * 1_024 - DiskTier.touchesMax)

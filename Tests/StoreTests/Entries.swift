@@ -19,12 +19,14 @@ struct Entries {
     @discardableResult
     func put(
         _ name: String, bytes: Int, marker: UInt8 = 0, varies: Negotiation = [],
-        negotiation: Negotiation = [], share: MemoryShare? = nil
+        negotiation: Negotiation = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
+        stamp: Stamp? = nil
     ) -> Resident? {
         let key = Self.key(name)
         let capacity = BodyLayout.capacity(UInt64(bytes))
         let overhead = Resident.overhead(
-            keyBytes: key.count, headBytes: 0, bodyBytes: UInt64(bytes))
+            keyBytes: key.count, headBytes: 0, tagBytes: Resident.bytes(of: tags),
+            bodyBytes: UInt64(bytes))
         let reservation = FillReservation(store)
         guard reservation.grow(by: capacity + overhead) else { return nil }
         var body = GrowingBody(isKept: true)
@@ -40,6 +42,7 @@ struct Entries {
             head: [],
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+            tags: tags, stamp: stamp ?? store.marks.stamp,
             body: Body(
                 chunks: chunks, size: UInt64(bytes), capacityBytes: capacity,
                 account: store.account),

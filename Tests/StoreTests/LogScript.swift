@@ -123,8 +123,7 @@ struct LogPlay {
         let before = try rig.log().view.stamp
         for name in names {
             current[name] = nil
-            deleted[name] = Stamp(
-                epoch: before.epoch, count: before.count + UInt64(names.count))
+            deleted[name] = Stamp(epoch: before.epoch, count: before.count + 1)
         }
         try rig.delete(names)
         for name in names { possible[name] = [] }

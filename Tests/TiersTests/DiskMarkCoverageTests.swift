@@ -42,8 +42,8 @@ struct DiskMarkCoverageTests {
     func exact() {
         #expect(covers(.entry(name(1)), "http://a/b"))
         #expect(!covers(.entry(name(2)), "http://a/b"))
-        #expect(covers(.url(Array("http://a/b".utf8)), "http://a/b"))
-        #expect(!covers(.url(Array("http://a/b".utf8)), "http://a/bc"))
+        #expect(covers(.url(Array("a/b".utf8)), "http://a/b"))
+        #expect(!covers(.url(Array("a/b".utf8)), "http://a/bc"))
         #expect(covers(.tag(Array("news".utf8)), "http://a/b", tags: ["front", "news"]))
         #expect(!covers(.tag(Array("news".utf8)), "http://a/b", tags: ["newspaper"]))
     }
@@ -77,6 +77,50 @@ struct DiskMarkCoverageTests {
         #expect(covers(prefix("a/img/"), "http://a/img/1"))
         #expect(!covers(prefix("a/img/"), "http://a/img"))
         #expect(covers(prefix("a/"), "http://a/anything"))
+    }
+
+    @Test("a URL is covered whatever the scheme, with all its variants")
+    func urls() {
+        let url = DiskMark.Target.url(Array("a.test/b?c".utf8))
+        for key in [
+            "http://a.test/b?c", "https://a.test/b?c", "//a.test/b?c", "//a.test/b?c#https",
+            "//a.test/b?c\nwebp", "//a.test/b?c#https\nwebp#/",
+        ] {
+            #expect(covers(url, key), "\(key)")
+        }
+        for key in ["http://a.test/b", "//a.test/b?cd", "//a.test:81/b?c", "//b.test/b?c"] {
+            #expect(!covers(url, key), "\(key)")
+        }
+    }
+
+    @Test("a prefix covers the very URL that it names, encrypted and in all variants")
+    func endOfPrefix() {
+        for key in ["//a/img#https", "//a/img\nwebp", "//a/img#https\nwebp"] {
+            #expect(covers(prefix("a/img"), key), "\(key)")
+        }
+        #expect(!covers(prefix("a/img"), "//a/imgs#https"))
+        #expect(covers(host("a"), "//a:81/img#https"))
+    }
+
+    @Test("an entry is covered by the URLs that it was made from as by its own")
+    func implicitURLs() {
+        let tags = ["news"] + ["o.test/photo.jpg?v", "cdn.test:81/p/1"].map(implicit)
+        let key = "//w.test/thumb/7"
+        func isCovered(_ target: DiskMark.Target) -> Bool { covers(target, key, tags: tags) }
+        #expect(isCovered(.url(Array("o.test/photo.jpg?v".utf8))))
+        #expect(isCovered(.url(Array("cdn.test:81/p/1".utf8))))
+        #expect(isCovered(.url(Array("w.test/thumb/7".utf8))))
+        #expect(isCovered(prefix("o.test/photo.jpg")) && isCovered(prefix("cdn.test:81/p")))
+        #expect(isCovered(host("o.test")) && isCovered(host("cdn.test")))
+        #expect(isCovered(.tag(Array("news".utf8))))
+        #expect(!isCovered(.url(Array("o.test/photo.jpg".utf8))))
+        #expect(!isCovered(.url(Array("news".utf8))) && !isCovered(prefix("news")))
+        #expect(!isCovered(.tag(Array("o.test/photo.jpg?v".utf8))))
+        #expect(!isCovered(prefix("o.test/photo")) && !isCovered(host("cdn.tes")))
+    }
+
+    private func implicit(_ name: String) -> String {
+        String(decoding: URLName.tag(Array(name.utf8)[...]), as: UTF8.self)
     }
 }
 

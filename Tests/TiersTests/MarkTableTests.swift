@@ -31,7 +31,7 @@ struct MarkTableTests {
             switch dice.next() % 12 {
             case 0: .everything
             case 1: .entry(name(&dice))
-            case 2...3: .url(key(&dice))
+            case 2...3: .url(Array(URLName.name(ofKey: key(&dice))))
             case 4: .tag(Self.tags[Int(dice.next() % 5)])
             case 5...7: .host(text(&dice, "ab.:", most: 4))
             default: .prefix(text(&dice, "ab", most: 3) + text(&dice, "ab/?:.", most: 6))
@@ -48,7 +48,10 @@ struct MarkTableTests {
             let table = MarkTable(marks)
             for _ in 0..<40 {
                 let (name, key, stamp) = (name(&dice), key(&dice), stamp(&dice))
-                let tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
+                var tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
+                for _ in 0..<dice.next() % 3 {
+                    tags.append(URLName.tag(URLName.name(ofKey: self.key(&dice))))
+                }
                 let effects = marks.compactMap {
                     $0.effect(on: name, key: key, tags: tags, stamp: stamp)
                 }

@@ -53,6 +53,9 @@ package struct CountRecord: Hashable, Sendable {
         self.body = body
     }
 
+    /// The most positions that a vote names, so that it fits in a record.
+    static let positionsMax = 1_280
+
     var vote: CountVote? {
         guard case .vote(let change, _) = body else { return nil }
         return CountVote(ballot: ballot, change: change)

@@ -77,7 +77,7 @@ extension CountedMembers {
         guard let standing, !standing.isSettled, let needs else { return }
         let wanted = needs.positions
         let holders = standing.set.members.filter { member in
-            KnownPositions(holdings[member] ?? []).covers(wanted)
+            holdings[member]?.covers(wanted) ?? wanted.isEmpty
         }
         if standing.set.isMajority(holders) { learnSettled(standing.set, now: now) }
     }

@@ -10,6 +10,9 @@ extension CountedMembers {
         return standing.set
     }
 
+    /// There are records on the set, or an attempt: else nobody is to be answered.
+    var isVoteDue: Bool { attempt != nil || !records.isEmpty }
+
     /// Writes what is due: promises, votes, and what this node's attempt needs next.
     ///
     /// `synced` is of this moment. While the fence is closed (not `isCurrent`) only the operator

@@ -64,8 +64,8 @@ package struct CountedMembers: Sendable {
     var attempt: Attempt?
     /// What the others said last.
     private(set) var views = SortedTable<NodeID, CountView>()
-    /// What the others have synced, as they said last; this node itself included.
-    private(set) var holdings = SortedTable<NodeID, [StreamPosition]>()
+    /// What the others have synced, as far as they said; this node itself included.
+    private(set) var holdings = SortedTable<NodeID, KnownPositions>()
 
     /// A change that this node tries to bring about.
     struct Attempt: Hashable, Sendable {
@@ -100,6 +100,12 @@ package struct CountedMembers: Sendable {
             standing: standing, joins: joins, needs: needs?.positions, records: records)
     }
 
+    /// What has to outlive a restart is the same.
+    func hasMemory(of other: CountedMembers) -> Bool {
+        standing == other.standing && joins == other.joins && needs == other.needs
+            && records == other.records
+    }
+
     /// This node is one of the counted.
     package var isCounted: Bool { standing?.set.contains(own) ?? false }
 
@@ -119,7 +125,7 @@ package struct CountedMembers: Sendable {
     ) -> Bool {
         guard views[member] != nil || views.count < Self.viewsMax else { return false }
         views[member] = view
-        holdings[member] = holds
+        holdings.update(member, or: KnownPositions()) { $0.take(holds) }
         guard let theirs = view.standing else { return true }
         follow(theirs, isNewborn: theirs.set.generation == 1 && !view.hasVoted, now: now)
         // Nobody votes on a set that is not settled.
@@ -129,14 +135,18 @@ package struct CountedMembers: Sendable {
     }
 
     mutating func ownSynced(_ positions: [StreamPosition], now: Instant) {
-        holdings[own] = positions
+        holdings.update(own, or: KnownPositions()) { $0.take(positions) }
         settle(now: now)
     }
 
+    /// Nobody names a stream any more.
+    mutating func forget(_ process: ProcessID) {
+        holdings.updateAll { $1.forget(process) }
+    }
+
     /// Members that are neither counted nor connected are remembered no longer.
-    mutating func keepViews(of members: [NodeID]) {
+    mutating func keepViews(of members: Set<NodeID>) {
         for member in views.keys where !members.contains(member) && member != own {
-            guard standing?.set.contains(member) != true else { continue }
             views[member] = nil
             holdings[member] = nil
         }

@@ -57,7 +57,8 @@ package struct CountedSet: Hashable, Sendable {
     package func changed(by change: CountChange) -> CountedSet? {
         switch change {
         case .count(let node):
-            guard !contains(node) else { return nil }
+            // A greater one could not be written: see ``membersMax``.
+            guard !contains(node), members.count < Self.membersMax else { return nil }
             return CountedSet(after: self, members: (members + [node]).sorted())
         case .forget(let nodes):
             let left = members.filter { !nodes.contains($0) }

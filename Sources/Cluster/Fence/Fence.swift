@@ -18,8 +18,24 @@ package struct Fence: Sendable {
         package var attemptPatience = Interval.seconds(2)
         /// So much later than the member before it a member proposes what all of them see.
         package var proposalDelay = Interval.milliseconds(500)
+        /// What is done wrong on purpose, for tests of those who are to find it.
+        package var flaws: Flaws = []
 
         package init() {}
+
+        /// For how long a contact counts; without a fence nothing hurries.
+        var span: Interval { fence ?? .seconds(60) }
+    }
+
+    /// Mistakes that a test can have made; no configuration leads here.
+    package struct Flaws: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        package static let contactTimedFromAnswer = Flaws(rawValue: 1 << 0)
     }
 
     /// Whose answers are needed.
@@ -76,7 +92,7 @@ package struct Fence: Sendable {
     /// The number to put on questions that are sent from `now` on: a new round's or, of one that
     /// has just begun, the same again.
     mutating func round(at now: Instant) -> UInt64 {
-        let fence = settings.fence ?? .seconds(10)
+        let fence = settings.span
         let freshness = Interval(nanoseconds: fence.nanoseconds / 16)
         if let last = rounds.last, last.sentAt <= now, now - last.sentAt < freshness {
             return last.number
@@ -95,8 +111,13 @@ package struct Fence: Sendable {
     }
 
     /// `member` has answered the question of a round: it has synced what is `named`.
-    mutating func answered(_ round: UInt64, by member: NodeID, named: [StreamPosition]) {
-        guard let sentAt = rounds.first(where: { $0.number == round })?.sentAt else { return }
+    mutating func answered(
+        _ round: UInt64, by member: NodeID, named: [StreamPosition], now: Instant
+    ) {
+        let asked = rounds.first { $0.number == round }?.sentAt
+        guard let sentAt = settings.flaws.contains(.contactTimedFromAnswer) ? now : asked else {
+            return
+        }
         let missing = named.filter { !applied.covers($0) }
         guard !missing.isEmpty else { return count(sentAt, of: member) }
         // The first is kept: with a purge in every answer the last would never be caught up with.
@@ -118,12 +139,20 @@ package struct Fence: Sendable {
         }
     }
 
+    /// Nobody names the stream any more.
+    mutating func forget(_ process: ProcessID) {
+        applied.forget(process)
+        waiting.updateAll { _, line in
+            for index in line.indices { line[index].named.removeAll { $0.process == process } }
+        }
+    }
+
     private mutating func count(_ sentAt: Instant, of member: NodeID) {
         contacts[member] = max(contacts[member] ?? sentAt, sentAt)
     }
 
     /// Contacts with others than these are remembered no longer.
-    mutating func keepContacts(of members: [NodeID]) {
+    mutating func keepContacts(of members: Set<NodeID>) {
         for member in contacts.keys where !members.contains(member) { contacts[member] = nil }
         for member in waiting.keys where !members.contains(member) { waiting[member] = nil }
     }
@@ -134,7 +163,7 @@ package struct Fence: Sendable {
     /// True if a question sent within the last fence was answered, and what it named is applied.
     package func isInContact(with member: NodeID, at now: Instant) -> Bool {
         guard member != own else { return true }
-        return contacts[member].map { now < $0 + (settings.fence ?? .seconds(10)) } ?? false
+        return contacts[member].map { now < $0 + settings.span } ?? false
     }
 
     // MARK: The window

@@ -104,7 +104,8 @@ extension FenceKeeper {
         guard alive.isEmpty else { throw .answers(alive) }
         if let change = counted.attempt?.wish { throw .isChanging(change) }
         if let previous = standing.previous { throw .isChanging(change(from: previous, to: set)) }
-        let isCurrent = window.isCurrent(at: now)
+        // Without a fence nothing is proven, and the operator's word counts as for a fenced node.
+        let isCurrent = fence.settings.fence != nil && window.isCurrent(at: now)
         if isCurrent, members.count > 1 { throw .oneAtATime }
         if !isCurrent { try requireAnswers(without: members, in: set, now) }
         let end = now + fence.settings.attemptPatience

@@ -11,6 +11,8 @@ package struct FenceKeeper: Sendable {
     /// The directory holds nothing that was ever served: this node may be the first of a cluster.
     private var mayOpen: Bool
     private(set) var synced = KnownPositions()
+    /// Streams that were retired here, the last one last; still in ``synced``.
+    private var retired: [ProcessID] = []
     /// Connected members, by id.
     private(set) var reached: [NodeID] = []
     /// When anything came from a member last.
@@ -20,6 +22,8 @@ package struct FenceKeeper: Sendable {
     /// What is wished for, and since when.
     var wish: (change: CountChange, since: Instant)?
     var issue: [CountRecord] = []
+    /// The demand that was last asked for.
+    private var demanded: Fence.Demand?
     var ask: [FenceEffect] = []
 
     /// A node that starts, with what the log's last checkpoint kept, nil if there is none, and the
@@ -64,14 +68,30 @@ package struct FenceKeeper: Sendable {
         case .ticked: tick(now)
         case .reached(let members):
             reached = members.filter { $0 != own }.sorted()
-            counted.keepViews(of: reached)
-            fence.keepContacts(of: reached + (counted.standing?.set.members ?? []))
-            for member in heardAt.keys where !isKnown(member) { heardAt[member] = nil }
+            let known = Set(reached + (counted.standing?.set.members ?? []))
+            counted.keepViews(of: known)
+            fence.keepContacts(of: known)
+            for member in heardAt.keys where !known.contains(member) { heardAt[member] = nil }
         case .heard(let answer, let member): heard(answer, member, now)
         case .applied(let positions): fence.applied(positions)
         case .synced(let positions):
             synced.take(positions)
+            if !retired.isEmpty {
+                let goOn = Set(positions.map(\.process))
+                retired.removeAll { goOn.contains($0) }
+            }
             counted.ownSynced(synced.positions, now: now)
+        case .retired(let position):
+            synced.take([position])
+            fence.applied([position])
+            retired.removeAll { $0 == position.process }
+            retired.append(position.process)
+            counted.ownSynced([position], now: now)
+        case .forgotten(let process):
+            synced.forget(process)
+            retired.removeAll { $0 == process }
+            fence.forget(process)
+            counted.forget(process)
         case .recorded(let record): counted.recorded(record, now: now)
         case .foundNobody:
             guard mayOpen, counted.standing == nil else { break }
@@ -87,14 +107,25 @@ package struct FenceKeeper: Sendable {
         finish(now, using: &dice, &effects)
     }
 
+    /// Nobody is to be counted or forgotten, as far as this node can tell.
+    private var isEverybodyCounted: Bool {
+        guard let standing = counted.standing, standing.isSettled, counted.isCounted else {
+            return false
+        }
+        return reached.allSatisfy(standing.set.contains)
+    }
+
     private func isKnown(_ member: NodeID) -> Bool {
         reached.contains(member) || counted.standing?.set.contains(member) == true
     }
 
     private mutating func tick(_ now: Instant) {
         guard nextRound <= now else { return }
-        let fence = self.fence.settings.fence ?? .seconds(10)
-        nextRound = now + Interval(nanoseconds: fence.nanoseconds / 4)
+        // One round may come to nothing, and the next is in time all the same. Without a fence
+        // members are asked often only as long as somebody is to be counted.
+        let isAtRest = self.fence.settings.fence == nil && isEverybodyCounted
+        let span = isAtRest ? .seconds(50) : self.fence.settings.fence ?? .seconds(10)
+        nextRound = now + Interval(nanoseconds: span.nanoseconds * 2 / 5)
         if !reached.isEmpty { ask.append(.ask(reached, round: self.fence.beginRound(at: now))) }
     }
 
@@ -103,7 +134,7 @@ package struct FenceKeeper: Sendable {
         heardAt[member] = now
         guard counted.took(answer.view, holds: answer.holds, of: member, now: now) else { return }
         guard let round = answer.round else { return }
-        fence.answered(round, by: member, named: answer.holds)
+        fence.answered(round, by: member, named: answer.holds, now: now)
     }
 
     /// What follows from everything that has happened, in one order.
@@ -116,13 +147,39 @@ package struct FenceKeeper: Sendable {
         let isCurrent = window.isCurrent(at: now)
         counted.endAttempt(at: now)
         propose(now, using: &dice)
-        counted.vote(synced: synced.positions, isCurrent: isCurrent, issue: &issue)
+        if counted.isVoteDue {
+            counted.vote(synced: votedPositions, isCurrent: isCurrent, issue: &issue)
+        }
         // A vote that was just given is one more demand.
         fence.update(counted.demand, now: now)
+        askAnew(now)
         effects += ask
         effects += issue.map { .issue($0) }
         ask.removeAll()
         issue.removeAll()
+    }
+
+    /// What a vote names: what is held, and of what is retired, which all counted members had
+    /// before, so much as there is room for, the last first.
+    private var votedPositions: [StreamPosition] {
+        let positions = synced.positions
+        guard positions.count > CountRecord.positionsMax else { return positions }
+        let retired = Set(self.retired)
+        let held = positions.filter { !retired.contains($0.process) }
+        let room = max(0, CountRecord.positionsMax - held.count)
+        let rest = KnownPositions(positions)
+        return held.prefix(CountRecord.positionsMax)
+            + self.retired.suffix(room).map {
+                StreamPosition(process: $0, count: rest.count(of: $0))
+            }
+    }
+
+    /// Contacts from before a demand are of no use to it: who is fenced asks again at once.
+    private mutating func askAnew(_ now: Instant) {
+        let demand = counted.demand
+        guard demand != demanded else { return }
+        demanded = demand
+        if demand != nil, !window.isCurrent(at: now) { nextRound = now }
     }
 }
 
@@ -138,6 +195,10 @@ package enum FenceEvent: Hashable, Sendable {
     case applied([StreamPosition])
     /// They are synced here, and were applied before.
     case synced([StreamPosition])
+    /// The log holds nothing more of the stream but how far it went; told at a start, too.
+    case retired(StreamPosition)
+    /// The log has forgotten even that.
+    case forgotten(ProcessID)
     /// A record of the count was read: another's, or this node's own, which is then synced.
     case recorded(CountRecord)
     /// The search for others is over, nobody else here has a count, and this node has the lowest id

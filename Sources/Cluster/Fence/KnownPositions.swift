@@ -16,6 +16,11 @@ package struct KnownPositions: Hashable, Sendable {
         }
     }
 
+    /// Nobody names the stream any more.
+    package mutating func forget(_ process: ProcessID) {
+        counts[process] = nil
+    }
+
     package func count(of process: ProcessID) -> UInt64 { counts[process] ?? 0 }
 
     package func covers(_ position: StreamPosition) -> Bool {
@@ -26,10 +31,9 @@ package struct KnownPositions: Hashable, Sendable {
         positions.allSatisfy(covers)
     }
 
-    /// How many records are here that somebody at `positions` lacks.
-    package func lead(over positions: [StreamPosition]) -> UInt64 {
-        let theirs = KnownPositions(positions)
-        return counts.reduce(0) { sum, entry in
+    /// How many records are here that somebody with `theirs` lacks.
+    package func lead(over theirs: KnownPositions) -> UInt64 {
+        counts.reduce(0) { sum, entry in
             let other = theirs.count(of: entry.key)
             return sum &+ (entry.value > other ? entry.value - other : 0)
         }

@@ -33,16 +33,18 @@ struct Confirmations: Sendable {
         self.own = own
     }
 
-    /// Adds what `node` says; true if it names other members than before.
+    /// Adds what `node` says; true if it no longer names somebody whom it named before.
     ///
     /// What was confirmed once stays so.
     mutating func add(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, at now: Instant
     ) -> Bool {
-        var isChanged = false
+        var namesFewer = false
         nodes.update(node, or: Node()) { node in
-            isChanged = node.members != members
-            node.members = members
+            if node.members != members {
+                namesFewer = !Set(node.members).isSubset(of: members)
+                node.members = members
+            }
             for position in positions where position.count > 0 {
                 let countMax = position.process == own ? 64 : 4
                 node.streams.update(position.process, or: Steps()) {
@@ -50,7 +52,7 @@ struct Confirmations: Sendable {
                 }
             }
         }
-        return isChanged
+        return namesFewer
     }
 
     /// When `node` had confirmed the record; nil if it has not.
@@ -63,8 +65,10 @@ struct Confirmations: Sendable {
         nodes[node]?.streams[process]?.steps.last?.upTo ?? 0
     }
 
-    /// Everybody whom somebody has for a member.
-    var named: [NodeID] { nodes.values.flatMap(\.members) }
+    /// Everybody whom one of `members` has for a member; the word of others is of the past.
+    func named(by members: [NodeID]) -> [NodeID] {
+        members.flatMap { nodes[$0]?.members ?? [] }
+    }
 
     /// The stream is not known any more.
     mutating func forget(_ process: ProcessID) {

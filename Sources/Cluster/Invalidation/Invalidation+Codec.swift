@@ -8,26 +8,24 @@ import Ground
 extension Invalidation {
     fileprivate enum Kind: UInt8 {
         case purge = 1
-        case countMember = 2
-        case forgetMember = 3
+        case count = 2
     }
 
     fileprivate enum Tag {
         static let id: UInt16 = 1
         /// List.
         static let target: UInt16 = 2
-        static let node: UInt16 = 3
+        static let count: UInt16 = 3
     }
 
     private static let fixedBytes = 4
-    fileprivate static let nodeBytes = 16
 
     /// The bytes that are numbered, kept and told on.
     ///
     /// - Throws: ``InvalidationFault``, whichever is found first.
     package func content() throws(InvalidationFault) -> [UInt8] {
         if case .foreign(let content) = action { return content }
-        guard (1...Self.idBytesMax).contains(id.count) else { throw .id }
+        guard isIDFitting else { throw .id }
         var writer = StructureWriter()
         switch action {
         case .purge(let purge):
@@ -39,13 +37,27 @@ extension Invalidation {
                 guard target.isNamed else { throw .target }
                 writer.putField(Tag.target, target.bytes)
             }
-        case .countMember(let node): writer.put(.countMember, node)
-        case .forgetMember(let node): writer.put(.forgetMember, node)
+        case .count(let record):
+            writer.put(Kind.count.rawValue)
+            writer.put(UInt8(0))
+            writer.endFixedPart()
+            writer.putField(Tag.count, try record.bytes())
         case .foreign: break
         }
-        writer.putField(Tag.id, id)
+        writer.putField(Tag.id, unlessEmpty: id)
         guard writer.bytes.count <= Self.contentBytesMax else { throw .tooLong }
         return writer.bytes
+    }
+
+    /// A purge has a client's id; a record of the count has none.
+    private var isIDFitting: Bool {
+        if case .count = action { return id.isEmpty }
+        return (1...Self.idBytesMax).contains(id.count)
+    }
+
+    /// `content` is of the kind of records of the count, whether it makes sense or not.
+    static func isCount(_ content: [UInt8]) -> Bool {
+        content.count >= fixedBytes && content[2] == Kind.count.rawValue
     }
 
     /// Reads `content`; never fails: what makes no sense is foreign.
@@ -80,10 +92,13 @@ extension Invalidation {
         var structure = try PeerStructure(
             content, fixedBytes: Self.fixedBytes, in: .invalidations)
         var targets: [Purge.Target] = []
-        var node: NodeID?
+        var count: CountRecord?
         var isWhole = true
+        let kind = Kind(rawValue: content[2])
         while let field = try structure.next(content) {
             switch field.tag {
+            case Tag.count where kind == .count:
+                count = try .read(content.extracting(field.range), in: .invalidations)
             case Tag.id:
                 // A longer one is not a client's to name.
                 if field.range.count <= Self.idBytesMax { id = content.kept(field.range) }
@@ -93,34 +108,21 @@ extension Invalidation {
                 } else {
                     isWhole = false
                 }
-            case Tag.node:
-                try structure.require(Self.nodeBytes, of: field)
-                node = NodeID(content, at: field.range.lowerBound)
             default: continue
             }
         }
-        guard isWhole, !id.isEmpty, let kind = Kind(rawValue: content[2]) else { return false }
-        switch (kind, node) {
-        case (.purge, _):
-            guard let mode = Purge.Mode(rawValue: content[3]), !targets.isEmpty else {
-                return false
-            }
+        switch kind {
+        case .purge:
+            guard let mode = Purge.Mode(rawValue: content[3]), isWhole, !targets.isEmpty,
+                !id.isEmpty
+            else { return false }
             action = .purge(Purge(mode, targets))
-        case (.countMember, let node?): action = .countMember(node)
-        case (.forgetMember, let node?): action = .forgetMember(node)
-        case (_, nil): return false
+        case .count:
+            guard let count else { return false }
+            action = .count(count)
+        case nil: return false
         }
         return true
-    }
-}
-
-extension StructureWriter {
-    fileprivate mutating func put(_ kind: Invalidation.Kind, _ node: NodeID) {
-        put(kind.rawValue)
-        put(UInt8(0))
-        endFixedPart()
-        beginField(Invalidation.Tag.node, bytesCount: Invalidation.nodeBytes)
-        put(node)
     }
 }
 

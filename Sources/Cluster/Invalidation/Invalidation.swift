@@ -1,20 +1,16 @@
-package import Ground
-
 /// What one record of the invalidation log says.
 package struct Invalidation: Hashable, Sendable {
     /// The client's, or made by the node that took it: 1 to ``idBytesMax`` bytes.
     ///
-    /// Empty only in what is not understood, where none could be read.
+    /// Empty in a record of the count, and in what is not understood where none could be read.
     package var id: [UInt8]
     package var action: Action
 
     package enum Action: Hashable, Sendable {
         /// Entries are gone or stale.
         case purge(Purge)
-        /// The node counts for majorities from now on.
-        case countMember(NodeID)
-        /// The node counts no more.
-        case forgetMember(NodeID)
+        /// A word in the agreement on whom majorities are of; it does nothing to entries.
+        case count(CountRecord)
         /// The whole content, of a later version or damaged: kept, told on and applied as
         /// everything, soft.
         case foreign([UInt8])
@@ -29,7 +25,7 @@ package struct Invalidation: Hashable, Sendable {
     package var purge: Purge? {
         switch action {
         case .purge(let purge): purge
-        case .countMember, .forgetMember: nil
+        case .count: nil
         case .foreign: .everythingSoft
         }
     }
@@ -79,7 +75,8 @@ package struct Purge: Hashable, Sendable {
 
 /// Why an invalidation cannot be put in the log; nothing was changed.
 package enum InvalidationFault: Error, Hashable, Sendable {
-    /// The id is empty or longer than ``Invalidation/idBytesMax``.
+    /// The id is empty or longer than ``Invalidation/idBytesMax``, or a record of the count has
+    /// one.
     case id
     /// There is no target, or there are more than ``Invalidation/targetsMax``.
     case targetsCount

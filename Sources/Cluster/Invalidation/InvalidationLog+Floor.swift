@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// What is not kept any longer.
 extension InvalidationLog {
@@ -19,10 +19,16 @@ extension InvalidationLog {
             streams[place].setFloor(floor.count)
             raised.append(floor)
         }
-        guard !raised.isEmpty else { return }
+        announce(raised, from: source, &effects)
+    }
+
+    private mutating func announce(
+        _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
+    ) {
+        guard !floors.isEmpty else { return }
         recent.append(nil)
-        effects.append(.applyFloors(raised, count: recent.count))
-        for floor in raised { writes.add(.floor(floor, count: recent.count), from: source) }
+        effects.append(.applyFloors(floors, count: recent.count))
+        for floor in floors { writes.add(.floor(floor, count: recent.count), from: source) }
     }
 
     /// Drops the oldest records while there are more than are to be kept.
@@ -44,6 +50,28 @@ extension InvalidationLog {
             effects.append(
                 .drop(StreamPosition(process: process, count: streams[place].floor)))
         }
+    }
+
+    /// The disk has no room any more for records up to these positions: they are dropped, whatever
+    /// was to be kept.
+    ///
+    /// Where one before them is missing that could still come, everything is made soft instead.
+    package mutating func giveUp(
+        _ positions: [StreamPosition], now: Instant, effects: inout [InvalidationEffect]
+    ) {
+        for position in positions {
+            guard let place = streams.place(of: position.process) else { continue }
+            let before = streams[place].floor
+            while let first = streams[place].droppable, first.number <= position.count {
+                dropFirst(place)
+            }
+            let floor = streams[place].floor
+            guard floor > before else { continue }
+            effects.append(.drop(StreamPosition(process: position.process, count: floor)))
+        }
+        let known = positions.filter { streams.place(of: $0.process) != nil }
+        takeFloors(known, from: node, now, &effects)
+        flush(&effects)
     }
 
     /// Where the record lies that came first and may be dropped.
@@ -74,14 +102,16 @@ extension InvalidationLog {
                     confirmations.count(of: stream.process, by: $0) >= stream.synced.prefix
                 }
         }.map(\.process)
-        for process in old { retire(process, &effects) }
+        for process in old { retire(process, now, &effects) }
+        flush(&effects)
     }
 
     /// Retires what is too much, if need be before all members have it.
-    mutating func retireSurplus(_ effects: inout [InvalidationEffect]) {
+    mutating func retireSurplus(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         while streams.count > settings.streamsMax, let oldest = oldestDead {
-            retire(oldest, &effects)
+            retire(oldest, now, &effects)
         }
+        flush(&effects)
     }
 
     /// The stream of a dead process that changed last of all; nil if there is none.
@@ -94,8 +124,20 @@ extension InvalidationLog {
     }
 
     /// Keeps nothing of a stream but how far it went.
-    mutating func retire(_ process: ProcessID, _ effects: inout [InvalidationEffect]) {
+    ///
+    /// Whoever says so of a stream has applied all of it. Of one with gaps everything is made soft
+    /// first, and it is retired another time, when that is synced.
+    mutating func retire(
+        _ process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
+    ) {
         guard let place = streams.place(of: process) else { return }
+        let stream = streams[place]
+        guard stream.applied.prefix == stream.reach.count else {
+            while streams[place].shelf.first != nil { dropFirst(place) }
+            streams[place].raiseFloor(to: stream.reach.count, at: now)
+            streams[place].setFloor(stream.reach.count)
+            return announce([stream.reach], from: nil, &effects)
+        }
         while streams[place].shelf.first != nil { dropFirst(place) }
         let last = streams[place].reach
         streams.remove(place)

@@ -8,7 +8,7 @@ extension InvalidationLog {
         _ members: [LogMember], gone: [NodeID], now: Instant,
         effects: inout [InvalidationEffect]
     ) {
-        company.follow(members, gone: gone)
+        company.follow(members, gone: gone, now: now)
         for node in gone where company.isGone(node) {
             confirmations.remove(node)
             ahead[node] = nil
@@ -27,7 +27,8 @@ extension InvalidationLog {
             connection: connection, toldCount: recent.count, toldOwn: ownCount)
         if !reaches.isEmpty { effects.append(.tell(reaches, to: node)) }
         effects.append(.confirm(positions, members: company.recorded, to: [node]))
-        review(now, &effects)
+        company.review(connected: lines.keys, now: now)
+        settle(&effects)
     }
 
     /// There is no connection with `node` any more.
@@ -35,7 +36,8 @@ extension InvalidationLog {
         _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {
         lines[node] = nil
-        review(now, &effects)
+        company.review(connected: lines.keys, now: now)
+        settle(&effects)
     }
 
     /// `node` says what it has synced, and whom it has for members.
@@ -46,7 +48,9 @@ extension InvalidationLog {
         heard(positions, from: node, now: now, effects: &effects)
         guard !company.isGone(node) else { return }
         let bounded = Array(members.prefix(settings.streamsMax))
-        if confirmations.add(positions, members: bounded, by: node, at: now) {
+        let namesFewer = confirmations.add(positions, members: bounded, by: node, at: now)
+        let namesMore = bounded.contains { !company.isKnown($0) && !company.isGone($0) }
+        if namesFewer || namesMore {
             review(now, &effects)
         } else {
             settle(&effects)
@@ -54,7 +58,8 @@ extension InvalidationLog {
     }
 
     mutating func review(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        company.review(named: confirmations.named, connected: lines.keys, now: now)
+        company.review(
+            named: confirmations.named(by: company.recorded), connected: lines.keys, now: now)
         settle(&effects)
     }
 
@@ -80,10 +85,7 @@ extension InvalidationLog {
         let lines = company.known.map { node in
             Receipt.Line(node, standing(of: node, name, since: slot.heldSince))
         }
-        let counted = company.counted
-        let instants = counted.compactMap { confirmations.instant(of: name, by: $0) }.sorted()
-        let hasMajority = !counted.isEmpty && instants.count > counted.count / 2
-        let majorityAt = hasMajority ? instants[counted.count / 2] : nil
+        let majorityAt = company.majorityInstant { confirmations.instant(of: name, by: $0) }
         return Receipt(
             record: record, heldSince: slot.heldSince, lines: lines, majorityAt: majorityAt,
             boundedAt: majorityAt.map { $0 + settings.fence })

@@ -33,6 +33,9 @@ extension InvalidationLog {
                 bytes = .max
                 break
             }
+            // Whoever reads one relies on its being synced where it was written, and no entry
+            // depends on it.
+            if Invalidation.isCount(record.content) { continue }
             bytes += record.bytesCount + PeerStructure.fieldHeadBytes
             guard bytes <= PeerProtocol.invalidationBytesMax else { break }
             untold.records.append(record)

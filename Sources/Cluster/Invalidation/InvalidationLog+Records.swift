@@ -85,7 +85,7 @@ extension InvalidationLog {
         if let place = streams.place(of: process) { return place }
         while streams.count >= settings.streamsMax {
             guard let oldest = oldestDead else { return nil }
-            retire(oldest, &effects)
+            retire(oldest, now, &effects)
         }
         return addStream(process, now)
     }

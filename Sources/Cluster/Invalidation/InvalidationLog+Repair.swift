@@ -167,22 +167,31 @@ extension InvalidationLog {
             while let number = stream.shelf.firstNumber(in: rest),
                 let record = stream.record(number)
             {
-                bytes += record.bytesCount
-                guard answer.records.isEmpty || bytes <= bytesMax else {
-                    if number > range.numbers.lowerBound {
-                        let covered = range.numbers.lowerBound...(number - 1)
-                        answer.covered.append(
-                            StreamRange(process: range.process, numbers: covered))
+                if !isUnsyncedCount(record) {
+                    bytes += record.bytesCount
+                    guard answer.records.isEmpty || bytes <= bytesMax else {
+                        answer.cover(range, below: number)
+                        return answer
                     }
-                    return answer
+                    answer.records.append(record)
                 }
-                answer.records.append(record)
                 guard number < rest.upperBound else { break }
                 rest = (number + 1)...rest.upperBound
             }
             answer.covered.append(range)
         }
         return answer
+    }
+
+    /// A record of the count of this node's own that may be lost with the process.
+    ///
+    /// Nobody else may read it yet; it is pushed when it is synced.
+    private func isUnsyncedCount(_ record: InvalidationRecord) -> Bool {
+        guard record.name.stream == process, Invalidation.isCount(record.content) else {
+            return false
+        }
+        return streams.place(of: process).map { !streams[$0].synced.contains(record.name.number) }
+            ?? false
     }
 
     /// All that `node`, which catches up, must have.
@@ -202,6 +211,15 @@ extension InvalidationLog {
         takeFloors(catchUp.retired, from: node, now, &effects)
         flush(&effects)
         heard(catchUp.positions, from: node, now: now, effects: &effects)
+    }
+}
+
+extension RepairAnswer {
+    /// `range` was looked through up to `number`, which is not in the answer.
+    fileprivate mutating func cover(_ range: StreamRange, below number: UInt64) {
+        guard number > range.numbers.lowerBound else { return }
+        let numbers = range.numbers.lowerBound...(number - 1)
+        covered.append(StreamRange(process: range.process, numbers: numbers))
     }
 }
 

@@ -21,7 +21,7 @@ extension InvalidationLog {
         confirmToAll(&effects)
         trim(now, &effects)
         retireOld(now, &effects)
-        retireSurplus(&effects)
+        retireSurplus(now, &effects)
     }
 
     /// Tells every member what has been synced since it was told last; receipts are seen everywhere

@@ -49,16 +49,21 @@ package struct InvalidationLog: Sendable {
         nextConfirm = now
         _ = streams.add(process, at: now)
         for position in kept.retired where position.count > 0 { _ = retired.add(position) }
-        for position in kept.floors where position.count > 0 && position.process != process {
-            let place =
-                streams.place(of: position.process)
-                ?? streams.add(position.process, at: now)
+        for position in kept.floors where position.process != process {
+            guard position.count > retired[position.process] ?? 0 else { continue }
+            let place = streams.place(of: position.process) ?? addStream(position.process, now)
             streams[place].begin(behind: position.count, at: now)
         }
-        for record in kept.records where record.name.stream != process {
+        keep(kept.records, now: now)
+    }
+
+    /// Further records that the disk had; to be told before anything else has happened.
+    package mutating func keep(_ records: [InvalidationRecord], now: Instant) {
+        for record in records where record.name.stream != process {
             let name = record.name
             guard name.number > retired[name.stream] ?? 0 else { continue }
-            let place = streams.place(of: name.stream) ?? streams.add(name.stream, at: now)
+            // One that went on after it was retired begins where it had ended.
+            let place = streams.place(of: name.stream) ?? addStream(name.stream, now)
             guard !streams[place].applied.contains(name.number) else { continue }
             streams[place].keep(record, count: 0, at: now)
             streams[place].synced(name.number...name.number)
@@ -81,6 +86,18 @@ package struct InvalidationLog: Sendable {
     /// How far this node has applied, whatever is missing; by process.
     package var reaches: [StreamPosition] {
         streams.streams.map(\.reach).filter { $0.count > 0 }
+    }
+
+    /// Up to where a stream is applied here without a gap; nil if it is not known, or retired.
+    func appliedPosition(of process: ProcessID) -> StreamPosition? {
+        streams.place(of: process).map {
+            StreamPosition(process: process, count: streams[$0].applied.prefix)
+        }
+    }
+
+    /// What is synced of a stream without a gap; nil if it is not known, or retired.
+    func position(of process: ProcessID) -> StreamPosition? {
+        streams.place(of: process).map { streams[$0].position }
     }
 
     /// This node lacks something that these positions name.

@@ -78,8 +78,3 @@ extension InvalidationRecord {
         return record.hash == bytes.little64(at: 26) ? record : nil
     }
 }
-
-extension PeerFrameKind {
-    /// What a damaged record is reported as.
-    static let invalidations = PeerFrameKind(rawValue: 32)
-}

@@ -32,8 +32,7 @@ package struct Receipt: Hashable, Sendable {
     /// Everybody who is a member, this node included, and whoever a confirmation named as one; by
     /// node id.
     package var lines: [Line]
-    /// When a majority of the counted members had confirmed, as those are counted now; nil if it
-    /// has not.
+    /// When a majority of the members who counted then had confirmed; nil if none has.
     package var majorityAt: Instant?
     /// From then on no node serves what is covered.
     package var boundedAt: Instant?
@@ -41,7 +40,11 @@ package struct Receipt: Hashable, Sendable {
     /// Nobody is pending: waiting longer tells no more, unless somebody comes back.
     package var isSettled: Bool { !lines.contains { $0.standing == .pending } }
     /// Every node that can serve has it.
-    package var isConfirmedByAll: Bool { lines.allSatisfy(\.standing.isConfirmed) }
+    ///
+    /// Without a majority this node may not know who can: it has started, and met nobody yet.
+    package var isConfirmedByAll: Bool {
+        majorityAt != nil && lines.allSatisfy(\.standing.isConfirmed)
+    }
 }
 
 /// A member as far as the log is concerned.

@@ -7,6 +7,8 @@ package enum PeerEvent: Hashable, Sendable {
     /// The peer ends the connection: close it.
     case left(Goodbye)
     case gossiped(Gossip)
+    /// Take it in before anything that comes after it.
+    case heard(InvalidationMessage)
     case touched([AgedTouch])
     /// Answer with verdicts, after asking for what is wanted.
     case offered([PeerOffer])

@@ -14,6 +14,15 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     package static let offer = PeerFrameKind(rawValue: 5)
     package static let offerAnswered = PeerFrameKind(rawValue: 6)
 
+    // What nodes say to each other about invalidations, on stream 0; see ``InvalidationMessage``.
+    package static let invalidations = PeerFrameKind(rawValue: 32)
+    package static let confirmed = PeerFrameKind(rawValue: 33)
+    package static let told = PeerFrameKind(rawValue: 34)
+    package static let wanted = PeerFrameKind(rawValue: 35)
+    package static let repair = PeerFrameKind(rawValue: 36)
+    package static let round = PeerFrameKind(rawValue: 37)
+    package static let roundAnswered = PeerFrameKind(rawValue: 38)
+
     // From who asks.
     package static let ask = PeerFrameKind(rawValue: 16)
     package static let credit = PeerFrameKind(rawValue: 17)
@@ -38,5 +47,8 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     }
 
     /// True for what concerns the connection and not a stream, as far as it is known.
-    var isOfConnection: Bool { (1...6).contains(rawValue) }
+    var isOfConnection: Bool { (1...6).contains(rawValue) || isOfInvalidations }
+
+    /// True for those that ``InvalidationReader`` reads.
+    package var isOfInvalidations: Bool { (32...38).contains(rawValue) }
 }

@@ -86,6 +86,10 @@ extension PeerLink {
         case .end: return try receivedEnd(head.stream, payload)
         default: break
         }
+        if head.kind.isOfInvalidations {
+            return try invalidations.read(head.kind, payload: payload).map { .heard($0) }
+                ?? .nothing
+        }
         if let answer = try PeerAnswer.read(head.kind, payload: payload) {
             return try receivedAnswer(head.stream, answer, head.kind)
         }

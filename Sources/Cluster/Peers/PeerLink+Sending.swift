@@ -32,6 +32,14 @@ extension PeerLink {
         control.append(try OfferVerdict.frame(verdicts))
     }
 
+    /// Says something about invalidations, behind what waits and before any later question.
+    ///
+    /// - Throws: why nothing of it is sent.
+    package mutating func send(_ message: InvalidationMessage) throws(SendRefusal) {
+        try checkRoom()
+        for frame in try message.frames() { control.append(frame) }
+    }
+
     private func checkRoom() throws(SendRefusal) {
         guard isOpen else { throw .notOpen }
         guard queuedBytes < Self.queueBytesMax else { throw .queueFull }

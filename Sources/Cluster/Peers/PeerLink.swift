@@ -33,6 +33,7 @@ package struct PeerLink: Sendable {
     /// The last stream that the peer opened; 0 before the first.
     var lastPeerStream: UInt32 = 0
     var allowance = IdleAllowance()
+    var invalidations = InvalidationReader()
 
     /// HELLO, gossip and grants: sent before everything else.
     var urgent = FrameQueue()

@@ -23,6 +23,12 @@ package enum PeerProtocol {
     package static let positionsMax = 256
     /// The most bytes of all invalidations in a question.
     package static let invalidationBytesMax = 4 << 10
+    /// The most positions of a kind in one message about invalidations, of however many frames.
+    package static let knowledgeMax = 8_192
+    /// The most members that a confirmation names.
+    package static let companyMax = 1_024
+    /// The most ranges of records that are asked for, or answered for, at once.
+    package static let rangesMax = 512
     /// The most tags of an entry.
     package static let tagsMax = 1_000
     /// The most touches in one frame.
@@ -56,4 +62,8 @@ package enum PeerLimit: Hashable, Sendable {
     case tags
     case touches
     case offers
+    case company
+    case ranges
+    /// Of one field.
+    case list
 }

@@ -13,7 +13,7 @@ struct PeerStructure {
     }
 
     /// What a damaged structure is reported as.
-    private let kind: PeerFrameKind
+    let kind: PeerFrameKind
     private var position: Int
 
     /// Size of what stands before a field's value.

@@ -66,13 +66,16 @@ struct StructureWriter {
         if !value.isEmpty { putField(tag, value) }
     }
 
+    /// Bytes so far, without those before the structure.
+    var payloadBytes: Int { bytes.count - start }
+
     /// The whole frame.
     ///
     /// - Throws: ``SendRefusal/tooLong(_:)`` if it is longer than a frame may be.
     consuming func frame(
         _ kind: PeerFrameKind, stream: UInt32 = 0
     ) throws(SendRefusal) -> [UInt8] {
-        let count = bytes.count - start
+        let count = payloadBytes
         guard !isTooLong, count <= kind.payloadBytesMax else { throw .tooLong(.payload) }
         let head = PeerFrameHead(kind, stream: stream, payloadBytes: count).bytes
         for index in head.indices { bytes[index] = head[index] }

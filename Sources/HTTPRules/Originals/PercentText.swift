@@ -1,11 +1,11 @@
 /// Bytes written with percent escapes (RFC 3986 §2.1).
-enum PercentText {
+package enum PercentText {
     /// What `text` means, each escape undone once; nil if a `%` stands without two hexadecimal
     /// digits.
     ///
     /// `plusIsSpace` is for the values of forms, in which browsers write a space as `+` (URL
     /// Standard, application/x-www-form-urlencoded).
-    static func decoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool = false) -> [UInt8]? {
+    package static func decoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool = false) -> [UInt8]? {
         var meant: [UInt8] = []
         meant.reserveCapacity(text.count)
         var index = text.startIndex

@@ -14,12 +14,19 @@ package struct AnswerTags: Hashable, Sendable {
     /// How many were left out because a limit was passed; purging those does not reach the answer.
     package private(set) var cutCount = 0
 
+    /// No tags.
+    package init() {}
+
     /// The tags in all lines of `head` that are fields of `fields`.
     package init(_ head: AnswerHead, fields: [TagField] = TagField.usual) {
-        let bytes = head.bytes.span
+        self.init(head.lines, in: head.bytes.span, fields: fields)
+    }
+
+    /// The same of any lines; their extents lie in `bytes`.
+    package init(_ lines: [FieldLine], in bytes: Span<UInt8>, fields: [TagField]) {
         var seen: Set<[UInt8]> = []
         var bytesCount = 0
-        for line in head.lines {
+        for line in lines {
             guard let field = TagField.first(of: fields, namedIn: bytes, at: line.name.range) else {
                 continue
             }

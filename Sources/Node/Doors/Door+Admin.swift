@@ -1,4 +1,5 @@
 import Admin
+import Cluster
 import Ground
 import HTTPRules
 import NIOCore
@@ -8,7 +9,11 @@ import Wire
 
 extension Door {
     /// Answers a request to the admin port.
-    func answerAdmin(_ bytes: Span<UInt8>) {
+    func answerAdmin(_ bytes: Span<UInt8>, body: [UInt8]) {
+        let (method, target) = methodAndTarget(bytes)
+        if let purges = PurgeRoute(method: method, target: target) {
+            return answerPurges(purges, body: body)
+        }
         switch route(bytes) {
         case .page(let page): send(page)
         case .action(.drain):
@@ -17,8 +22,23 @@ extension Door {
                 status: 202, contentType: "application/json",
                 Array("{\"status\":\"draining\"}\n".utf8),
                 fields: "Cache-Control: no-store\r\n")
+        case .forget(let id): forget(id)
         case .notFound: answerProblem(.adminNotFound)
         case .methodNotAllowed(let allowed): answerProblem(.methodNotAllowed(allowed: allowed))
+        }
+    }
+
+    /// Begins to count a member no longer that will not come back.
+    private func forget(_ text: String) {
+        guard let id = NodeID(text) else { return answerProblem(.adminNotFound) }
+        do throws(FenceKeeper.ForgetRefusal) {
+            try hall.desk.forget([id])
+            sendText(
+                status: 202, contentType: "application/json",
+                Array("{\"status\":\"forgetting\"}\n".utf8),
+                fields: "Cache-Control: no-store\r\n")
+        } catch {
+            answerProblem(.notForgotten(error))
         }
     }
 
@@ -28,7 +48,7 @@ extension Door {
         switch route(bytes) {
         case .page(let page) where page.isPublic: send(page)
         case .methodNotAllowed(allowed: AdminRoute.pageMethods): answerProblem(.methodNotAllowed)
-        case .page, .action, .methodNotAllowed, .notFound:
+        case .page, .action, .forget, .methodNotAllowed, .notFound:
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
                 return answerProblem(.methodNotAllowed)
             }
@@ -50,9 +70,15 @@ extension Door {
     }
 
     private func route(_ bytes: Span<UInt8>) -> AdminRoute {
-        AdminRoute(
-            method: String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),
-            target: String(decoding: bytes.copy(parser.path.range), as: UTF8.self))
+        let (method, target) = methodAndTarget(bytes)
+        return AdminRoute(method: method, target: target)
+    }
+
+    private func methodAndTarget(_ bytes: Span<UInt8>) -> (String, String) {
+        (
+            String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),
+            String(decoding: bytes.copy(parser.path.range), as: UTF8.self)
+        )
     }
 
     private func send(_ page: AdminPage) {

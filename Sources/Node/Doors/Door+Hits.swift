@@ -8,7 +8,9 @@ import Wire
 
 extension Door {
     /// Answers the request that the parser holds, whose head lies in `bytes`.
-    func answer(_ bytes: Span<UInt8>, now: Instant) {
+    ///
+    /// `body` is that of an operator's request; what clients send to sites goes on as it comes.
+    func answer(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
         closesAfterAnswer = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head
         if hall.hasAccessLog {
@@ -16,7 +18,7 @@ extension Door {
             logged = LoggedRequest(parser, bytes, over: carriage, now)
         }
         part = .none
-        guard side == .data else { return answerAdmin(bytes) }
+        guard side == .data else { return answerAdmin(bytes, body: body) }
         if siteCounters != nil { forgetSite() }
         if hasSites {
             if let number = site(bytes) { return answerSite(bytes, number, now: now) }
@@ -46,7 +48,7 @@ extension Door {
         headRange = 0..<request.head.count
         // Of a site the body would have gone to its origin; it became one while the body came.
         if isOfSite(request.head.span) { return breakOff() }
-        answer(request.head.span, now: now)
+        answer(request.head.span, body: request.body, now: now)
     }
 
     /// Tells a client that waits for it to send the body (RFC 9110 §15.2.1).

@@ -68,6 +68,7 @@ enum ReasonPhrase {
     static func of(_ status: UInt16) -> StaticString {
         switch status {
         case 200: "OK"
+        case 202: "Accepted"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"
@@ -82,6 +83,7 @@ enum ReasonPhrase {
         case 414: "URI Too Long"
         case 416: "Range Not Satisfiable"
         case 417: "Expectation Failed"
+        case 422: "Unprocessable Content"
         case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"
         case 451: "Unavailable For Legal Reasons"

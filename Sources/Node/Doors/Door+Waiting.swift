@@ -40,7 +40,7 @@ extension Door {
         let begin = { [hall] in
             FillRun(
                 key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-                stamp: node.disk?.stamp, hall: hall, query: waiting.query, expected: expected,
+                stamp: node.marks.stamp, hall: hall, query: waiting.query, expected: expected,
                 isAlone: alone, skipsPeers: waiting.skipsPeers)
         }
         let lookUp = { [self] () -> Resident? in

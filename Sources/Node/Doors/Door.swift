@@ -57,6 +57,8 @@ final class Door: FillReader {
     var upload: Upload?
     /// The answer in progress, if it is not one that memory gave at once.
     var waiting: Waiting?
+    /// What an operator's answer waits for.
+    var purgeWaiting: PurgeWaiting?
     /// Room that is kept from one use to the next.
     var slices: [ByteBuffer] = []
     var scratch: [UInt8] = []
@@ -101,6 +103,7 @@ final class Door: FillReader {
         if logged != nil { log(isComplete: false) }
         outlet = nil
         client = nil
+        purgeWaiting = nil
         isAnswering = false
         extraLines.removeAll(keepingCapacity: true)
         forgetSite()

@@ -135,6 +135,7 @@ extension HTTP1Connection {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
                 bodyBytes += UInt64(extent.count)
+                pending?.keep(bytes.extracting(extent.range), on: side)
                 position = next
                 if bodyBytes > settings.requestBodyBytesMax {
                     refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))

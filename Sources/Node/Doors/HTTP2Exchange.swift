@@ -115,7 +115,10 @@ final class HTTP2Exchange: Outlet {
 
     /// A piece of the request's body; one that nobody wants is let go.
     func bodyArrived(_ bytes: Span<UInt8>, now: Instant) {
-        guard door.upload != nil else { return drop(bytes.count) }
+        guard door.upload != nil else {
+            pending?.keep(bytes, on: door.side)
+            return drop(bytes.count)
+        }
         let piece = ByteBuffer(bytes: bytes.copy(0..<bytes.count))
         guard door.takesUpload, pieces.isEmpty else { return pieces.append(piece) }
         pass(piece, now: now)

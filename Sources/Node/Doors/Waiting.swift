@@ -1,3 +1,4 @@
+import Admin
 import Ground
 import HTTPRules
 import NIOCore
@@ -103,6 +104,8 @@ enum Segment {
 /// A request that outlives the buffer it was read from: a copy of its head, and where its lines
 /// are.
 struct PendingRequest {
+    /// What was kept of its body.
+    var body: [UInt8] = []
     let head: [UInt8]
     let lines: [FieldLine]
     let isHTTP10: Bool
@@ -112,6 +115,12 @@ struct PendingRequest {
         head = []
         lines = []
         isHTTP10 = false
+    }
+
+    /// Keeps a piece of the body, as far as anybody looks at it.
+    mutating func keep(_ piece: Span<UInt8>, on side: Door.Side) {
+        guard side == .admin, body.count <= PurgeRequest.bodyBytesMax else { return }
+        body += piece.copy(0..<piece.count)
     }
 
     /// A copy of the head that lies in `range` of `bytes`, where the parser has read it.

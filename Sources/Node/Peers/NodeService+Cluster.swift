@@ -18,7 +18,9 @@ extension NodeService {
     /// Opens the port for peers and begins to look for them; nil for a node that stays alone.
     ///
     /// The disk tier has started: the node's identity is its directory's.
-    func openCluster(of node: NodeCore, on threads: Threads) async throws -> ClusterPart? {
+    func openCluster(
+        of node: NodeCore, as id: NodeID, on threads: Threads
+    ) async throws -> ClusterPart? {
         let configuration = configuration.cluster
         guard let secrets = configuration.secrets else { return nil }
         let listener = try await PeerListener.open(configuration.listen, on: threads.loops)
@@ -26,11 +28,9 @@ extension NodeService {
             address: configuration.listen.address, port: listener.port)
         let address =
             try configuration.advertised ?? .advertised(listen, IPAddress.ofDevices())
-        var random = SystemRandomNumberGenerator()
-        // Without a directory the node is another one at each start.
         let identity = node.disk?.view?.identity
         let member = Member(
-            id: identity?.nodeID ?? NodeID(using: &random), process: ProcessID(using: &random),
+            id: id, process: node.desk.process,
             address: address, weight: configuration.weight, versions: PeerProtocol.versions,
             role: .isCaughtUp)
         let hub = PeerHub(

@@ -20,6 +20,7 @@ final class PeerAnswering: FillReader {
     /// Bytes of the body that were announced and are not sent.
     private var slices: CircularBuffer<ByteBuffer> = []
     private var timer: Scheduled<Void>?
+    private var restarts = 0
 
     enum Stage {
         case beginning
@@ -64,6 +65,33 @@ final class PeerAnswering: FillReader {
         wait(key, hash, stale: found, glance)
     }
 
+    /// Looks where the answer may be once this node knows what `peer` has told of, or says that it
+    /// does not.
+    func beginLate(behind peer: NodeID) {
+        let time = TimeAmount.nanoseconds(Self.lagMax.nanoseconds)
+        timer = hall.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            guard let self, case .beginning = stage else { return }
+            answer(.behind)
+            connection.flush()
+        }
+        // Confined to the loop, and told on another thread.
+        nonisolated(unsafe) weak let answering = self
+        hall.desk.whenCaughtUp(with: peer) { [loop = hall.loop] in
+            loop.execute {
+                guard let answering = unsafe answering, case .beginning = answering.stage,
+                    answering.timer != nil
+                else { return }
+                answering.timer?.cancel()
+                answering.timer = nil
+                answering.begin()
+                answering.connection.flush()
+            }
+        }
+    }
+
+    /// Within which a node that lags answers, be it that it does (DESIGN.md §7).
+    private static let lagMax = Interval.milliseconds(50)
+
     /// The asker wants it no more, or is gone.
     func cancelled() {
         leave()
@@ -89,7 +117,7 @@ final class PeerAnswering: FillReader {
         let begin = { [hall, question] in
             FillRun(
                 key: key, hash: hash, negotiation: question.negotiation, stale: stale,
-                stamp: hall.node.disk?.stamp, hall: hall, isAlone: isProbe, isProbe: isProbe)
+                stamp: hall.node.marks.stamp, hall: hall, isAlone: isProbe, isProbe: isProbe)
         }
         let fills = hall.node.fills
         let admission: FillTable.Admission
@@ -162,7 +190,7 @@ final class PeerAnswering: FillReader {
     private func proceedToHead(_ run: FillRun, _ reader: Fill.ReaderID) {
         var none: [ByteBuffer] = []
         switch run.step(reader, limit: 0, on: hall, slices: &none) {
-        case .startOver: return answer(refusal(.unshareable))
+        case .startOver(let alone): return alone ? answer(refusal(.unshareable)) : beginAnew()
         case .fail, .breakOff: return answer(failure(of: run))
         case .wait, .take, .finish: break
         }
@@ -206,6 +234,17 @@ final class PeerAnswering: FillReader {
         }
     }
 
+    /// What was waited for is not for this question: something else may be, or is fetched.
+    private func beginAnew() {
+        leave()
+        guard restarts < Self.restartsMax else { return answer(refusal(.overloaded)) }
+        restarts += 1
+        begin()
+    }
+
+    /// Fetches in a row that a question may wait for in vain.
+    private static let restartsMax = 3
+
     private func failure(of run: FillRun) -> PeerAnswer {
         guard case .refused(let problem) = run.outcome else { return refusal(.overloaded) }
         return question.kind == .probe
@@ -248,7 +287,7 @@ final class PeerAnswering: FillReader {
     func give(_ resident: Resident, from source: HeldEntry.Source) {
         let entry = HeldEntry(
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
-            from: source, stamp: hall.node.disk?.stamp,
+            from: source, stamp: resident.stamp,
             key: question.key.isEmpty ? resident.key : [])
         let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
         if !entityTag.isEmpty, question.entityTag == entityTag {
@@ -310,13 +349,13 @@ extension HeldEntry {
     /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
     init(
         _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
-        from source: Source, stamp: Stamp?, key: [UInt8] = []
+        from source: Source, stamp: Stamp, key: [UInt8] = []
     ) {
         var told = facts
         told.entityTag = head.entityTag
         self.init(
             status: head.status, source: source,
-            facts: TransitFacts(told, size: size, now: SystemClock.now()), stamp: stamp ?? .zero,
+            facts: TransitFacts(told, size: size, now: SystemClock.now()), stamp: stamp,
             head: head.bytes,
             places: HeadPlaces(
                 partialStart: UInt32(head.layout.partialStart),

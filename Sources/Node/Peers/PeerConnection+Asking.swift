@@ -17,6 +17,16 @@ extension PeerConnection {
         }
     }
 
+    /// Says something about invalidations behind what was sent before, and before any later
+    /// question.
+    func say(_ message: InvalidationMessage) {
+        onLoop { connection in
+            // What cannot be said is asked for again, by those who miss it.
+            try? connection.link.send(message)
+            connection.flushSoon()
+        }
+    }
+
     /// Sends touches behind what was sent before.
     func say(_ touches: [AgedTouch]) {
         onLoop { connection in
@@ -68,8 +78,10 @@ extension PeerConnection {
     /// Puts a question; its answer is told to it.
     func ask(_ ask: PeerAsk) {
         onLoop { connection in
+            var question = ask.question
+            guard connection.informs(ask.node, with: &question) else { return ask.tell(.lost) }
             do throws(SendRefusal) {
-                let stream = try connection.link.ask(ask.question)
+                let stream = try connection.link.ask(question)
                 ask.stream = stream
                 ask.askedAt = SystemClock.now()
                 connection.asks[stream] = ask
@@ -85,6 +97,17 @@ extension PeerConnection {
             }
             connection.flushSoon()
         }
+    }
+
+    /// Puts into a question what the peer has to know first; false if nothing may be asked here,
+    /// because this node speaks with it on another connection by now.
+    private func informs(_ peer: NodeID, with question: inout PeerQuestion) -> Bool {
+        guard let desk = hall?.desk else { return false }
+        let count = desk.appliedCount
+        if count == toldCount { return true }
+        guard desk.prepare(&question, for: peer, on: self) else { return false }
+        toldCount = count
+        return true
     }
 
     /// Nothing more of the answer is wanted.

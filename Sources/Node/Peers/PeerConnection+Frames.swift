@@ -99,6 +99,8 @@ extension PeerConnection {
             end(ask, .ended(whole.size))
         case .broken(let stream, _), .lost(let stream, _):
             if let ask = asks[stream] { end(ask, .lost) }
+        case .heard(let message):
+            if let peer { hall?.desk.handle(.message(message, from: peer)) }
         case .touched(let touches): hall?.node.collect(fromPeer: touches)
         case .offered(let offers): hub.offered(offers, on: self)
         case .offersAnswered(let verdicts): hub.answered(verdicts, on: self)
@@ -114,7 +116,13 @@ extension PeerConnection {
         }
         let answering = PeerAnswering(question, on: stream, of: self, in: hall)
         answerings[stream] = answering
-        answering.begin()
+        guard let peer else { return answering.begin() }
+        hall.desk.took(question, from: peer)
+        if hall.desk.isBehind(peer) {
+            answering.beginLate(behind: peer)
+        } else {
+            answering.begin()
+        }
     }
 
     /// The last that is told of a question.

@@ -59,6 +59,9 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     ///
     /// Until something does, there is no use in asking. Read from any loop.
     let isSilent = Atomic<Bool>(false)
+    /// Of the invalidations that this node has applied so many were told on this connection, at
+    /// least; nil if none was.
+    var toldCount: UInt64?
     /// There was a connection, be it for a moment.
     var hasBegun = false
 

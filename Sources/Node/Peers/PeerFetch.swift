@@ -209,7 +209,8 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         hall.counters.add(.peerAnswersTaken)
         run.answered(
             FillAnswer(
-                facts: facts, head: head, sizeBytes: length, isKept: isKept, isFromPeer: true),
+                facts: facts, head: head, sizeBytes: length, isKept: isKept, tags: entry.tags,
+                isFromPeer: true),
             isShared: true, varies: facts.varies)
     }
 
@@ -225,7 +226,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
             facts, head)
         hall.counters.add(.peerAnswersTaken)
         if let resident {
-            hall.node.keep(resident, stamp: run.stamp)
+            hall.node.keep(resident)
         } else {
             hall.node.store.remove(stale)
         }
@@ -275,7 +276,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
             facts.size = size
             return (facts, head)
         }
-        if let resident, isWorthKeeping { hall.node.keep(resident, stamp: run.stamp) }
+        if let resident, isWorthKeeping { hall.node.keep(resident) }
         settle()
     }
 

@@ -26,6 +26,7 @@ extension PeerHub {
             watch.isOver(membership, now: SystemClock.now())
         else { return }
         joinWatch = nil
+        node?.desk.handle(.foundNobody)
         step(.roleChanged(membership.own.member.role.union(.isCaughtUp)))
         rings.whenSettled { [joined] in joined.succeed() }
     }

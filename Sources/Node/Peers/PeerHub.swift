@@ -45,7 +45,7 @@ final class PeerHub: @unchecked Sendable {
     /// For those that others dial: strangers among them take none of the node's own.
     private let acceptedPlaces = PeerPlaces(count: Ring.membersMax)
     /// Gone at the end of the node.
-    private weak let node: NodeCore?
+    weak let node: NodeCore?
     /// Nodes that keep an image.
     let replicas: Int
     let handOver: HandOver
@@ -317,6 +317,7 @@ extension PeerHub {
         guard isChanged else { return }
         let view = MemberView(membership, connections)
         published.withLock { $0 = view }
+        node?.desk.follow(view)
         handOver.follow(view.connections)
         rings.follow(view.records)
     }

@@ -9,15 +9,6 @@ import Wire
 
 /// What sites keep under their keys.
 extension NodeCore {
-    /// Makes the answer of `run` findable, unless the resource was changed after the fetch began.
-    func keep(_ resident: Resident, of run: FillRun) {
-        guard !run.isOutdated else { return }
-        keep(resident, stamp: run.stamp)
-        // An invalidation marks the fetch before it removes what is stored: whichever came first,
-        // the entry is gone.
-        if run.isOutdated { forget(resident) }
-    }
-
     /// Where an answer to `query` stands.
     enum SitePlace {
         /// Under the key that was asked for.
@@ -56,7 +47,8 @@ extension NodeCore {
     private func claim(_ index: VariantIndex, for query: SiteRequest) {
         let current = store.find(query.key, hash: query.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
-            let entry = entry(of: index, for: query, places: [], now: SystemClock.now())
+            let entry = entry(
+                of: index, for: query, places: [], stamp: marks.stamp, now: SystemClock.now())
         else { return }
         store.insert(entry)
     }
@@ -90,19 +82,21 @@ extension NodeCore {
         let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
         if let current, VariantIndex(of: current) == index, known.contains(place.key) { return }
         let places = [place.key] + known.filter { $0 != place.key }.prefix(Self.placesMax - 1)
-        guard let entry = entry(of: index, for: query, places: places, now: now) else { return }
-        keep(entry, of: run)
+        let entry = entry(
+            of: index, for: query, places: places, stamp: run.stamp, now: now)
+        if let entry { keep(entry) }
     }
 
     private func entry(
-        of index: VariantIndex, for query: SiteRequest, places: [[UInt8]], now: Instant
+        of index: VariantIndex, for query: SiteRequest, places: [[UInt8]], stamp: Stamp,
+        now: Instant
     ) -> Resident? {
         var head: [UInt8] = []
         index.append(to: &head)
         let facts = EntryFacts(
             size: 0, bornAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        return note(head, facts, for: query, tags: places, isOnDisk: true)
+        return note(head, facts, for: query, tags: places, stamp: stamp, isOnDisk: true)
     }
 
     /// How many variants of one key the origin is asked about at once.
@@ -127,7 +121,8 @@ extension NodeCore {
         let facts = EntryFacts(
             size: 0, bornAt: now, freshUntil: now + Self.passesFor, flags: .isHitForMiss,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        guard let entry = note([], facts, for: query, tags: [], isOnDisk: false) else { return }
+        let entry = note([], facts, for: query, tags: [], stamp: marks.stamp, isOnDisk: false)
+        guard let entry else { return }
         store.insert(entry)
     }
 
@@ -137,7 +132,7 @@ extension NodeCore {
     /// An entry without a body that is no answer; nil if memory has no room for it.
     private func note(
         _ head: [UInt8], _ facts: EntryFacts, for query: SiteRequest, tags: [[UInt8]],
-        isOnDisk: Bool
+        stamp: Stamp, isOnDisk: Bool
     ) -> Resident? {
         let overhead = Resident.overhead(
             keyBytes: query.key.count, headBytes: head.count,
@@ -149,49 +144,8 @@ extension NodeCore {
             facts: facts, head: head,
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
-            tags: tags,
+            tags: tags, stamp: stamp,
             body: Body(chunks: [], size: 0, capacityBytes: 0, account: store.account),
             account: store.account, share: query.share)
-    }
-
-    /// Everything stored under a site's key is not to be used any more, nor what is being fetched
-    /// for it (RFC 9111 §4.4).
-    ///
-    /// Without their index variants cannot be found; memory and disk let go of them in time.
-    func invalidate(siteKey key: [UInt8]) {
-        let hash = store.hash(of: key)
-        let name = EntryName(ofKey: key)
-        if disk != nil { leaving.withLock { $0[name.digest, default: 0] += 1 } }
-        fills.outdate(key: key, hash: hash)
-        var wasKept = false
-        while let found = store.find(key, hash: hash) {
-            wasKept = wasKept || found.name != nil
-            store.remove(found)
-        }
-        guard let disk else { return }
-        // What is there, or waits to be written, has to stay away after a restart, too.
-        guard wasKept || disk.view?.shards.find(name.digest) != nil else {
-            disk.forget(name)
-            return left(name)
-        }
-        disk.delete([name]) { [self] failure in
-            left(name)
-            guard let failure else { return }
-            logger.warning(
-                "what was changed may be back after a restart",
-                metadata: ["why": "\(failure)"])
-        }
-    }
-
-    /// True while what is called `name` is on disk and must not be used any more.
-    func isLeaving(_ name: EntryName) -> Bool {
-        leaving.withLock { $0[name.digest] != nil }
-    }
-
-    private func left(_ name: EntryName) {
-        leaving.withLock { names in
-            let count = names[name.digest, default: 0] - 1
-            names[name.digest] = count > 0 ? count : nil
-        }
     }
 }

@@ -40,6 +40,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         let nominated: FieldNames
         let place: EntryPlace?
         let index: VariantIndex?
+        let tags: [[UInt8]]
         let receivedWall: WallTime
     }
 
@@ -186,7 +187,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         let key = answer.place?.key ?? query.key
         let name = hall.node.disk == nil ? nil : EntryName(ofKey: key)
         let resident = run.ended(
-            name: name, tags: tags(of: answer.head), place: answer.place
+            name: name, tags: answer.tags, place: answer.place
         ) { size in
             let stored = plan.storedHead(
                 answer.head, size: size, answer.examination, received: answer.receivedWall)
@@ -202,15 +203,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     /// The tags of the answer; says so if there are more than are kept, because a purge by those
     /// will not find it.
     private func tags(of head: AnswerHead) -> [[UInt8]] {
-        let tags = query.plan.tags(of: head)
-        if tags.cutCount > 0 {
-            hall.node.logger.warning(
-                "tags left out: too many or too long",
-                metadata: [
-                    "url": "\(String(decoding: query.key, as: UTF8.self))",
-                    "tags": "\(tags.cutCount)",
-                ])
-        }
+        let tags = query.plan.tags(of: head, key: query.key)
+        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: query.key) }
         return tags.tags
     }
 
@@ -236,7 +230,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     func keep(
         _ resident: Resident, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?
     ) {
-        hall.node.keep(resident, of: run)
+        hall.node.keep(resident)
         guard let index, let place else { return }
         hall.node.keep(index, names, at: place, for: query, of: run, now: SystemClock.now())
     }
@@ -295,13 +289,14 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             }
         }
         if let stale, acceptance.endsStored { hall.node.forget(stale) }
+        let tags = tags(of: head)
         answer = Answer(
             head: head, examination: examination, nominated: vary.names, place: place,
-            index: index, receivedWall: receipt.receivedWall)
+            index: index, tags: tags, receivedWall: receipt.receivedWall)
         let stored = plan.storedHead(
             head, size: length, examination, received: receipt.receivedWall)
         let rendered = RenderedHead(stored)
-        let isKept = acceptance.isStorable && !run.isOutdated && hasRoom(length, rendered, place)
+        let isKept = acceptance.isStorable && !run.isOvertaken && hasRoom(length, rendered, place)
         if isKept, let index, let place {
             // Before the body: who asks for another variant meanwhile must make it one of the same.
             hall.node.keep(
@@ -311,7 +306,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         guard isKept || run.openWindow() else { return overloaded(length) }
         var given = FillAnswer(
             facts: plan.facts(examination, size: length ?? 0, stored, of: head), head: rendered,
-            sizeBytes: length, isKept: isKept)
+            sizeBytes: length, isKept: isKept, tags: tags)
         if !isKept { given.head = RenderedHead(plan.unstoredHead(stored, of: head)) }
         given.examination = examination
         run.answered(
@@ -349,7 +344,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     /// What a request that may have changed something makes unfit to be used (RFC 9111 §4.4).
     private func invalidate(by head: AnswerHead) {
         for key in query.plan.invalidated(by: head, query) {
-            hall.node.invalidate(siteKey: key)
+            hall.node.invalidate(key)
         }
     }
 

@@ -162,8 +162,20 @@ final class SitePlan: Sendable {
     }
 
     /// The tags that a purge finds the answer by.
-    func tags(of head: AnswerHead) -> AnswerTags {
-        AnswerTags(head, fields: tagFields)
+    func tags(of head: AnswerHead, key: [UInt8]) -> EntryTags {
+        EntryTags(
+            key: key, answer: AnswerTags(head, fields: tagFields),
+            urls: site.pattern == .everything ? originURL(of: key) : [])
+    }
+
+    /// What the origin is asked for where the answer stands under `key`; empty if that has no
+    /// canonical form.
+    private func originURL(of key: [UInt8]) -> [[UInt8]] {
+        let target = URLName.name(ofKey: key).drop { $0 != UInt8(ascii: "/") }
+        let url = Array(site.origin.description.utf8) + target
+        var canonical: [UInt8] = []
+        let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &canonical)
+        return result == .made ? [canonical] : []
     }
 
     /// The keys of what `query` has changed, as far as `head`, its answer, tells (RFC 9111 §4.4).

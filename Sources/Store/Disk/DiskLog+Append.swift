@@ -21,6 +21,9 @@ extension DiskLog {
         _ record: DiskRecord, body: [ByteBuffer], now: Int64
     ) throws(DiskFile.Failure) -> Kept {
         guard !isDead(record) else { return .dead }
+        // No record is on the disk before the marks that it is later than: a start could not tell
+        // that one was lost.
+        if marks.lacksMarks(before: record.stamp) { try writeMarks() }
         guard makeShare(for: record) else { return .beyondShare }
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
@@ -169,7 +172,7 @@ extension DiskLog {
         }
         let header = SegmentHeader(
             nodeID: identity.nodeID, segmentBytes: segmentBytes, sequence: sequence,
-            salt: dice.next(), openedAt: view.stamp, openedWall: now, queue: queue.rawValue)
+            salt: dice.next(), openedAt: marks.writtenStamp, openedWall: now, queue: queue.rawValue)
         do {
             let file = try file(of: id)
             try write(header.bytes, to: file, at: 0)
@@ -189,7 +192,7 @@ extension DiskLog {
     /// the marks that could not be written before.
     package func probe() throws(DiskFile.Failure) {
         try volume.probe()
-        if marksAreBehind { try mark([]) }
+        try writeMarks()
         guard let missing = files.firstIndex(where: { $0 == nil }) else { return }
         _ = try file(of: SegmentID(index: UInt32(missing)))
     }

@@ -11,12 +11,15 @@ extension DiskLog {
         for name in names {
             if let entry = view.shards.remove(name.digest) { gone(entry) }
         }
-        invalidations += UInt64(names.count)
-        let stamp = Stamp(epoch: identity.bootEpoch, count: invalidations)
-        for name in names { deleted[name] = stamp }
-        // Also when it cannot be written: then the next start finds that a mark is missing.
-        defer { view.apply(invalidations) }
-        try mark(names.map { DiskMark(.entry($0), isSoft: false, stamp: stamp) })
+        // Of hard marks the time does not matter.
+        marks.apply(names.map { .entry($0) }, isSoft: false, now: .zero)
+        try writeMarks()
+    }
+
+    /// Writes the marks that were applied until now, and syncs them.
+    package func writeMarks() throws(DiskFile.Failure) {
+        let more = marks.takeUnwritten()
+        if !more.isEmpty || marksAreBehind { try mark(more) }
     }
 
     /// Takes an entry out of the index; its record may be found again by a start that finds the
@@ -40,26 +43,24 @@ extension DiskLog {
     /// Every entry of before this start is to be held against its origin before it is served.
     func revalidateAll() throws(DiskFile.Failure) {
         let stamp = Stamp(epoch: identity.bootEpoch, count: 0)
-        try mark([DiskMark(.everything, isSoft: true, stamp: stamp)])
+        let everything = DiskMark(.everything, isSoft: true, stamp: stamp)
+        marks.add(everything)
+        try mark([everything])
     }
 
-    /// Writes marks and syncs them.
-    func mark(_ more: [DiskMark]) throws(DiskFile.Failure) {
-        let now = Stamp(epoch: identity.bootEpoch, count: invalidations)
+    /// Writes marks, which are applied, and syncs them.
+    private func mark(_ more: [DiskMark]) throws(DiskFile.Failure) {
+        let now = view.stamp
         let salt = dice.next()
-        let before = marks
+        let before = marksLog
         // Fetches of this epoch may be under way that were begun before any mark of it.
         let least = min(leastStamp, Stamp(epoch: identity.bootEpoch, count: 0))
-        var writes = marks.append(more, leastStamp: least, now: now, salt: salt)
+        var writes = marksLog.append(more, leastStamp: least, now: now, salt: salt)
         if marksAreBehind, writes.count == 1 {
-            writes = marks.rewrite(leastStamp: least, now: now, salt: salt)
+            writes = marksLog.rewrite(leastStamp: least, now: now, salt: salt)
         }
         // A new generation may be without some, or be one mark in the place of all.
-        if writes.count == 1 {
-            view.addBroadMarks(more.filter(\.isBroad))
-        } else {
-            takeOverMarks()
-        }
+        if writes.count > 1 { marks.replace(with: marksLog.marks) }
         marksAreBehind = true
         do throws(DiskFile.Failure) {
             for next in writes {
@@ -68,7 +69,7 @@ extension DiskLog {
                 try file.sync()
             }
         } catch {
-            marks.failed(since: before)
+            marksLog.failed(since: before)
             throw error
         }
         marksAreBehind = false
@@ -80,16 +81,6 @@ extension DiskLog {
         return min(ledger.leastStamp ?? .last, onDisk ?? .last)
     }
 
-    /// The marks were rewritten: those that cover nothing any more are gone, or all are one.
-    func takeOverMarks() {
-        view.setBroadMarks(marks.marks.filter(\.isBroad))
-        deleted = [:]
-        for mark in marks.marks {
-            guard case .entry(let name) = mark.target, !mark.isSoft else { continue }
-            deleted[name] = max(deleted[name] ?? .zero, mark.stamp)
-        }
-    }
-
     private func marksFile(_ number: Int) throws(DiskFile.Failure) -> any VolumeFile {
         if marksFiles.isEmpty {
             let files = [
@@ -97,7 +88,7 @@ extension DiskLog {
                 try volume.open("marks-1", creates: true),
             ]
             for file in files {
-                let bytes = UInt64(marks.fileBytes)
+                let bytes = UInt64(marksLog.fileBytes)
                 if try file.size() > bytes { try file.truncate(to: bytes) }
                 try file.allocate(bytes)
             }
@@ -108,16 +99,5 @@ extension DiskLog {
     }
 
     /// True if the record was invalidated after its request began.
-    func isDead(_ record: DiskRecord) -> Bool {
-        if let stamp = deleted[record.name], stamp > record.stamp { return true }
-        return view.effect(on: record) == .dead
-    }
-}
-
-extension DiskMark {
-    /// True for all that covers more than one entry.
-    var isBroad: Bool {
-        if case .entry = target { return isSoft }
-        return true
-    }
+    func isDead(_ record: DiskRecord) -> Bool { view.effect(on: record) == .dead }
 }

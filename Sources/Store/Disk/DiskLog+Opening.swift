@@ -26,9 +26,12 @@ extension DiskLog {
     ///
     /// `formerWall` is the newest wall time known before this start, `now` the present one, both in
     /// milliseconds since 1970. `note` is told what an operator should know.
+    ///
+    /// `book` takes over the marks, and gives those that were applied without a log.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        figures: DiskFigures, formerWall: Int64, now: Int64, note: (DiskNote) -> Void
+        book: MarkBook = MarkBook(isForDisk: true), figures: DiskFigures, formerWall: Int64,
+        now: Int64, note: (DiskNote) -> Void
     ) throws(DiskFile.Failure) -> DiskLog {
         var found = try segments(of: volume, identity, note)
         try discard(&found, beyond: settings.plan.segments, of: volume)
@@ -50,7 +53,7 @@ extension DiskLog {
         let recovery = marks(merge.reached)
         let log = DiskLog(
             volume, settings, identity, figures: figures, marks: recovery.log,
-            shards: merge.shards,
+            book: book, shards: merge.shards,
             recovered: found.map { recovered in
                 var segment = recovered.segment
                 segment.setLive(merge.live[recovered.number])
@@ -65,6 +68,7 @@ extension DiskLog {
             note(.revalidatesAll(why: "the clock is behind the newest stored time"))
             try log.revalidateAll()
         }
+        try log.writeMarks()
         note(
             .opened(
                 path: volume.path, entries: log.view.shards.count, segments: found.count,
@@ -198,7 +202,7 @@ extension DiskLog {
 
     /// Lets readers in, and writes what is missing.
     private func finishOpening(_ found: [Recovered]) throws(DiskFile.Failure) {
-        takeOverMarks()
+        marks.open(epoch: identity.bootEpoch, marks: marksLog.marks)
         rule.entriesGrew(to: view.shards.count)
         for recovered in found {
             let header = recovered.header

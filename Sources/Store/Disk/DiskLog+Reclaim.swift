@@ -40,7 +40,9 @@ extension DiskLog {
             let idle = Interval.seconds(now / 1000 - Int64(entry.lastAccess))
             switch rule.verdict(count: entry.accessCount, idle: idle, in: queue) {
             case .keep(let count):
-                if !isWrittenAgain(entry, found, use, count: count, now: now) {
+                if isDead(entry, use)
+                    || !isWrittenAgain(entry, found, use, count: count, now: now)
+                {
                     drop(found.digest, entry, .evictedEntries)
                 }
             case .drop: drop(found.digest, entry, .evictedEntries)
@@ -113,6 +115,19 @@ extension DiskLog {
             case .reclaim, .wait: preconditionFailure("a reclaim within a reclaim")
             }
         }
+    }
+
+    /// It was invalidated after its request began; to be known before it is given a place, which
+    /// would stay empty.
+    private func isDead(_ entry: DiskEntry, _ use: SegmentSlot.Use) -> Bool {
+        guard let block = try? use.file.read(min(entry.bytes, 16 << 10), at: entry.offset),
+            let extent = DiskRecord.extent(block.span, space: entry.bytes),
+            extent.metaBytes <= block.count,
+            let record = try? DiskRecord(
+                meta: block.span.extracting(0..<extent.metaBytes), salt: use.salt,
+                offset: entry.offset)
+        else { return false }
+        return isDead(record)
     }
 
     private enum CopyFailure: Error {

@@ -55,13 +55,10 @@ package final class DiskLog {
     var touched: [Bool]
     /// Segments that were given up, and whose files still begin with what they were.
     var standing: [Bool]
-    var marks: MarksLog
+    var marksLog: MarksLog
     var marksFiles: [any VolumeFile] = []
     /// What was written of the marks may not be what the log believes.
     var marksAreBehind = false
-    /// The latest mark of each entry that one of them covers.
-    var deleted: [EntryName: Stamp] = [:]
-    var invalidations: UInt64 = 0
     /// What sites may take of the log.
     var shares = DiskShares()
     /// Where the search for entries of a site that has to give some up goes on.
@@ -69,6 +66,8 @@ package final class DiskLog {
     /// Where the search for idle entries goes on.
     var sweep: (shard: Int, below: Int?) = (0, nil)
 
+    /// What was invalidated.
+    package var marks: MarkBook { view.marks }
     var identity: NodeIdentity { view.identity }
     var segmentBytes: UInt64 { UInt64(settings.plan.segmentBytes) }
 
@@ -76,18 +75,18 @@ package final class DiskLog {
     /// one.
     init(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        figures: DiskFigures, marks: MarksLog, shards: DiskShards,
+        figures: DiskFigures, marks: MarksLog, book: MarkBook, shards: DiskShards,
         recovered: [(id: SegmentID, segment: Segment, file: any VolumeFile)]
     ) {
         let plan = settings.plan
         self.volume = volume
         self.settings = settings
         self.figures = figures
-        self.marks = marks
+        marksLog = marks
         dice = settings.dice
         view = DiskView(
             identity: identity, segments: plan.segments,
-            shards: shards, figures: figures)
+            shards: shards, marks: book, figures: figures)
         ledger = SegmentLedger(
             settings: .init(
                 segments: plan.segments, segmentBytes: plan.segmentBytes,

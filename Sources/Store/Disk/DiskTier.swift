@@ -17,7 +17,10 @@ package final class DiskTier: Sendable {
     package struct Settings: Sendable {
         /// The directory that nodes share; each has one of its own below it.
         package var root: String
+        /// What everything in the node's directory takes at most.
         package var limitBytes: UInt64
+        /// The part of it that the invalidation log has.
+        package var journal: JournalRoom
         package var ageLimit: Interval
         /// Bytes that may wait to be written; an answer that is more may wait alone.
         package var queueBytesMax: Int
@@ -25,9 +28,10 @@ package final class DiskTier: Sendable {
         package var checkpointInterval: Interval
 
         package init(
-            root: String, limitBytes: UInt64, ageLimit: Interval, queueBytesMax: Int,
-            checkpointInterval: Interval
+            root: String, limitBytes: UInt64, journal: JournalRoom = .none, ageLimit: Interval,
+            queueBytesMax: Int, checkpointInterval: Interval
         ) {
+            self.journal = journal
             self.root = root
             self.limitBytes = limitBytes
             self.ageLimit = ageLimit
@@ -37,13 +41,15 @@ package final class DiskTier: Sendable {
     }
 
     package let settings: Settings
+    /// What was invalidated, in memory as on disk.
+    package let marks: MarkBook
     package let figures = DiskFigures()
     package let clock: DiskClock
     /// Threads that wait for the disk in place of event loops.
     package let readers: NIOThreadPool
     private let writer = NIOThreadPool(numberOfThreads: 1)
     private let work: Mutex<DiskWork>
-    private let current = Mutex<DiskView?>(nil)
+    private let current = Mutex<(view: DiskView?, volume: (any DiskVolume)?)>((nil, nil))
     private let queuedBytes = Atomic<Int>(0)
     private let queuedTouches = Atomic<Int>(0)
     private let lastTick = Atomic<Int64>(0)
@@ -55,17 +61,18 @@ package final class DiskTier: Sendable {
     /// How often the writer looks after faults, idle entries and checkpoints.
     private static let tick = Interval.seconds(1)
 
-    /// A tier that is off until ``start(now:)``.
+    /// A tier that is off until ``start(now:)``, and that writes the marks of a node.
     ///
     /// `note` is told what an operator should know, from any thread.
     package init(
-        _ settings: Settings, clock: DiskClock, readers: NIOThreadPool,
+        _ settings: Settings, marks: MarkBook, clock: DiskClock, readers: NIOThreadPool,
         note: @escaping @Sendable (DiskNote) -> Void
     ) {
         self.settings = settings
         self.clock = clock
         self.readers = readers
-        work = Mutex(DiskWork(settings, figures: figures, note: note))
+        self.marks = marks
+        work = Mutex(DiskWork(settings, marks: marks, figures: figures, note: note))
         writer.start()
     }
 
@@ -96,21 +103,18 @@ package final class DiskTier: Sendable {
     // MARK: Readers
 
     /// The log as readers see it; nil while there is none.
-    package var view: DiskView? { current.withLock { $0 } }
+    package var view: DiskView? { current.withLock { $0.view } }
 
-    /// What a request that begins now is stamped with; nil while nothing is kept.
-    package var stamp: Stamp? { view?.stamp }
+    /// Where the log is; nil while there is none.
+    package var volume: (any DiskVolume)? { current.withLock { $0.volume } }
 
     // MARK: Writers
 
-    /// Keeps an answer whose request began at `stamp`, sooner or later, if there is room in the
-    /// queue.
-    package func keep(_ resident: Resident, stamp: Stamp?, now: Instant) {
-        guard let stamp, let name = resident.name, view != nil, takeRoom(for: resident) else {
-            return
-        }
+    /// Keeps an answer, sooner or later, if there is room in the queue.
+    package func keep(_ resident: Resident, now: Instant) {
+        guard let name = resident.name, view != nil, takeRoom(for: resident) else { return }
         let wall = clock.wall(now)
-        let record = resident.record(name, stamp: stamp, clock: clock, now: wall)
+        let record = resident.record(name, clock: clock, now: wall)
         submit { [self] work in
             work.store(record, resident.body.chunks, now: wall)
             giveBackRoom(of: resident)
@@ -122,14 +126,14 @@ package final class DiskTier: Sendable {
     ///
     /// The other node has last seen it used `idle` ago, and `touches` times.
     package func takeOver(
-        _ resident: Resident, stamp: Stamp?, idle: Interval, touches: UInt32, now: Instant,
+        _ resident: Resident, idle: Interval, touches: UInt32, now: Instant,
         done: @escaping @Sendable (Bool) -> Void
     ) {
-        guard let stamp, let name = resident.name, view != nil, takeRoom(for: resident) else {
+        guard let name = resident.name, view != nil, takeRoom(for: resident) else {
             return done(false)
         }
         let wall = clock.wall(now)
-        var record = resident.record(name, stamp: stamp, clock: clock, now: wall)
+        var record = resident.record(name, clock: clock, now: wall)
         record.lastAccess -= min(record.lastAccess, UInt32(clamping: idle.seconds))
         record.accessCount = UInt16(clamping: touches)
         let isKept = Mutex(false)
@@ -164,12 +168,10 @@ package final class DiskTier: Sendable {
         submit { $0.forget(name) }
     }
 
-    /// Deletes entries, also from what is being written or fetched; `done` is told, on the writer's
-    /// thread, when no failure can bring them back, or that they are gone from this process alone.
-    package func delete(
-        _ names: [EntryName], done: @escaping @Sendable (DiskFile.Failure?) -> Void
-    ) {
-        submit { done($0.delete(names)) }
+    /// Writes the marks that were applied until now; `done` is told, on the writer's thread, when
+    /// no failure can bring back what they cover, or what keeps them from being written.
+    package func writeMarks(done: @escaping @Sendable (DiskFile.Failure?) -> Void) {
+        submit { done($0.writeMarks()) }
     }
 
     /// Takes over accesses: how many, and when last, in seconds since 1970; drops them if too many
@@ -221,13 +223,13 @@ package final class DiskTier: Sendable {
         then: @escaping @Sendable () -> Void = {}
     ) {
         writer.submit { [self] _ in
-            let view = work.withLock { work in
+            let now = work.withLock { work -> (DiskView?, (any DiskVolume)?) in
                 job(&work)
                 isWritable.store(work.isUp, ordering: .relaxed)
                 allocated.store(work.allocatedBytes, ordering: .relaxed)
-                return work.view
+                return (work.view, work.volume)
             }
-            current.withLock { $0 = view }
+            current.withLock { $0 = now }
             then()
         }
     }

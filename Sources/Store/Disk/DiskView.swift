@@ -8,10 +8,9 @@ package final class DiskView: Sendable {
     package let shards: DiskShards
     package let slots: [SegmentSlot]
     let figures: DiskFigures
-    private let applied = Atomic<UInt64>(0)
+    /// What was invalidated, in memory as on disk.
+    let marks: MarkBook
     private let accessMin = Atomic<UInt32>(0)
-    private let broadMarks = Mutex(MarkTable())
-    private let hasBroadMarks = Atomic<Bool>(false)
     private let lostRecords = Mutex<[Lost]>([])
 
     /// A record that a reader has taken out of the index.
@@ -23,7 +22,11 @@ package final class DiskView: Sendable {
         let why: String
     }
 
-    init(identity: NodeIdentity, segments: Int, shards: DiskShards, figures: DiskFigures) {
+    init(
+        identity: NodeIdentity, segments: Int, shards: DiskShards, marks: MarkBook,
+        figures: DiskFigures
+    ) {
+        self.marks = marks
         self.identity = identity
         self.shards = shards
         self.figures = figures
@@ -31,14 +34,7 @@ package final class DiskView: Sendable {
     }
 
     /// What a request that begins now is stamped with.
-    package var stamp: Stamp {
-        Stamp(epoch: identity.bootEpoch, count: applied.load(ordering: .acquiring))
-    }
-
-    /// Invalidations up to `count` are applied.
-    func apply(_ count: UInt64) {
-        applied.store(count, ordering: .releasing)
-    }
+    package var stamp: Stamp { marks.stamp }
 
     /// What was last asked for before this second is not served any more.
     package var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
@@ -47,27 +43,9 @@ package final class DiskView: Sendable {
         accessMin.store(second, ordering: .relaxed)
     }
 
-    /// The marks that cover more than one entry are these, from now on.
-    func setBroadMarks(_ marks: [DiskMark]) {
-        broadMarks.withLock { $0 = MarkTable(marks) }
-        hasBroadMarks.store(!marks.isEmpty, ordering: .releasing)
-    }
-
-    /// These marks, which cover more than one entry, have come on top.
-    func addBroadMarks(_ marks: [DiskMark]) {
-        guard !marks.isEmpty else { return }
-        broadMarks.withLock { table in
-            for mark in marks { table.apply(mark) }
-        }
-        hasBroadMarks.store(true, ordering: .releasing)
-    }
-
-    /// What the marks make of a record; marks of one entry have taken that out of the index.
+    /// What the marks make of a record.
     func effect(on record: DiskRecord) -> DiskMark.Effect? {
-        guard hasBroadMarks.load(ordering: .acquiring) else { return nil }
-        return broadMarks.withLock {
-            $0.effect(on: record.name, key: record.key, tags: record.tags, stamp: record.stamp)
-        }
+        marks.effect(on: record.name, key: record.key, tags: record.tags, stamp: record.stamp)
     }
 
     /// True if there is a record that may be served, as far as the index knows.

@@ -8,8 +8,9 @@ import Tiers
 struct DiskWork: ~Copyable {
     private let settings: DiskTier.Settings
     private let figures: DiskFigures
+    private let marks: MarkBook
     private let note: @Sendable (DiskNote) -> Void
-    private var volume: DirectoryVolume?
+    private(set) var volume: DirectoryVolume?
     private var log: DiskLog?
     /// When the next attempt is made; nil without a fault.
     private var retryAt: Instant?
@@ -25,10 +26,11 @@ struct DiskWork: ~Copyable {
     private static let sweptMax = 20_000
 
     init(
-        _ settings: DiskTier.Settings, figures: DiskFigures,
+        _ settings: DiskTier.Settings, marks: MarkBook, figures: DiskFigures,
         note: @escaping @Sendable (DiskNote) -> Void
     ) {
         self.settings = settings
+        self.marks = marks
         self.figures = figures
         self.note = note
     }
@@ -48,10 +50,10 @@ struct DiskWork: ~Copyable {
     private mutating func begin(now wall: Int64) throws {
         var random = SystemRandomNumberGenerator()
         var plan: DiskPlan?
-        let limit = settings.limitBytes
+        let limit = settings.limitBytes - settings.journal.bytes
         let directory = try NodeDirectory(
             below: settings.root, newID: NodeID(low: random.next(), high: random.next()),
-            wall: wall
+            formerEpoch: marks.stamp.epoch, wall: wall
         ) { former in
             // A limit that is too small was refused when the configuration was read.
             guard let made = try? DiskPlan(limitBytes: limit, formerSegmentBytes: former) else {
@@ -70,7 +72,8 @@ struct DiskWork: ~Copyable {
             .init(
                 plan: plan, ageLimit: settings.ageLimit,
                 keys: (random.next(), random.next()), dice: Dice(seed: random.next())),
-            directory.identity, figures: figures, formerWall: directory.formerWall, now: wall,
+            directory.identity, book: marks, figures: figures, formerWall: directory.formerWall,
+            now: wall,
             note: note)
         log?.adopt(shares)
         self.volume = volume
@@ -123,12 +126,12 @@ struct DiskWork: ~Copyable {
         log?.forget(name)
     }
 
-    /// What kept it from being on the disk for certain.
-    mutating func delete(_ names: [EntryName]) -> DiskFile.Failure? {
-        // They may be there when a log can be opened again.
-        guard let log else { return DiskFile.Failure("delete", settings.root, code: ENOENT) }
+    /// What keeps the marks that were applied until now from being on the disk for certain.
+    mutating func writeMarks() -> DiskFile.Failure? {
+        // They are written when a log can be opened again.
+        guard let log else { return DiskFile.Failure("write marks", settings.root, code: ENOENT) }
         do throws(DiskFile.Failure) {
-            try log.delete(names)
+            try log.writeMarks()
             return nil
         } catch {
             failed("\(error)")

@@ -38,10 +38,11 @@ package final class NodeDirectory: Sendable {
     /// Takes a directory below `root`, which is made if it is missing, and begins a boot epoch.
     ///
     /// `plan` is told the size of segments so far, or nil, and says the one from now on. `newID` is
-    /// for a directory that has no identity yet. `wall` is the wall time in milliseconds since
-    /// 1970.
+    /// for a directory that has no identity yet; the boot epoch is greater than `formerEpoch`.
+    /// `wall` is the wall time in milliseconds since 1970.
     package init(
-        below root: String, newID: NodeID, wall: Int64, plan: (UInt64?) -> UInt64
+        below root: String, newID: NodeID, formerEpoch: UInt64 = 0, wall: Int64,
+        plan: (UInt64?) -> UInt64
     ) throws(Refusal) {
         let claimed: (path: String, lock: DiskFile)?
         do throws(DiskFile.Failure) {
@@ -56,7 +57,8 @@ package final class NodeDirectory: Sendable {
             identityDamage = damage
             formerWall = last?.newestWall ?? wall
             let identity = NodeIdentity(
-                nodeID: last?.nodeID ?? newID, bootEpoch: (last?.bootEpoch ?? 0) + 1,
+                nodeID: last?.nodeID ?? newID,
+                bootEpoch: max(last?.bootEpoch ?? 0, formerEpoch) + 1,
                 segmentBytes: plan(last?.segmentBytes),
                 newestWall: max(last?.newestWall ?? wall, wall))
             try Self.replace(identity, in: claimed.path)

@@ -4,7 +4,7 @@ package import Tiers
 
 extension Resident {
     /// What the disk keeps of an entry beside its body; `now` is in milliseconds since 1970.
-    func record(_ name: EntryName, stamp: Stamp, clock: DiskClock, now: Int64) -> DiskRecord {
+    func record(_ name: EntryName, clock: DiskClock, now: Int64) -> DiskRecord {
         DiskRecord(
             name: name, stamp: stamp,
             times: DiskTimes(
@@ -105,7 +105,7 @@ extension MemoryStore {
         let record = reading.record
         return Resident(
             key: record.key, hash: hash, name: record.name, facts: reading.facts(clock),
-            head: record.head, layout: reading.layout, tags: record.tags,
+            head: record.head, layout: reading.layout, tags: record.tags, stamp: record.stamp,
             body: Body(
                 chunks: chunks, size: record.bodyBytes,
                 capacityBytes: BodyLayout.capacity(record.bodyBytes), account: account),

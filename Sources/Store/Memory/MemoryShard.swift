@@ -37,6 +37,29 @@ struct MemoryShard: ~Copyable {
         return nil
     }
 
+    /// All entries for the key in `range` of `bytes`, whatever they answer.
+    func all(_ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64) -> [Resident] {
+        var found: [Resident] = []
+        var candidate = tier.first(hash)
+        while let current = candidate {
+            if let resident = residents[Int(current.id.index)], holds(resident, bytes, range) {
+                found.append(resident)
+            }
+            candidate = tier.next(after: current)
+        }
+        return found
+    }
+
+    /// True if this very entry is here.
+    func has(_ resident: Resident) -> Bool {
+        var candidate = tier.first(resident.hash)
+        while let current = candidate {
+            if residents[Int(current.id.index)] === resident { return true }
+            candidate = tier.next(after: current)
+        }
+        return false
+    }
+
     /// Puts an entry in the place of those that it makes unreachable, which are appended to
     /// `replaced`.
     ///

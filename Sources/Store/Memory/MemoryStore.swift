@@ -26,6 +26,8 @@ package final class MemoryStore: Sendable {
     }
 
     package let account: MemoryAccount
+    /// What was invalidated.
+    package let marks: MarkBook
     private let hashing: KeyedHash
     /// Never raised or lowered but by ``lowerEntries(to:)``; 0 for no limit.
     let entriesMax: Atomic<Int>
@@ -57,7 +59,8 @@ package final class MemoryStore: Sendable {
     static let sparedMax = 64
 
     /// An empty store; `hashing` is keyed by secrets of this process.
-    package init(_ settings: Settings, hashing: KeyedHash) {
+    package init(_ settings: Settings, hashing: KeyedHash, marks: MarkBook = MarkBook()) {
+        self.marks = marks
         account = MemoryAccount(limit: settings.limitBytes)
         entriesMax = Atomic(settings.entriesMax)
         limits = Mutex(Limits(configuredBytes: settings.limitBytes, pressedBytes: nil))
@@ -81,30 +84,70 @@ package final class MemoryStore: Sendable {
 
     /// The entry for the key in `range` of `bytes` that answers `wanted`; noted as used.
     ///
-    /// `hash` is what ``hash(_:_:)`` gives for this key.
+    /// `hash` is what ``hash(_:_:)`` gives for this key. What was invalidated is never found as
+    /// what it was: every way to an entry in memory leads through here, or ``settled(_:)``.
     package func find(
         _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64, wanted: Negotiation
     ) -> Resident? {
-        shard(hash).state.withLock { $0.find(bytes, range, hash: hash, wanted: wanted) }
+        while true {
+            let found = shard(hash).state.withLock {
+                $0.find(bytes, range, hash: hash, wanted: wanted)
+            }
+            guard let found else { return nil }
+            if isSettled(found) { return found }
+            if let settled = settled(found) { return settled }
+        }
     }
 
     /// Makes an entry findable, in the place of those that it replaces; false if the limit on
-    /// entries, or the share of its site, leaves no place for it.
+    /// entries, or the share of its site, leaves no place for it, or it was invalidated.
     ///
     /// Its bytes are reserved already; only the limit on entries and the share of its site are kept
-    /// here.
+    /// here. What became stale by an invalidation stands there as stale.
     @discardableResult
     package func insert(_ resident: Resident) -> Bool {
-        guard takeShare(for: resident) else { return false }
-        let isIn = place(resident)
-        settleShare(of: resident, isIn: isIn)
-        return isIn
+        insert(resident, inPlaceOf: nil)
     }
 
-    private func place(_ resident: Resident) -> Bool {
+    /// With `former`: only while that very entry is there.
+    func insert(_ resident: Resident, inPlaceOf former: Resident?) -> Bool {
+        var resident = resident
+        while true {
+            let number = marks.number(isPlain: false)
+            guard let form = form(of: resident) else { return false }
+            resident = form
+            guard takeShare(for: resident) else { return false }
+            let outcome = place(resident, .init(number: number, former: former))
+            settleShare(of: resident, isIn: outcome == .isIn)
+            if outcome != .overtaken { return outcome == .isIn }
+        }
+    }
+
+    private func place(_ resident: Resident, _ condition: Condition) -> Placing {
         // What replaces another needs no place, so nothing is evicted for it.
-        if entriesMax.load(ordering: .relaxed) > 0, put(resident, hasPlace: false) { return true }
-        return takePlace() && put(resident, hasPlace: true)
+        if entriesMax.load(ordering: .relaxed) > 0 {
+            let outcome = put(resident, condition, hasPlace: false)
+            if outcome != .isOut { return outcome }
+        }
+        return takePlace() ? put(resident, condition, hasPlace: true) : .isOut
+    }
+
+    /// What has to hold of the moment in which an entry becomes findable.
+    private struct Condition {
+        /// Nothing was invalidated since the entry was held against the marks: an invalidation
+        /// looks for what it covers only after it has changed the number, so one of the two sees
+        /// the other.
+        var number: UInt64
+        var former: Resident?
+    }
+
+    private enum Placing {
+        case isIn, isOut, overtaken
+    }
+
+    /// All entries for a key, whatever they answer.
+    func all(_ key: [UInt8], hash: UInt64) -> [Resident] {
+        shard(hash).state.withLock { $0.all(key.span, 0..<key.count, hash: hash) }
     }
 
     /// Removes this very entry; false if it was no longer there.
@@ -172,23 +215,25 @@ package final class MemoryStore: Sendable {
         }
     }
 
-    /// Makes an entry findable that has a place, or that takes one over from what it replaces;
-    /// false, with nothing changed, if it has neither.
-    private func put(_ resident: Resident, hasPlace: Bool) -> Bool {
+    /// Makes an entry findable that has a place, or that takes one over from what it replaces; if
+    /// not, nothing is changed, and a place is given back.
+    private func put(_ resident: Resident, _ condition: Condition, hasPlace: Bool) -> Placing {
         var replaced: [Resident] = []
         let shard = shard(resident.hash)
         count(bytesOf: resident, sign: 1)
-        let isIn = shard.state.withLock {
-            $0.insert(resident, adds: hasPlace, replaced: &replaced)
+        let outcome = shard.state.withLock { state -> Placing in
+            guard marks.number(isPlain: false) == condition.number else { return .overtaken }
+            if let former = condition.former, !state.has(former) { return .isOut }
+            return state.insert(resident, adds: hasPlace, replaced: &replaced) ? .isIn : .isOut
         }
         for gone in replaced {
             count(bytesOf: gone, sign: -1)
             gone.share?.left(bytes: gone.indexedBytes)
         }
-        if !isIn { count(bytesOf: resident, sign: -1) }
-        let placesLeft = replaced.count - (isIn && !hasPlace ? 1 : 0)
-        entryCount.subtract(placesLeft, ordering: .relaxed)
-        return isIn
+        if outcome != .isIn { count(bytesOf: resident, sign: -1) }
+        let placesNeeded = (outcome == .isIn ? 1 : 0) - replaced.count
+        entryCount.add(placesNeeded - (hasPlace ? 1 : 0), ordering: .relaxed)
+        return outcome
     }
 
     enum Outcome { case evicted, spared, empty }

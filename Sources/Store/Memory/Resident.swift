@@ -1,5 +1,6 @@
 package import Ground
 package import NIOCore
+import Synchronization
 import Tiers
 
 /// One entry of the memory tier: immutable, shared by the index and whoever is answering from it.
@@ -24,6 +25,13 @@ package final class Resident: Sendable {
     package let body: Body
     /// Further names by which a purge finds it: the URL at which a redirect ended.
     package let tags: [[UInt8]]
+    /// That of the node when the request began that this answers: what was invalidated later covers
+    /// it.
+    package let stamp: Stamp
+    /// Marks find it by its key alone.
+    let isPlain: Bool
+    /// ``MarkBook/number(isPlain:)`` when it was last held against the marks.
+    let checked = Atomic<UInt64>(0)
     /// Bytes reserved for everything but the body.
     package let overheadBytes: Int
     /// The part of memory that its site has; nil if it has all of it.
@@ -34,7 +42,7 @@ package final class Resident: Sendable {
     /// which the caller has made.
     package init(
         key: [UInt8], hash: UInt64, name: EntryName? = nil, facts: EntryFacts, head: [UInt8],
-        layout: HeadLayout, tags: [[UInt8]] = [], body: Body, account: MemoryAccount,
+        layout: HeadLayout, tags: [[UInt8]] = [], stamp: Stamp, body: Body, account: MemoryAccount,
         share: MemoryShare? = nil
     ) {
         text = key + head
@@ -46,6 +54,9 @@ package final class Resident: Sendable {
         self.layout = layout
         self.body = body
         self.tags = tags
+        self.stamp = stamp
+        // A variant's key holds more than a URL.
+        isPlain = tags.isEmpty && !key.contains(UInt8(ascii: "\n"))
         self.share = share
         chunks = body.chunks
         self.account = account

@@ -12,31 +12,28 @@ extension DiskMark {
     /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
     /// if it is not covered, or was asked for after the mark.
     package func effect(
-        on name: EntryName, key: [UInt8], tags: [[UInt8]], stamp: Stamp
+        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
     ) -> Effect? {
         guard self.stamp > stamp, covers(name, key, tags) else { return nil }
         return isSoft ? .stale : .dead
     }
 
-    private func covers(_ name: EntryName, _ key: [UInt8], _ tags: [[UInt8]]) -> Bool {
+    private func covers(_ name: EntryName?, _ key: [UInt8], _ tags: [[UInt8]]) -> Bool {
         switch target {
         case .entry(let other): name == other
-        case .url(let url): key == url
+        case .url(let url): Self.names(key, tags).contains { $0.elementsEqual(url) }
         case .tag(let tag): tags.contains(tag)
         case .everything: true
-        case .host(let host): Self.withoutScheme(key).begins(with: host, atPort: true)
-        case .prefix(let prefix): Self.withoutScheme(key).begins(with: prefix, atPort: false)
+        case .host(let host):
+            Self.names(key, tags).contains { $0.begins(with: host, atPort: true) }
+        case .prefix(let prefix):
+            Self.names(key, tags).contains { $0.begins(with: prefix, atPort: false) }
         }
     }
 
-    /// Host, path and what follows of a URL.
-    static func withoutScheme(_ key: [UInt8]) -> ArraySlice<UInt8> {
-        var slashes = 0
-        for (index, byte) in key.enumerated() where byte == UInt8(ascii: "/") {
-            slashes += 1
-            if slashes == 2 { return key[(index + 1)...] }
-        }
-        return key[...]
+    /// Under which names a URL, a prefix or a host covers the entry.
+    static func names(_ key: [UInt8], _ tags: [[UInt8]]) -> [ArraySlice<UInt8>] {
+        [URLName.name(ofKey: key)] + tags.compactMap(URLName.name(inTag:))
     }
 
     /// True if a part of a URL ends between the bytes `last` and `next`, of which the one is nil at

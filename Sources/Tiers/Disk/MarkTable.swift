@@ -57,14 +57,14 @@ package struct MarkTable: Sendable {
         switch mark.target {
         case .everything: everything.note(mark)
         case .entry(let name): note(mark, .entry, name.hash)
-        case .url(let url): note(mark, .url, url.markHash)
-        case .tag(let tag): note(mark, .tag, tag.markHash)
+        case .url(let url): note(mark, .url, url[...].markHash)
+        case .tag(let tag): note(mark, .tag, tag[...].markHash)
         case .prefix(let prefix):
             prefixBytesMax = max(prefixBytesMax, prefix.count)
-            note(mark, .prefix, prefix.markHash)
+            note(mark, .prefix, prefix[...].markHash)
         case .host(let host):
             hostBytesMax = max(hostBytesMax, host.count)
-            note(mark, .host, host.markHash)
+            note(mark, .host, host[...].markHash)
         }
     }
 
@@ -76,19 +76,47 @@ package struct MarkTable: Sendable {
 
     /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
     /// if nothing covers it that came after.
+    ///
+    /// `key` is a URL, or that of one of its variants: the URL, a line feed, and what selects it.
     package func effect(
-        on name: EntryName, key: [UInt8], tags: [[UInt8]], stamp: Stamp
+        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
     ) -> DiskMark.Effect? {
+        latest(name, key, tags, stamp).effect(on: stamp)
+    }
+
+    /// The latest soft mark that covers such a record and came after it; nil if there is none.
+    package func soft(
+        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
+    ) -> Stamp? {
+        let soft = latest(name, key, tags, stamp).soft
+        return soft > stamp ? soft : nil
+    }
+
+    private func latest(
+        _ name: EntryName?, _ key: [UInt8], _ tags: [[UInt8]], _ stamp: Stamp
+    ) -> Latest {
         var latest = everything
-        if isNewer(.entry, than: stamp) { look(.entry, name.hash, &latest) }
-        if isNewer(.url, than: stamp) { look(.url, key.markHash, &latest) }
-        if isNewer(.tag, than: stamp) {
-            for tag in tags { look(.tag, tag.markHash, &latest) }
+        if isNewer(.entry, than: stamp), let name { look(.entry, name.hash, &latest) }
+        lookForURL(URLName.name(ofKey: key), &latest, stamp)
+        let looksForTags = isNewer(.tag, than: stamp)
+        for tag in tags {
+            if let name = URLName.name(inTag: tag) {
+                lookForURL(name, &latest, stamp)
+            } else if looksForTags {
+                look(.tag, tag[...].markHash, &latest)
+            }
         }
+        return latest
+    }
+
+    /// Looks for marks of a URL, and of each prefix and host that it begins with.
+    private func lookForURL(
+        _ name: ArraySlice<UInt8>, _ latest: inout Latest, _ stamp: Stamp
+    ) {
+        if isNewer(.url, than: stamp) { look(.url, name.markHash, &latest) }
         if isNewer(.prefix, than: stamp) || isNewer(.host, than: stamp) {
-            lookForStarts(of: DiskMark.withoutScheme(key), &latest)
+            lookForStarts(of: name, &latest)
         }
-        return latest.effect(on: stamp)
     }
 
     private func isNewer(_ kind: Kind, than stamp: Stamp) -> Bool {
@@ -136,7 +164,7 @@ private struct MarkHash {
     }
 }
 
-extension [UInt8] {
+extension Sequence<UInt8> {
     fileprivate var markHash: MarkHash {
         var hash = MarkHash()
         for byte in self { hash.add(byte) }
@@ -148,6 +176,6 @@ extension EntryName {
     fileprivate var hash: MarkHash {
         var bytes: [UInt8] = []
         append(to: &bytes)
-        return bytes.markHash
+        return bytes[...].markHash
     }
 }

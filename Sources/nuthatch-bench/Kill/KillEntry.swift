@@ -43,7 +43,7 @@ struct KillEntry {
     }
 
     /// The entry as a fetch leaves it.
-    func resident(_ account: MemoryAccount, now: Instant) -> Resident? {
+    func resident(_ account: MemoryAccount, stamp: Stamp, now: Instant) -> Resident? {
         let key = Self.key(name)
         let (head, bytes) = (head, body)
         let size = UInt64(bytes.readableBytes)
@@ -63,6 +63,7 @@ struct KillEntry {
             head: head,
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+            stamp: stamp,
             body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
             account: account)
     }

@@ -39,7 +39,8 @@ struct KillWorld {
         let readers = NIOThreadPool(numberOfThreads: 1)
         readers.start()
         let tier = DiskTier(
-            settings, clock: DiskClock(instant: .zero, wall: 1_800_000_000_000),
+            settings, marks: MarkBook(isForDisk: true),
+            clock: DiskClock(instant: .zero, wall: 1_800_000_000_000),
             readers: readers
         ) { KillLine($0)?.say() }
         await tier.start(now: begin)

@@ -12,7 +12,7 @@ final class KillWriter {
     private var now: Instant
     private var version: Int
     /// What was asked for and has not come, each entry once, with the stamp of the time.
-    private var fetches: [(entry: KillEntry, stamp: Stamp?)] = []
+    private var fetches: [(entry: KillEntry, stamp: Stamp)] = []
     private var reclaims = 0
     private let deleted = KillDeleted()
     private var looker: KillLooker
@@ -76,13 +76,13 @@ final class KillWriter {
     private func store(_ tier: DiskTier) {
         let name = KillWorld.anyName(using: &dice)
         if !fetches.contains(where: { $0.entry.name == name }) {
-            fetches.append((KillEntry(name: name, version: version), tier.stamp))
+            fetches.append((KillEntry(name: name, version: version), tier.marks.stamp))
         }
         guard fetches.count > Self.fetchesMax else { return }
         let (entry, stamp) = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &dice))
-        guard let resident = entry.resident(account, now: now) else { return }
+        guard let resident = entry.resident(account, stamp: stamp, now: now) else { return }
         KillLine.stored(name: entry.name, version: entry.version).say()
-        tier.keep(resident, stamp: stamp, now: now)
+        tier.keep(resident, now: now)
         let count = tier.figures[.reclaims]
         if count != reclaims { KillLine.reclaimed(count).say() }
         reclaims = count
@@ -96,7 +96,8 @@ final class KillWriter {
         let strangers =
             Int.random(in: 0..<4, using: &dice) == 0 ? Int.random(in: 1...100, using: &dice) : 0
         let all = names + (0..<strangers).map { KillWorld.names + $0 }
-        tier.delete(all.map(KillEntry.entryName)) { [version, deleted] failure in
+        tier.marks.apply(all.map { .entry(KillEntry.entryName($0)) }, isSoft: false, now: now)
+        tier.writeMarks { [version, deleted] failure in
             if let failure { return KillLine.wrong("a delete has failed: \(failure)").say() }
             for name in names { deleted.note(name, below: version) }
             for name in names { KillLine.deleted(name: name, version: version).say() }

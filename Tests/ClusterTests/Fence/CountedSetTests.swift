@@ -65,7 +65,7 @@ struct CountedSetTests {
         let known = KnownPositions([FenceStage.purge(5), FenceStage.purge(3)])
         #expect(known.covers([FenceStage.purge(5)]))
         #expect(!known.covers([FenceStage.purge(6)]))
-        #expect(known.lead(over: [FenceStage.purge(2)]) == 3)
+        #expect(known.lead(over: KnownPositions([FenceStage.purge(2)])) == 3)
         #expect(known.positions == [FenceStage.purge(5)])
     }
 }

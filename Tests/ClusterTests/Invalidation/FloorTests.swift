@@ -121,6 +121,37 @@ struct FloorTests {
         #expect(stage.log.positions.contains(LogStage.position(9, 4)))
     }
 
+    @Test("a dead process's stream with gaps makes everything soft before it is retired")
+    func retiredWithGaps() {
+        let settings = settings { $0.ageMin = .seconds(60) }
+        var stage = LogStage(members: 1...1, settings: settings)
+        // The second record was lost with its process.
+        stage.receive([LogStage.record(9, 1), LogStage.record(9, 3)], from: 1)
+        stage.synced()
+        stage.confirm([LogStage.position(9, 3)], members: [1, 100], by: 1)
+        let position = LogStage.position(9, 3)
+        let effects = stage.wait(.seconds(61))
+        #expect(effects.contains(.applyFloors([position], count: 3)))
+        #expect(effects.writes == [.floor(position, count: 3)])
+        #expect(!effects.contains(.retire(position)))
+        #expect(!stage.log.positions.contains(position))
+        stage.synced()
+        #expect(stage.log.positions.contains(position))
+        #expect(stage.wait(.seconds(61)).contains(.retire(position)))
+    }
+
+    @Test("after a restart a stream that went on after its retirement begins where it had ended")
+    func revivedBeforeRestart() {
+        let kept = KeptLog(
+            records: LogStage.records(9, 7...8), floors: [LogStage.position(8, 2)],
+            retired: [LogStage.position(9, 6), LogStage.position(8, 5)])
+        var stage = LogStage(members: 1...1, kept: kept)
+        #expect(stage.log.positions == [LogStage.position(9, 8)])
+        #expect(!stage.log.lags(behind: [LogStage.position(9, 8), LogStage.position(8, 5)]))
+        #expect(stage.log.catchUp(of: LogStage.id(1)).retired == [LogStage.position(8, 5)])
+        #expect(stage.hear([LogStage.position(9, 8)], from: 1).isEmpty)
+    }
+
     @Test("who comes back and lacks retired streams makes everything soft, once for all of them")
     func cameBack() {
         let retired = (1...40 as ClosedRange<UInt64>).map { LogStage.position(1_000 + $0, $0) }

@@ -7,8 +7,7 @@ struct InvalidationCodecTests {
     private static func random(using dice: inout Dice) -> Invalidation {
         let id = dice.bytes(max: 127) + [1]
         switch Int.random(in: 0..<4, using: &dice) {
-        case 0: return Invalidation(id: id, .countMember(NodeID(using: &dice)))
-        case 1: return Invalidation(id: id, .forgetMember(NodeID(using: &dice)))
+        case 0...1: return Invalidation(id: [], .count(.random(using: &dice)))
         default:
             let targets = dice.list(max: 20) { target(using: &$0) } + [target(using: &dice)]
             let mode = Bool.random(using: &dice) ? Purge.Mode.hard : .soft
@@ -57,6 +56,26 @@ struct InvalidationCodecTests {
         let head: [UInt8] = [34, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
         #expect(Array(record.bytes.prefix(19)) == head)
         #expect(Array(record.bytes.suffix(content.count + 4).prefix(4)) == [1, 0, 24, 0])
+    }
+
+    @Test("a record of the count is a field of its own")
+    func countVector() throws {
+        let base = CountedSet(openedBy: NodeID(low: 1, high: 0))
+        let record = CountRecord(
+            base: base, member: NodeID(low: 2, high: 0),
+            ballot: CountBallot(round: 3, owner: NodeID(low: 4, high: 0)),
+            body: .vote(
+                .count(NodeID(low: 5, high: 0)),
+                holds: [StreamPosition(process: ProcessID(high: 0, low: 6), count: 7)]))
+        let bytes = try record.bytes()
+        var content: [UInt8] = [4, 0, 2, 0, 3, 0, UInt8(bytes.count), 0] + bytes
+        let invalidation = Invalidation(id: [], .count(record))
+        #expect(try invalidation.content() == content)
+        #expect(Invalidation(content: content.span) == invalidation)
+        #expect(invalidation.purge == nil)
+        // Any part that makes no sense makes it foreign: nobody acts on the rest.
+        content[8 + 2] = 17
+        #expect(Invalidation(content: content.span).purge == .everythingSoft)
     }
 
     @Test("what nobody may ask for is refused")
@@ -110,7 +129,7 @@ struct InvalidationCodecTests {
     func incomplete() {
         let contents: [[UInt8]] = [
             [], [4], [4, 0, 1, 1], [4, 0, 1, 1, 1, 0, 1, 0, 9], [4, 0, 1, 1, 2, 0, 1, 0, 4],
-            [4, 0, 2, 0, 1, 0, 1, 0, 9], [4, 0, 2, 0, 1, 0, 1, 0, 9, 3, 0, 2, 0, 1, 1],
+            [4, 0, 2, 0], [4, 0, 2, 1, 1, 0, 1, 0, 9], [4, 0, 2, 2, 3, 0, 2, 0, 1, 1],
         ]
         for content in contents {
             #expect(Invalidation(content: content.span).action == .foreign(content))

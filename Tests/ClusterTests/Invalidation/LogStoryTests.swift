@@ -57,7 +57,7 @@ struct LogStoryTests {
         #expect(throws: InvalidationFault.id) {
             var effects: [InvalidationEffect] = []
             return try stage.log.issue(
-                Invalidation(id: [], .countMember(LogStage.id(1))), now: stage.now,
+                Invalidation(id: [], .purge(.everythingSoft)), now: stage.now,
                 effects: &effects)
         }
     }

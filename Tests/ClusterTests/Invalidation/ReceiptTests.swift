@@ -38,6 +38,40 @@ struct ReceiptTests {
         #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
     }
 
+    @Test("who knows nobody that counts says nothing of all")
+    func alone() throws {
+        var stage = LogStage()
+        stage.log = InvalidationLog(
+            node: id(100), process: LogStage.process(100), now: LogStage.start)
+        let own = LogMember(node: id(100), process: LogStage.process(100), isCounted: false)
+        stage.happens { $0.membersChanged([own], gone: [], now: $1, effects: &$2) }
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        let receipt = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        #expect(!receipt.lines.contains { !$0.standing.isConfirmed })
+        #expect(receipt.majorityAt == nil && !receipt.isConfirmedByAll)
+    }
+
+    @Test("what is a majority only because others were forgotten is one from then on")
+    func forgotten() throws {
+        var stage = LogStage(members: 1...4)
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        stage.confirm([LogStage.position(100, 1)], members: [1, 100], by: 1)
+        func majorityAt() -> Instant? {
+            stage.log.receipt(of: LogStage.name(100, 1))?.majorityAt
+        }
+        #expect(majorityAt() == nil)
+        stage.now = stage.now + .seconds(60)
+        stage.follow([1, 2, 100], gone: [3, 4])
+        #expect(majorityAt() == stage.now)
+        // And it stays one when others come to count.
+        let before = stage.now
+        stage.now = stage.now + .seconds(60)
+        stage.follow([1, 2, 3, 4, 5, 100])
+        #expect(majorityAt() == before)
+    }
+
     @Test("whoever a confirmation names as a member is in the receipt until it has confirmed")
     func joiner() {
         var stage = LogStage(members: 1...2)

@@ -9,6 +9,8 @@ enum PeerFrame: Hashable {
     case touches([AgedTouch])
     case offers([PeerOffer])
     case verdicts([OfferVerdict])
+    /// In one frame.
+    case invalidations(InvalidationMessage)
     case question(PeerQuestion)
     case answer(PeerAnswer)
     case end(StreamEnd)
@@ -24,6 +26,7 @@ enum PeerFrame: Hashable {
         case .touches(let touches): try AgedTouch.frame(touches)
         case .offers(let offers): try PeerOffer.frame(offers)
         case .verdicts(let verdicts): try OfferVerdict.frame(verdicts)
+        case .invalidations(let message): try message.frames()[0]
         case .question(let question): try question.frame(stream: stream)
         case .answer(let answer): try answer.frame(stream: stream)
         case .end(let end): end.frame(stream: stream)
@@ -46,6 +49,10 @@ enum PeerFrame: Hashable {
         _ kind: PeerFrameKind, _ payload: [UInt8]
     ) throws(PeerFault) -> PeerFrame? {
         let bytes = payload.span
+        if kind.isOfInvalidations {
+            var reader = InvalidationReader()
+            return try reader.read(kind, payload: bytes).map { .invalidations($0) }
+        }
         switch kind {
         case .hello: return .hello(try Hello(payload: bytes, own: PeerProtocol.versions))
         case .goodbye: return .goodbye(try Goodbye(payload: bytes))

@@ -34,6 +34,35 @@ enum PeerSamples {
                 OfferVerdict(digest: name(3).digest, isKept: false),
             ])
         ),
+        ("INVALIDATIONS", 0, .invalidations(.push([invalidation]))),
+        (
+            "CONFIRMED", 0,
+            .invalidations(
+                .confirm(
+                    [position], members: [member.id, NodeID(low: 9, high: 0)],
+                    view: CountView(standing: nil, hasVoted: true, isCurrent: false)))
+        ),
+        ("TOLD", 0, .invalidations(.told([position]))),
+        ("WANTED", 0, .invalidations(.ask([range]))),
+        (
+            "REPAIR", 0,
+            .invalidations(
+                .repair(
+                    RepairAnswer(
+                        records: [invalidation], floors: [position], covered: [range])))
+        ),
+        ("ROUND", 0, .invalidations(.round(0x0807_0605_0403_0201))),
+        (
+            "ROUND_ANSWERED", 0,
+            .invalidations(
+                .answer(
+                    FenceAnswer(
+                        round: 6, holds: [position],
+                        view: CountView(
+                            standing: CountStanding(CountedSet(openedBy: member.id)),
+                            hasVoted: true, isCurrent: true)),
+                    retired: [StreamPosition(process: ProcessID(high: 2, low: 1), count: 3)]))
+        ),
         ("ASK", 7, .question(question)),
         ("CREDIT", 7, .credit(65_536)),
         ("HELD", 7, .answer(.held(entry))),
@@ -63,6 +92,10 @@ enum PeerSamples {
     static let record = MemberRecord(
         member, Incarnation(epoch: 12, count: 2), .suspected)
     static let position = StreamPosition(process: member.process, count: 77)
+
+    static let invalidation = InvalidationRecord(
+        RecordName(stream: member.process, number: 78), content: [1, 2, 3])
+    static let range = StreamRange(process: member.process, numbers: 5...78)
 
     static let question = PeerQuestion(
         .get, name: name(1), key: Array("http://a.example/b".utf8),

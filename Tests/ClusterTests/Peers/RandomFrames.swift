@@ -4,7 +4,7 @@ import Ground
 /// Values as they may come to be sent, drawn from seeded dice: often at a limit or empty.
 extension PeerFrame {
     static func random(using dice: inout Dice) -> PeerFrame {
-        switch Int.random(in: 0..<12, using: &dice) {
+        switch Int.random(in: 0..<14, using: &dice) {
         case 0: return .hello(.random(using: &dice))
         case 1:
             return .goodbye(Goodbye(.init(rawValue: dice.number()), dice.text(bytesMax: 256)))
@@ -15,7 +15,8 @@ extension PeerFrame {
         case 6: return .question(.random(using: &dice))
         case 7, 8: return .answer(.random(using: &dice))
         case 9: return .end(StreamEnd(size: dice.number()))
-        case 10: return .reset(.init(rawValue: dice.number()))
+        case 10, 11: return .invalidations(.random(using: &dice, bytesMax: 60_000))
+        case 12: return .reset(.init(rawValue: dice.number()))
         default: return .credit(UInt32.random(in: 1...UInt32.max, using: &dice))
         }
     }

@@ -23,16 +23,18 @@ final class ClusterStage {
     /// Starts the nodes, and returns when each of them knows all.
     ///
     /// `ownFlags` are those of single nodes, the first ones. Nodes that are not privileged are
-    /// without any capability, as services and containers are.
+    /// without any capability, as services and containers are. With `site` the origin is that of a
+    /// site of this name, too.
     init(
         _ count: Int, keepsOnDisk: Bool = true, _ flags: String..., ownFlags: [[String]] = [],
-        isPrivileged: Bool = true
+        isPrivileged: Bool = true, site: String? = nil
     ) throws {
         self.ownFlags = ownFlags
         self.keepsOnDisk = keepsOnDisk
-        origin = try ScriptedOrigin()
+        let origin = try ScriptedOrigin()
+        self.origin = origin
         directory = try Program.temporaryFolder()
-        self.flags = flags
+        self.flags = flags + (site.map { ["--site", "\($0)=\(origin.url(""))"] } ?? [])
         self.isPrivileged = isPrivileged
         peerPorts = try (0..<count).map { _ in try NodeProcess.freePort() }
         try write(Self.secret, to: "secret")

@@ -8,8 +8,7 @@ extension NodeCore {
     /// Keeps an image that a peer has offered, unless one as new is here; `done` is told, on any
     /// thread, whether either is.
     func takeOver(
-        _ resident: Resident, _ offer: PeerOffer, stamp: Stamp?,
-        done: @escaping @Sendable (Bool) -> Void
+        _ resident: Resident, _ offer: PeerOffer, done: @escaping @Sendable (Bool) -> Void
     ) {
         let key = resident.key
         let held = store.find(
@@ -20,7 +19,7 @@ extension NodeCore {
         }
         guard let disk else { return done(held != nil || store.insert(resident)) }
         disk.takeOver(
-            resident, stamp: stamp, idle: .seconds(60 * Int64(offer.idleMinutes)),
+            resident, idle: .seconds(60 * Int64(offer.idleMinutes)),
             touches: offer.touches, now: SystemClock.now(), done: done)
     }
 

@@ -20,7 +20,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private var done: (@Sendable (OfferIntake.Ending) -> Void)?
     private var ask: PeerAsk?
     /// Of the moment at which it was asked for.
-    private var stamp: Stamp?
+    private var stamp = Stamp.zero
     /// That of what the disk held of it then.
     private var before: WallTime?
     private var arriving: Arriving?
@@ -68,7 +68,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     }
 
     private func put() {
-        stamp = hall.node.disk?.stamp
+        stamp = hall.node.marks.stamp
         let ask = PeerAsk(
             peer,
             PeerQuestion(
@@ -146,14 +146,14 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         let resident = Resident(
             key: entry.key, hash: store.hash(of: entry.key), name: arriving.name,
             facts: arriving.facts, head: arriving.head.bytes, layout: arriving.head.layout,
-            tags: entry.tags,
+            tags: entry.tags, stamp: stamp,
             body: Body(
                 chunks: chunks, size: size, capacityBytes: BodyLayout.capacity(size),
                 account: store.account),
             account: store.account)
         guard let done = done.take() else { return }
         end(.failed)
-        hall.node.takeOver(resident, offer, stamp: stamp) { done($0 ? .kept : .failed) }
+        hall.node.takeOver(resident, offer) { done($0 ? .kept : .failed) }
     }
 
     private func end(_ ending: OfferIntake.Ending) {

@@ -1,0 +1,104 @@
+package import HTTPRules
+
+/// Why a purge, or a question after one, cannot be followed; nothing was purged.
+///
+/// Places are those of a value in the body, as `targets[3].url`; the body itself has an empty one.
+package enum PurgeFault: Error, Hashable, Sendable {
+    case bodyTooLarge
+    /// The body is no JSON, or nested too deeply for anybody to mean it.
+    case notJSON(String)
+    case type(String, wanted: String)
+    case unknown(String, key: String, allowed: [String])
+    case value(String, allowed: String)
+    case id(String)
+    /// There are none.
+    case targetsMissing
+    case targetsTooMany
+    case target(String, PurgeTargetFault)
+    /// Targets that have several names have too many of them for one record.
+    case namesTooMany(Int)
+    /// The names are too long for one record.
+    case recordTooLarge(bytesMax: Int)
+    /// A parameter of the query.
+    case parameter(String, allowed: String)
+    case parameterUnknown(String, allowed: [String])
+    /// A parameter comes twice, or the body says it, too.
+    case saidTwice(String)
+    /// An earlier purge with this id has other targets or another mode.
+    case idTaken
+    /// No text of a receipt's name.
+    case receiptName
+    /// The log does not hold it.
+    case receiptUnknown
+
+    /// What a decoder threw while it read a ``PurgeRequest``.
+    package init(reading error: any Error) {
+        switch error {
+        case let fault as PurgeFault: self = fault
+        case DecodingError.typeMismatch(_, let context),
+            DecodingError.valueNotFound(_, let context):
+            self = .type(Self.place(context.codingPath), wanted: "another type")
+        case DecodingError.dataCorrupted(let context):
+            self = .notJSON(Self.place(context.codingPath))
+        default: self = .notJSON("")
+        }
+    }
+
+    /// `targets[3].url` for such a path.
+    static func place(_ path: [any CodingKey]) -> String {
+        var place = ""
+        for key in path {
+            if let index = key.intValue {
+                place += "[\(index)]"
+            } else {
+                place += (place.isEmpty ? "" : ".") + key.stringValue
+            }
+        }
+        return place
+    }
+}
+
+extension PurgeFault {
+    /// 400 where the request cannot be read, 413 where it is too large, 422 where it can be read
+    /// and not be followed (RFC 9110 §15.5).
+    package var status: UInt16 {
+        switch self {
+        case .notJSON, .parameter, .parameterUnknown, .saidTwice, .receiptName: 400
+        case .receiptUnknown: 404
+        case .idTaken: 409
+        case .bodyTooLarge, .recordTooLarge: 413
+        case .type, .unknown, .value, .id, .targetsMissing, .targetsTooMany, .target,
+            .namesTooMany:
+            422
+        }
+    }
+
+    private var name: String {
+        switch self {
+        case .notJSON: "purge-malformed"
+        case .parameter, .parameterUnknown, .saidTwice: "purge-query"
+        case .receiptName: "receipt-name"
+        case .receiptUnknown: "receipt-unknown"
+        case .idTaken: "purge-id-taken"
+        case .bodyTooLarge, .recordTooLarge, .targetsTooMany, .namesTooMany: "purge-too-large"
+        case .type, .unknown, .value, .id, .targetsMissing, .target: "purge-invalid"
+        }
+    }
+
+    private var title: String {
+        switch name {
+        case "purge-malformed": "The body is no JSON"
+        case "purge-query": "The query is not valid"
+        case "receipt-name": "This is no receipt's name"
+        case "receipt-unknown": "There is no such receipt"
+        case "purge-id-taken": "Another purge has this id"
+        case "purge-too-large": "The purge is too large"
+        default: "The purge is not valid"
+        }
+    }
+
+    /// The answer of the admin port.
+    package var problem: ProblemDocument {
+        ProblemDocument(status: status, name: name, title: title, detail: sentence)
+    }
+}

@@ -1,0 +1,136 @@
+import Ground
+package import HTTPRules
+
+/// How far one purge has come, as the node that is asked sees it; <doc:Purges> has every field.
+///
+/// All times are milliseconds that this node has measured; no clock of another node is in them.
+package struct ReceiptDocument: Hashable, Sendable {
+    package enum Standing: Hashable, Sendable {
+        /// It has applied and synced the purge; this node learnt so that long after it had the
+        /// purge itself.
+        case confirmed(elapsedMilliseconds: Int64)
+        /// There is a connection with it, and it has not said so.
+        case pending
+        /// There is no connection with it since that long, and it has not said so.
+        case unreachable(sinceMillisecondsAgo: Int64)
+    }
+
+    package struct Member: Hashable, Sendable {
+        /// 32 hexadecimal digits.
+        package var node: String
+        package var standing: Standing
+
+        package init(node: String, _ standing: Standing) {
+            self.node = node
+            self.standing = standing
+        }
+    }
+
+    package var name: ReceiptName
+    /// The client's, or the node's that took the purge.
+    package var id: [UInt8]
+    package var isSoft: Bool
+    /// As the record has them.
+    package var targets: [PurgeName]
+    /// The node that issued it, 32 hexadecimal digits; nil if it is of a process that is not known
+    /// here any more.
+    package var issuedBy: String?
+    /// How long this node has had it.
+    package var heldMilliseconds: Int64
+    /// How long after that a majority of the counted members had it; nil if it has not.
+    package var majorityMilliseconds: Int64?
+    /// In how long, from now, no node serves what is covered, whether it has confirmed or not; 0 if
+    /// that is so, nil if there is no majority yet or no fence.
+    package var boundedInMilliseconds: Int64?
+    /// Everybody who can serve, by node id.
+    package var members: [Member]
+
+    package init(
+        _ name: ReceiptName, id: [UInt8], isSoft: Bool, targets: [PurgeName], issuedBy: String?,
+        heldMilliseconds: Int64, majorityMilliseconds: Int64?, boundedInMilliseconds: Int64?,
+        members: [Member]
+    ) {
+        self.name = name
+        self.id = id
+        self.isSoft = isSoft
+        self.targets = targets
+        self.issuedBy = issuedBy
+        self.heldMilliseconds = heldMilliseconds
+        self.majorityMilliseconds = majorityMilliseconds
+        self.boundedInMilliseconds = boundedInMilliseconds
+        self.members = members
+    }
+
+    package static let contentType = "application/json"
+
+    /// The members that have confirmed, that are pending, and that cannot be reached.
+    package var counts: (confirmed: Int, pending: Int, unreachable: Int) {
+        members.reduce(into: (0, 0, 0)) { counts, member in
+            switch member.standing {
+            case .confirmed: counts.0 += 1
+            case .pending: counts.1 += 1
+            case .unreachable: counts.2 += 1
+            }
+        }
+    }
+
+    /// Every node that can serve has it.
+    package var isConfirmedByAll: Bool { !members.isEmpty && counts.confirmed == members.count }
+
+    /// The answer to who has issued it: 200 if all have confirmed, else 202, whatever was waited
+    /// for.
+    ///
+    /// To who asks for the receipt, and to PURGE, it is 200.
+    package var statusOfIssue: UInt16 { isConfirmedByAll ? 200 : 202 }
+}
+
+extension ReceiptDocument {
+    /// One member and one target a line.
+    package var json: String {
+        let counts = counts
+        let fields = [
+            "\"receipt\":\"\(name)\"", "\"id\":\(JSONText.quoted(id))",
+            "\"mode\":\"\(isSoft ? "soft" : "hard")\"",
+            "\"issued_by\":\(issuedBy.map { "\"\($0)\"" } ?? "null")",
+            "\"held_ms\":\(heldMilliseconds)", "\"all_confirmed\":\(isConfirmedByAll)",
+            "\"confirmed\":\(counts.confirmed)", "\"pending\":\(counts.pending)",
+            "\"unreachable\":\(counts.unreachable)",
+            "\"majority_ms\":\(Self.number(majorityMilliseconds))",
+            "\"bounded_in_ms\":\(Self.number(boundedInMilliseconds))",
+            "\"members\":\(Self.lines(members.map(\.json)))",
+            "\"targets\":\(Self.lines(targets.map(Self.json)))",
+        ]
+        return "{" + fields.joined(separator: ",") + "}\n"
+    }
+
+    private static func number(_ milliseconds: Int64?) -> String {
+        milliseconds.map { "\($0)" } ?? "null"
+    }
+
+    private static func lines(_ objects: [String]) -> String {
+        "[" + objects.map { "\n" + $0 }.joined(separator: ",") + "\n]"
+    }
+
+    private static func json(_ target: PurgeName) -> String {
+        switch target {
+        case .url(let name): "{\"url\":\(JSONText.quoted(Array("//".utf8) + name))}"
+        case .prefix(let host, let path):
+            "{\"prefix\":\(JSONText.quoted(Array("//".utf8) + host + path))}"
+        case .tag(let tag): "{\"tag\":\(JSONText.quoted(tag))}"
+        case .everything: "{\"everything\":true}"
+        }
+    }
+}
+
+extension ReceiptDocument.Member {
+    fileprivate var json: String {
+        switch standing {
+        case .confirmed(let milliseconds):
+            "{\"node\":\"\(node)\",\"standing\":\"confirmed\",\"elapsed_ms\":\(milliseconds)}"
+        case .pending: "{\"node\":\"\(node)\",\"standing\":\"pending\"}"
+        case .unreachable(let milliseconds):
+            "{\"node\":\"\(node)\",\"standing\":\"unreachable\","
+                + "\"unreachable_since_ms_ago\":\(milliseconds)}"
+        }
+    }
+}

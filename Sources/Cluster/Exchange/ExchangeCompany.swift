@@ -1,0 +1,107 @@
+import Ground
+
+/// Who can serve, as far as this node knows: for receipts, and for who may open a cluster.
+///
+/// A member that is cut off may serve all the same. So it is dropped only when it has left, when it
+/// was forgotten and cannot be current any more, or when it was away for as long as a counted
+/// member is waited for; and somebody else who has it still names it.
+struct ExchangeCompany: Sendable {
+    private struct Known: Sendable {
+        var process: ProcessID
+        var presence: ExchangeMember.Presence
+        var awaySince: Instant?
+        var wasCounted = false
+        /// This node has it for a member no longer.
+        var isDropped = false
+    }
+
+    let own: NodeID
+    let fence: Interval
+    let forgetAfter: Interval
+    private var known = SortedTable<NodeID, Known>()
+    /// Looked up by whoever still names them; the oldest are dropped.
+    private(set) var gone: [NodeID] = []
+    private(set) var counted: [NodeID] = []
+
+    private static let goneMax = 1_024
+    private static let noProcess = ProcessID(high: 0, low: 0)
+
+    init(own: NodeID, settings: Fence.Settings) {
+        self.own = own
+        fence = settings.fence ?? .seconds(10)
+        forgetAfter = settings.forgetAfter
+    }
+
+    mutating func follow(_ members: [ExchangeMember], now: Instant) {
+        var isNamed: Set<NodeID> = []
+        for member in members where member.node != own {
+            isNamed.insert(member.node)
+            known.update(member.node, or: Known(process: member.process, presence: .here)) {
+                $0.process = member.process
+                $0.presence = member.presence
+            }
+        }
+        known.updateAll { node, known in
+            if !isNamed.contains(node), known.presence == .here { known.presence = .away }
+            known.awaySince = known.presence == .here ? nil : known.awaySince ?? now
+            if known.presence == .here { known.isDropped = false }
+        }
+    }
+
+    /// True if others count than before.
+    mutating func count(_ members: [NodeID], now: Instant) -> Bool {
+        guard members != counted else { return false }
+        for node in members where node != own && known[node] == nil {
+            known[node] = Known(process: Self.noProcess, presence: .away, awaySince: now)
+        }
+        counted = members
+        known.updateAll { node, known in
+            // Who is counted again begins anew.
+            known.wasCounted = known.wasCounted || members.contains(node)
+            if members.contains(node) { known.isDropped = false }
+        }
+        return true
+    }
+
+    /// Those that are here, by id.
+    var present: [NodeID] {
+        zip(known.keys, known.values).filter { $1.presence == .here }.map(\.0)
+    }
+
+    /// When somebody may be gone who is not yet.
+    var nextReview: Instant? {
+        zip(known.keys, known.values).filter { !isCounted($0.0) }.compactMap { _, known in
+            known.awaySince.map { $0 + patience(known) }
+        }.min()
+    }
+
+    /// After being away for so long a member that does not count is dropped; and after being
+    /// dropped, nobody's word makes it a member any more.
+    private func patience(_ known: Known) -> Interval {
+        if known.isDropped { return forgetAfter + forgetAfter }
+        return known.wasCounted ? fence : forgetAfter
+    }
+
+    private func isCounted(_ node: NodeID) -> Bool { counted.contains(node) }
+
+    /// Drops whoever is gone by now, and gives all others as the log has them.
+    mutating func review(process: ProcessID, now: Instant) -> [LogMember] {
+        var members = [LogMember(node: own, process: process, isCounted: isCounted(own))]
+        for (node, known) in zip(known.keys, known.values) {
+            let isPatienceOver = known.awaySince.map { now - $0 >= patience(known) } ?? false
+            if isCounted(node) || !(isPatienceOver || known.presence == .left) {
+                if known.isDropped { continue }
+                members.append(
+                    LogMember(node: node, process: known.process, isCounted: isCounted(node)))
+            } else if known.isDropped || known.presence == .left {
+                self.known[node] = nil
+                gone.append(node)
+            } else {
+                self.known[node]?.isDropped = true
+            }
+        }
+        gone.removeAll { self.known[$0] != nil }
+        if gone.count > Self.goneMax { gone.removeFirst(gone.count - Self.goneMax) }
+        return members
+    }
+}

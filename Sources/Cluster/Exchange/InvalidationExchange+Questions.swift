@@ -1,0 +1,55 @@
+package import Ground
+
+/// What the shell may ask at any time.
+extension InvalidationExchange {
+    package var node: NodeID { keeper.own }
+    package var process: ProcessID { log.process }
+
+    /// When ``ExchangeEvent/ticked`` is wanted; changes with every event.
+    package var nextTick: Instant {
+        let next = min(log.nextTick, keeper.nextTick)
+        return company.nextReview.map { min(next, $0) } ?? next
+    }
+
+    /// Until when this node may serve what is fresh.
+    package var window: FenceWindow { keeper.window }
+
+    /// The count of invalidations applied since the start: of the stamp of a request that begins.
+    package var appliedCount: UInt64 { log.appliedCount }
+
+    /// What is synced here without a gap: for gossip.
+    package var positions: [StreamPosition] { log.positions }
+
+    /// `node` has told of something that this node lacks: what it asks is answered *behind*.
+    package func isBehind(_ node: NodeID) -> Bool { log.lags(behind: node) }
+
+    /// How far the record has come; nil if it is not held.
+    package func receipt(of name: RecordName) -> Receipt? {
+        var receipt = log.receipt(of: name)
+        if settings.fence.fence == nil { receipt?.boundedAt = nil }
+        return receipt
+    }
+
+    /// The record that is held with this client's id.
+    package func record(withID id: [UInt8]) -> RecordName? { log.record(withID: id) }
+
+    /// The record, if it is held.
+    package func record(_ name: RecordName) -> InvalidationRecord? { log.record(name) }
+
+    /// The counted set that this node follows, if any.
+    package var standing: CountStanding? { keeper.counted.standing }
+    package var contradiction: CountedMembers.Contradiction? { keeper.counted.contradiction }
+    /// What has to outlive a restart, now.
+    package var memory: CountedMembers.Memory { keeper.counted.memory }
+
+    /// Counted and connected members and this node, by id.
+    package func table(at now: Instant) -> [FenceKeeper.Line] { keeper.table(at: now) }
+
+    /// This node has left by its own word, and may stop.
+    package var hasLeft: Bool { keeper.hasLeft }
+
+    package var heldCount: Int { log.heldCount }
+    package var heldBytes: Int { log.heldBytes }
+    package var streamsCount: Int { log.streamsCount }
+    package var unsyncedBytes: Int { log.unsyncedBytes }
+}

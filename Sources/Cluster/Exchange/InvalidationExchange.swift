@@ -1,0 +1,215 @@
+package import Ground
+
+/// All that a node decides about invalidations: its log, its fence and the counted members, as one
+/// thing with one order of events and effects.
+///
+/// The shell tells what happened, does what comes out in order before it serves anything else, and
+/// asks. What the fence is told to be applied is in the effects of the same event, ahead of the
+/// ``ExchangeEffect/window(_:)`` that may open for it.
+///
+/// Invariants: while ``window`` is current everything that a majority of the counted members named
+/// in answer to questions within the last fence was given out as applied; the fence is told of a
+/// record of the count only when it is synced where it was written.
+package struct InvalidationExchange: Sendable {
+    package struct Settings: Hashable, Sendable {
+        package var log = InvalidationLog.Settings()
+        package var fence = Fence.Settings()
+        /// The most bytes of records in one answer to who asks for some; at least one is given.
+        package var repairBytesMax = 48 << 10
+
+        package init() {}
+    }
+
+    /// What a node starts with.
+    package struct Start: Sendable {
+        package var node: NodeID
+        /// Drawn for this run.
+        package var process: ProcessID
+        package var settings = Settings()
+        /// What the disk had; the marks of it are on disk too.
+        package var kept = KeptLog()
+        /// What ``ExchangeEffect/remember(_:)`` had last put on disk.
+        package var memory: CountedMembers.Memory?
+        /// The log is neither damaged nor lost, and the directory holds nothing that was ever
+        /// served under a count.
+        package var mayOpen = false
+        /// Drawn by dice.
+        package var firstRound: UInt64
+
+        package init(node: NodeID, process: ProcessID, firstRound: UInt64) {
+            self.node = node
+            self.process = process
+            self.firstRound = firstRound
+        }
+    }
+
+    let settings: Settings
+    var log: InvalidationLog
+    var keeper: FenceKeeper
+    var company: ExchangeCompany
+    /// What is being written.
+    var batch: [LogWrite] = []
+    /// Records of the count that wait for a number.
+    var count: [CountRecord] = []
+    /// What the log wants done in this event; the fence was told of the first ``carried``.
+    var wanted: [InvalidationEffect] = []
+    var carried = 0
+    var asks: [FenceEffect] = []
+    var remembered: CountedMembers
+    var published: FenceWindow
+    var isSearchOver = false
+
+    /// A node that starts at `now`.
+    package init(_ start: Start, now: Instant) {
+        settings = start.settings
+        var logSettings = settings.log
+        logSettings.fence = settings.fence.fence ?? logSettings.fence
+        log = InvalidationLog(
+            node: start.node, process: start.process, settings: logSettings, kept: start.kept,
+            now: now)
+        let records = start.kept.records.compactMap(\.countRecord)
+        keeper = FenceKeeper(
+            own: start.node, memory: start.memory, replaying: records, mayOpen: start.mayOpen,
+            settings: settings.fence, firstRound: start.firstRound, now: now)
+        company = ExchangeCompany(own: start.node, settings: settings.fence)
+        remembered = keeper.counted
+        published = keeper.window
+    }
+
+    /// To be called once, before anything else: what follows from what was kept.
+    package mutating func started(
+        now: Instant, using dice: inout Dice, effects: inout [ExchangeEffect]
+    ) {
+        let retired = log.retired.positions
+        let applied = log.streams.streams.compactMap { log.appliedPosition(of: $0.process) }
+        tell(.applied(applied + retired), now, &dice)
+        tell(.synced(log.positions), now, &dice)
+        for position in retired { tell(.retired(position), now, &dice) }
+        finish(now, &dice, &effects, isStart: true)
+    }
+
+    // MARK: Events
+
+    /// Takes in what happened at `now` and appends what is to be done.
+    package mutating func handle(
+        _ event: ExchangeEvent, now: Instant, using dice: inout Dice,
+        effects: inout [ExchangeEffect]
+    ) {
+        var answer: (InvalidationMessage, NodeID)?
+        switch event {
+        case .ticked:
+            log.ticked(now: now, effects: &wanted)
+            tell(.ticked, now, &dice)
+            if company.nextReview.map({ $0 <= now }) ?? false { review(now) }
+        case .message(let message, let node):
+            answer = take(message, node, now, &dice).map { ($0, node) }
+        case .question(let knowledge, let records, let node):
+            log.received(records, from: node, now: now, effects: &wanted)
+            log.told(knowledge, by: node, now: now, effects: &wanted)
+        case .connected(let node, let connection):
+            log.connected(node, on: connection, now: now, effects: &wanted)
+            tell(.reached(log.lines.keys), now, &dice)
+            asks.append(.ask([node], round: keeper.round(at: now)))
+        case .disconnected(let node):
+            log.disconnected(node, now: now, effects: &wanted)
+            tell(.reached(log.lines.keys), now, &dice)
+        case .membersChanged(let members):
+            company.follow(members, now: now)
+            review(now)
+        case .synced: synced(now, &dice)
+        case .writeFailed:
+            batch = []
+            log.writeFailed(now: now, effects: &wanted)
+        case .full(let positions): log.giveUp(positions, now: now, effects: &wanted)
+        case .foundNobody: isSearchOver = true
+        case .leaveRequested: tell(.leaveRequested, now, &dice)
+        case .operatorKept: tell(.operatorKept, now, &dice)
+        case .operatorYielded: tell(.operatorYielded, now, &dice)
+        }
+        finish(now, &dice, &effects)
+        if let answer { effects.append(.send(answer.0, to: answer.1)) }
+    }
+
+    /// Takes what a peer says; what is to be answered is of after that.
+    private mutating func take(
+        _ message: InvalidationMessage, _ node: NodeID, _ now: Instant, _ dice: inout Dice
+    ) -> InvalidationMessage? {
+        switch message {
+        case .push(let records):
+            log.received(records, from: node, now: now, effects: &wanted)
+        case .confirm(let positions, let members, let view):
+            // First the count: who confirms after voting on a later set says so.
+            tell(.heard(FenceAnswer(round: nil, holds: positions, view: view), node), now, &dice)
+            followCount(now)
+            log.confirmed(positions, members: members, by: node, now: now, effects: &wanted)
+        case .told(let positions): log.told(positions, by: node, now: now, effects: &wanted)
+        case .ask(let ranges):
+            let bytesMax = settings.repairBytesMax
+            return .repair(log.answer(to: ranges, of: node, bytesMax: bytesMax))
+        case .repair(let answer): log.answered(answer, from: node, now: now, effects: &wanted)
+        case .round(let round):
+            let catchUp = log.catchUp(of: node)
+            let answer = FenceAnswer(
+                round: round, holds: catchUp.positions, view: keeper.view(at: now).view)
+            return .answer(answer, retired: catchUp.retired)
+        case .answer(var answer, let retired):
+            let catchUp = CatchUp(positions: answer.holds, retired: retired)
+            log.caughtUp(catchUp, from: node, now: now, effects: &wanted)
+            carry(now, &dice)
+            answer.holds += retired
+            tell(.heard(answer, node), now, &dice)
+        }
+        return nil
+    }
+
+    private mutating func synced(_ now: Instant, _ dice: inout Dice) {
+        let done = batch
+        batch = []
+        log.synced(now: now, effects: &wanted)
+        let processes = Set(done.map(\.covered.process)).sorted()
+        tell(.synced(processes.compactMap { log.position(of: $0) }), now, &dice)
+        for case .record(let record, _) in done where record.name.stream == log.process {
+            if let count = record.countRecord { tell(.recorded(count), now, &dice) }
+        }
+    }
+
+    /// Gives `invalidation` the next number of this node, unless its id is known.
+    ///
+    /// - Throws: ``InvalidationFault``; nothing has happened.
+    package mutating func issue(
+        _ invalidation: Invalidation, now: Instant, using dice: inout Dice,
+        effects: inout [ExchangeEffect]
+    ) throws(InvalidationFault) -> Issuance {
+        if case .count = invalidation.action { throw .id }
+        let issuance = try log.issue(invalidation, now: now, effects: &wanted)
+        finish(now, &dice, &effects)
+        return issuance
+    }
+
+    /// Begins to forget members by the operator's word.
+    ///
+    /// - Throws: ``FenceKeeper/ForgetRefusal``; nothing was begun.
+    package mutating func forget(
+        _ members: [NodeID], now: Instant, using dice: inout Dice,
+        effects: inout [ExchangeEffect]
+    ) throws(FenceKeeper.ForgetRefusal) {
+        try keeper.forget(members, now: now, using: &dice, effects: &asks)
+        finish(now, &dice, &effects)
+    }
+
+    /// What has to go with the next question to `node`, which is taken for told with that; nil if
+    /// there is no connection with it.
+    ///
+    /// What is too much for a question is told ahead of it.
+    package mutating func knowledge(
+        for node: NodeID, effects: inout [ExchangeEffect]
+    ) -> Untold? {
+        guard var untold = log.untold(to: node) else { return nil }
+        log.told(untold, to: node)
+        if untold.positions.count > PeerProtocol.positionsMax {
+            effects.append(.send(.told(untold.positions), to: node))
+            untold.positions = []
+        }
+        return untold
+    }
+}

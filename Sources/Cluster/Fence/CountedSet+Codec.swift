@@ -1,0 +1,153 @@
+import Ground
+
+/// Counted sets as they lie in messages, in records and on disk: structures; see "The count in
+/// bytes" in <doc:Fence>.
+///
+/// What is read is strict: a known field that comes twice, or a list that is empty or too long, is
+/// a fault, for a set that was misread would be another set.
+extension CountedSet {
+    private enum Tag {
+        static let members: UInt16 = 1
+    }
+
+    private static let fixedBytes = 26
+
+    /// The structure's bytes.
+    ///
+    /// - Throws: ``InvalidationFault/tooLong`` for more than ``membersMax``.
+    package func bytes() throws(InvalidationFault) -> [UInt8] {
+        guard members.count <= Self.membersMax else { throw .tooLong }
+        var writer = StructureWriter()
+        writer.put(generation)
+        writer.put(opener)
+        writer.endFixedPart()
+        writer.putField(Tag.members, nodes: members)
+        return writer.bytes
+    }
+
+    /// The set that the whole of `bytes` is, which lie in something of `kind`.
+    ///
+    /// - Throws: what is wrong with it.
+    package static func read(
+        _ bytes: Span<UInt8>, in kind: PeerFrameKind
+    ) throws(PeerFault) -> CountedSet {
+        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: kind)
+        var members: [NodeID]?
+        while let field = try structure.next(bytes) {
+            guard field.tag == Tag.members else { continue }
+            guard members == nil else { throw .malformed(kind) }
+            members = try structure.nodes(bytes, field, countMax: membersMax)
+        }
+        let generation = bytes.little64(at: 2)
+        guard generation <= countMax, let members,
+            let set = CountedSet(
+                opener: NodeID(bytes, at: 10), generation: generation, members: members)
+        else { throw .malformed(kind) }
+        return set
+    }
+
+    /// The most members of a set that is written; as many more as a cluster may have fit that were
+    /// not forgotten yet.
+    package static let membersMax = 384
+    /// The greatest generation, and the greatest round of a ballot, that is taken: counting on from
+    /// there cannot overflow.
+    static let countMax: UInt64 = 1 << 62
+}
+
+extension CountStanding {
+    private enum Tag {
+        static let set: UInt16 = 1
+        static let previous: UInt16 = 2
+    }
+
+    /// The structure's bytes.
+    ///
+    /// - Throws: ``InvalidationFault/tooLong``.
+    package func bytes() throws(InvalidationFault) -> [UInt8] {
+        var writer = StructureWriter()
+        writer.endFixedPart()
+        writer.putField(Tag.set, try set.bytes())
+        if let previous { writer.putField(Tag.previous, try previous.bytes()) }
+        return writer.bytes
+    }
+
+    /// The standing that the whole of `bytes` is, which lie in something of `kind`.
+    ///
+    /// - Throws: what is wrong with it.
+    package static func read(
+        _ bytes: Span<UInt8>, in kind: PeerFrameKind
+    ) throws(PeerFault) -> CountStanding {
+        var structure = try PeerStructure(bytes, fixedBytes: 2, in: kind)
+        var (set, previous): (CountedSet?, CountedSet?)
+        while let field = try structure.next(bytes) {
+            switch field.tag {
+            case Tag.set:
+                guard set == nil else { throw .malformed(kind) }
+                set = try .read(bytes.extracting(field.range), in: kind)
+            case Tag.previous:
+                guard previous == nil else { throw .malformed(kind) }
+                previous = try .read(bytes.extracting(field.range), in: kind)
+            default: continue
+            }
+        }
+        guard let set else { throw .malformed(kind) }
+        return CountStanding(set, after: previous)
+    }
+}
+
+extension CountChange {
+    private enum Kind: UInt8 {
+        case count = 1
+        case forget = 2
+    }
+
+    private enum Tag {
+        static let nodes: UInt16 = 1
+    }
+
+    private static let fixedBytes = 4
+
+    /// The structure's bytes.
+    ///
+    /// - Throws: ``InvalidationFault/tooLong`` for more than ``CountedSet/membersMax``.
+    package func bytes() throws(InvalidationFault) -> [UInt8] {
+        let (kind, nodes) =
+            switch self {
+            case .count(let node): (Kind.count, [node])
+            case .forget(let nodes): (Kind.forget, nodes)
+            }
+        guard nodes.count <= CountedSet.membersMax else { throw .tooLong }
+        var writer = StructureWriter()
+        writer.put(kind.rawValue)
+        writer.put(UInt8(0))
+        writer.endFixedPart()
+        writer.putField(Tag.nodes, nodes: nodes)
+        return writer.bytes
+    }
+
+    /// The change that the whole of `bytes` is, which lie in something of `kind`.
+    ///
+    /// - Throws: what is wrong with it.
+    package static func read(
+        _ bytes: Span<UInt8>, in frame: PeerFrameKind
+    ) throws(PeerFault) -> CountChange {
+        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: frame)
+        var nodes: [NodeID]?
+        while let field = try structure.next(bytes) {
+            guard field.tag == Tag.nodes else { continue }
+            guard nodes == nil else { throw .malformed(frame) }
+            nodes = try structure.nodes(bytes, field, countMax: CountedSet.membersMax)
+        }
+        guard let nodes, nodes.isAscending else { throw .malformed(frame) }
+        switch Kind(rawValue: bytes[2]) {
+        case .count where nodes.count == 1: return .count(nodes[0])
+        case .forget: return .forget(nodes)
+        default: throw .malformed(frame)
+        }
+    }
+}
+
+extension [NodeID] {
+    /// Each once.
+    var isAscending: Bool { zip(self, dropFirst()).allSatisfy { $0 < $1 } }
+}

@@ -1,0 +1,26 @@
+package import Ground
+
+/// What two nodes say to each other about invalidations, beside what goes with a question for an
+/// entry.
+///
+/// Those of one connection are taken in the order in which they were sent.
+package enum InvalidationMessage: Hashable, Sendable {
+    /// Records that the sender has synced.
+    case push([InvalidationRecord])
+    /// What the sender has synced since it last said so, whom it has for members, and what it knows
+    /// of the count when it says so.
+    case confirm([StreamPosition], members: [NodeID], view: CountView)
+    /// How far the sender has applied: it comes before the questions that need it, where it is too
+    /// much for one of them.
+    case told([StreamPosition])
+    /// Asks for records; ends with ``repair(_:)``.
+    case ask([StreamRange])
+    /// An answer to ``ask(_:)``.
+    case repair(RepairAnswer)
+    /// Asks for everything that the receiver has synced; ends with an ``answer(_:retired:)`` that
+    /// names the round.
+    case round(UInt64)
+    /// What the sender has synced and knows of the count, both of one moment; with the last numbers
+    /// of the streams that it has retired.
+    case answer(FenceAnswer, retired: [StreamPosition])
+}

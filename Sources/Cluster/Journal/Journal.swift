@@ -1,0 +1,184 @@
+package import Ground
+
+/// The invalidation log on disk: what is written to which file, and which files may go; see
+/// <doc:Journal>.
+///
+/// Files are appended to and never changed. The last one goes on; each begins with a checkpoint of
+/// all that holds beside records, so that of those before it nothing counts but records, and one
+/// whose records need not be kept any more is deleted.
+///
+/// **Law.** What was synced is found by every later start, or that start finds damage. Whatever
+/// subset of what was not synced is lost or torn, no start finds damage for it.
+package struct Journal: Sendable {
+    package let node: NodeID
+    package let epoch: UInt64
+    package let settings: Settings
+    /// As of what is synced.
+    private var plan: JournalPlan
+    /// What ``plan`` becomes when what is being written is synced; nil if nothing is.
+    private var next: JournalPlan?
+    private var notes = JournalNotes()
+    /// Those that are being written.
+    private var notesUnderWay = JournalNotes()
+    /// So many bytes more would have been needed.
+    private var shortage = 0
+
+    /// A node's journal after a start in this boot epoch, with what the start has found.
+    package init(
+        node: NodeID, epoch: UInt64, settings: Settings = Settings(),
+        recovered: JournalRecovery.Found? = nil
+    ) {
+        precondition(
+            (4_096...1 << 30).contains(settings.fileBytesMax)
+                && settings.bytesMax >= 4 * settings.fileBytesMax, "settings: \(settings)")
+        self.node = node
+        self.epoch = epoch
+        self.settings = settings
+        plan = recovered?.plan ?? JournalPlan()
+    }
+
+    /// What is to be done to write these, and what was noted since the last time.
+    ///
+    /// Ends with ``synced()`` or ``failed()``; one is under way at a time. The first after a start
+    /// begins a file even if nothing is to be written. `memory` is what the count remembers now.
+    ///
+    /// Nil if there is no room, and nothing has happened: then let the log give up ``surplus``,
+    /// write nothing while ``hasNotes``, and try again.
+    package mutating func write(
+        _ batch: [LogWrite], memory: CountedMembers.Memory?, using dice: inout Dice
+    ) -> [JournalEffect]? {
+        precondition(next == nil, "writes while it writes")
+        var writer = JournalWriter(self, plan, memory: memory)
+        writer.write(notes, batch, using: &dice)
+        let (after, effects) = writer.finish()
+        // What makes room has a file's room for itself.
+        let limit = settings.bytesMax - (batch.isEmpty ? 0 : settings.fileBytesMax)
+        guard after.bytesCount <= limit else {
+            shortage = after.bytesCount - limit + settings.fileBytesMax
+            return nil
+        }
+        shortage = 0
+        next = after
+        notesUnderWay = notes
+        notes = JournalNotes()
+        return effects
+    }
+
+    /// All that was to be done last is done.
+    package mutating func synced() {
+        guard let next else { preconditionFailure("synced what was not written") }
+        plan = next
+        self.next = nil
+    }
+
+    /// Something of it could not be done, and nothing was done after it.
+    package mutating func failed() {
+        guard let next else { preconditionFailure("failed to write nothing") }
+        plan.failed(next)
+        self.next = nil
+        notes = notesUnderWay.followed(by: notes)
+    }
+
+    // MARK: What the log does not keep any longer
+
+    /// See ``InvalidationEffect/drop(_:)``; written with the next batch.
+    package mutating func dropped(_ position: StreamPosition) {
+        notes.dropped[position.process] = max(
+            notes.dropped[position.process] ?? 0, position.count)
+    }
+
+    /// See ``InvalidationEffect/retire(_:)``; written with the next batch.
+    package mutating func retired(_ position: StreamPosition) {
+        notes.ends.append(.retired([position]))
+    }
+
+    /// See ``InvalidationEffect/forget(_:)``; written with the next batch.
+    package mutating func forgot(_ process: ProcessID) {
+        notes.ends.append(.forgotten([process]))
+    }
+
+    /// Something was noted and waits to be written, or files are to be deleted.
+    package var hasNotes: Bool { !notes.isEmpty || !plan.doomed.isEmpty }
+
+    // MARK: Limits
+
+    /// Bytes of all files, those that are to be deleted included.
+    package var bytesCount: Int { plan.bytesCount }
+
+    /// Up to here the log must not hold records any longer, for there is no room: see
+    /// ``InvalidationLog/giveUp(_:now:effects:)``.
+    package var surplus: [StreamPosition] {
+        var left = plan.bytesCount + max(settings.reserveBytes, shortage) - settings.bytesMax
+        guard left > 0 else { return [] }
+        var positions: [ProcessID: UInt64] = [:]
+        for file in plan.files.dropLast(plan.isOpen ? 1 : 0) where left > 0 {
+            for position in file.needed(plan.state) {
+                positions[position.process] = max(
+                    positions[position.process] ?? 0, position.count)
+            }
+            left -= file.bytesCount
+        }
+        return positions.map { StreamPosition(process: $0.key, count: $0.value) }
+            .sorted { $0.process < $1.process }
+    }
+}
+
+/// What was noted and is not written yet.
+struct JournalNotes: Hashable, Sendable {
+    /// Of streams that were dropped from before they were retired, if they were.
+    var dropped: [ProcessID: UInt64] = [:]
+    /// Retired and forgotten streams, in this order.
+    var ends: [JournalItem] = []
+
+    var isEmpty: Bool { dropped.isEmpty && ends.isEmpty }
+
+    /// A stream goes on after it was retired only with a record, which is written with the notes
+    /// before it; so what was dropped is of before.
+    var items: [JournalItem] {
+        let positions = dropped.map { StreamPosition(process: $0.key, count: $0.value) }
+            .sorted { $0.process < $1.process }
+        return (positions.isEmpty ? [] : [.dropped(positions)]) + ends
+    }
+
+    func followed(by later: JournalNotes) -> JournalNotes {
+        JournalNotes(
+            dropped: dropped.merging(later.dropped) { max($0, $1) }, ends: ends + later.ends)
+    }
+}
+
+/// Which files there are.
+struct JournalPlan: Sendable {
+    /// Those that count, by number; the last one goes on if ``isOpen``.
+    var files: [JournalFile] = []
+    /// The last file was begun since the start, and nothing failed since.
+    var isOpen = false
+    /// Files that do not count and may be there, and how many bytes they may have.
+    var doomed: [UInt64: Int] = [:]
+    /// No file has had this number, or a greater one.
+    var nextNumber: UInt64 = 1
+    /// Of the open file.
+    var salt: UInt64 = 0
+    /// Where the items of the open file begin that follow its checkpoint.
+    var itemsStart = 0
+    var state = JournalState()
+
+    var bytesCount: Int {
+        files.reduce(0) { $0 + $1.bytesCount } + doomed.values.reduce(0, +)
+    }
+
+    /// What of `next` was done is not known: nothing of it counts, and the file is left alone.
+    mutating func failed(_ next: JournalPlan) {
+        isOpen = false
+        nextNumber = next.nextNumber
+        // What was to be deleted is still there, or not; it is deleted once more.
+        let known = Set(files.map(\.number))
+        for file in next.files where !known.contains(file.number) {
+            doomed[file.number] = file.bytesCount
+        }
+        for index in files.indices {
+            guard let later = next.files.first(where: { $0.number == files[index].number })
+            else { continue }
+            files[index].bytesCount = max(files[index].bytesCount, later.bytesCount)
+        }
+    }
+}

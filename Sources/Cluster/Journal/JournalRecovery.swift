@@ -1,0 +1,253 @@
+package import Ground
+
+/// What a start makes of the files of a journal, one after the other; see "What a start makes of
+/// it" in <doc:Journal>.
+///
+/// The shell gives the numbers of all files that there are, then each that is ``wanted``, and
+/// between takes what was found, so that one file at a time is in memory.
+package struct JournalRecovery: Sendable {
+    private let node: NodeID
+    /// Ascending.
+    private let numbers: [UInt64]
+    /// Those that may be the one that went on, the greatest last.
+    private var candidates: [UInt64]
+    /// Headers of files that were begun and not finished.
+    private var unfinished: [JournalHeader] = []
+    /// Those before the one that went on, as far as they count; the greatest first.
+    private var older: [JournalPlace] = []
+    private var plan = JournalPlan()
+    private var records: [InvalidationRecord] = []
+    private var damage: [JournalDamage] = []
+    private var lastEpoch: UInt64?
+
+    private static let numberMax: UInt64 = 1 << 62
+
+    /// What was found, without the records.
+    package struct Found: Sendable {
+        /// As in ``KeptLog/floors``.
+        package var floors: [StreamPosition]
+        /// As in ``KeptLog/retired``.
+        package var retired: [StreamPosition]
+        /// Nil if none was ever written.
+        package var memory: CountedMembers.Memory?
+        /// The boot epoch that wrote last; nil if there is no journal.
+        package var epoch: UInt64?
+        /// The greatest that anything bears that was ever written.
+        package var reached: Stamp
+        /// Something that was synced may be missing; by file.
+        package var damage: [JournalDamage]
+        let plan: JournalPlan
+    }
+
+    /// `files` are the numbers of all files that there are, in any order.
+    package init(node: NodeID, files: [UInt64]) {
+        self.node = node
+        // What has a greater number was never made by counting.
+        numbers = files.filter { $0 <= Self.numberMax }.sorted()
+        candidates = numbers
+    }
+
+    /// The file to be given to ``read(_:)``; nil when all was read.
+    package var wanted: UInt64? { candidates.last ?? older.last?.file }
+
+    /// Takes in the whole of the file that is ``wanted``.
+    package mutating func read(_ file: Span<UInt8>) {
+        if let number = candidates.popLast() {
+            seek(number, file)
+        } else if let place = older.popLast() {
+            readOlder(place, file)
+        }
+        skipMissing()
+    }
+
+    /// The file that is ``wanted`` cannot be read.
+    package mutating func failedToRead() {
+        guard let number = candidates.popLast() ?? older.popLast()?.file else { return }
+        damage.append(JournalDamage(file: number, reason: .missing))
+        skipMissing()
+    }
+
+    /// Takes the records that were found since they were taken last.
+    package mutating func takeRecords() -> [InvalidationRecord] {
+        defer { records = [] }
+        return records
+    }
+
+    /// What was found, when nothing is wanted any more.
+    package consuming func finish() -> Found {
+        precondition(wanted == nil, "ends before all was read")
+        if plan.files.isEmpty {
+            for header in unfinished { requirePrevious(of: header) }
+        }
+        let counting = Set(plan.files.map(\.number))
+        for number in numbers where !counting.contains(number) { plan.doomed[number] = 0 }
+        plan.nextNumber = (numbers.last ?? 0) + 1
+        plan.files.sort { $0.number < $1.number }
+        return Found(
+            floors: plan.state.floorPositions, retired: plan.state.retiredPositions,
+            memory: plan.state.memory, epoch: lastEpoch, reached: plan.state.reached,
+            damage: damage, plan: plan)
+    }
+
+    /// All of that at once.
+    package static func recover(
+        _ files: [UInt64: [UInt8]], node: NodeID
+    ) -> (kept: KeptLog, found: Found) {
+        var recovery = JournalRecovery(node: node, files: files.keys.sorted())
+        var kept = KeptLog()
+        while let number = recovery.wanted {
+            let file = files[number] ?? []
+            recovery.read(file.span)
+            kept.records += recovery.takeRecords()
+        }
+        let found = recovery.finish()
+        (kept.floors, kept.retired) = (found.floors, found.retired)
+        return (kept, found)
+    }
+
+    // MARK: The file that went on
+
+    private mutating func seek(_ number: UInt64, _ file: Span<UInt8>) {
+        guard let header = header(number, file, isRequired: file.count > JournalHeader.bytesCount)
+        else { return }
+        var reading = JournalReading(header, file)
+        guard reading.isFinished else {
+            if reading.isDamaged(file) { note(reading, number) }
+            unfinished.append(header)
+            return
+        }
+        if reading.isDamaged(file) { note(reading, number) }
+        candidates.removeAll()
+        plan.state = reading.state
+        var newest = JournalFile(number: number, end: reading.end, bytesCount: file.count)
+        take(reading.takeRecords(), in: &newest)
+        plan.files = [newest]
+        older = reading.files.reversed()
+        for later in unfinished { requirePrevious(of: later) }
+    }
+
+    /// Nil if there is none, which is damage if it was synced before there was more of the file.
+    private mutating func header(
+        _ number: UInt64, _ file: Span<UInt8>, isRequired: Bool
+    ) -> JournalHeader? {
+        do throws(JournalDamage.Reason) {
+            let header = try JournalHeader(file, node: node, number: number)
+            lastEpoch = max(lastEpoch ?? 0, header.epoch)
+            return header
+        } catch {
+            if isRequired { damage.append(JournalDamage(file: number, reason: error)) }
+            return nil
+        }
+    }
+
+    /// A file is begun when all before it is synced: what its header names, if it is there, is
+    /// there whole.
+    ///
+    /// It may be gone, for what failed is deleted in any order.
+    private mutating func requirePrevious(of header: JournalHeader) {
+        let newest = plan.files.first
+        guard let previous = header.previous, isThere(previous.file),
+            !damage.contains(where: { $0.file == previous.file })
+        else { return }
+        let end = newest?.number == previous.file ? newest?.end ?? 0 : 0
+        guard previous.file >= newest?.number ?? 0, previous.offset > UInt64(end) else { return }
+        damage.append(
+            JournalDamage(file: previous.file, reason: .unreadable(from: UInt64(end))))
+    }
+
+    private mutating func note(_ reading: JournalReading, _ number: UInt64) {
+        damage.append(
+            JournalDamage(file: number, reason: .unreadable(from: UInt64(reading.end))))
+    }
+
+    private mutating func take(
+        _ found: [(record: InvalidationRecord, offset: Int)], in file: inout JournalFile
+    ) {
+        for (record, offset) in found {
+            let place = JournalPlace(file: file.number, offset: UInt64(offset))
+            guard !plan.state.isVoid(record.name, at: place) else { continue }
+            file.holds(record.name)
+            records.append(record)
+        }
+    }
+
+    // MARK: The files before it
+
+    private mutating func readOlder(_ place: JournalPlace, _ bytes: Span<UInt8>) {
+        guard let header = header(place.file, bytes, isRequired: true) else { return }
+        let count = min(bytes.count, Int(clamping: place.offset))
+        var reading = JournalReading(header, bytes.extracting(0..<count))
+        if UInt64(reading.end) < place.offset { note(reading, place.file) }
+        var file = JournalFile(
+            number: place.file, end: reading.end, bytesCount: bytes.count)
+        take(reading.takeRecords(), in: &file)
+        plan.files.append(file)
+    }
+
+    private mutating func skipMissing() {
+        guard candidates.isEmpty else { return }
+        while let place = older.last, !isThere(place.file) {
+            older.removeLast()
+            damage.append(JournalDamage(file: place.file, reason: .missing))
+        }
+    }
+
+    private func isThere(_ number: UInt64) -> Bool {
+        let place = numbers.sortedCount { $0 < number }
+        return place < numbers.count && numbers[place] == number
+    }
+}
+
+/// One file as it reads from its beginning.
+struct JournalReading {
+    private(set) var state = JournalState()
+    /// The files before this one that count.
+    private(set) var files: [JournalPlace] = []
+    /// It says all that holds at its beginning.
+    private(set) var isFinished = false
+    /// Where the first item begins that does not check, or the file's end.
+    private(set) var end = JournalHeader.bytesCount
+    private var found: [(record: InvalidationRecord, offset: Int)] = []
+    /// What does not check was synced: it makes no sense although it is what was written.
+    private var isSenseless = false
+    private let line: JournalLine
+
+    init(_ header: JournalHeader, _ file: Span<UInt8>) {
+        line = JournalLine(salt: header.salt)
+        while let item = line.item(file, at: end) {
+            if let kind = item.kind {
+                guard
+                    let item = try? JournalItem.read(kind, file.extracting(item.content))
+                else {
+                    isSenseless = true
+                    break
+                }
+                take(item, header)
+            }
+            end = item.end
+        }
+    }
+
+    private mutating func take(_ item: JournalItem, _ header: JournalHeader) {
+        let place = JournalPlace(file: header.number, offset: UInt64(end))
+        state.take(item, at: place, epoch: header.epoch)
+        switch item {
+        case .record(let record, _): found.append((record, end))
+        case .gone(let numbers): files.removeAll { numbers.contains($0.file) }
+        case .checkpoint(let checkpoint):
+            files = checkpoint.files.filter { $0.file < header.number }
+        case .checkpointEnd: isFinished = true
+        default: break
+        }
+    }
+
+    /// True if something that was synced cannot be read.
+    func isDamaged(_ file: Span<UInt8>) -> Bool {
+        isSenseless || line.wasSynced(file, at: end)
+    }
+
+    mutating func takeRecords() -> [(record: InvalidationRecord, offset: Int)] {
+        defer { found = [] }
+        return found
+    }
+}

@@ -1,0 +1,137 @@
+import Ground
+
+/// Makes the effects of one write of the journal, and what it becomes by them.
+struct JournalWriter {
+    private let node: NodeID
+    private let epoch: UInt64
+    private let fileBytesMax: Int
+    private let memory: CountedMembers.Memory?
+    private var plan: JournalPlan
+    private var effects: [JournalEffect] = []
+    /// What is to be appended to the open file, of which this much was synced before.
+    private var unwritten: [UInt8] = []
+    private var synced = 0
+    private var line = JournalLine(salt: 0)
+
+    init(_ journal: Journal, _ plan: JournalPlan, memory: CountedMembers.Memory?) {
+        (node, epoch) = (journal.node, journal.epoch)
+        fileBytesMax = journal.settings.fileBytesMax
+        self.memory = memory
+        self.plan = plan
+        line = JournalLine(salt: plan.salt)
+        synced = plan.files.last?.end ?? 0
+    }
+
+    mutating func write(
+        _ notes: JournalNotes, _ batch: [LogWrite], using dice: inout Dice
+    ) {
+        // Before anything is written: what says that they do not count is synced.
+        let last = plan.files.last?.number ?? 0
+        for number in plan.doomed.keys.sorted(by: >) {
+            effects.append(.delete(number))
+            // One of a write that failed goes for good before what it was to go on from.
+            if number > last { effects.append(.syncNames) }
+        }
+        plan.doomed.removeAll()
+        if !plan.isOpen { beginFile(using: &dice) }
+        // Records of the count that need not be kept any more live on in what it remembers.
+        let endsRecords = !notes.isEmpty || batch.contains(where: \.isFloor)
+        if endsRecords, let memory, memory != plan.state.memory {
+            for item in JournalState.items(of: memory) { put(item, using: &dice) }
+        }
+        for item in notes.items { put(item, using: &dice) }
+        let gone = takeGone()
+        if !gone.isEmpty { put(.gone(gone), using: &dice) }
+        for write in batch { put(write.item, using: &dice) }
+    }
+
+    /// What there is after them, and the effects.
+    consuming func finish() -> (JournalPlan, [JournalEffect]) {
+        endAppend()
+        return (plan, effects)
+    }
+
+    private mutating func put(_ item: JournalItem, using dice: inout Dice) {
+        let content = item.content
+        let last = plan.files.count - 1
+        let used = plan.files[last].bytesCount - plan.itemsStart
+        if used > 0, used + JournalLine.bytesCount(content) > fileBytesMax {
+            endAppend()
+            beginFile(using: &dice)
+        }
+        append(item, content)
+    }
+
+    private mutating func append(_ item: JournalItem, _ content: [UInt8]) {
+        let last = plan.files.count - 1
+        let offset = plan.files[last].bytesCount
+        line.append(
+            item.kind, content, synced: synced, to: &unwritten, start: offset - unwritten.count)
+        plan.files[last].bytesCount += JournalLine.bytesCount(content)
+        let place = JournalPlace(file: plan.files[last].number, offset: UInt64(offset))
+        plan.state.take(item, at: place, epoch: epoch)
+        switch item {
+        case .record(let record, _): plan.files[last].holds(record.name)
+        case .forgotten(let processes):
+            for process in processes { plan.files[last].greatest[process] = nil }
+        default: break
+        }
+    }
+
+    /// Appends and syncs what is to be in the open file.
+    private mutating func endAppend() {
+        guard !unwritten.isEmpty, let last = plan.files.last else { return }
+        effects += [.append(last.number, unwritten), .sync(last.number)]
+        unwritten.removeAll()
+        synced = last.bytesCount
+        plan.files[plan.files.count - 1].end = synced
+    }
+
+    /// Begins the next file: the header is synced alone, so that a file that is longer has one.
+    private mutating func beginFile(using dice: inout Dice) {
+        let number = plan.nextNumber
+        let header = JournalHeader(
+            node: node, number: number, epoch: epoch, salt: dice.next(),
+            previous: plan.files.last?.place)
+        let size = JournalHeader.bytesCount
+        effects += [.create(number), .append(number, header.bytes), .sync(number)]
+        _ = takeGone()
+        plan.state.forgetVoids(before: plan.files.first?.number ?? .max)
+        let files = plan.files.map(\.place)
+        plan.files.append(JournalFile(number: number, end: size, bytesCount: size))
+        plan.nextNumber += 1
+        plan.isOpen = true
+        plan.salt = header.salt
+        line = JournalLine(salt: header.salt)
+        synced = size
+        let state = plan.state
+        for item in state.items(files: files, memory: memory) { append(item, item.content) }
+        plan.itemsStart = plan.files[plan.files.count - 1].bytesCount
+    }
+
+    /// Takes the files out that need not be kept any more; they are deleted with the next write.
+    private mutating func takeGone() -> [UInt64] {
+        var gone: [UInt64] = []
+        for (index, file) in plan.files.enumerated() {
+            let isLast = plan.isOpen && index == plan.files.count - 1
+            guard !isLast, file.needed(plan.state).isEmpty else { continue }
+            gone.append(file.number)
+            plan.doomed[file.number] = file.bytesCount
+        }
+        plan.files.removeAll { gone.contains($0.number) }
+        return gone
+    }
+}
+
+extension LogWrite {
+    fileprivate var isFloor: Bool {
+        if case .floor = self { true } else { false }
+    }
+
+    fileprivate var item: JournalItem {
+        switch self {
+        case .record(let record, let count): .record(record, count: count)
+        case .floor(let position, let count): .floor(position, count: count)
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Ground
+
+/// What is said about invalidations, as frames; see "Invalidations" in <doc:PeerProtocol>.
+extension InvalidationMessage {
+    enum Tag {
+        static let record: UInt16 = 1
+        /// Of a confirmation and of what was told; of an answer what is synced.
+        static let position: UInt16 = 1
+        static let member: UInt16 = 2
+        static let range: UInt16 = 1
+        static let floor: UInt16 = 2
+        static let covered: UInt16 = 3
+        static let retired: UInt16 = 2
+        static let standing: UInt16 = 3
+    }
+
+    /// Of an answer and, but for the first two, of a confirmation.
+    struct Flags: OptionSet {
+        let rawValue: UInt8
+
+        static let goesOn = Flags(rawValue: 1 << 0)
+        static let hasRound = Flags(rawValue: 1 << 1)
+        static let hasVoted = Flags(rawValue: 1 << 2)
+        static let isCurrent = Flags(rawValue: 1 << 3)
+    }
+
+    static let confirmationFixedBytes = 4
+    static let roundFixedBytes = 12
+    static let answerFixedBytes = 12
+
+    /// The frames: one, or several if it does not fit in one.
+    ///
+    /// Each but those of an answer is a message that can be taken by itself: a confirmation's name
+    /// all members, a repair's last one all floors and what was looked for. Of an answer the last
+    /// one makes the others count.
+    ///
+    /// - Throws: ``SendRefusal/tooLong(_:)``.
+    package func frames() throws(SendRefusal) -> [[UInt8]] {
+        switch self {
+        case .push(let records):
+            var cutter = FrameCutter(.invalidations)
+            for record in records { try cutter.put(record) }
+            return try cutter.finish()
+        case .confirm(let positions, let members, let view):
+            return try Self.confirm(positions, members, view)
+        case .told(let positions):
+            var cutter = FrameCutter(.told)
+            try cutter.put(Tag.position, positions)
+            return try cutter.finish()
+        case .ask(let ranges):
+            guard ranges.count <= PeerProtocol.rangesMax else { throw .tooLong(.ranges) }
+            var cutter = FrameCutter(.wanted)
+            try cutter.put(Tag.range, ranges)
+            return try cutter.finish()
+        case .repair(let answer): return try Self.repair(answer)
+        case .round(let round):
+            var writer = StructureWriter.payload
+            writer.put(UInt16(0))
+            writer.put(round)
+            writer.endFixedPart()
+            return [try writer.frame(.round)]
+        case .answer(let answer, let retired): return try Self.answer(answer, retired)
+        }
+    }
+
+    private static func confirm(
+        _ positions: [StreamPosition], _ members: [NodeID], _ view: CountView
+    ) throws(SendRefusal) -> [[UInt8]] {
+        guard members.count <= PeerProtocol.companyMax else { throw .tooLong(.company) }
+        var writer = StructureWriter.payload
+        writer.put(Flags(view).rawValue)
+        writer.put(UInt8(0))
+        writer.endFixedPart()
+        if let standing = view.standing { try writer.put(standing) }
+        for member in members {
+            writer.beginField(Tag.member, bytesCount: NodeID.bytesCount)
+            writer.put(member)
+        }
+        var cutter = FrameCutter(.confirmed, writer)
+        try cutter.put(Tag.position, positions)
+        return try cutter.finish()
+    }
+
+    private static func repair(_ answer: RepairAnswer) throws(SendRefusal) -> [[UInt8]] {
+        let (floors, covered) = (answer.floors, answer.covered)
+        guard max(floors.count, covered.count) <= PeerProtocol.rangesMax else {
+            throw .tooLong(.ranges)
+        }
+        var cutter = FrameCutter(.repair)
+        for record in answer.records { try cutter.put(record) }
+        // Both go with the last of the records, for they say what is missing among them.
+        let head = PeerStructure.fieldHeadBytes
+        let needed =
+            floors.count * (head + StreamPosition.bytesCount)
+            + covered.count * (head + StreamRange.bytesCount)
+        if cutter.room < needed { try cutter.endFrame() }
+        try cutter.put(Tag.floor, floors)
+        try cutter.put(Tag.covered, covered)
+        return try cutter.finish()
+    }
+
+    private static func answer(
+        _ answer: FenceAnswer, _ retired: [StreamPosition]
+    ) throws(SendRefusal) -> [[UInt8]] {
+        guard max(answer.holds.count, retired.count) <= PeerProtocol.knowledgeMax else {
+            throw .tooLong(.positions)
+        }
+        var flags = Flags(answer.view)
+        if answer.round != nil { flags.insert(.hasRound) }
+        var last = beginning(flags, round: answer.round ?? 0)
+        if let standing = answer.view.standing { try last.put(standing) }
+        var cutter = FrameCutter(.roundAnswered, last)
+        let count = answer.holds.count + retired.count
+        let needed = count * (PeerStructure.fieldHeadBytes + StreamPosition.bytesCount)
+        if cutter.room < needed {
+            cutter = FrameCutter(.roundAnswered, beginning(.goesOn, round: 0))
+            try cutter.put(Tag.position, answer.holds)
+            try cutter.put(Tag.retired, retired)
+            return try cutter.finish() + [last.frame(.roundAnswered)]
+        }
+        try cutter.put(Tag.position, answer.holds)
+        try cutter.put(Tag.retired, retired)
+        return try cutter.finish()
+    }
+
+    private static func beginning(_ flags: Flags, round: UInt64) -> StructureWriter {
+        var writer = StructureWriter.payload
+        writer.put(flags.rawValue)
+        writer.put(UInt8(0))
+        writer.put(round)
+        writer.endFixedPart()
+        return writer
+    }
+}
+
+extension InvalidationMessage.Flags {
+    fileprivate init(_ view: CountView) {
+        self = []
+        if view.hasVoted { insert(.hasVoted) }
+        if view.isCurrent { insert(.isCurrent) }
+    }
+
+    /// What they and the rest of a message say of the count.
+    func view(_ standing: CountStanding?) -> CountView {
+        CountView(
+            standing: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent))
+    }
+}
+
+extension StructureWriter {
+    fileprivate mutating func put(_ standing: CountStanding) throws(SendRefusal) {
+        guard let bytes = try? standing.bytes() else { throw .tooLong(.company) }
+        putField(InvalidationMessage.Tag.standing, bytes)
+    }
+}
+
+extension StreamRange {
+    /// Size in bytes.
+    static let bytesCount = 32
+
+    func put(into writer: inout StructureWriter) {
+        writer.put(process)
+        writer.put(numbers.lowerBound)
+        writer.put(numbers.upperBound)
+    }
+
+    /// The range of the 32 bytes from `offset`; nil if it is of no numbers.
+    init?(_ bytes: Span<UInt8>, at offset: Int) {
+        let (first, last) = (bytes.little64(at: offset + 16), bytes.little64(at: offset + 24))
+        guard first > 0, first <= last else { return nil }
+        self.init(process: bytes.process(at: offset), numbers: first...last)
+    }
+}
+
+extension FrameCutter {
+    fileprivate mutating func put(_ record: InvalidationRecord) throws(SendRefusal) {
+        try putField(InvalidationMessage.Tag.record, record.bytes)
+    }
+
+    fileprivate mutating func put(
+        _ tag: UInt16, _ positions: [StreamPosition]
+    ) throws(SendRefusal) {
+        try putFields(tag, positions, bytesCount: StreamPosition.bytesCount) {
+            $0.put(into: &$1)
+        }
+    }
+
+    fileprivate mutating func put(_ tag: UInt16, _ ranges: [StreamRange]) throws(SendRefusal) {
+        try putFields(tag, ranges, bytesCount: StreamRange.bytesCount) { $0.put(into: &$1) }
+    }
+}

@@ -1,0 +1,42 @@
+/// A URL as purges compare it: host, port, path and query, whatever the scheme.
+///
+/// An entry has the name in its key, and further ones as tags: the canonical spelling, the URL that
+/// the origin was asked for, that to which redirects led, that of the original. Such a tag begins
+/// with a byte that no field value holds (RFC 9110 §5.5), so that no origin and no client can name
+/// it as a tag, and a mark of a URL, a prefix or a host is held against it as against the key.
+package enum URLName {
+    /// The first byte of a tag that holds a name, and of no other tag.
+    package static let tagMark: UInt8 = 0
+
+    /// The name in an entry's key: `http://…` or `https://…` of an image, `//…` of a site's answer,
+    /// with `#https` behind it if that was asked for encrypted; of a variant a line feed follows,
+    /// and what selects it.
+    package static func name(ofKey key: [UInt8]) -> ArraySlice<UInt8> {
+        var start = 0
+        var slashes = 0
+        for (index, byte) in key.enumerated() where byte == UInt8(ascii: "/") {
+            slashes += 1
+            guard slashes == 2 else { continue }
+            start = index + 1
+            break
+        }
+        // Neither a canonical URL nor a request target holds one of these.
+        let end = key[start...].firstIndex { $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "\n") }
+        return key[start..<(end ?? key.endIndex)]
+    }
+
+    /// The keys that have `name` and are those of no variant: an image's and a site's answer's, for
+    /// http and https.
+    package static func keys(of name: [UInt8]) -> [[UInt8]] {
+        ["http://", "https://", "//"].map { Array($0.utf8) + name }
+            + [Array("//".utf8) + name + Array("#https".utf8)]
+    }
+
+    /// The tag that holds `name`.
+    package static func tag(_ name: ArraySlice<UInt8>) -> [UInt8] { [tagMark] + name }
+
+    /// The name that `tag` holds; nil if it is an origin's tag.
+    package static func name(inTag tag: [UInt8]) -> ArraySlice<UInt8>? {
+        tag.first == tagMark ? tag[1...] : nil
+    }
+}

@@ -1,0 +1,32 @@
+import Ground
+
+extension ProblemDocument {
+    /// The answer to PURGE of whom it is not for.
+    package init(_ refusal: PurgePermission.Refusal) {
+        self.init(
+            status: 403, name: "purge-not-allowed", title: "PURGE is not allowed here",
+            detail: refusal.sentence)
+    }
+
+    /// The answer to PURGE where nobody may purge; it goes with Allow (RFC 9110 §15.5.6).
+    package static let purgeNotConfigured = ProblemDocument(
+        status: 405, name: "purge-not-configured", title: "PURGE is not taken here",
+        detail: "No network and no token is allowed to purge on this port. Nothing was purged, and "
+            + "the origin was not asked.")
+
+    /// The answer to PURGE that cannot be followed.
+    package init(_ fault: PurgeCommandFault) {
+        let detail =
+            switch fault {
+            case .mode: "Fastly-Soft-Purge is 1 for a soft purge, 0 or missing for a hard one."
+            case .tagsTooMany:
+                "There are too many tags, or too long ones: \(PurgeCommand.tagsMax) of "
+                    + "\(AnswerTags.tagBytesMax) bytes are allowed, and "
+                    + "\(AnswerTags.bytesMax) bytes together."
+            case .target(let fault): fault.sentence
+            }
+        self.init(
+            status: 400, name: "purge-invalid", title: "The purge is not valid",
+            detail: detail + " Nothing was purged.")
+    }
+}

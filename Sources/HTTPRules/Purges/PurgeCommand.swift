@@ -1,0 +1,72 @@
+import Ground
+
+/// What a PURGE request asks for, by the conventions of caches that clients are written for.
+///
+/// - `PURGE /a.jpg`: this URL, as a GET would name it (Squid, Varnish, Fastly).
+/// - `PURGE /a/*`: all below `/a/`, and `PURGE /*` the host (nginx and its cache_purge).
+/// - with Surrogate-Key, Cache-Tag or xkey, or what else carries the tags of answers here: all
+///   answers with any of these tags, and not the URL (xkey of Varnish, Surrogate-Key of Fastly).
+/// - with `Fastly-Soft-Purge: 1`: soft.
+///
+/// A URL that itself ends in `/*` goes with all its neighbours; alone it is purged by a target of
+/// the admin port.
+package struct PurgeCommand: Hashable, Sendable {
+    package var isSoft: Bool
+    /// At least one.
+    package var targets: [PurgeTarget]
+
+    /// Tags of one command at most.
+    package static let tagsMax = 256
+
+    /// Reads a request for `target`, path and query, at `authority`, whose field lines lie in
+    /// `bytes`.
+    package init(
+        isSecure: Bool, authority: [UInt8], target: [UInt8], _ lines: [FieldLine],
+        in bytes: Span<UInt8>, tagFields: [TagField] = TagField.usual
+    ) throws(PurgeCommandFault) {
+        isSoft = try Self.readSoft(lines, in: bytes)
+        targets = []
+        let tags = AnswerTags(lines, in: bytes, fields: tagFields)
+        if tags.cutCount > 0 || tags.tags.count > Self.tagsMax {
+            throw .tagsTooMany
+        }
+        do throws(PurgeTargetFault) {
+            for tag in tags.tags { targets.append(try .tag(reading: tag)) }
+            guard targets.isEmpty else { return }
+            guard target.first == UInt8(ascii: "/") else { throw .url(.hostEmpty(offset: 0)) }
+            let url = Array(isSecure ? "https://".utf8 : "http://".utf8) + authority + target
+            let isPrefix =
+                target.suffix(2).elementsEqual("/*".utf8)
+                && !target.contains(UInt8(ascii: "?"))
+            targets = [
+                isPrefix ? try .prefix(reading: url.dropLast()) : try .url(reading: url)
+            ]
+        } catch {
+            throw .target(error)
+        }
+    }
+
+    private static func readSoft(
+        _ lines: [FieldLine], in bytes: Span<UInt8>
+    ) throws(PurgeCommandFault) -> Bool {
+        var isSoft: Bool?
+        for line in lines
+        where bytes.holdsIgnoringCase("fastly-soft-purge", at: line.name.range) {
+            guard isSoft == nil, line.value.count == 1 else { throw .mode }
+            switch bytes[line.value.range.lowerBound] {
+            case UInt8(ascii: "0"): isSoft = false
+            case UInt8(ascii: "1"): isSoft = true
+            default: throw .mode
+            }
+        }
+        return isSoft ?? false
+    }
+}
+
+/// Why a PURGE request cannot be followed; nothing was purged.
+package enum PurgeCommandFault: Error, Hashable, Sendable {
+    /// Fastly-Soft-Purge is neither 0 nor 1.
+    case mode
+    case tagsTooMany
+    case target(PurgeTargetFault)
+}

@@ -1,0 +1,197 @@
+import Admin
+import Cluster
+import FoundationEssentials
+import Ground
+import HTTPRules
+import NIOCore
+import Telemetry
+
+/// A request that waits until its purge has come as far as it wants to know.
+///
+/// Confined to the door's loop.
+final class PurgeWaiting {
+    let name: RecordName
+    /// Ends it, whatever is known then.
+    var timer: Scheduled<Void>?
+
+    init(_ name: RecordName) {
+        self.name = name
+    }
+
+    deinit {
+        timer?.cancel()
+    }
+}
+
+extension Door {
+    /// Answers a request for what is below `/admin/v1/purges`, whose body was `body`.
+    func answerPurges(_ route: PurgeRoute, body: [UInt8]) {
+        switch route {
+        case .issue(let options):
+            do throws(PurgeFault) {
+                let request = try Self.read(body)
+                let (wait, timeout) = try options.settled(with: request)
+                try issue(request, wait, timeout)
+            } catch {
+                answerProblem(Problem(error.problem))
+            }
+        case .receipt(let name):
+            sendReceipt(
+                of: RecordName(
+                    stream: ProcessID(high: name.high, low: name.low), number: name.number))
+        case .receiptOfID(let id):
+            guard let name = hall.desk.record(withID: id) else {
+                return answerProblem(Problem(PurgeFault.receiptUnknown.problem))
+            }
+            sendReceipt(of: name)
+        case .refused(let fault): answerProblem(Problem(fault.problem))
+        case .methodNotAllowed(let allowed): answerProblem(.methodNotAllowed(allowed: allowed))
+        }
+    }
+
+    private static func read(_ body: [UInt8]) throws(PurgeFault) -> PurgeRequest {
+        guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
+        do {
+            return try JSONDecoder().decode(PurgeRequest.self, from: Data(body))
+        } catch {
+            throw PurgeFault(reading: error)
+        }
+    }
+
+    private func issue(
+        _ request: PurgeRequest, _ wait: PurgeWait, _ timeout: Interval
+    ) throws(PurgeFault) {
+        let names = PurgeName.names(request.targets, settings.sites)
+        guard names.count <= Invalidation.targetsMax else { throw .namesTooMany(names.count) }
+        let purge = Purge(request.isSoft ? .soft : .hard, names.map(Purge.Target.init))
+        guard let name = try issue(purge, id: request.id) else {
+            return answerProblem(.overloaded(.invalidations))
+        }
+        answer(after: wait, for: name, within: timeout)
+    }
+
+    /// Nil if too much waits for the disk; nothing was purged then.
+    private func issue(_ purge: Purge, id: [UInt8]?) throws(PurgeFault) -> RecordName? {
+        let issuance: Issuance
+        do throws(InvalidationFault) {
+            issuance = try hall.desk.issue(Invalidation(id: id ?? Self.newID(), .purge(purge)))
+        } catch {
+            throw .recordTooLarge(bytesMax: Invalidation.contentBytesMax)
+        }
+        switch issuance {
+        case .new(let name):
+            hall.counters.add(purge.mode == .hard ? .purgesHard : .purgesSoft)
+            return name
+        case .repeated(let name): return name
+        case .conflict: throw .idTaken
+        case .busy: return nil
+        }
+    }
+
+    /// For a purge whose client has named none.
+    private static func newID() -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return Array("\(NodeID(using: &random))".utf8)
+    }
+
+    private func answer(after wait: PurgeWait, for name: RecordName, within timeout: Interval) {
+        guard wait != .none, timeout > .zero else { return sendReceipt(of: name, isIssue: true) }
+        let waiting = PurgeWaiting(name)
+        purgeWaiting = waiting
+        isAnswering = true
+        deadline = .distantFuture
+        let time = TimeAmount.nanoseconds(timeout.nanoseconds)
+        waiting.timer = hall.loop.assumeIsolated().scheduleTask(in: time) {
+            [weak self, weak waiting] in
+            if let waiting { self?.waited(waiting) }
+        }
+        // Used on the loop alone, though it is told on any thread.
+        nonisolated(unsafe) weak let (door, waits) = (self, waiting)
+        hall.desk.whenKnown(name, isForAll: wait == .all) { [loop = hall.loop] in
+            loop.execute {
+                guard let waits = unsafe waits else { return }
+                unsafe door?.waited(waits)
+            }
+        }
+    }
+
+    private func waited(_ waiting: PurgeWaiting) {
+        guard purgeWaiting === waiting else { return }
+        purgeWaiting = nil
+        sendReceipt(of: waiting.name, isIssue: true)
+        outlet?.flush()
+        goOn()
+    }
+
+    /// Answers with the receipt as it is now; `isIssue` to who has issued it.
+    private func sendReceipt(of name: RecordName, isIssue: Bool = false) {
+        guard let receipt = hall.desk.receipt(of: name),
+            let document = ReceiptDocument(receipt, issuedBy: hall.node.issuer(of: name))
+        else { return answerProblem(Problem(PurgeFault.receiptUnknown.problem)) }
+        var fields = "Cache-Control: no-store\r\n"
+        if isIssue { fields += "Location: \(PurgeRoute.path)/\(document.name)\r\n" }
+        sendText(
+            status: isIssue ? document.statusOfIssue : 200,
+            contentType: ReceiptDocument.contentType, Array(document.json.utf8), fields: fields)
+    }
+}
+
+extension NodeCore {
+    /// The node that has issued a record; nil if its process is not known here any more.
+    func issuer(of name: RecordName) -> NodeID? {
+        if name.stream == desk.process { return desk.id }
+        return hub?.view.records.first { $0.member.process == name.stream }?.member.id
+    }
+}
+
+extension Purge.Target {
+    /// What a record says of a name.
+    init(_ name: PurgeName) {
+        switch name {
+        case .url(let url): self = .url(url)
+        case .prefix(let host, let path): self = .prefix(host: host, path: path)
+        case .tag(let tag): self = .tag(tag)
+        case .everything: self = .everything
+        }
+    }
+}
+
+extension PurgeName {
+    init(_ target: Purge.Target) {
+        switch target {
+        case .url(let url): self = .url(url)
+        case .prefix(let host, let path): self = .prefix(host: host, path: path)
+        case .tag(let tag): self = .tag(tag)
+        case .everything: self = .everything
+        }
+    }
+}
+
+extension ReceiptDocument {
+    /// Nil if it is of no purge.
+    init?(_ receipt: Receipt, issuedBy: NodeID?) {
+        let invalidation = receipt.record.invalidation
+        guard let purge = invalidation.purge else { return nil }
+        let (now, name) = (SystemClock.now(), receipt.record.name)
+        self.init(
+            ReceiptName(high: name.stream.high, low: name.stream.low, number: name.number),
+            id: invalidation.id, isSoft: purge.mode == .soft,
+            targets: purge.targets.map(PurgeName.init), issuedBy: issuedBy.map { "\($0)" },
+            heldMilliseconds: (now - receipt.heldSince).milliseconds,
+            majorityMilliseconds: receipt.majorityAt.map {
+                ($0 - receipt.heldSince).milliseconds
+            },
+            boundedInMilliseconds: receipt.boundedAt.map { max(.zero, $0 - now).milliseconds },
+            members: receipt.lines.map { line in
+                let standing: ReceiptDocument.Standing =
+                    switch line.standing {
+                    case .confirmed(let elapsed):
+                        .confirmed(elapsedMilliseconds: elapsed.milliseconds)
+                    case .pending: .pending
+                    case .unreachable(let since):
+                        .unreachable(sinceMillisecondsAgo: (now - since).milliseconds)
+                    }
+                return ReceiptDocument.Member(node: "\(line.node)", standing)
+            })
+    }
+}

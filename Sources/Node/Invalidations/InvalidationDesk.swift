@@ -1,0 +1,356 @@
+import Cluster
+import Ground
+import Logging
+import NIOCore
+import Store
+import Synchronization
+import Telemetry
+import Tiers
+
+/// What a node does about invalidations: runs the decisions of `Cluster.InvalidationExchange` over
+/// its marks, its journal, and the connections with its peers.
+///
+/// Told from any thread. Events are taken one after the other under one lock, and what follows is
+/// done under it too, in order: when an event has been told, what it invalidates is invalidated.
+final class InvalidationDesk: Sendable {
+    /// Under which id the node is a member.
+    let id: NodeID
+    let process: ProcessID
+    private unowned let node: NodeCore
+    private let loop: any EventLoop
+    private let journal: JournalKeeper
+    private let state: Mutex<State>
+    private let currentUntil: Atomic<Int64>
+    private let closedAt: Atomic<Int64>
+    private let applied = Atomic<UInt64>(0)
+
+    private struct State {
+        var exchange: InvalidationExchange
+        var dice: Dice
+        /// Those that wait for a receipt.
+        var waiters: [Waiter] = []
+        /// Questions of peers that this node lags behind.
+        var lagging: [Lagging] = []
+        /// Those that wait until the node is counted no longer.
+        var leavers: [@Sendable () -> Void] = []
+        /// With whom this node speaks, and on which connection.
+        var lines: [NodeID: PeerConnection] = [:]
+        var wakesAt: Instant?
+        var isStopped = false
+    }
+
+    /// Who wants to know how an invalidation fares.
+    private struct Waiter {
+        let name: RecordName
+        let isForAll: Bool
+        let done: @Sendable () -> Void
+    }
+
+    /// A question that is answered when this node has what its asker has.
+    private struct Lagging {
+        let asker: NodeID
+        let done: @Sendable () -> Void
+    }
+
+    /// A node that starts; `loop` keeps its time.
+    init(
+        of node: NodeCore, _ start: InvalidationExchange.Start, journal: JournalKeeper,
+        on loop: any EventLoop
+    ) {
+        self.node = node
+        self.loop = loop
+        self.journal = journal
+        id = start.node
+        process = start.process
+        var random = SystemRandomNumberGenerator()
+        let exchange = InvalidationExchange(start, now: SystemClock.now())
+        currentUntil = Atomic(exchange.window.currentUntil.nanoseconds)
+        closedAt = Atomic(exchange.window.closedAt.nanoseconds)
+        state = Mutex(State(exchange: exchange, dice: Dice(seed: random.next())))
+    }
+
+    /// To be called once, before anything else.
+    func start() {
+        change { $0.exchange.started(now: $1, using: &$0.dice, effects: &$2) }
+    }
+
+    /// Does what was begun; nothing is done any more when it returns.
+    func stop() async {
+        let leavers = state.withLock { state in
+            state.isStopped = true
+            defer { state.leavers = [] }
+            return state.leavers
+        }
+        for done in leavers { done() }
+        await journal.close()
+    }
+
+    /// To be called now and then.
+    func followDisk() {
+        journal.followDisk()
+    }
+
+    // MARK: Read from any thread
+
+    /// Until when this node may serve what is fresh; to be asked at each decision.
+    var window: FenceWindow {
+        FenceWindow(
+            currentUntil: Instant(nanoseconds: currentUntil.load(ordering: .acquiring)),
+            closedAt: Instant(nanoseconds: closedAt.load(ordering: .acquiring)))
+    }
+
+    /// Changes with every invalidation.
+    var appliedCount: UInt64 { applied.load(ordering: .acquiring) }
+
+    /// Records that were applied since the start, and those that are held.
+    var figures: (applied: UInt64, held: Int) {
+        state.withLock { ($0.exchange.appliedCount, $0.exchange.heldCount) }
+    }
+
+    func receipt(of name: RecordName) -> Receipt? {
+        state.withLock { $0.exchange.receipt(of: name) }
+    }
+
+    func record(withID id: [UInt8]) -> RecordName? {
+        state.withLock { $0.exchange.record(withID: id) }
+    }
+
+    /// Counted and connected members, this node included.
+    func table(at now: Instant) -> [FenceKeeper.Line] {
+        state.withLock { $0.exchange.table(at: now) }
+    }
+
+    /// What is synced here: for gossip.
+    var positions: [StreamPosition] { state.withLock { $0.exchange.positions } }
+
+    // MARK: Told
+
+    func handle(_ event: ExchangeEvent) {
+        change { $0.exchange.handle(event, now: $1, using: &$0.dice, effects: &$2) }
+    }
+
+    /// Invalidates, unless that was asked for before under this id.
+    ///
+    /// - Throws: `InvalidationFault`; nothing was invalidated.
+    func issue(_ invalidation: Invalidation) throws(InvalidationFault) -> Issuance {
+        var outcome = Result<Issuance, InvalidationFault>.success(.busy)
+        change { state, now, effects in
+            do throws(InvalidationFault) {
+                outcome = .success(
+                    try state.exchange.issue(
+                        invalidation, now: now, using: &state.dice, effects: &effects))
+            } catch {
+                outcome = .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Begins to forget members that are gone for good, by the operator's word.
+    ///
+    /// - Throws: why that cannot be; nothing was begun.
+    func forget(_ members: [NodeID]) throws(FenceKeeper.ForgetRefusal) {
+        var refusal: FenceKeeper.ForgetRefusal?
+        change { state, now, effects in
+            do throws(FenceKeeper.ForgetRefusal) {
+                try state.exchange.forget(
+                    members, now: now, using: &state.dice, effects: &effects)
+            } catch {
+                refusal = error
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// `done` is told, on any thread, when the record is synced here; with `isForAll` when nobody's
+    /// word is outstanding who can be reached.
+    func whenKnown(
+        _ name: RecordName, isForAll: Bool, done: @escaping @Sendable () -> Void
+    ) {
+        let isKnown = state.withLock { state in
+            let waiter = Waiter(name: name, isForAll: isForAll, done: done)
+            if Self.isOver(waiter, state.exchange) { return true }
+            state.waiters.append(waiter)
+            return false
+        }
+        if isKnown { done() }
+    }
+
+    private static func isOver(_ waiter: Waiter, _ exchange: InvalidationExchange) -> Bool {
+        guard let receipt = exchange.receipt(of: waiter.name) else { return true }
+        if waiter.isForAll { return receipt.isSettled }
+        return receipt.lines.contains { $0.node == exchange.node && $0.standing.isConfirmed }
+    }
+
+    // MARK: Questions
+
+    /// Puts into a question what its peer has to know first; false if that is no longer the
+    /// connection on which this node speaks with it, so that nothing may be asked there.
+    func prepare(_ question: inout PeerQuestion, for peer: NodeID, on connection: PeerConnection)
+        -> Bool
+    {
+        var untold: Untold?
+        change { state, _, effects in
+            guard state.lines[peer] === connection else { return }
+            untold = state.exchange.knowledge(for: peer, effects: &effects)
+        }
+        guard let untold else { return false }
+        question.knowledge = untold.positions
+        question.invalidations = untold.records.map(\.bytes)
+        return true
+    }
+
+    /// Takes in what came with a question.
+    func took(_ question: PeerQuestion, from peer: NodeID) {
+        guard !question.knowledge.isEmpty || !question.invalidations.isEmpty else { return }
+        let records = question.invalidations.compactMap { InvalidationRecord.read($0.span) }
+        handle(.question(knowledge: question.knowledge, records: records, from: peer))
+    }
+
+    /// This node lacks something that `peer` has told of.
+    func isBehind(_ peer: NodeID) -> Bool {
+        state.withLock { $0.exchange.isBehind(peer) }
+    }
+
+    /// `done` is told, on any thread, when this node has all that `peer` has told of.
+    func whenCaughtUp(with peer: NodeID, done: @escaping @Sendable () -> Void) {
+        let isCaughtUp = state.withLock { state in
+            guard state.exchange.isBehind(peer) else { return true }
+            state.lagging.append(Lagging(asker: peer, done: done))
+            return false
+        }
+        if isCaughtUp { done() }
+    }
+
+    // MARK: Members
+
+    /// Returns when the node, which was told that it goes, is counted no longer.
+    func left() async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let hasLeft = state.withLock { state in
+                let isLone = (state.exchange.standing?.set.members.count ?? 0) < 2
+                if state.exchange.hasLeft || isLone || state.isStopped { return true }
+                state.leavers.append { done.resume() }
+                return false
+            }
+            if hasLeft { done.resume() }
+        }
+    }
+
+    /// Who is believed to be here, and with whom there is which connection.
+    func follow(_ view: MemberView) {
+        var gone: [NodeID] = []
+        var new: [(NodeID, PeerConnection)] = []
+        state.withLock { state in
+            gone = state.lines.keys.filter { view.connections[$0] == nil }.sorted()
+            new = view.connections.filter { state.lines[$0.key] !== $0.value }
+                .sorted { $0.key < $1.key }
+            state.lines = view.connections
+        }
+        for node in gone { handle(.disconnected(node)) }
+        handle(
+            .membersChanged(
+                view.records.dropFirst().map {
+                    ExchangeMember($0.member.id, $0.member.process, .init($0.state))
+                }))
+        for (node, connection) in new { handle(.connected(node, on: connection.id)) }
+    }
+
+    // MARK: Steps
+
+    private func change(_ step: (inout State, Instant, inout [ExchangeEffect]) -> Void) {
+        var woken: [@Sendable () -> Void] = []
+        state.withLock { state in
+            guard !state.isStopped else { return }
+            var effects: [ExchangeEffect] = []
+            step(&state, SystemClock.now(), &effects)
+            for effect in effects { run(effect, &state) }
+            applied.store(state.exchange.appliedCount, ordering: .releasing)
+            if !effects.isEmpty { woken = Self.wake(&state) }
+            schedule(&state)
+        }
+        for done in woken { done() }
+    }
+
+    private static func wake(_ state: inout State) -> [@Sendable () -> Void] {
+        let exchange = state.exchange
+        let known = state.waiters.filter { isOver($0, exchange) }
+        if !known.isEmpty { state.waiters.removeAll { isOver($0, exchange) } }
+        let caughtUp = state.lagging.filter { !exchange.isBehind($0.asker) }
+        if !caughtUp.isEmpty { state.lagging.removeAll { !exchange.isBehind($0.asker) } }
+        var woken = known.map(\.done) + caughtUp.map(\.done)
+        if exchange.hasLeft {
+            woken += state.leavers
+            state.leavers = []
+        }
+        return woken
+    }
+
+    private func schedule(_ state: inout State) {
+        let next = state.exchange.nextTick
+        if let wakesAt = state.wakesAt, wakesAt <= next { return }
+        state.wakesAt = next
+        let wait = max(.zero, next - SystemClock.now())
+        loop.scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
+            self?.ticked(at: next)
+        }
+    }
+
+    private func ticked(at time: Instant) {
+        let isDue = state.withLock { state in
+            guard state.wakesAt == time else { return false }
+            state.wakesAt = nil
+            return true
+        }
+        if isDue { handle(.ticked) }
+    }
+
+    private func run(_ effect: ExchangeEffect, _ state: inout State) {
+        switch effect {
+        case .apply(let record, _):
+            guard let purge = record.invalidation.purge else { return }
+            node.mark(purge.targets.map(DiskMark.Target.init), isSoft: purge.mode == .soft)
+        case .applyFloors: node.markAllUnknown()
+        case .remember(let memory): journal.remember(memory)
+        case .write(let writes):
+            journal.write(writes) { [weak self] isSynced in
+                self?.handle(isSynced ? .synced : .writeFailed)
+            }
+        case .drop(let position): journal.drop(position)
+        case .retire(let position): journal.retire(position)
+        case .forget(let process): journal.forget(process)
+        case .send(let message, let peer): state.lines[peer]?.say(message)
+        case .issued, .settled: break
+        case .contradiction(let contradiction):
+            node.logger.critical(
+                "fenced until an operator decides: invalidations contradict each other",
+                metadata: ["what": "\(contradiction)"])
+        case .window(let window):
+            closedAt.store(window.closedAt.nanoseconds, ordering: .releasing)
+            currentUntil.store(window.currentUntil.nanoseconds, ordering: .releasing)
+        }
+    }
+}
+
+extension ExchangeMember.Presence {
+    init(_ state: MemberRecord.State) {
+        switch state {
+        case .alive, .suspected: self = .here
+        case .dead: self = .away
+        case .left: self = .left
+        }
+    }
+}
+
+extension DiskMark.Target {
+    /// What a purge's target covers here.
+    init(_ target: Purge.Target) {
+        switch target {
+        case .url(let name): self = .url(name)
+        case .prefix(let host, let path):
+            self = path.isEmpty ? .host(host) : .prefix(host + path)
+        case .tag(let tag): self = .tag(tag)
+        case .everything: self = .everything
+        }
+    }
+}

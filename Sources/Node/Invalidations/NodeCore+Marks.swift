@@ -1,0 +1,57 @@
+import Cluster
+import Ground
+import Logging
+import Store
+import Synchronization
+import Tiers
+
+extension NodeCore {
+    /// Invalidates what the targets cover, in memory, on disk and among the fetches under way; a
+    /// disk has it written down in time.
+    func mark(_ targets: [DiskMark.Target], isSoft: Bool) {
+        marks.apply(targets, isSoft: isSoft, now: SystemClock.now())
+        for case .url(let name) in targets {
+            for key in URLName.keys(of: name) { store.settle(key) }
+        }
+    }
+
+    /// Nobody can say any more what was invalidated: everything is held against its origin before
+    /// it is used, also where stale answers may be.
+    func markAllUnknown() {
+        marks.apply([.everything], isSoft: true, now: nil)
+    }
+
+    /// The resource that has this key was changed by a request that went through this node: what is
+    /// stored anywhere, or being fetched, is not to be used any more (RFC 9111 §4.4).
+    ///
+    /// Nobody waits for the other nodes. Where too many come the whole host is purged instead, a
+    /// moment later and softly.
+    func invalidate(_ key: [UInt8]) {
+        let name = Array(URLName.name(ofKey: key))
+        let host = Array(name.prefix { $0 != UInt8(ascii: "/") })
+        let verdict = invalidationPace.withLock { $0.take(host, now: SystemClock.now()) }
+        guard verdict == .alone, issue(Purge(.hard, [.url(name)])) else {
+            return mark([.url(name)], isSoft: false)
+        }
+    }
+
+    /// Purges the hosts of which too many resources were changed one by one.
+    func purgeMergedHosts() {
+        let due = invalidationPace.withLock { pace in
+            pace.hasMerged ? pace.due(now: SystemClock.now()) : []
+        }
+        for host in due where !issue(Purge(.soft, [.prefix(host: host, path: [])])) {
+            mark([.host(host)], isSoft: true)
+        }
+    }
+
+    /// False if it could not be put in the log: too much waits for the disk, or a name is too long.
+    private func issue(_ purge: Purge) -> Bool {
+        var random = SystemRandomNumberGenerator()
+        let id = Array("\(NodeID(using: &random))".utf8)
+        let issuance = try? desk.issue(Invalidation(id: id, .purge(purge)))
+        if let issuance, issuance != .busy { return true }
+        logger.warning("what was changed is not used here any more, and may be by other nodes")
+        return false
+    }
+}

@@ -1,0 +1,22 @@
+import Cluster
+import Ground
+import NIOCore
+
+extension NodeService {
+    /// Takes up the invalidation log; gives the id under which the node is a member.
+    ///
+    /// The disk tier has started, or there is none.
+    func openDesk(of node: NodeCore, on timeKeeper: any EventLoop) async -> NodeID {
+        let isAlone = configuration.cluster.secrets == nil
+        var settings = InvalidationExchange.Settings()
+        // No serving decision asks whether the node is proven current, so nothing is promised.
+        settings.fence.fence = nil
+        let found = await InvalidationStart(of: node, settings, isAlone: isAlone)
+        let desk = InvalidationDesk(of: node, found.start, journal: found.journal, on: timeKeeper)
+        node.desk = desk
+        found.journal.whenFull { [weak desk] in desk?.handle(.full($0)) }
+        desk.start()
+        if isAlone { desk.handle(.foundNobody) }
+        return found.member
+    }
+}

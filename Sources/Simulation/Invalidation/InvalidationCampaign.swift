@@ -1,0 +1,108 @@
+package import Ground
+
+/// Many worlds, one after the other, and what came of them.
+package struct InvalidationCampaign: Sendable {
+    /// A promise that was broken.
+    package struct Violation: Sendable, CustomStringConvertible {
+        package let seed: UInt64
+        package let law: String
+        /// The end of what happened.
+        package let story: [String]
+
+        package var description: String {
+            "seed \(seed): \(law)\n" + story.suffix(120).joined(separator: "\n")
+        }
+    }
+
+    package struct Outcome: Sendable {
+        package var seeds = 0
+        /// By the raw value of ``InvalidationClass``: how often it was reached.
+        package var reached = Array(repeating: 0, count: InvalidationClass.allCases.count)
+        package var violations: [Violation] = []
+        package var reads = 0
+        package var originFetches = 0
+        package var events: UInt64 = 0
+        /// Of all traces; equal in every process that runs the same seeds.
+        package var digest: UInt64 = 0
+
+        package init() {}
+
+        /// What no seed came to.
+        package var missed: [InvalidationClass] {
+            InvalidationClass.allCases.filter { reached[$0.rawValue] == 0 }
+        }
+
+        /// Nothing was broken, and everything was tried.
+        package var isPassed: Bool { violations.isEmpty && missed.isEmpty }
+
+        /// Takes in what other seeds came to, in the order of the seeds.
+        package mutating func add(_ other: Outcome) {
+            seeds += other.seeds
+            for place in reached.indices { reached[place] += other.reached[place] }
+            violations += other.violations
+            reads += other.reads
+            originFetches += other.originFetches
+            events += other.events
+            digest = digest &* 31 &+ other.digest
+        }
+    }
+
+    package let seeds: Range<UInt64>
+    package let nodes: Int
+    package let mutation: InvalidationMutation
+    /// Ends with the first violation.
+    package var stopsAtViolation = true
+    package var trouble = Interval.seconds(25)
+    private let site: SimulatedSite
+
+    package init(
+        seeds: Range<UInt64>, nodes: Int, mutation: InvalidationMutation = []
+    ) {
+        self.seeds = seeds
+        self.nodes = nodes
+        self.mutation = mutation
+        site = SimulatedSite(nodes: max(nodes, 7))
+    }
+
+    /// Plays all seeds.
+    package func run() -> Outcome {
+        var outcome = Outcome()
+        for seed in seeds {
+            outcome.add(play(seed))
+            if stopsAtViolation, !outcome.violations.isEmpty { break }
+        }
+        return outcome
+    }
+
+    /// Plays one seed.
+    package func play(_ seed: UInt64) -> Outcome {
+        var world = InvalidationWorld(plan(seed), keys: site)
+        world.run()
+        var outcome = Outcome()
+        outcome.seeds = 1
+        outcome.reached = world.reached
+        outcome.reads = world.reads
+        outcome.originFetches = world.originFetches
+        outcome.events = world.eventCount
+        outcome.digest = world.digest
+        if let law = world.violation {
+            outcome.violations = [Violation(seed: seed, law: law, story: world.story)]
+        }
+        return outcome
+    }
+
+    /// One seed of eight grows from three nodes to seven at once; some form from nothing.
+    private func plan(_ seed: UInt64) -> InvalidationWorld.Plan {
+        var plan = InvalidationWorld.Plan(seed: seed, nodes: nodes)
+        plan.mutation = mutation
+        plan.trouble = trouble
+        guard nodes <= 7 else { return plan }
+        switch seed % 8 {
+        case 0: (plan.nodes, plan.joiners) = (3, 4)
+        case 1...2: plan.isFormed = false
+        case 3: (plan.nodes, plan.joiners) = (max(1, nodes - 1), 1)
+        default: break
+        }
+        return plan
+    }
+}

@@ -1,0 +1,63 @@
+/// What a simulated node does wrong on purpose, so that the checker can be seen to find it.
+package struct InvalidationMutation: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    /// A process that starts again goes by the id of the one before.
+    package static let numberReused = InvalidationMutation(rawValue: 1 << 0)
+    /// A fenced node forgets whom it does not reach.
+    package static let forgettingWhileFenced = InvalidationMutation(rawValue: 1 << 1)
+    /// A node takes itself for current when one counted member has answered.
+    package static let catchUpFromOneMember = InvalidationMutation(rawValue: 1 << 2)
+    /// A contact counts from the moment at which the answer is read.
+    package static let contactTimedFromAnswer = InvalidationMutation(rawValue: 1 << 3)
+    /// A record that is written anew when its segment is reclaimed gets the stamp of that moment.
+    package static let restampOnReinsertion = InvalidationMutation(rawValue: 1 << 4)
+    /// Entries are stamped with an epoch that is not on disk, so that the next start has the same.
+    package static let stampBeforeBootEpoch = InvalidationMutation(rawValue: 1 << 5)
+    /// A mark is dropped when its record is confirmed.
+    package static let markDroppedAtConfirmation = InvalidationMutation(rawValue: 1 << 6)
+    /// A receipt looks at the counted members alone.
+    package static let receiptWithoutJoiners = InvalidationMutation(rawValue: 1 << 7)
+    /// A validation freshens as of the moment at which it came.
+    package static let lateValidationFreshens = InvalidationMutation(rawValue: 1 << 8)
+    /// Whether the fence is open is a flag that a timer sets.
+    package static let fenceAsTimer = InvalidationMutation(rawValue: 1 << 9)
+    /// A purge of a kind that is not known does nothing.
+    package static let unknownPurgeSkipped = InvalidationMutation(rawValue: 1 << 10)
+    /// A request that came after a purge is served by a fetch that began before it.
+    package static let joiningOlderFetch = InvalidationMutation(rawValue: 1 << 11)
+
+    package static let all: [(name: String, mutation: InvalidationMutation)] = [
+        ("number reused after a crash", .numberReused),
+        ("forgetting while fenced", .forgettingWhileFenced),
+        ("catch-up from one member", .catchUpFromOneMember),
+        ("contact timed from the answer", .contactTimedFromAnswer),
+        ("re-stamp on re-insertion", .restampOnReinsertion),
+        ("stamp before boot epoch", .stampBeforeBootEpoch),
+        ("mark dropped at confirmation", .markDroppedAtConfirmation),
+        ("receipt without joiners", .receiptWithoutJoiners),
+        ("a 304 begun before a purge freshens", .lateValidationFreshens),
+        ("fence as a timer", .fenceAsTimer),
+        ("unknown purge skipped", .unknownPurgeSkipped),
+        ("joining a fetch begun before the purge", .joiningOlderFetch),
+    ]
+}
+
+/// What a campaign has to come to before its silence says anything.
+package enum InvalidationClass: Int, CaseIterable, Hashable, Sendable {
+    /// A purge of what is asked for, between question and answer, by the way the bytes come.
+    case duringFetch, duringGet, duringProbe, duringOffer, duringDrain, duringHotCopy
+    case duringRevalidation, duringPromotion, duringReinsertion, duringRecovery
+    case joinerDuringReceipt
+    case crashBetweenApplyAndSync
+    /// With a majority of the counted members away.
+    case restartOfOldDisk
+    case reinsertionOfPurged
+    case longPartition
+    case rivalForgetting
+    case threeToSeven
+}

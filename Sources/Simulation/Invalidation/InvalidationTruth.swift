@@ -1,0 +1,147 @@
+import Cluster
+import Ground
+
+/// What an observer of every disk and of the origin knows, and holds each read against.
+struct InvalidationTruth: Sendable {
+    struct PurgeFacts: Sendable {
+        var isHard: Bool
+        /// By key.
+        var covers: [Bool]
+        var issuedAt: Instant
+        var name: RecordName
+        var durableAt: Instant?
+        /// A receipt that somebody gave said then that all have confirmed.
+        var confirmedAt: Instant?
+        var holders: Set<NodeID> = []
+    }
+
+    let fence: Interval
+    /// When each version of each key came to be at the origin.
+    private(set) var versions: [[Instant]]
+    private(set) var purges: [PurgeFacts] = []
+    private(set) var numbers: [RecordName: Int] = [:]
+    /// Of purges that are not durable yet.
+    private var pending: [Int] = []
+    /// The sets that were decided.
+    private(set) var line: [CountedSet] = []
+    private var votes: [CountRecord] = []
+
+    init(keys: Int, fence: Interval, line: [CountedSet]) {
+        self.fence = fence
+        self.line = line
+        versions = Array(repeating: [.zero], count: keys)
+    }
+
+    // MARK: The origin
+
+    func version(of key: Int) -> Int { versions[key].count - 1 }
+
+    mutating func edit(_ key: Int, at now: Instant) { versions[key].append(now) }
+
+    // MARK: Purges
+
+    mutating func issued(_ purge: PurgeFacts) {
+        numbers[purge.name] = purges.count
+        pending.append(purges.count)
+        purges.append(purge)
+    }
+
+    mutating func confirmed(_ purge: Int, at now: Instant) {
+        if purges[purge].confirmedAt == nil { purges[purge].confirmedAt = now }
+    }
+
+    /// A receipt promises a bound that is counted from then on.
+    mutating func reported(_ purge: Int, majorityAt: Instant) {
+        let durableAt = purges[purge].durableAt ?? majorityAt
+        purges[purge].durableAt = min(durableAt, majorityAt)
+    }
+
+    /// `node` has synced the record; if it wrote it itself, `isOwn`.
+    mutating func synced(
+        _ record: InvalidationRecord, at node: NodeID, isOwn: Bool, now: Instant
+    ) {
+        if let number = numbers[record.name] {
+            purges[number].holders.insert(node)
+            return weigh(now)
+        }
+        guard isOwn, case .count(let count) = record.invalidation.action else { return }
+        if case .joined = count.body, line.isEmpty { line = [count.base] }
+        if case .vote = count.body { votes.append(count) }
+        decide()
+        weigh(now)
+    }
+
+    /// `node` has synced that everything up to the position counts as had: it lacks nothing of it,
+    /// for it asks the origin of everything that is older.
+    mutating func synced(_ floor: StreamPosition, at node: NodeID, now: Instant) {
+        for number in pending {
+            let name = purges[number].name
+            guard name.stream == floor.process, name.number <= floor.count else { continue }
+            purges[number].holders.insert(node)
+        }
+        weigh(now)
+    }
+
+    /// It was counted, and is not any more.
+    func isForgotten(_ node: NodeID) -> Bool {
+        !(line.last?.contains(node) ?? false) && line.contains { $0.contains(node) }
+    }
+
+    private mutating func decide() {
+        guard let set = line.last else { return }
+        let cast = votes.filter { $0.base == set }
+        for ballot in Set(cast.map(\.ballot)).sorted() {
+            let same = cast.filter { $0.ballot == ballot }
+            guard set.isMajority(same.map(\.member), without: ballot.without),
+                case .vote(let change, _)? = same.first?.body, let next = set.changed(by: change)
+            else { continue }
+            line.append(next)
+            votes.removeAll { $0.base == set }
+            return decide()
+        }
+    }
+
+    private mutating func weigh(_ now: Instant) {
+        guard let set = line.last else { return }
+        pending.removeAll { number in
+            guard set.isMajority(Array(purges[number].holders)) else { return false }
+            purges[number].durableAt = min(purges[number].durableAt ?? now, now)
+            purges[number].holders = []
+            return true
+        }
+    }
+
+    // MARK: Reads
+
+    /// Who is held against which promise.
+    struct Reader {
+        var applied: Set<Int>
+        /// It takes itself for current, or a receipt had to know it.
+        var isBoundByReceipts: (PurgeFacts) -> Bool
+    }
+
+    /// The promise that a read breaks; nil if none.
+    func fault(
+        key: Int, version: Int, isFresh: Bool, by reader: Reader, at now: Instant
+    ) -> String? {
+        guard version + 1 < versions[key].count else { return nil }
+        let end = versions[key][version + 1]
+        for (number, purge) in purges.enumerated().reversed() {
+            guard purge.issuedAt >= end else { return nil }
+            guard purge.covers[key], purge.isHard || isFresh else { continue }
+            let kind = purge.isHard ? "hard" : "soft"
+            if reader.applied.contains(number) {
+                return "older than a \(kind) purge that it had applied (\(number))"
+            }
+            if let confirmed = purge.confirmedAt, confirmed <= now,
+                reader.isBoundByReceipts(purge)
+            {
+                return "older than a \(kind) purge that all had confirmed (\(number))"
+            }
+            if let durable = purge.durableAt, durable + fence <= now {
+                return "older than a \(kind) purge durable for a fence (\(number))"
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,103 @@
+import Cluster
+import Ground
+
+/// The end of the story: when the faults are over, one healthy cluster, and edit, purge, refetch as
+/// users of a detail page expect them.
+extension InvalidationWorld {
+    /// After the faults it may take so long until all count, are current and know the same.
+    private static let recoveryMax = Interval.seconds(30)
+
+    /// Plays it all.
+    package mutating func run() {
+        play(until: end)
+        guard violation == nil else { return }
+        calmDown()
+        guard violation == nil else { return }
+        for key in 0..<3 { refetch(key, isHard: key != 1) }
+    }
+
+    private mutating func calmDown() {
+        note("calm")
+        isCalm = true
+        isOriginDown = now
+        for way in blocked.indices { blocked[way] = .zero }
+        for index in nodes.indices {
+            nodes[index].isDraining = false
+            if !nodes[index].isUp { start(index) }
+        }
+        for one in nodes.indices {
+            for other in 0..<one where !line(one, other).isOpen {
+                timeline.plan(.reconnect(one, other), at: now)
+            }
+        }
+        let limit = now + Self.recoveryMax
+        // Whoever is about to leave has left by then, and what waited for a stopped process was
+        // done.
+        play(until: now + .seconds(7))
+        for index in nodes.indices where !nodes[index].isUp { start(index) }
+        while violation == nil, !isHealthy {
+            guard now < limit else { return fail("no healthy cluster: \(ailments)") }
+            play(until: now + .milliseconds(100))
+        }
+    }
+
+    private var isHealthy: Bool { ailments.isEmpty }
+
+    private var ailments: [String] {
+        var found: [String] = []
+        let positions = nodes[0].exchange?.positions
+        for index in nodes.indices {
+            guard let exchange = nodes[index].exchange else {
+                found.append("\(index) is down")
+                continue
+            }
+            if !exchange.window.isCurrent(at: clock(index)) {
+                found.append("\(index) is fenced")
+            }
+            if exchange.standing?.set.members.count != nodes.count {
+                found.append("\(index) counts \(exchange.standing?.set.members.count ?? 0)")
+            }
+            // Streams of dead processes are retired here sooner and there later.
+            let known = exchange.positions.filter { position in
+                positions?.contains { $0.process == position.process } ?? false
+            }
+            let agrees = known.allSatisfy { position in
+                positions?.contains(position) ?? false
+            }
+            if !agrees { found.append("\(index) knows other positions") }
+            let isLonely = nodes.indices.contains { $0 != index && !nodes[index].isSeen[$0] }
+            if isLonely { found.append("\(index) does not see all") }
+        }
+        return found
+    }
+
+    /// Edit, purge, receipt; then everybody asks at once, and the origin is asked once.
+    private mutating func refetch(_ key: Int, isHard: Bool) {
+        for index in nodes.indices { timeline.plan(.read(index, key: key), at: now) }
+        play(until: now + .seconds(1))
+        truth.edit(key, at: now)
+        let issuer = Int.random(in: nodes.indices, using: &dice)
+        let purge = Purge(isHard ? .hard : .soft, [.url(keys[key].urlName)])
+        let id = Array("calm \(key)".utf8)
+        guard violation == nil,
+            let number = issue(Invalidation(id: id, .purge(purge)), at: issuer)
+        else { return fail("a purge was refused in calm") }
+        let name = truth.purges[number].name
+        let limit = now + .seconds(2)
+        while nodes[issuer].exchange?.receipt(of: name)?.isConfirmedByAll != true {
+            guard now < limit, violation == nil else { return fail("no receipt in calm") }
+            play(until: now + .milliseconds(5))
+        }
+        truth.confirmed(number, at: now)
+        calmFetches[key] = 0
+        let before = reads
+        let floors = floorsApplied
+        for index in nodes.indices { timeline.plan(.read(index, key: key), at: now) }
+        play(until: now + .seconds(1))
+        if reads - before != nodes.count { fail("\(reads - before) of all reads were served") }
+        // Where a dead process has left gaps everything is validated once.
+        if calmFetches[key] != 1, floorsApplied == floors {
+            fail("\(calmFetches[key]) origin fetches after one \(purge.mode) purge of key \(key)")
+        }
+    }
+}

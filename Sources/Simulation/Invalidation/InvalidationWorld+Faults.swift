@@ -1,0 +1,186 @@
+import Cluster
+import Ground
+import Serving
+import Tiers
+
+/// What clients, operators and misfortune do.
+extension InvalidationWorld {
+    private var isMany: Bool { nodes.count > 20 }
+
+    /// A client asks here and there, edits and purges.
+    mutating func client() {
+        timeline.plan(.client, at: now + milliseconds(isMany ? 5...60 : 10...150))
+        guard !isCalm else { return }
+        let key = Int.random(in: keys.indices, using: &dice)
+        switch Int.random(in: 0..<10, using: &dice) {
+        case 0:
+            truth.edit(key, at: now)
+            timeline.plan(.purge(key: key), at: now + milliseconds(0...40))
+            for _ in 0..<3 { read(key, within: 0...120) }
+        case 1: timeline.plan(.purge(key: key), at: now)
+        case 2...3:
+            for _ in 0..<4 { read(key, within: 0...20) }
+        default: read(key, within: 0...5)
+        }
+    }
+
+    private mutating func read(_ key: Int, within range: ClosedRange<Int64>) {
+        let index = Int.random(in: nodes.indices, using: &dice)
+        timeline.plan(.read(index, key: key), at: now + milliseconds(range))
+    }
+
+    /// The operator, or the origin, has the key purged at some node.
+    mutating func purge(_ key: Int) {
+        let index = Int.random(in: nodes.indices, using: &dice)
+        guard nodes[index].isUp, nodes[index].pausedUntil <= now else { return }
+        _ = issue(anyPurge(of: key), at: index)
+    }
+
+    private mutating func anyPurge(of key: Int) -> Invalidation {
+        let target: Purge.Target
+        switch Int.random(in: 0..<10, using: &dice) {
+        case 0...5: target = .url(keys[key].urlName)
+        case 6: target = .prefix(host: keys[key].host, path: keys[key].path)
+        case 7: target = .prefix(host: keys[key].host, path: [])
+        case 8: target = .tag(keys[key].tags[0])
+        default: target = .everything
+        }
+        purgeNumber += 1
+        let id = Array("p\(purgeNumber)".utf8)
+        let mode = throwsOne(in: 3) ? Purge.Mode.soft : .hard
+        let purge = Invalidation(id: id, .purge(Purge(mode, [target])))
+        guard throwsOne(in: 20), var content = try? purge.content() else { return purge }
+        // One of a later version.
+        content[2] = 9
+        return Invalidation(content: content.span)
+    }
+
+    /// Issues a purge at a node; its number in the truth.
+    mutating func issue(_ invalidation: Invalidation, at index: Int) -> Int? {
+        guard let purge = invalidation.purge else { return nil }
+        var number: Int?
+        var issued: RecordName?
+        run(index) { exchange, now, dice, effects in
+            let issuance = try? exchange.issue(
+                invalidation, now: now, using: &dice, effects: &effects)
+            if case .new(let name) = issuance { issued = name }
+        }
+        guard let issued else { return nil }
+        guard truth.numbers[issued] == nil else {
+            fail("number \(issued.number) of \(issued.stream) was given twice")
+            return nil
+        }
+        let marks = purge.marks(at: .last)
+        let covers = keys.map { key in
+            marks.contains {
+                $0.effect(on: key.name, key: key.url, tags: key.tags, stamp: .zero) != nil
+            }
+        }
+        number = truth.purges.count
+        truth.issued(
+            InvalidationTruth.PurgeFacts(
+                isHard: purge.mode == .hard, covers: covers, issuedAt: now, name: issued))
+        if let number {
+            watched.append(number)
+            appliedPurge(number, index)
+            note("purge \(number) at \(index): \(purge.mode) of \(covers.map { $0 ? 1 : 0 })")
+        }
+        return number
+    }
+
+    /// Somebody, somewhere, looks at receipts.
+    mutating func lookAtReceipts() {
+        timeline.plan(.receipts, at: now + .milliseconds(50))
+        if watched.count > 60 { watched.removeFirst(watched.count - 60) }
+        guard let number = watched.randomElement(using: &dice) else { return }
+        for number in [number, watched[watched.count - 1]] {
+            let name = truth.purges[number].name
+            let index = Int.random(in: nodes.indices, using: &dice)
+            guard let exchange = nodes[index].exchange, nodes[index].pausedUntil <= now,
+                var receipt = exchange.receipt(of: name)
+            else { continue }
+            if plan.mutation.contains(.receiptWithoutJoiners) {
+                let counted = exchange.standing?.set.members ?? []
+                receipt.lines.removeAll { !counted.contains($0.node) }
+            }
+            // The bound that it promises is held against reads, whatever is durable in truth.
+            if let majorityAt = receipt.majorityAt {
+                truth.reported(number, majorityAt: majorityAt - nodes[index].offset)
+            }
+            guard receipt.isConfirmedByAll else { continue }
+            truth.confirmed(number, at: now)
+            watched.removeAll { $0 == number }
+        }
+    }
+
+    // MARK: Faults
+
+    mutating func fault() {
+        timeline.plan(.fault, at: now + milliseconds(200...2_500))
+        guard !isCalm else { return }
+        let index = Int.random(in: nodes.indices, using: &dice)
+        switch Int.random(in: 0..<22, using: &dice) {
+        case 0...4: crashAndRestart([index])
+        case 5: crashAndRestart(nodes.indices.filter { _ in Bool.random(using: &dice) })
+        case 6...8:
+            let pause = milliseconds(throwsOne(in: 3) ? 2_000...6_000 : 50...2_000)
+            nodes[index].pausedUntil = now + pause
+            note("pause \(index) for \(pause.milliseconds) ms")
+        case 9...12: partition(for: milliseconds(200...4_000))
+        case 13: partition(for: milliseconds(6_500...12_000))
+        case 14: isOriginDown = now + milliseconds(100...2_000)
+        case 15: leave(index)
+        case 16...17: forgetRivals()
+        default:
+            let other = Int.random(in: nodes.indices, using: &dice)
+            if other != index { disconnect(index, other) }
+        }
+    }
+
+    private mutating func crashAndRestart(_ indices: [Int]) {
+        for index in indices where nodes[index].isUp {
+            crash(index)
+            let delay = throwsOne(in: 4) ? milliseconds(3_000...9_000) : milliseconds(20...3_000)
+            timeline.plan(.start(index), at: now + delay)
+        }
+    }
+
+    private mutating func leave(_ index: Int) {
+        guard nodes[index].isUp, nodes.filter(\.isUp).count > 2 else { return }
+        note("leave \(index)")
+        nodes[index].isDraining = true
+        offerAll(index, .drain)
+        tell(index, .leaveRequested)
+        // A container that goes is gone, whatever it still has to say.
+        let delay = milliseconds(300...1_500)
+        timeline.plan(.start(index), at: now + delay + milliseconds(50...8_000))
+        timeline.plan(.stop(index, run: nodes[index].run), at: now + delay)
+    }
+
+    /// Operators at several nodes forget whom they do not reach, each another one.
+    private mutating func forgetRivals() {
+        var begun: Set<NodeID> = []
+        for index in nodes.indices where nodes[index].isUp && nodes[index].pausedUntil <= now {
+            guard let exchange = nodes[index].exchange,
+                exchange.window.isCurrent(at: clock(index)),
+                let set = exchange.standing?.set
+            else { continue }
+            let away = set.members.filter { member in
+                let other = self.index(of: member)
+                return other != index && !line(index, other).isOpen
+            }
+            guard let member = away.randomElement(using: &dice) else { continue }
+            var isBegun = false
+            run(index) { exchange, now, dice, effects in
+                do throws(FenceKeeper.ForgetRefusal) {
+                    try exchange.forget([member], now: now, using: &dice, effects: &effects)
+                    isBegun = true
+                } catch {
+                    isBegun = false
+                }
+            }
+            if isBegun { begun.insert(member) }
+        }
+        if begun.count > 1 { reach(.rivalForgetting) }
+    }
+}

@@ -1,0 +1,294 @@
+import Cluster
+import Ground
+import Serving
+import Tiers
+
+/// Starts and ends of processes, and what their exchanges want done.
+extension InvalidationWorld {
+    mutating func start(_ index: Int) {
+        guard !nodes[index].isUp else { return }
+        var node = nodes[index]
+        let disk = node.storage
+        let isReused = plan.mutation.contains(.numberReused) && node.run > 0
+        let process = isReused ? node.process : ProcessID(using: &dice)
+        node.process = process
+        node.run += 1
+        node.pausedUntil = .zero
+        node.plannedTick = .distantFuture
+        node.epoch = disk.epoch + 1
+        if !plan.mutation.contains(.stampBeforeBootEpoch) { node.storage.epoch += 1 }
+        node.batch = []
+        node.markList = disk.marks
+        node.marks = MarkTable(disk.marks)
+        node.validateBefore = disk.validateBefore
+        node.memory = Array(repeating: nil, count: keys.count)
+        node.index = node.memory
+        node.isScanned = false
+        node.promoting = Array(repeating: nil, count: keys.count)
+        node.reinserting = node.memory
+        node.fills.removeAll()
+        node.current = Array(repeating: nil, count: keys.count)
+        node.applied = disk.purges
+        node.isSeen = Array(repeating: false, count: nodes.count)
+        node.isDraining = false
+        node.flag = false
+        node.fencedSince = nil
+        node.introductions = []
+        node.wasStarted = true
+        var start = InvalidationExchange.Start(
+            node: node.id, process: process, firstRound: dice.next())
+        start.settings = settings
+        start.kept = KeptLog(
+            records: disk.records, floors: disk.floors, retired: disk.retired)
+        start.memory = disk.memory
+        start.mayOpen = disk.epoch == 0 && disk.memory == nil
+        node.exchange = InvalidationExchange(start, now: now + node.offset)
+        nodes[index] = node
+        note("start \(index) as \(process), epoch \(node.epoch)")
+        trace.note(4, process: index, at: now)
+        if disk.epoch > 0, isMajorityAway(without: index) { reach(.restartOfOldDisk) }
+        run(index) { $0.started(now: $1, using: &$2, effects: &$3) }
+        for other in nodes.indices where other != index && nodes[other].isUp {
+            timeline.plan(.reconnect(index, other), at: now + milliseconds(0...60))
+        }
+        if !plan.isFormed, index == 0 { tell(index, .foundNobody) }
+        let run = nodes[index].run
+        let scan = milliseconds(2...80)
+        timeline.plan(.scanned(index, run: run), at: now + scan)
+        let pace = milliseconds(300...1_300)
+        timeline.plan(.housekeeping(index, run: run), at: now + pace)
+    }
+
+    private var settings: InvalidationExchange.Settings {
+        var settings = InvalidationExchange.Settings()
+        settings.fence.fence = Self.fence
+        settings.fence.forgetAfter = Self.forgetAfter
+        settings.fence.attemptPatience = .milliseconds(300)
+        settings.fence.proposalDelay = .milliseconds(plan.seed.isMultiple(of: 4) ? 1_500 : 20)
+        settings.log.ageMin = .seconds(8)
+        settings.log.recordsMin = 40
+        settings.log.askPatience = .milliseconds(200)
+        if plan.mutation.contains(.contactTimedFromAnswer) {
+            settings.fence.flaws.insert(.contactTimedFromAnswer)
+        }
+        return settings
+    }
+
+    private func isMajorityAway(without index: Int) -> Bool {
+        guard let set = truth.line.last else { return false }
+        let away = nodes.indices.filter { $0 != index && !nodes[$0].isUp }.map { nodes[$0].id }
+        return set.isMajority(away)
+    }
+
+    /// The process ends; of what was not synced any part is lost.
+    mutating func crash(_ index: Int) {
+        guard nodes[index].isUp else { return }
+        note("crash \(index), \(nodes[index].batch.count) unsynced")
+        trace.note(5, process: index, at: now)
+        let batch = nodes[index].batch
+        if batch.contains(where: { $0.isRecord }) { reach(.crashBetweenApplyAndSync) }
+        for write in batch where Bool.random(using: &dice) { persist(write, index) }
+        var kept: [SimulatedEntry] = []
+        for entry in nodes[index].storage.entries {
+            let isSynced = now - entry.writtenAt >= .milliseconds(200)
+            if isSynced || Bool.random(using: &dice) { kept.append(entry) }
+        }
+        nodes[index].storage.entries = kept
+        nodes[index].exchange = nil
+        nodes[index].batch = []
+        for other in nodes.indices where other != index { disconnect(index, other) }
+    }
+
+    // MARK: The exchange
+
+    mutating func tell(_ index: Int, _ event: ExchangeEvent) {
+        run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
+    }
+
+    mutating func run(
+        _ index: Int,
+        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [ExchangeEffect]) -> Void
+    ) {
+        guard var exchange = nodes[index].exchange else { return }
+        // The only copy: nothing is copied when it changes.
+        nodes[index].exchange = nil
+        var effects: [ExchangeEffect] = []
+        event(&exchange, clock(index), &dice, &effects)
+        let next = exchange.nextTick - nodes[index].offset
+        nodes[index].exchange = exchange
+        for effect in effects { perform(effect, index) }
+        planTick(index, max(next, now))
+    }
+
+    private mutating func planTick(_ index: Int, _ next: Instant) {
+        guard next < nodes[index].plannedTick else { return }
+        nodes[index].plannedTick = next
+        let late = Interval(nanoseconds: Int64.random(in: 1...1_000_000, using: &dice))
+        timeline.plan(.tick(index, run: nodes[index].run), at: next + late)
+    }
+
+    mutating func tick(_ index: Int) {
+        nodes[index].plannedTick = .distantFuture
+        tell(index, .ticked)
+        let isCurrent = nodes[index].exchange?.window.isCurrent(at: clock(index)) ?? false
+        nodes[index].flag = isCurrent
+        forgetFenced(index, isCurrent)
+    }
+
+    private mutating func perform(_ effect: ExchangeEffect, _ index: Int) {
+        switch effect {
+        case .apply(let record, let count): apply(record, count, index)
+        case .applyFloors(_, let count):
+            let stamp = Stamp(epoch: nodes[index].epoch, count: count)
+            mark([DiskMark(.everything, isSoft: true, stamp: stamp)], index)
+            nodes[index].validateBefore = stamp
+            floorsApplied += 1
+            note("node \(index) applies floors at \(stamp)")
+        case .remember(let memory): nodes[index].storage.memory = memory
+        case .write(let batch):
+            nodes[index].batch = batch
+            let slow = !isCalm && throwsOne(in: 30)
+            let delay = slow ? milliseconds(20...500) : milliseconds(1...6)
+            timeline.plan(.sync(index, run: nodes[index].run), at: now + delay)
+        case .drop(let position):
+            nodes[index].storage.records.removeAll {
+                $0.name.stream == position.process && $0.name.number <= position.count
+            }
+            nodes[index].storage.floors.append(position)
+        case .retire(let position):
+            nodes[index].storage.records.removeAll { $0.name.stream == position.process }
+            nodes[index].storage.floors.removeAll { $0.process == position.process }
+            nodes[index].storage.retired.append(position)
+        case .forget(let process):
+            nodes[index].storage.retired.removeAll { $0.process == process }
+        case .send(let message, let id): send(.said(message), from: index, to: self.index(of: id))
+        case .contradiction(let found): fail("node \(index) finds \(found)")
+        case .issued, .settled, .window: break
+        }
+    }
+
+    // MARK: The log's disk
+
+    mutating func synced(_ index: Int) {
+        let batch = nodes[index].batch
+        guard !batch.isEmpty else { return }
+        nodes[index].batch = []
+        for write in batch { persist(write, index) }
+        tell(index, .synced)
+        guard plan.mutation.contains(.markDroppedAtConfirmation) else { return }
+        nodes[index].storage.marks = []
+        nodes[index].markList = []
+        nodes[index].marks = MarkTable()
+    }
+
+    private mutating func persist(_ write: LogWrite, _ index: Int) {
+        let epoch = nodes[index].epoch
+        switch write {
+        case .record(let record, let count):
+            nodes[index].storage.records.append(record)
+            let isOwn = record.name.stream == nodes[index].process
+            truth.synced(record, at: nodes[index].id, isOwn: isOwn, now: now)
+            let marks = marks(of: record, Stamp(epoch: epoch, count: count))
+            nodes[index].storage.marks += marks
+            if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
+        case .floor(let position, let count):
+            let stamp = Stamp(epoch: epoch, count: count)
+            truth.synced(position, at: nodes[index].id, now: now)
+            nodes[index].storage.floors.append(position)
+            nodes[index].storage.marks.append(DiskMark(.everything, isSoft: true, stamp: stamp))
+            nodes[index].storage.validateBefore = stamp
+        }
+    }
+
+    private func marks(of record: InvalidationRecord, _ stamp: Stamp) -> [DiskMark] {
+        let invalidation = record.invalidation
+        if case .foreign = invalidation.action, plan.mutation.contains(.unknownPurgeSkipped) {
+            return []
+        }
+        return invalidation.purge?.marks(at: stamp) ?? []
+    }
+
+    private mutating func apply(_ record: InvalidationRecord, _ count: UInt64, _ index: Int) {
+        let stamp = Stamp(epoch: nodes[index].epoch, count: count)
+        let marks = marks(of: record, stamp)
+        guard let purge = truth.numbers[record.name] else {
+            // Its number is known when it has been issued; what is issued here comes next.
+            return mark(marks, index)
+        }
+        appliedPurge(purge, index)
+        mark(marks, index)
+    }
+
+    mutating func appliedPurge(_ purge: Int, _ index: Int) {
+        nodes[index].applied.insert(purge)
+        noteInFlight(truth.purges[purge].covers, index)
+        trace.note(6, process: index, at: now)
+    }
+
+    private mutating func mark(_ marks: [DiskMark], _ index: Int) {
+        for mark in marks {
+            nodes[index].marks.apply(mark)
+            nodes[index].markList.append(mark)
+        }
+        for key in keys.indices {
+            guard let entry = nodes[index].memory[key], effect(on: entry, index) == .dead else {
+                continue
+            }
+            nodes[index].memory[key] = nil
+        }
+    }
+
+    /// A purge has been applied: what of it is on its way here is counted.
+    private mutating func noteInFlight(_ covers: [Bool], _ index: Int) {
+        let node = nodes[index]
+        for fill in node.fills.values where covers[fill.key] {
+            if fill.origin != nil {
+                reach(fill.held == nil ? .duringFetch : .duringRevalidation)
+            }
+            for question in fill.questions.values {
+                switch question.path {
+                case .get:
+                    reach(.duringGet)
+                    if owners(of: fill.key, seenBy: index).first != index {
+                        reach(.duringHotCopy)
+                    }
+                case .probe: reach(.duringProbe)
+                case .offer: reach(.duringOffer)
+                case .drain: reach(.duringDrain)
+                case .fetch, .revalidation: break
+                }
+            }
+        }
+        for key in keys.indices where covers[key] {
+            if node.promoting[key] != nil { reach(.duringPromotion) }
+            if node.reinserting[key] != nil { reach(.duringReinsertion) }
+            let isKept = node.storage.entries.contains { $0.key == key }
+            if !node.isScanned, isKept { reach(.duringRecovery) }
+        }
+    }
+
+    // MARK: What is done wrong on purpose
+
+    /// The survivors of a split forget the other side, which does the same.
+    private mutating func forgetFenced(_ index: Int, _ isCurrent: Bool) {
+        guard plan.mutation.contains(.forgettingWhileFenced) else { return }
+        let since = nodes[index].fencedSince
+        nodes[index].fencedSince = isCurrent ? nil : since ?? now
+        guard let since, !isCurrent, now - since > .seconds(3),
+            let members = nodes[index].exchange?.standing?.set.members
+        else { return }
+        let gone = members.filter { member in
+            let other = self.index(of: member)
+            return other != index && !line(index, other).isOpen
+        }
+        run(index) { exchange, now, dice, effects in
+            try? exchange.forget(gone, now: now, using: &dice, effects: &effects)
+        }
+    }
+}
+
+extension LogWrite {
+    fileprivate var isRecord: Bool {
+        if case .record = self { true } else { false }
+    }
+}

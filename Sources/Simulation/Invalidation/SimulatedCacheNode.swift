@@ -1,0 +1,156 @@
+import Cluster
+import Ground
+import Serving
+import Tiers
+
+/// One URL at the origin.
+struct SimulatedKey: Sendable {
+    var url: [UInt8]
+    var host: [UInt8]
+    var path: [UInt8]
+    var name: EntryName
+    var tags: [[UInt8]]
+    var maxAge: Interval
+    var staleWhileRevalidate: Interval
+
+    /// What a purge of it is called.
+    var urlName: [UInt8] { Array(URLName.name(ofKey: url)) }
+
+    var subject: StampRule.Subject { StampRule.Subject(name, key: url, tags: tags) }
+}
+
+/// A stored answer whose body is a version number.
+struct SimulatedEntry: Hashable, Sendable {
+    var key: Int
+    var version: Int
+    var stamp: Stamp
+    /// On the clock of its node.
+    var freshUntil: Instant
+    var validatedAt: Instant
+    /// On disk the order in which it was written, and when.
+    var sequence: UInt64 = 0
+    var writtenAt = Instant.zero
+}
+
+/// By which way bytes come.
+enum EntryPath: Sendable {
+    case fetch, get, probe, offer, drain, revalidation
+}
+
+/// A fetch at one node, from the origin or from a peer.
+struct SimulatedFill: Sendable {
+    enum Waiter: Hashable, Sendable {
+        case client
+        case peer(Int, ask: UInt64)
+    }
+
+    struct Question: Sendable {
+        var ask: UInt64
+        var path: EntryPath
+        var stamp: Stamp
+        /// On the clock of the asker.
+        var sentAt: Instant
+    }
+
+    let key: Int
+    /// Of its first request.
+    let begun: Stamp
+    var search: OwnerSearch?
+    /// By node.
+    var questions = SortedPairs<Int, Question>()
+    /// The request to the origin that is out.
+    var origin: Question?
+    /// What the origin is asked to validate.
+    var held: SimulatedEntry?
+    var waiters: [Waiter] = []
+}
+
+/// A small map in the order of its keys.
+struct SortedPairs<Key: Comparable & Sendable, Value: Sendable>: Sendable {
+    private(set) var pairs: [(key: Key, value: Value)] = []
+
+    var isEmpty: Bool { pairs.isEmpty }
+    var values: [Value] { pairs.map(\.value) }
+    var keys: [Key] { pairs.map(\.key) }
+
+    subscript(key: Key) -> Value? {
+        get { pairs.first { $0.key == key }?.value }
+        set {
+            let place = pairs.firstIndex { $0.key >= key } ?? pairs.count
+            let isThere = place < pairs.count && pairs[place].key == key
+            switch (isThere, newValue) {
+            case (true, let value?): pairs[place].value = value
+            case (true, nil): pairs.remove(at: place)
+            case (false, let value?): pairs.insert((key, value), at: place)
+            case (false, nil): break
+            }
+        }
+    }
+
+    mutating func removeAll() { pairs.removeAll() }
+}
+
+/// What outlives a process.
+struct SimulatedStorage: Sendable {
+    var epoch: UInt64 = 0
+    var records: [InvalidationRecord] = []
+    var floors: [StreamPosition] = []
+    var retired: [StreamPosition] = []
+    var memory: CountedMembers.Memory?
+    var marks: [DiskMark] = []
+    /// Everything stamped before it is to be validated, whatever else is granted.
+    var validateBefore = Stamp.zero
+    /// Of stored answers, those that are superseded and not reclaimed included.
+    var entries: [SimulatedEntry] = []
+    var sequence: UInt64 = 0
+    /// Purges whose marks are here.
+    var purges: Set<Int> = []
+}
+
+/// One node: what it stores, and the run that is lost with its process.
+struct SimulatedCacheNode: Sendable {
+    let id: NodeID
+    /// Its boot clock shows so much more than the world's time.
+    let offset: Interval
+    var storage = SimulatedStorage()
+    var exchange: InvalidationExchange?
+    var process = ProcessID(high: 0, low: 0)
+    /// Counts runs: what was meant for an earlier one is lost.
+    var run = 0
+    var epoch: UInt64 = 0
+    var pausedUntil = Instant.zero
+    var plannedTick = Instant.distantFuture
+    var batch: [LogWrite] = []
+    var marks = MarkTable()
+    var markList: [DiskMark] = []
+    var validateBefore = Stamp.zero
+    /// By key.
+    var memory: [SimulatedEntry?] = []
+    /// The newest on disk, by key; empty until the disk is scanned.
+    var index: [SimulatedEntry?] = []
+    var isScanned = false
+    /// Being read from disk, or written anew there, by key.
+    var promoting: [[SimulatedFill.Waiter]?] = []
+    var reinserting: [SimulatedEntry?] = []
+    var fills = SortedPairs<UInt64, SimulatedFill>()
+    /// The fill that a request for the key may join.
+    var current: [UInt64?] = []
+    /// Purges that were applied, by this run or with marks on disk.
+    var applied: Set<Int> = []
+    /// Whom it sees.
+    var isSeen: [Bool] = []
+    var isDraining = false
+    /// Owners have changed: holders offer until then.
+    var offersDue = Instant.zero
+    /// What a timer would say of the fence.
+    var flag = false
+    var fencedSince: Instant?
+    /// Who answered its rounds first: when, which node, in which run of that.
+    var introductions: [(at: Instant, by: Int, run: Int)] = []
+    var wasStarted = false
+
+    var isUp: Bool { exchange != nil }
+
+    /// The stamp of a request that begins now.
+    var stamp: Stamp { Stamp(epoch: epoch, count: exchange?.appliedCount ?? 0) }
+}

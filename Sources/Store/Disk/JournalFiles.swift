@@ -1,0 +1,105 @@
+package import Ground
+
+/// The files of a node's invalidation log, in the node's directory: `journal-` and a number.
+///
+/// Used by one thread at a time.
+package final class JournalFiles {
+    private let volume: any DiskVolume
+    private var open: (number: UInt64, file: any VolumeFile, end: UInt64)?
+
+    private static let prefix = "journal-"
+    private static let memberName = "member"
+
+    package init(_ volume: any DiskVolume) {
+        self.volume = volume
+    }
+
+    /// The numbers of all files that there are.
+    package func numbers() throws(DiskFile.Failure) -> [UInt64] {
+        try volume.names().compactMap { name in
+            guard name.hasPrefix(Self.prefix), let number = UInt64(name.dropFirst(8)),
+                Self.name(number) == name
+            else { return nil }
+            return number
+        }.sorted()
+    }
+
+    private static func name(_ number: UInt64) -> String { "\(prefix)\(number)" }
+
+    /// All of a file.
+    package func read(_ number: UInt64) throws(DiskFile.Failure) -> [UInt8] {
+        let file = try volume.open(Self.name(number), creates: false)
+        return try file.read(Int(min(file.size(), 1 << 31)), at: 0)
+    }
+
+    /// Makes an empty file, whatever was there.
+    package func create(_ number: UInt64) throws(DiskFile.Failure) {
+        open = nil
+        let file = try volume.open(Self.name(number), creates: true)
+        try file.truncate(to: 0)
+        try volume.sync()
+        open = (number, file, 0)
+    }
+
+    package func append(_ bytes: [UInt8], to number: UInt64) throws(DiskFile.Failure) {
+        let (file, end) = try opened(number)
+        try file.write(bytes.span, at: end)
+        open?.end = end + UInt64(bytes.count)
+    }
+
+    /// Returns when what was appended is on the disk.
+    package func sync(_ number: UInt64) throws(DiskFile.Failure) {
+        try opened(number).file.sync()
+    }
+
+    /// A file that is not there does no harm.
+    package func delete(_ number: UInt64) {
+        if open?.number == number { open = nil }
+        try? volume.remove(Self.name(number))
+    }
+
+    /// Files that were deleted do not come back from here on.
+    package func syncNames() throws(DiskFile.Failure) {
+        try volume.sync()
+    }
+
+    private func opened(
+        _ number: UInt64
+    ) throws(DiskFile.Failure) -> (file: any VolumeFile, end: UInt64) {
+        guard let open, open.number == number else {
+            preconditionFailure("file \(number) of the journal is not the open one")
+        }
+        return (open.file, open.end)
+    }
+
+    // MARK: Who the node is to others
+
+    /// Under which id the node takes part in majorities; nil if that is the directory's own.
+    package func member() throws(DiskFile.Failure) -> NodeID? {
+        do throws(DiskFile.Failure) {
+            let file = try volume.open(Self.memberName, creates: false)
+            let bytes = try file.read(Self.memberBytes, at: 0)
+            guard bytes.count == Self.memberBytes,
+                bytes.span.little64(at: NodeID.bytesCount)
+                    == XXH64.hash(bytes.span.extracting(0..<NodeID.bytesCount), seed: 0)
+            else { return nil }
+            return NodeID(bytes.span, at: 0)
+        } catch {
+            guard error.isMissing else { throw error }
+            return nil
+        }
+    }
+
+    private static let memberBytes = NodeID.bytesCount + 8
+
+    /// The node is another member from now on: what the former one has promised is lost.
+    package func setMember(_ id: NodeID) throws(DiskFile.Failure) {
+        var bytes: [UInt8] = []
+        bytes.append(id)
+        bytes.appendLittle(XXH64.hash(bytes.span, seed: 0))
+        let file = try volume.open(Self.memberName, creates: true)
+        try file.write(bytes.span, at: 0)
+        try file.sync()
+        try volume.sync()
+    }
+}

@@ -1,0 +1,33 @@
+/// What of a node's disk limit its invalidation log has.
+package struct JournalRoom: Hashable, Sendable {
+    /// The most bytes of its files.
+    package let bytesMax: Int
+    /// About how many bytes one file has.
+    package let fileBytes: Int
+
+    /// There is no log.
+    package static let none = JournalRoom(bytesMax: 0)
+
+    /// A 32nd of the limit, for there are to be a million records or those of a day; more than that
+    /// takes is of no use.
+    package init(limitBytes: UInt64) {
+        self.init(
+            bytesMax: max(Self.bytesMin, Int(min(limitBytes / 32, 768 << 20)) / 65_536 * 65_536))
+    }
+
+    private init(bytesMax: Int) {
+        self.bytesMax = bytesMax
+        fileBytes = bytesMax / 16
+    }
+
+    private static let bytesMin = 256 << 10
+    /// What a file system takes for files beside their bytes: twice as many as fit, for some wait
+    /// to be deleted, and the one that says which member the node is.
+    private static let overheadBytes = 33 * (8 << 10)
+
+    /// All that it takes of the limit.
+    package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + Self.overheadBytes) }
+
+    /// What the least limit has for it.
+    package static let least = JournalRoom(limitBytes: 0)
+}

@@ -1,0 +1,262 @@
+import Admin
+import FoundationEssentials
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("The body of a purge")
+struct PurgeRequestTests {
+    /// Read as a node reads it.
+    private func read(_ json: String) -> Result<PurgeRequest, PurgeFault> {
+        do {
+            return .success(try JSONDecoder().decode(PurgeRequest.self, from: Data(json.utf8)))
+        } catch {
+            return .failure(PurgeFault(reading: error))
+        }
+    }
+
+    private func refusal(_ json: String) -> PurgeFault? {
+        guard case .failure(let fault) = read(json) else { return nil }
+        return fault
+    }
+
+    private static func key(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    @Test("all that can be said, each of it read")
+    func whole() throws {
+        let request = try read(
+            """
+            {"id": "deploy-7-1", "mode": "soft", "wait": "all", "timeout_ms": 250, "targets": [
+              {"url": "https://A.test/x.jpg"}, {"prefix": "b.test/img/"}, {"tag": "news"},
+              {"everything": true}]}
+            """
+        ).get()
+        #expect(request.id == Self.key("deploy-7-1") && request.isSoft)
+        #expect(request.wait == .all && request.timeout == .milliseconds(250))
+        #expect(
+            request.targets == [
+                .url(Self.key("https://a.test/x.jpg")), .prefix(Self.key("http://b.test/img/")),
+                .tag(Self.key("news")), .everything,
+            ])
+    }
+
+    @Test("only targets have to be said; a purge is hard")
+    func least() throws {
+        let request = try read("{\"targets\":[{\"tag\":\"a\"}]}").get()
+        #expect(request == PurgeRequest(targets: [.tag(Self.key("a"))]))
+        #expect(!request.isSoft && request.id == nil && request.wait == nil)
+        #expect(try read("{\"mode\":\"hard\",\"targets\":[{\"tag\":\"a\"}]}").get() == request)
+    }
+
+    @Test(
+        "what is no JSON is said to be none",
+        arguments: [
+            "", " ", "{", "{\"targets\":[}", "{\"targets\":[{\"tag\":\"a\"}]} x", "targets=a",
+            "{\"targets\":[{\"tag\":\"\\ud800\"}]}", "{\"targets\":[{'tag':\"a\"}]}",
+        ])
+    func syntax(json: String) throws {
+        let fault = try #require(refusal(json))
+        #expect(fault.problem.status == 400 && fault.problem.name == "purge-malformed", "\(fault)")
+    }
+
+    @Test("what is nested without end is refused and costs no stack")
+    func depth() throws {
+        for (open, close) in [("[", "]"), ("{\"targets\":", "}")] {
+            for count in [600, 5_000] {
+                let json =
+                    String(repeating: open, count: count) + "1"
+                    + String(repeating: close, count: count)
+                #expect(try #require(refusal(json)).status == 400)
+            }
+        }
+    }
+
+    @Test("what is not UTF-8 is no JSON")
+    func encoding() {
+        var data = Data("{\"targets\":[{\"tag\":\"".utf8)
+        data.append(contentsOf: [0xC3, 0x28])
+        data.append(contentsOf: Data("\"}]}".utf8))
+        #expect {
+            try JSONDecoder().decode(PurgeRequest.self, from: data)
+        } throws: {
+            PurgeFault(reading: $0).status == 400
+        }
+    }
+
+    private static let types: [(String, PurgeFault)] = [
+        ("[]", .type("", wanted: "an object")), ("null", .type("", wanted: "an object")),
+        ("7", .type("", wanted: "an object")),
+        ("{\"targets\":{}}", .type("targets", wanted: "an array")),
+        ("{\"targets\":\"x\"}", .type("targets", wanted: "an array")),
+        ("{\"targets\":null}", .type("targets", wanted: "an array")),
+        ("{\"targets\":[7]}", .type("targets[0]", wanted: "an object")),
+        ("{\"targets\":[{\"tag\":\"a\"},null]}", .type("targets[1]", wanted: "an object")),
+        (
+            "{\"targets\":[{\"tag\":\"a\"},{\"url\":7}]}",
+            .type("targets[1].url", wanted: "a string")
+        ),
+        ("{\"targets\":[{\"prefix\":null}]}", .type("targets[0].prefix", wanted: "a string")),
+        ("{\"targets\":[{\"tag\":[\"a\"]}]}", .type("targets[0].tag", wanted: "a string")),
+        ("{\"targets\":[{\"everything\":1}]}", .type("targets[0].everything", wanted: "true")),
+        ("{\"id\":7,\"targets\":[]}", .type("id", wanted: "a string")),
+        ("{\"mode\":true,\"targets\":[]}", .type("mode", wanted: "a string")),
+        ("{\"timeout_ms\":\"5s\",\"targets\":[]}", .type("timeout_ms", wanted: "a whole number")),
+        ("{\"timeout_ms\":1.5,\"targets\":[]}", .type("timeout_ms", wanted: "a whole number")),
+        ("{\"timeout_ms\":1e99,\"targets\":[]}", .type("timeout_ms", wanted: "a whole number")),
+    ]
+
+    @Test(
+        "a value of another type is told by its place, with the type that is wanted",
+        arguments: types)
+    func ofType(json: String, expected: PurgeFault) {
+        #expect(refusal(json) == expected)
+        #expect(expected.status == 422)
+    }
+
+    private static let values: [(String, PurgeFault)] = [
+        ("{}", .targetsMissing), ("{\"targets\":[]}", .targetsMissing),
+        ("{\"mode\":\"HARD\"}", .value("mode", allowed: "hard or soft")),
+        ("{\"wait\":\"some\"}", .value("wait", allowed: "none, issued, all")),
+        ("{\"timeout_ms\":-1}", .value("timeout_ms", allowed: "0 to 60000")),
+        ("{\"timeout_ms\":60001}", .value("timeout_ms", allowed: "0 to 60000")),
+        ("{\"id\":\"\"}", .id("id")), ("{\"id\":\"a\\u0000\"}", .id("id")),
+        ("{\"id\":\"\(String(repeating: "é", count: 65))\"}", .id("id")),
+        (
+            "{\"targets\":[{}]}",
+            .value("targets[0]", allowed: "exactly one of url, prefix, tag, everything")
+        ),
+        (
+            "{\"targets\":[{\"tag\":\"a\",\"url\":\"http://a/\"}]}",
+            .value("targets[0]", allowed: "exactly one of url, prefix, tag, everything")
+        ),
+        (
+            "{\"targets\":[{\"everything\":false}]}",
+            .value("targets[0].everything", allowed: "true alone")
+        ),
+        ("{\"targets\":[{\"url\":\"/a\"}]}", .target("targets[0].url", .url(.scheme))),
+        ("{\"targets\":[{\"prefix\":\"a/?b\"}]}", .target("targets[0].prefix", .prefixQuery)),
+        ("{\"targets\":[{\"tag\":\"\"}]}", .target("targets[0].tag", .tagEmpty)),
+        (
+            "{\"targets\":[{\"tag\":\"\\u0000a.test/x\"}]}",
+            .target("targets[0].tag", .tagControl)
+        ),
+        (
+            "{\"targte\":[]}",
+            .unknown("", key: "targte", allowed: ["id", "mode", "wait", "timeout_ms", "targets"])
+        ),
+        (
+            "{\"targets\":[{\"tag\":\"a\",\"soft\":true}]}",
+            .unknown("targets[0]", key: "soft", allowed: ["url", "prefix", "tag", "everything"])
+        ),
+    ]
+
+    @Test("what is not allowed is told by its place, with what is", arguments: values)
+    func ofValue(json: String, expected: PurgeFault) {
+        #expect(refusal(json) == expected)
+        #expect(expected.status == 422 && expected.sentence.hasSuffix("Nothing was purged."))
+    }
+
+    @Test("of several unknown keys it is always the same that is told")
+    func unknownKeys() {
+        for number in 0..<20 {
+            let keys = ["z", "y", "x", "w"].map { "\"\($0)\(number)\":1," }.joined()
+            let refusal = refusal("{\(keys)\"targets\":[{\"tag\":\"a\"}]}")
+            guard case .unknown("", "w\(number)", _)? = refusal else {
+                Issue.record("\(String(describing: refusal))")
+                return
+            }
+        }
+    }
+
+    @Test("of a key that comes twice in one object the first counts")
+    func twice() throws {
+        let json = "{\"mode\":\"soft\",\"mode\":\"hard\",\"targets\":[{\"tag\":\"a\"}]}"
+        #expect(try read(json).get().isSoft)
+    }
+
+    @Test("a purge has 256 targets at most, and an id 128 bytes")
+    func limits() throws {
+        func body(_ count: Int) -> String {
+            let targets = (0..<count).map { "{\"tag\":\"t\($0)\"}" }.joined(separator: ",")
+            return "{\"targets\":[\(targets)]}"
+        }
+        #expect(try read(body(256)).get().targets.count == 256)
+        #expect(refusal(body(257)) == .targetsTooMany)
+        #expect(PurgeFault.targetsTooMany.status == 422)
+        let id = String(repeating: "é", count: 64)
+        #expect(
+            try read("{\"id\":\"\(id)\",\"targets\":[{\"tag\":\"a\"}]}").get().id == Self.key(id))
+    }
+}
+
+@Suite("What a purge is refused with")
+struct PurgeFaultTests {
+    @Test("a refusal says where, what, and what is allowed")
+    func sentences() {
+        for (fault, status, name, part) in [
+            (
+                .target("targets[3].url", .url(.scheme)), 422, "purge-invalid",
+                "targets[3].url: The URL must begin with http:// or https://."
+            ),
+            (
+                .unknown("targets[0]", key: "urls", allowed: ["url", "tag"]), 422, "purge-invalid",
+                "targets[0] has the key \"urls\", which is not known; url, tag can be used."
+            ),
+            (.type("", wanted: "an object"), 422, "purge-invalid", "The body must be an object."),
+            (.bodyTooLarge, 413, "purge-too-large", "65536 bytes"),
+            (.recordTooLarge(bytesMax: 49152), 413, "purge-too-large", "49152 bytes"),
+            (.targetsTooMany, 422, "purge-too-large", "more than 256 targets"),
+            (.namesTooMany(300), 422, "purge-too-large", "300 names"),
+            (.notJSON(""), 400, "purge-malformed", "The body cannot be read as JSON"),
+            (.idTaken, 409, "purge-id-taken", "other targets or another mode"),
+            (.receiptUnknown, 404, "receipt-unknown", "The log does not hold it"),
+            (.receiptName, 400, "receipt-name", "32 hexadecimal digits"),
+            (.saidTwice("wait"), 400, "purge-query", "wait is said twice"),
+        ] as [(PurgeFault, UInt16, String, String)] {
+            let problem = fault.problem
+            #expect(problem.status == status && problem.name == name, "\(fault)")
+            #expect(problem.detail.contains(part), "\(problem.detail)")
+        }
+    }
+
+    private enum Step: CodingKey {
+        case name(String)
+        case index(Int)
+
+        init?(stringValue: String) { self = .name(stringValue) }
+        init?(intValue: Int) { self = .index(intValue) }
+
+        var stringValue: String {
+            switch self {
+            case .name(let name): name
+            case .index(let index): "Index \(index)"
+            }
+        }
+        var intValue: Int? {
+            if case .index(let index) = self { index } else { nil }
+        }
+    }
+
+    @Test("what a decoder throws is told by its place, too")
+    func decodingErrors() {
+        let context = DecodingError.Context(
+            codingPath: [Step.name("targets"), .index(3), .name("url")], debugDescription: "")
+        for (error, fault) in [
+            (.typeMismatch(Int.self, context), .type("targets[3].url", wanted: "another type")),
+            (.valueNotFound(Int.self, context), .type("targets[3].url", wanted: "another type")),
+            (.dataCorrupted(context), .notJSON("targets[3].url")),
+            (.keyNotFound(Step.index(1), context), .notJSON("")),
+        ] as [(DecodingError, PurgeFault)] {
+            #expect(PurgeFault(reading: error) == fault)
+        }
+        #expect(PurgeFault(reading: PurgeFault.idTaken) == .idTaken)
+        #expect(PurgeFault(reading: CancellationError()) == .notJSON(""))
+    }
+
+    @Test("of an unknown key no more is told than a person needs")
+    func longKey() {
+        let key = String(repeating: "k", count: 10_000)
+        let fault = PurgeFault.unknown("", key: key, allowed: ["id"])
+        #expect(fault.sentence.contains("\"\(key.prefix(40))…\"") && fault.sentence.count < 200)
+    }
+}

@@ -1,0 +1,131 @@
+import Admin
+import FoundationEssentials
+import HTTPRules
+import Testing
+
+@Suite("Receipts as documents")
+struct ReceiptDocumentTests {
+    private static func node(_ digit: Int) -> String { String(repeating: "\(digit)", count: 32) }
+
+    private func receipt(_ standings: ReceiptDocument.Standing...) -> ReceiptDocument {
+        ReceiptDocument(
+            ReceiptName(high: 1, low: 2, number: 3), id: Array("a\"b\\\n".utf8), isSoft: false,
+            targets: [
+                .url(Array("a.test/x?\"".utf8)), .prefix(host: Array("b.test".utf8), path: []),
+                .prefix(host: Array("c.test:81".utf8), path: Array("/i/".utf8)),
+                .tag([0x74, 0xFF]), .everything,
+            ], issuedBy: Self.node(1), heldMilliseconds: 1_500, majorityMilliseconds: 12,
+            boundedInMilliseconds: 8_512,
+            members: standings.enumerated().map { .init(node: Self.node($0 + 1), $1) })
+    }
+
+    /// What a client reads.
+    private struct Read: Decodable, Equatable {
+        struct Member: Decodable, Equatable {
+            var node: String
+            var standing: String
+            var elapsedMs: Int?
+            var unreachableSinceMsAgo: Int?
+        }
+        struct Target: Decodable, Equatable {
+            var url: String?
+            var prefix: String?
+            var tag: String?
+            var everything: Bool?
+        }
+
+        var receipt: String
+        var id: String
+        var mode: String
+        var issuedBy: String?
+        var heldMs: Int
+        var allConfirmed: Bool
+        var confirmed: Int
+        var pending: Int
+        var unreachable: Int
+        var majorityMs: Int?
+        var boundedInMs: Int?
+        var members: [Member]
+        var targets: [Target]
+    }
+
+    private func read(_ receipt: ReceiptDocument) throws -> Read {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try decoder.decode(Read.self, from: Data(receipt.json.utf8))
+    }
+
+    @Test("the document says who has confirmed, and what was purged")
+    func whole() throws {
+        let receipt = receipt(
+            .confirmed(elapsedMilliseconds: 0), .pending, .unreachable(sinceMillisecondsAgo: 90))
+        let read = try read(receipt)
+        #expect(read.receipt == "00000000000000010000000000000002-3" && read.id == "a\"b\\\n")
+        #expect(read.mode == "hard" && read.issuedBy == Self.node(1) && read.heldMs == 1_500)
+        #expect(!read.allConfirmed)
+        #expect((read.confirmed, read.pending, read.unreachable) == (1, 1, 1))
+        #expect(read.majorityMs == 12 && read.boundedInMs == 8_512)
+        #expect(
+            read.members == [
+                .init(node: Self.node(1), standing: "confirmed", elapsedMs: 0),
+                .init(node: Self.node(2), standing: "pending"),
+                .init(
+                    node: Self.node(3), standing: "unreachable", unreachableSinceMsAgo: 90),
+            ])
+        #expect(
+            read.targets == [
+                .init(url: "//a.test/x?\""), .init(prefix: "//b.test"),
+                .init(prefix: "//c.test:81/i/"), .init(tag: "t\u{FFFD}"),
+                .init(everything: true),
+            ])
+    }
+
+    @Test("fields and units are called as scripts know them")
+    func fieldNames() {
+        let receipt = receipt(
+            .confirmed(elapsedMilliseconds: 5), .unreachable(sinceMillisecondsAgo: 6))
+        for part in [
+            "{\"receipt\":\"", ",\"id\":\"", ",\"mode\":\"hard\"", ",\"issued_by\":\"",
+            ",\"held_ms\":1500,", ",\"all_confirmed\":false,", ",\"confirmed\":1,",
+            ",\"pending\":0,", ",\"unreachable\":1,", ",\"majority_ms\":12,",
+            ",\"bounded_in_ms\":8512,", ",\"members\":[\n{\"node\":\"", ",\"elapsed_ms\":5},\n",
+            ",\"unreachable_since_ms_ago\":6}\n]", ",\"targets\":[\n{\"url\":\"", "]}\n",
+        ] {
+            #expect(receipt.json.contains(part), "\(part) in \(receipt.json)")
+        }
+    }
+
+    @Test("what is not known is null, and not left out")
+    func unknown() throws {
+        var receipt = receipt(.pending)
+        receipt.issuedBy = nil
+        receipt.majorityMilliseconds = nil
+        receipt.boundedInMilliseconds = nil
+        receipt.isSoft = true
+        let read = try read(receipt)
+        #expect(read.issuedBy == nil && read.majorityMs == nil && read.boundedInMs == nil)
+        #expect(read.mode == "soft")
+        for name in ["issued_by", "majority_ms", "bounded_in_ms"] {
+            #expect(receipt.json.contains("\"\(name)\":null"))
+        }
+    }
+
+    @Test("an issuer is answered 200 only if everybody has confirmed")
+    func status() {
+        let confirmed = ReceiptDocument.Standing.confirmed(elapsedMilliseconds: 4)
+        #expect(receipt(confirmed, confirmed).statusOfIssue == 200)
+        #expect(receipt(confirmed, .pending).statusOfIssue == 202)
+        #expect(receipt(confirmed, .unreachable(sinceMillisecondsAgo: 1)).statusOfIssue == 202)
+        #expect(receipt().statusOfIssue == 202, "of nobody nothing is confirmed")
+    }
+
+    @Test("targets as a receipt has them can be purged again")
+    func again() throws {
+        for target in try read(receipt(.pending)).targets {
+            if let url = target.url { _ = try PurgeTarget.url(reading: Array(url.utf8)) }
+            guard let prefix = target.prefix else { continue }
+            let names = try PurgeTarget.prefix(reading: Array(prefix.utf8)).names(.none)
+            #expect(receipt(.pending).targets.contains(names[0]), "\(prefix)")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Cluster
+import Ground
+
+/// Files as a disk keeps them: what was not synced may be lost, torn, or there after all.
+struct JournalDisk {
+    fileprivate struct File {
+        var bytes: [UInt8] = []
+        /// So many of them survive whatever happens; nil if not even the name does.
+        var synced: Int?
+    }
+
+    private var files: [UInt64: File] = [:]
+    /// Deleted, and perhaps back after a power failure.
+    private var deleted: [UInt64: File] = [:]
+
+    /// Of a file that was deleted, as it may lie in blocks that are used anew.
+    private var stale: [UInt8] = []
+    /// The last bytes that were appended to any file.
+    private(set) var lastAppend = (file: UInt64(0), start: 0)
+
+    /// What a start finds.
+    var contents: [UInt64: [UInt8]] { files.mapValues(\.bytes) }
+    var bytesCount: Int { files.values.reduce(0) { $0 + $1.bytes.count } }
+
+    mutating func run(_ effect: JournalEffect) {
+        switch effect {
+        case .create(let number):
+            deleted[number] = nil
+            files[number] = File()
+        case .append(let number, let bytes):
+            lastAppend = (number, files[number]?.bytes.count ?? 0)
+            files[number]?.bytes += bytes
+        case .sync(let number):
+            let count = files[number]?.bytes.count
+            files[number]?.synced = count
+        case .delete(let number):
+            deleted[number] = files.removeValue(forKey: number)
+            stale = deleted[number]?.bytes ?? stale
+        case .syncNames: deleted = [:]
+        }
+    }
+
+    /// An effect fails in its midst.
+    mutating func fail(_ effect: JournalEffect, using dice: inout Dice) {
+        switch effect {
+        case .append(let number, let bytes):
+            let count = Int.random(in: 0...bytes.count, using: &dice)
+            run(.append(number, Array(bytes.prefix(count))))
+        case .create, .delete: if Bool.random(using: &dice) { run(effect) }
+        case .sync, .syncNames: break
+        }
+    }
+
+    /// The power fails.
+    mutating func crash(using dice: inout Dice) {
+        for (number, file) in deleted.sorted(by: { $0.key < $1.key })
+        where files[number] == nil && Bool.random(using: &dice) {
+            files[number] = file
+        }
+        deleted = [:]
+        for number in files.keys.sorted() {
+            guard var file = files[number] else { continue }
+            let isNameLost = file.synced == nil && Bool.random(using: &dice)
+            file.tear(from: file.synced ?? 0, stale: stale, using: &dice)
+            file.synced = file.bytes.count
+            files[number] = isNameLost ? nil : file
+        }
+    }
+
+    /// Damages, or takes away, what was synced long ago.
+    mutating func damage(_ number: UInt64, _ change: (inout [UInt8]) -> Void) {
+        guard var file = files[number] else { return }
+        change(&file.bytes)
+        file.synced = file.bytes.count
+        files[number] = file
+    }
+
+    mutating func lose(_ number: UInt64) {
+        files[number] = nil
+    }
+}
+
+extension JournalDisk.File {
+    /// Of what lies behind `start` each piece of 64 bytes may be there, zeros, anything, or what
+    /// there before; and the file may be shorter.
+    fileprivate mutating func tear(from start: Int, stale: [UInt8], using dice: inout Dice) {
+        guard start < bytes.count else { return }
+        if Bool.random(using: &dice) {
+            bytes.removeLast(
+                bytes.count - Int.random(in: start...bytes.count, using: &dice))
+        }
+        if Int.random(in: 0..<4, using: &dice) == 0 {
+            for index in start..<bytes.count where index < stale.count {
+                bytes[index] = stale[index]
+            }
+            return
+        }
+        let isTorn = Bool.random(using: &dice)
+        var place = start
+        while isTorn, place < bytes.count {
+            let end = min(bytes.count, place + 64)
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0: for index in place..<end { bytes[index] = 0 }
+            case 1:
+                for index in place..<end { bytes[index] = UInt8(truncatingIfNeeded: dice.next()) }
+            default: break
+            }
+            place = end
+        }
+    }
+}

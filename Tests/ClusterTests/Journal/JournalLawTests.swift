@@ -1,0 +1,123 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("The journal, whatever happens")
+struct JournalLawTests {
+    @Test(
+        "what was synced is found, and no crash is taken for damage",
+        arguments: 1...24 as ClosedRange<UInt64>)
+    func crashes(seed: UInt64) {
+        var world = JournalWorld(seed: seed, settings: JournalWorld.small)
+        for _ in 0..<150 {
+            switch Int.random(in: 0..<20, using: &world.dice) {
+            case 0...7: world.write(.synced)
+            case 8, 9: world.write(.fails)
+            case 10, 11: world.write(.crashes)
+            case 12: world.restart()
+            case 13: world.remember()
+            default: world.note()
+            }
+        }
+        for what in ["rotated", "deleted", "synced", "started", "more than synced"] {
+            #expect(world.seen[what, default: 0] > 0, "\(what) never")
+        }
+    }
+
+    @Test(
+        "what is written is read as the same, through all files that come and go",
+        arguments: 1...6 as ClosedRange<UInt64>)
+    func roundTrips(seed: UInt64) {
+        var world = JournalWorld(seed: seed, settings: JournalWorld.small)
+        for _ in 0..<120 {
+            for _ in 0..<Int.random(in: 0...3, using: &world.dice) { world.note() }
+            if Int.random(in: 0..<4, using: &world.dice) == 0 { world.remember() }
+            world.write(Int.random(in: 0..<10, using: &world.dice) == 0 ? .fails : .synced)
+            let (kept, found) = JournalRecovery.recover(
+                world.disk.contents, node: JournalWorld.node)
+            #expect(found.damage == [])
+            guard world.isSynced else { continue }
+            #expect(JournalModel(kept) == world.model)
+            #expect(kept.records.count == world.model.records.count)
+            #expect(found.reached == world.reached)
+            #expect(found.epoch == world.epoch)
+            // Records of the count that need not be kept live on in what it remembers.
+            #expect(!world.hasEnded || found.memory == world.memory)
+        }
+        #expect(world.seen["rotated", default: 0] > 20)
+        #expect(world.seen["deleted", default: 0] > 5)
+    }
+
+    @Test(
+        "what has changed in what was synced is found, or changes nothing",
+        arguments: 1...10 as ClosedRange<UInt64>)
+    func damage(seed: UInt64) throws {
+        var world = JournalWorld(seed: seed, settings: JournalWorld.small)
+        for _ in 0..<40 {
+            world.note()
+            world.write(.synced)
+        }
+        var (found, without) = (0, 0)
+        for _ in 0..<150 {
+            var disk = world.disk
+            let numbers = disk.contents.keys.sorted()
+            let newest = try #require(numbers.last)
+            let number = try #require(numbers.randomElement(using: &world.dice))
+            let whole = try #require(disk.contents[number])
+            // Of what was written last nobody can tell whether it was synced.
+            let isNewest = number == newest
+            let count = isNewest ? disk.lastAppend.start : whole.count
+            let place = Int.random(in: 0..<count, using: &world.dice)
+            switch Int.random(in: 0..<(isNewest ? 8 : 10), using: &world.dice) {
+            case 8: disk.damage(number) { $0.removeLast(whole.count - place) }
+            case 9: disk.lose(number)
+            default:
+                let bit = UInt8.random(in: 0..<8, using: &world.dice)
+                disk.damage(number) { $0[place] ^= 1 << bit }
+            }
+            let (kept, start) = JournalRecovery.recover(disk.contents, node: JournalWorld.node)
+            for record in kept.records { #expect(world.written.contains(record)) }
+            if start.damage.isEmpty {
+                #expect(JournalModel(kept) == world.model)
+                without += 1
+            } else {
+                found += 1
+            }
+        }
+        #expect(found > 100 && without > 0)
+    }
+
+    @Test("a node that has found damage begins anew, and finds none at its next start")
+    func healing() throws {
+        for seed in 1...30 as ClosedRange<UInt64> {
+            var world = JournalWorld(seed: seed, settings: JournalWorld.small)
+            for _ in 0..<20 { world.write(.synced) }
+            let number = try #require(world.disk.contents.keys.randomElement(using: &world.dice))
+            world.disk.damage(number) { $0[$0.count / 2] ^= 1 }
+            let (kept, found) = JournalRecovery.recover(
+                world.disk.contents, node: JournalWorld.node)
+            var journal = Journal(
+                node: JournalWorld.node, epoch: 2, settings: world.settings, recovered: found)
+            let effects = try #require(journal.write([], memory: nil, using: &world.dice))
+            for effect in effects { world.disk.run(effect) }
+            journal.synced()
+            let (keptAgain, foundAgain) = JournalRecovery.recover(
+                world.disk.contents, node: JournalWorld.node)
+            #expect(foundAgain.damage == [])
+            #expect(foundAgain.epoch == 2)
+            #expect(JournalModel(keptAgain) == JournalModel(kept))
+        }
+    }
+
+    @Test("a log that drops nothing by itself is told to, and all is written within the limit")
+    func limit() {
+        var world = JournalWorld(seed: 3, settings: JournalWorld.small)
+        for _ in 0..<600 {
+            world.write(.synced)
+            for _ in 0..<5 where world.isWaiting { world.write(.synced, []) }
+            #expect(world.isSynced && !world.isWaiting)
+        }
+        #expect(world.seen["refused", default: 0] > 10)
+        #expect(world.model.records.count > 100)
+    }
+}

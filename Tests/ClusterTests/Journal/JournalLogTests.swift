@@ -1,0 +1,172 @@
+import Cluster
+import Ground
+import Testing
+
+/// A log whose writes and drops go to a journal on a disk.
+private struct KeepingNode {
+    private static let node = LogStage.id(100)
+
+    var stage: LogStage
+    var journal: Journal
+    var disk = JournalDisk()
+    var dice: Dice
+    private(set) var dropped = 0
+
+    init(seed: UInt64, _ settings: InvalidationLog.Settings, _ limits: Journal.Settings) {
+        stage = LogStage(members: 1...5, settings: settings)
+        journal = Journal(node: Self.node, epoch: 1, settings: limits)
+        dice = Dice(seed: seed)
+    }
+
+    /// Does what the log wants of the disk, and all that follows.
+    mutating func run(_ effects: [InvalidationEffect]) {
+        for effect in effects {
+            switch effect {
+            case .drop(let position):
+                journal.dropped(position)
+                dropped += 1
+            case .retire(let position): journal.retired(position)
+            case .forget(let process): journal.forgot(process)
+            case .write(let batch): write(batch)
+            default: break
+            }
+        }
+    }
+
+    private mutating func write(_ batch: [LogWrite]) {
+        guard append(batch) else {
+            run(stage.happens { $0.writeFailed(now: $1, effects: &$2) })
+            let surplus = journal.surplus
+            run(stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) })
+            flush()
+            return
+        }
+        run(stage.synced())
+    }
+
+    /// Writes what was noted.
+    mutating func flush() {
+        while journal.hasNotes, append([]) {}
+    }
+
+    private mutating func append(_ batch: [LogWrite]) -> Bool {
+        guard let effects = journal.write(batch, memory: nil, using: &dice) else { return false }
+        for effect in effects { disk.run(effect) }
+        journal.synced()
+        return true
+    }
+
+    /// What a start finds, as a log.
+    func restarted() -> InvalidationLog {
+        let (kept, found) = JournalRecovery.recover(disk.contents, node: Self.node)
+        #expect(found.damage == [])
+        return InvalidationLog(
+            node: Self.node, process: LogStage.process(101), settings: stage.log.settings,
+            kept: kept, now: LogStage.start)
+    }
+}
+
+@Suite("A log and its journal")
+struct JournalLogTests {
+    @Test(
+        "after a start the log has what it had: the same positions, and every record that it held",
+        arguments: 1...15 as ClosedRange<UInt64>)
+    func restart(seed: UInt64) {
+        var settings = InvalidationLog.Settings()
+        settings.recordsMin = 60
+        settings.ageMin = .seconds(20)
+        var node = KeepingNode(seed: seed, settings, JournalWorld.small)
+        var numbers = [UInt64](repeating: 0, count: 6)
+        for _ in 0..<400 {
+            let stream = Int.random(in: 1...5, using: &node.dice)
+            switch Int.random(in: 0..<8, using: &node.dice) {
+            case 0: node.run(node.stage.wait(.seconds(2)))
+            case 1:
+                let purge = LogStage.purge("\(node.dice.next())")
+                node.run(node.stage.issue(purge).effects)
+            default:
+                let first = numbers[stream] + 1
+                numbers[stream] += UInt64.random(in: 1...4, using: &node.dice)
+                let records = LogStage.records(UInt64(stream), first...numbers[stream])
+                node.run(node.stage.receive(records, from: UInt64(stream)))
+            }
+        }
+        #expect(node.dropped > 5)
+        node.flush()
+        let (log, before) = (node.restarted(), node.stage.log)
+        #expect(log.positions == before.positions)
+        #expect(log.heldCount == before.heldCount)
+        for position in before.positions {
+            for number in 1...position.count {
+                let name = RecordName(stream: position.process, number: number)
+                #expect(log.record(name) == before.record(name))
+            }
+        }
+    }
+
+    @Test("streams that were retired are so after a start")
+    func retired() {
+        var settings = InvalidationLog.Settings()
+        settings.ageMin = .seconds(20)
+        var node = KeepingNode(seed: 7, settings, JournalWorld.small)
+        node.run(node.stage.receive(LogStage.records(1, 1...9), from: 1))
+        node.run(node.stage.receive(LogStage.records(2, 1...9), from: 2))
+        for number in 1...5 as ClosedRange<UInt64> {
+            node.run(
+                node.stage.confirm([LogStage.position(1, 9)], members: [], by: number))
+        }
+        // The process of member 1 is another from now on.
+        let members = (2...5).map { LogStage.id($0) } + [LogStage.id(100)]
+        let living = members.map {
+            LogMember(node: $0, process: LogStage.process($0.low), isCounted: true)
+        }
+        node.run(
+            node.stage.happens { $0.membersChanged(living, gone: [], now: $1, effects: &$2) })
+        node.run(node.stage.wait(.seconds(30)))
+        node.run(node.stage.receive(LogStage.records(3, 1...1), from: 3))
+        #expect(node.stage.log.streamsCount == 3)
+        var log = node.restarted()
+        let catchUp = log.catchUp(of: LogStage.id(9))
+        #expect(catchUp.retired == [LogStage.position(1, 9)])
+        #expect(catchUp.positions == node.stage.log.positions)
+    }
+
+    @Test("a log that is larger than its disk gives up what the disk has no room for")
+    func surplus() {
+        var limits = JournalWorld.small
+        limits.bytesMax = 64 << 10
+        var node = KeepingNode(seed: 8, InvalidationLog.Settings(), limits)
+        for number in 1...2_000 as ClosedRange<UInt64> {
+            node.run(node.stage.receive([LogStage.record(1, number)], from: 1))
+            if node.stage.log.unsyncedBytes > 0 { node.run(node.stage.wait(.seconds(2))) }
+            #expect(node.disk.bytesCount <= limits.bytesMax)
+        }
+        #expect(node.dropped > 3)
+        #expect(node.stage.log.positions == [LogStage.position(1, 2_000)])
+        #expect(node.stage.log.heldCount > 100)
+        node.flush()
+        let log = node.restarted()
+        #expect(log.positions == node.stage.log.positions)
+        #expect(log.heldCount == node.stage.log.heldCount)
+    }
+
+    @Test("where something is missing that could still come, giving up makes everything soft")
+    func givenUp() {
+        var stage = LogStage(members: 1...2)
+        stage.receive(LogStage.records(1, 1...4) + LogStage.records(1, 6...9), from: 1)
+        stage.receive(LogStage.records(2, 1...4), from: 2)
+        stage.synced()
+        stage.synced()
+        let surplus = [LogStage.position(1, 8), LogStage.position(2, 3), LogStage.position(7, 3)]
+        let effects = stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) }
+        #expect(
+            effects == [
+                .drop(LogStage.position(1, 4)), .drop(LogStage.position(2, 3)),
+                .applyFloors([LogStage.position(1, 8)], count: 13),
+                .write([.floor(LogStage.position(1, 8), count: 13)]),
+            ])
+        #expect(stage.log.heldCount == 2)
+        stage.synced()
+        #expect(stage.log.positions == [LogStage.position(1, 9), LogStage.position(2, 4)])
+    }
+}

@@ -1,0 +1,58 @@
+import Cluster
+import Foundation
+import Ground
+import Testing
+
+@Suite("The page on the journal")
+struct JournalPageTests {
+    private static let node = NodeID(low: 1, high: 0)
+
+    /// The bytes of the code block at the end of the page.
+    private func vector() throws -> [UInt8] {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+        let page = try String(
+            contentsOf: root.appending(path: "Sources/Cluster/Cluster.docc/Journal.md"),
+            encoding: .utf8)
+        let part = try #require(page.components(separatedBy: "\n## Test vector\n").last)
+        let digits = part.split(separator: "\n").filter { $0.hasPrefix("    ") }.joined()
+            .filter { $0 != " " }.utf8.compactMap(ASCII.hexValue)
+        return stride(from: 0, to: digits.count - 1, by: 2).map {
+            digits[$0] << 4 | digits[$0 + 1]
+        }
+    }
+
+    @Test("a file is written, and read, as the page has it")
+    func page() throws {
+        var journal = Journal(node: Self.node, epoch: 3)
+        var disk = JournalDisk()
+        func run(_ effects: [JournalEffect]?) throws {
+            for effect in try #require(effects) { disk.run(effect) }
+            journal.synced()
+        }
+        var dice = Dice(seed: 7)
+        let process = ProcessID(high: 2, low: 1)
+        let record = InvalidationRecord(
+            RecordName(stream: process, number: 5), content: [1, 2, 3])
+        let memory = CountedMembers.Memory(
+            standing: CountStanding(CountedSet(openedBy: Self.node)), joins: 1, needs: [],
+            records: [
+                CountRecord(
+                    base: CountedSet(openedBy: Self.node), member: Self.node,
+                    ballot: CountBallot(round: 1, owner: Self.node), body: .joined(previous: nil))
+            ])
+        try run(journal.write([.record(record, count: 9)], memory: nil, using: &dice))
+        journal.dropped(StreamPosition(process: process, count: 4))
+        journal.retired(StreamPosition(process: ProcessID(high: 0, low: 8), count: 6))
+        journal.forgot(ProcessID(high: 0, low: 8))
+        let floor = StreamPosition(process: ProcessID(high: 0, low: 3), count: 2)
+        try run(journal.write([.floor(floor, count: 10)], memory: memory, using: &dice))
+        let written = try #require(disk.contents[1])
+        let vector = try vector()
+        #expect(written == vector)
+        let (kept, found) = JournalRecovery.recover([1: vector], node: Self.node)
+        #expect(kept.records == [record])
+        #expect(kept.floors == [floor, StreamPosition(process: process, count: 4)])
+        #expect(kept.retired == [] && found.memory == memory && found.epoch == 3)
+        #expect(found.reached == Stamp(epoch: 3, count: 10) && found.damage == [])
+    }
+}

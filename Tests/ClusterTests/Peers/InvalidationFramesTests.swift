@@ -1,0 +1,233 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("What nodes say about invalidations, in frames")
+struct InvalidationFramesTests {
+    /// The messages in `frames`, read in this order on one connection.
+    private func read(_ frames: [[UInt8]]) throws -> [InvalidationMessage] {
+        var reader = InvalidationReader()
+        var messages: [InvalidationMessage] = []
+        for frame in frames {
+            let head = try PeerFrameHead(frame.span)
+            #expect(head.stream == 0 && head.kind.isOfInvalidations)
+            #expect(frame.count == head.payloadBytes + PeerFrameHead.bytesCount)
+            let payload = Array(frame.dropFirst(PeerFrameHead.bytesCount))
+            guard let message = try reader.read(head.kind, payload: payload.span) else {
+                continue
+            }
+            messages.append(message)
+        }
+        return messages
+    }
+
+    private func parts(of frame: [UInt8]) throws -> (PeerFrameKind, [UInt8]) {
+        (try PeerFrameHead(frame.span).kind, Array(frame.dropFirst(PeerFrameHead.bytesCount)))
+    }
+
+    @Test(
+        "whatever its size, a message is read as it was written, all its parts joined",
+        arguments: 1...4 as ClosedRange<UInt64>)
+    func roundTrips(seed: UInt64) throws {
+        var dice = Dice(seed: seed)
+        var severalSeen: Set<UInt8> = []
+        for _ in 0..<400 {
+            let message = InvalidationMessage.random(using: &dice, bytesMax: 800_000)
+            let frames = try message.frames()
+            let messages = try read(frames)
+            if frames.count > 1 { severalSeen.insert(frames[0][4]) }
+            if case .answer = message { #expect(messages == [message]) }
+            var whole = try #require(messages.first)
+            for next in messages.dropFirst() { whole = try #require(whole.joined(next)) }
+            #expect(whole == message)
+        }
+        #expect(severalSeen == [32, 33, 34, 36, 38])
+    }
+
+    @Test("an answer for all streams that a log may know counts when its last frame has come")
+    func answer() throws {
+        let positions = { (count: Int, low: UInt64) in
+            (0..<UInt64(count)).map {
+                StreamPosition(process: ProcessID(high: low, low: $0), count: $0 + 1)
+            }
+        }
+        let answer = InvalidationMessage.answer(
+            FenceAnswer(
+                round: 7, holds: positions(1_024, 1),
+                view: CountView(standing: nil, hasVoted: false, isCurrent: true)),
+            retired: positions(4_096, 2))
+        let frames = try answer.frames()
+        #expect(frames.count > 2)
+        #expect(try read(frames) == [answer])
+        #expect(try read(Array(frames.dropLast())) == [])
+        // What was begun on one connection ends with it, and counts for no other answer.
+        let ping = try InvalidationMessage.round(1).frames()
+        #expect(throws: PeerFault.outOfPlace(.round)) { try read(frames.dropLast() + ping) }
+        #expect(try read(frames + ping) == [answer, .round(1)])
+    }
+
+    @Test("a repair says what it looked for with the last of its records")
+    func repair() throws {
+        var dice = Dice(seed: 8)
+        let records = (0..<40).map { number in
+            InvalidationRecord(
+                RecordName(stream: PeerSamples.member.process, number: number + 1),
+                content: (0..<5_000).map { _ in UInt8(truncatingIfNeeded: dice.next()) })
+        }
+        let ranges = (0..<PeerProtocol.rangesMax).map { _ in StreamRange.random(using: &dice) }
+        let floors = ranges.map { StreamPosition(process: $0.process, count: 4) }
+        let messages = try read(
+            InvalidationMessage.repair(
+                RepairAnswer(records: records, floors: floors, covered: ranges)
+            ).frames())
+        let answers = messages.compactMap { message -> RepairAnswer? in
+            if case .repair(let answer) = message { answer } else { nil }
+        }
+        #expect(answers.count > 3 && answers.flatMap(\.records) == records)
+        for answer in answers.dropLast() {
+            #expect(answer.covered.isEmpty && answer.floors.isEmpty)
+        }
+        #expect(answers.last?.covered == ranges && answers.last?.floors == floors)
+    }
+
+    @Test("every confirmation's frame names all members")
+    func confirmation() throws {
+        var dice = Dice(seed: 9)
+        let members = (0..<PeerProtocol.companyMax).map { _ in NodeID(using: &dice) }
+        let positions = (0..<5_000).map { _ in StreamPosition.random(using: &dice) }
+        let view = CountView.random(using: &dice)
+        let message = InvalidationMessage.confirm(positions, members: members, view: view)
+        let messages = try read(message.frames())
+        #expect(messages.count > 2)
+        var found: [StreamPosition] = []
+        for case .confirm(let some, members, view) in messages { found += some }
+        #expect(found == positions)
+    }
+
+    @Test("the longest record that can come goes on in a push and in a repair")
+    func longest() throws {
+        // 65,536, less the fixed part, the field's head, and what a record takes.
+        let content = Array(repeating: UInt8(3), count: 65_536 - 2 - 4 - 34 - 4)
+        let name = RecordName(stream: PeerSamples.member.process, number: 1)
+        let record = InvalidationRecord(name, content: content)
+        #expect(try read(InvalidationMessage.push([record]).frames()) == [.push([record])])
+        let answer = RepairAnswer(records: [record])
+        #expect(try read(InvalidationMessage.repair(answer).frames()) == [.repair(answer)])
+        let longer = InvalidationRecord(name, content: content + [1])
+        #expect(throws: SendRefusal.tooLong(.payload)) {
+            try InvalidationMessage.push([longer]).frames()
+        }
+    }
+
+    @Test("what is above a limit is not sent")
+    func limits() throws {
+        func many<Element>(_ element: Element, _ count: Int) -> [Element] {
+            Array(repeating: element, count: count + 1)
+        }
+        let ranges = many(PeerSamples.range, PeerProtocol.rangesMax)
+        let floors = many(PeerSamples.position, PeerProtocol.rangesMax)
+        let positions = many(PeerSamples.position, PeerProtocol.knowledgeMax)
+        let members = many(PeerSamples.member.id, PeerProtocol.companyMax)
+        let view = CountView(standing: nil, isCurrent: false)
+        let refused: [(PeerLimit, InvalidationMessage)] = [
+            (.ranges, .ask(ranges)), (.ranges, .repair(RepairAnswer(covered: ranges))),
+            (.ranges, .repair(RepairAnswer(floors: floors))),
+            (.company, .confirm([], members: members, view: view)),
+            (.positions, .answer(FenceAnswer(round: 1, holds: positions, view: view), retired: [])),
+            (.positions, .answer(FenceAnswer(round: 1, holds: [], view: view), retired: positions)),
+        ]
+        for (limit, message) in refused {
+            #expect(throws: SendRefusal.tooLong(limit)) { try message.frames() }
+        }
+    }
+
+    @Test("what is above a limit is a fault when it comes")
+    func faults() throws {
+        func fault(_ frames: [[UInt8]], repeated field: [UInt8], times: Int) throws -> PeerFault? {
+            let (kind, whole) = try parts(of: frames[0])
+            var payload = whole
+            for _ in 0..<times { payload += field }
+            do throws(PeerFault) {
+                _ = try PeerFrame.read(kind, payload)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let zeros = Array(repeating: UInt8(0), count: 16)
+        let range = zeros + [1] + zeros.prefix(7) + [1] + zeros.prefix(7)
+        let empty = RepairAnswer()
+        let faults: [(InvalidationMessage, [UInt8], Int, PeerLimit)] = [
+            (.ask([]), [1, 0, 32, 0] + range, 512, .ranges),
+            (.repair(empty), [3, 0, 32, 0] + range, 512, .ranges),
+            (.repair(empty), [2, 0, 24, 0] + zeros + zeros.prefix(8), 512, .ranges),
+            (
+                .confirm([], members: [], view: CountView(standing: nil, isCurrent: false)),
+                [2, 0, 16, 0] + zeros, 1_024, .company
+            ),
+        ]
+        for (message, field, times, limit) in faults {
+            let frames = try message.frames()
+            #expect(try fault(frames, repeated: field, times: times) == nil)
+            #expect(try fault(frames, repeated: field, times: times + 1) == .tooLong(limit))
+        }
+        // An answer's limit holds over all its frames.
+        let most = Array(repeating: PeerSamples.position, count: PeerProtocol.knowledgeMax)
+        let view = CountView(standing: nil, isCurrent: false)
+        var frames = try InvalidationMessage.answer(
+            FenceAnswer(round: 1, holds: most, view: view), retired: most
+        ).frames()
+        #expect(try read(frames).count == 1)
+        frames.insert(frames[0], at: 0)
+        #expect(throws: PeerFault.tooLong(.positions)) { try read(frames) }
+    }
+
+    @Test("a range of no numbers, a record that is damaged, and a count of nobody make no sense")
+    func senseless() throws {
+        func payload(_ message: InvalidationMessage) throws -> (PeerFrameKind, [UInt8]) {
+            try parts(of: message.frames()[0])
+        }
+        var (kind, bytes) = try payload(.ask([PeerSamples.range]))
+        bytes[bytes.count - 8] = 4
+        #expect(throws: PeerFault.malformed(.wanted)) { try PeerFrame.read(kind, bytes) }
+        (kind, bytes) = try payload(.push([PeerSamples.invalidation]))
+        bytes[bytes.count - 1] ^= 1
+        #expect(throws: PeerFault.malformed(.invalidations)) { try PeerFrame.read(kind, bytes) }
+        let standing = CountStanding(CountedSet(openedBy: PeerSamples.member.id))
+        let view = CountView(standing: standing, isCurrent: false)
+        (kind, bytes) = try payload(
+            .answer(FenceAnswer(round: nil, holds: [], view: view), retired: []))
+        // Generation 2 with the opener alone can be; generation 0 cannot.
+        bytes[12 + 4 + 6 + 2] = 0
+        #expect(throws: PeerFault.malformed(.roundAnswered)) { try PeerFrame.read(kind, bytes) }
+    }
+
+    @Test("a frame that is cut or damaged is a fault, or a message that can be written")
+    func damage() throws {
+        var dice = Dice(seed: 10)
+        var (faults, others) = (0, 0)
+        for _ in 0..<6_000 {
+            let message = InvalidationMessage.random(using: &dice, bytesMax: 4_000)
+            let (kind, whole) = try parts(of: message.frames()[0])
+            var payload = whole
+            let place = Int.random(in: 0..<payload.count, using: &dice)
+            if Bool.random(using: &dice) {
+                payload[place] ^= 1 << UInt8.random(in: 0..<8, using: &dice)
+            } else {
+                payload.removeLast(payload.count - place)
+            }
+            do throws(PeerFault) {
+                guard case .invalidations(let found)? = try PeerFrame.read(kind, payload) else {
+                    continue
+                }
+                let again = try? read(found.frames())
+                #expect(again == [found])
+                others += 1
+            } catch {
+                #expect([.truncated(kind), .malformed(kind)].contains(error))
+                faults += 1
+            }
+        }
+        #expect(faults > 500 && others > 500)
+    }
+}

@@ -1,0 +1,88 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Invalidations on a connection")
+struct PeerLinkInvalidationTests {
+    private static let told = InvalidationMessage.told([PeerSamples.position])
+    private static let push = InvalidationMessage.push([PeerSamples.invalidation])
+
+    private static func answer(positions count: Int) -> InvalidationMessage {
+        .answer(
+            FenceAnswer(
+                round: 3, holds: Array(repeating: PeerSamples.position, count: count),
+                view: CountView(standing: nil, isCurrent: true)),
+            retired: [])
+    }
+
+    @Test("what is said about invalidations is heard before the question that was asked after it")
+    func order() throws {
+        var pair = PeerPair()
+        try pair.dialling.link.send(Self.push)
+        _ = try pair.dialling.link.ask(PeerSamples.question)
+        try pair.dialling.link.send(Self.answer(positions: 5_000))
+        try pair.dialling.link.send(Self.told)
+        _ = try pair.dialling.link.ask(PeerSamples.question)
+        try pair.dialling.link.send(Gossip(.nack(sequence: 1)))
+        pair.run()
+        #expect(
+            pair.accepting.takeEvents() == [
+                .gossiped(Gossip(.nack(sequence: 1))), .heard(Self.push),
+                .asked(stream: 1, PeerSamples.question), .heard(Self.answer(positions: 5_000)),
+                .heard(Self.told), .asked(stream: 3, PeerSamples.question),
+            ])
+    }
+
+    @Test("all that is said in many frames arrives, whatever goes between them")
+    func pieces() throws {
+        var pair = PeerPair()
+        let positions = Array(repeating: PeerSamples.position, count: 6_000)
+        try pair.accepting.link.send(.told(positions))
+        try pair.accepting.link.send(Self.answer(positions: 6_000))
+        // Gossip is urgent, and overtakes all frames but the one that has gone.
+        let first = pair.accepting.bytes(framesMax: 4)
+        try pair.accepting.link.send(Gossip(.nack(sequence: 1)))
+        pair.dialling.receive(first)
+        pair.run()
+        var heard: [StreamPosition] = []
+        var last: PeerEvent?
+        for event in pair.dialling.takeEvents() {
+            if case .heard(.told(let some)) = event { heard += some }
+            last = event
+        }
+        #expect(heard == positions)
+        #expect(last == .heard(Self.answer(positions: 6_000)))
+        #expect(pair.dialling.fault == nil)
+    }
+
+    @Test("nothing of what is refused is sent")
+    func refusals() throws {
+        var link = PeerLink(.dialling, hello: .of(1))
+        #expect(throws: SendRefusal.notOpen) { try link.send(Self.push) }
+        var pair = PeerPair()
+        let many = Array(repeating: PeerSamples.position, count: 2_000)
+        while pair.dialling.link.queuedBytes < PeerLink.queueBytesMax {
+            try pair.dialling.link.send(.told(many))
+        }
+        let before = pair.dialling.link.queuedBytes
+        #expect(throws: SendRefusal.queueFull) { try pair.dialling.link.send(Self.push) }
+        #expect(pair.dialling.link.queuedBytes == before)
+        pair.run()
+        let ranges = Array(repeating: PeerSamples.range, count: PeerProtocol.rangesMax + 1)
+        #expect(throws: SendRefusal.tooLong(.ranges)) {
+            try pair.dialling.link.send(.ask(ranges))
+        }
+        #expect(pair.dialling.link.queuedBytes == 0)
+    }
+
+    @Test("between the frames of an answer comes nothing else about invalidations")
+    func interrupted() throws {
+        var pair = PeerPair()
+        try pair.dialling.link.send(Self.answer(positions: 6_000))
+        let first = pair.dialling.bytes(framesMax: 1)
+        pair.accepting.receive(first)
+        pair.accepting.receive(try Self.told.frames()[0])
+        #expect(pair.accepting.fault == .outOfPlace(.told))
+        #expect(pair.accepting.takeEvents().isEmpty)
+    }
+}

@@ -1,0 +1,78 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("What PURGE asks for")
+struct PurgeCommandTests {
+    private func command(
+        _ target: String, _ fields: String..., isSecure: Bool = false, host: String = "a.test"
+    ) throws(PurgeCommandFault) -> PurgeCommand {
+        let head = AnswerHead(status: 200, fields: fields)
+        return try PurgeCommand(
+            isSecure: isSecure, authority: host.bytes, target: target.bytes, head.lines,
+            in: head.bytes.span)
+    }
+
+    @Test("a URL is what a GET would name")
+    func url() throws {
+        #expect(try command("/x?y").targets == [.url("http://a.test/x?y".bytes)])
+        #expect(
+            try command("/x", isSecure: true, host: "A.test:8443").targets
+                == [.url("https://a.test:8443/x".bytes)])
+        #expect(try command("/x").isSoft == false)
+    }
+
+    @Test("a path that ends in a star behind a slash is a prefix")
+    func star() throws {
+        #expect(try command("/img/*").targets == [.prefix("http://a.test/img/".bytes)])
+        #expect(try command("/*").targets == [.prefix("http://a.test/".bytes)])
+        for target in ["/img*", "/*/x", "/x?/*", "/img/%2A"] {
+            #expect(try command(target).targets == [.url("http://a.test\(target)".bytes)])
+        }
+    }
+
+    @Test("tags are purged in place of the URL")
+    func tags() throws {
+        #expect(
+            try command("/x", "Surrogate-Key: a b", "xkey: c,a").targets
+                == [.tag("a".bytes), .tag("b".bytes), .tag("c".bytes)])
+        #expect(
+            try command("/x", "Cache-Tag: a b, c").targets == [.tag("a b".bytes), .tag("c".bytes)])
+        #expect(try command("/x", "Cache-Tag: ").targets == [.url("http://a.test/x".bytes)])
+    }
+
+    @Test("a purge is soft if Fastly-Soft-Purge says so")
+    func soft() throws {
+        #expect(try command("/x", "Fastly-Soft-Purge: 1").isSoft)
+        #expect(try command("/x", "FASTLY-SOFT-PURGE: 0").isSoft == false)
+        for value in ["", "true", "2", "11"] {
+            #expect(throws: PurgeCommandFault.mode) {
+                try command("/x", "Fastly-Soft-Purge: \(value)")
+            }
+        }
+        #expect(throws: PurgeCommandFault.mode) {
+            try command("/x", "Fastly-Soft-Purge: 1", "Fastly-Soft-Purge: 1")
+        }
+    }
+
+    @Test("what cannot be followed purges nothing less or more: it is refused")
+    func refusals() throws {
+        let tags = (0..<257).map { "t\($0)" }
+        #expect(
+            try command("/x", "xkey: \(tags.dropLast().joined(separator: " "))").targets.count
+                == 256)
+        for fields in [
+            "xkey: \(tags.joined(separator: " "))",
+            "xkey: a \(String(repeating: "x", count: 1025))",
+        ] {
+            #expect(throws: PurgeCommandFault.tagsTooMany) { try command("/x", fields) }
+        }
+        #expect(throws: PurgeCommandFault.target(.tagControl)) { try command("/x", "xkey: a\0b") }
+        #expect(throws: PurgeCommandFault.target(.url(.hostEmpty(offset: 0)))) { try command("*") }
+        #expect(throws: PurgeCommandFault.target(.url(.escape(offset: 14)))) { try command("/%zz") }
+        for fault in [.mode, .tagsTooMany, .target(.tagEmpty)] as [PurgeCommandFault] {
+            let problem = ProblemDocument(fault)
+            #expect(problem.status == 400 && problem.detail.hasSuffix("Nothing was purged."))
+        }
+    }
+}

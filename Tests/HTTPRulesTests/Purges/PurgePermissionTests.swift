@@ -1,0 +1,120 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("Who may use PURGE")
+struct PurgePermissionTests {
+    private static let token = TokenDigest([UInt8](repeating: 7, count: 32).span)
+
+    private func digest(changing byte: Int) -> TokenDigest {
+        var bytes = [UInt8](repeating: 7, count: 32)
+        bytes[byte] ^= 1
+        return TokenDigest(bytes.span)
+    }
+
+    private func address(_ text: String) throws -> IPAddress {
+        try #require(IPAddress(text[...]))
+    }
+
+    @Test("where nobody may, the method is not taken")
+    func nobody() throws {
+        let permission = PurgePermission()
+        #expect(permission.verdict(on: try address("127.0.0.1"), token: nil) == .notConfigured)
+        #expect(
+            permission.verdict(on: try address("127.0.0.1"), token: Self.token) == .notConfigured)
+    }
+
+    @Test("an address in a network may, without a token and with a wrong one")
+    func networks() throws {
+        let permission = PurgePermission(
+            networks: [try Network(parsing: "10.1.0.0/16"), try Network(parsing: "::1")])
+        for text in ["10.1.255.3", "::1", "::ffff:10.1.2.3"] {
+            #expect(permission.verdict(on: try address(text), token: nil) == .allowed)
+            #expect(permission.verdict(on: try address(text), token: Self.token) == .allowed)
+        }
+        for text in ["10.2.0.1", "::2", "127.0.0.1"] {
+            let verdict = permission.verdict(on: try address(text), token: Self.token)
+            guard case .refused(let refusal) = verdict else {
+                Issue.record("\(text): \(verdict)")
+                continue
+            }
+            #expect(refusal.takesNetworks && !refusal.takesTokens)
+        }
+        guard case .refused = permission.verdict(on: nil, token: nil) else {
+            Issue.record("nobody's address is allowed")
+            return
+        }
+    }
+
+    @Test("a token may from any address, and every byte of its digest counts")
+    func tokens() throws {
+        let other = TokenDigest([UInt8](repeating: 1, count: 32).span)
+        for tokens in [[Self.token], [Self.token, other], [other, Self.token]] {
+            let permission = PurgePermission(tokens: tokens)
+            #expect(permission.verdict(on: nil, token: Self.token) == .allowed)
+            for byte in 0..<32 {
+                #expect(permission.verdict(on: nil, token: digest(changing: byte)) != .allowed)
+            }
+            #expect(permission.verdict(on: try address("127.0.0.1"), token: nil) != .allowed)
+        }
+    }
+
+    @Test("who is refused is told what would be allowed")
+    func sentences() throws {
+        let network = try Network(parsing: "10.0.0.0/8")
+        let client = try address("192.0.2.1")
+        for (permission, token, part) in [
+            (PurgePermission(networks: [network]), nil, "192.0.2.1 without a bearer token"),
+            (PurgePermission(networks: [network]), Self.token, "with a token that is not known"),
+            (PurgePermission(tokens: [digest(changing: 1)]), nil, "Wanted is Authorization:"),
+            (PurgePermission(networks: [network]), nil, "Wanted is an address in one of"),
+            (
+                PurgePermission(networks: [network], tokens: [digest(changing: 1)]), nil,
+                "networks, or Authorization: Bearer"
+            ),
+        ] {
+            guard case .refused(let refusal) = permission.verdict(on: client, token: token) else {
+                Issue.record("allowed: \(permission)")
+                continue
+            }
+            let problem = ProblemDocument(refusal)
+            #expect(problem.status == 403 && problem.name == "purge-not-allowed")
+            #expect(problem.detail.contains(part), "\(problem.detail)")
+            #expect(!problem.detail.contains("10.0.0.0"), "networks are not told")
+        }
+        #expect(ProblemDocument.purgeNotConfigured.status == 405)
+    }
+
+    @Test("the token of a request is that of its one Authorization field")
+    func bearer() {
+        func token(_ fields: String...) -> String? {
+            let head = AnswerHead(status: 200, fields: fields)
+            return BearerToken.find(head.lines, in: head.bytes.span)?.text
+        }
+        #expect(token("Authorization: Bearer abcdef0123456789") == "abcdef0123456789")
+        #expect(token("authorization: BEARER   a.b-c_d~e+f/g==") == "a.b-c_d~e+f/g==")
+        #expect(token() == nil)
+        for value in ["Basic YTpi", "Bearer", "Bearer ", "Bearer a b", "Bearer a,b", "Bearera"] {
+            #expect(token("Authorization: \(value)") == nil, "\(value)")
+        }
+        #expect(token("Authorization: Bearer a", "Authorization: Bearer a") == nil)
+        #expect(token("Authorization: Bearer \(String(repeating: "a", count: 513))") == nil)
+    }
+
+    @Test("a file holds tokens, a line each")
+    func file() throws {
+        let first = "0123456789abcdef"
+        #expect(
+            try TokenFile.tokens(of: "# one\n\(first)\r\n\n\(first)2".bytes).map(\.text)
+                == [first, first + "2"])
+        for (text, fault) in [
+            ("", .noTokens), ("# none\n", .noTokens),
+            ("0123456789abcde", .length(line: 1, count: 15)),
+            (String(repeating: "a", count: 513), .length(line: 1, count: 513)),
+            ("\n\(first) x", .byte(line: 2)), ("\(first)\n\(first)", .repeated(line: 2)),
+            ((10..<27).map { "\(first)\($0)" }.joined(separator: "\n"), .tooMany(17)),
+        ] as [(String, TokenFileFault)] {
+            #expect(throws: fault) { try TokenFile.tokens(of: text.bytes) }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("What can be purged")
+struct PurgeTargetTests {
+    @Test(
+        "a URL means the same in every spelling",
+        arguments: [
+            "http://a.test/x/y?q=1", "HTTP://A.test:80/x/y?q=1", "http://a.test./x/z/../y?q=1#here",
+            "//a.test/x/y?q=1", "http://a.test/x/%79?q=1",
+        ])
+    func spellings(text: String) throws {
+        let target = try PurgeTarget.url(reading: text.bytes)
+        #expect(target == .url("http://a.test/x/y?q=1".bytes))
+        #expect(target.names(.none) == [.url("a.test/x/y?q=1".bytes)])
+    }
+
+    @Test("http and https of a URL have one name, other ports have others")
+    func schemes() throws {
+        for (text, name) in [
+            ("https://a.test/x", "a.test/x"), ("https://a.test:443/x", "a.test/x"),
+            ("https://a.test:80/x", "a.test:80/x"), ("http://a.test:8080/x", "a.test:8080/x"),
+        ] {
+            let target = try PurgeTarget.url(reading: text.bytes)
+            #expect(target.names(.none) == [.url(name.bytes)])
+        }
+    }
+
+    private static let prefixes: [(String, String, String)] = [
+        ("https://a.test", "a.test", ""), ("https://a.test/", "a.test", ""),
+        ("a.test", "a.test", ""), ("//A.TEST", "a.test", ""), ("a.test:8080", "a.test:8080", ""),
+        ("https://a.test/img", "a.test", "/img"), ("a.test/img/", "a.test", "/img/"),
+        ("http://[::1]:81/a", "[::1]:81", "/a"), ("a.test/x/../%69mg", "a.test", "/img"),
+        ("a.test/x://y", "a.test", "/x://y"),
+    ]
+
+    @Test("a prefix is a host, or a host and a path", arguments: prefixes)
+    func prefix(text: String, host: String, path: String) throws {
+        let target = try PurgeTarget.prefix(reading: text.bytes)
+        #expect(target.names(.none) == [.prefix(host: host.bytes, path: path.bytes)])
+    }
+
+    @Test("what names nothing is refused")
+    func refusals() {
+        typealias Fault = PurgeTargetFault
+        #expect(throws: Fault.url(.empty)) { try PurgeTarget.url(reading: []) }
+        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.url(reading: "/a.jpg".bytes) }
+        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.url(reading: "ftp://a/".bytes) }
+        #expect(throws: Fault.url(.scheme)) { try PurgeTarget.prefix(reading: "ftp://a/".bytes) }
+        #expect(throws: Fault.url(.empty)) { try PurgeTarget.prefix(reading: []) }
+        for text in ["http://a.test/x?", "a.test/x#y", "http://a.test?x=1"] {
+            #expect(throws: Fault.prefixQuery) { try PurgeTarget.prefix(reading: text.bytes) }
+        }
+        #expect(throws: Fault.url(.tooLong(bytesMax: 20))) {
+            try PurgeTarget.url(reading: "http://a.test/0123456789".bytes, bytesMax: 20)
+        }
+    }
+
+    @Test("a tag is what an origin can have named")
+    func tags() throws {
+        let long = [UInt8](repeating: 0x78, count: 1024)
+        for tag in ["a".bytes, "a b".bytes, "a,b".bytes, "\u{e9}".bytes, [0xE9], long] {
+            #expect(try PurgeTarget.tag(reading: tag).names(.none) == [.tag(tag)])
+        }
+        typealias Fault = PurgeTargetFault
+        #expect(throws: Fault.tagEmpty) { try PurgeTarget.tag(reading: []) }
+        #expect(throws: Fault.tagTooLong) { try PurgeTarget.tag(reading: long + [0x78]) }
+        for tag in [" a", "a ", "\ta", " "] {
+            #expect(throws: Fault.tagBlank) { try PurgeTarget.tag(reading: tag.bytes) }
+        }
+        for tag in [URLName.tag("a.test/x".bytes[...]), "a\u{7f}".bytes, "a\nb".bytes] {
+            #expect(throws: Fault.tagControl) { try PurgeTarget.tag(reading: tag) }
+        }
+    }
+}

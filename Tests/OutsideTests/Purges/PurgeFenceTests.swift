@@ -1,0 +1,145 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Nothing purged comes back")
+    struct PurgeFenceTests {
+        private let old = TestImage.generated(.png, byteCount: 60_000, seed: 811)
+        private let new = TestImage.generated(.png, byteCount: 50_000, seed: 812)
+
+        private func target(_ stage: ClusterStage, _ path: String) -> String {
+            "{\"url\":\"\(stage.origin.url(path))\"}"
+        }
+
+        @Test("A request that comes after a purge does not join a fetch that was begun before it")
+        func inFlight() throws {
+            let stage = try ClusterStage(2)
+            let (old, new, gate) = (old, new, Gate())
+            stage.origin.on("/it") { request in
+                guard request.number == 0 else { return OriginAnswer(new, fields: [lasting]) }
+                var answer = OriginAnswer(old, fields: [lasting])
+                answer.bodyStops = [(30_000, .gate(gate))]
+                return answer
+            }
+            let address = stage.target("/it")
+            let first = LockedBox<Response?>(nil)
+            let node = stage.nodes[0]
+            Thread.detachNewThread { first.value = try? node.get(address, expecting: old) }
+            #expect(Deadline.seconds(30).reached { stage.fetches("/it") == 1 })
+            #expect(try stage.nodes[1].purge(target(stage, "/it")).isConfirmedByAll)
+            for index in [0, 1] {
+                #expect(try stage.get("/it", from: index, expecting: new).brings(new))
+            }
+            gate.open()
+            #expect(Deadline.seconds(30).reached { first.value != nil })
+            #expect(first.value?.brings(old) == true, "who came before has what he waited for")
+            // What came late is not kept in the place of what is newer.
+            for index in [0, 1, 0] {
+                #expect(try stage.get("/it", from: index, expecting: new).brings(new))
+            }
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("A 304 to a question that was asked before a purge makes nothing fresh again")
+        func validation() throws {
+            let stage = try ClusterStage(1)
+            let (old, new, gate, isEdited) = (old, new, Gate(), LockedBox(false))
+            stage.origin.on("/it") { request in
+                if request.fields["If-None-Match"] == "\"old\"" {
+                    var answer = OriginAnswer.notModified([lasting, "ETag: \"old\""])
+                    answer.headStops = [.gate(gate)]
+                    return answer
+                }
+                return isEdited.value
+                    ? OriginAnswer(new, fields: [lasting, "ETag: \"new\""])
+                    : OriginAnswer(old, fields: ["Cache-Control: max-age=0", "ETag: \"old\""])
+            }
+            #expect(try stage.get("/it", from: 0, expecting: old).brings(old))
+            let (node, address) = (stage.nodes[0], stage.target("/it"))
+            let asked = LockedBox<Response?>(nil)
+            Thread.detachNewThread { asked.value = try? node.get(address, expecting: old) }
+            #expect(Deadline.seconds(30).reached { stage.fetches("/it") == 2 })
+            isEdited.value = true
+            #expect(try node.purge(target(stage, "/it")).isConfirmedByAll)
+            gate.open()
+            #expect(Deadline.seconds(30).reached { asked.value != nil })
+            #expect(asked.value?.brings(old) == true)
+            #expect(try stage.get("/it", from: 0, expecting: new).brings(new))
+            #expect(stage.origin.requests("/it").last?.isConditional == false)
+        }
+
+        @Test("A tag of the origin's and the URL behind a redirect reach the image")
+        func tags() throws {
+            let stage = try ClusterStage(2)
+            let (old, new, isEdited) = (old, new, LockedBox(false))
+            let last = stage.origin.url("/last")
+            stage.origin.on("/first") { _ in
+                var answer = OriginAnswer(old, status: "302 Found", fields: ["Location: \(last)"])
+                answer.body = nil
+                return answer
+            }
+            for path in ["/last", "/tagged"] {
+                stage.origin.on(path) { _ in
+                    OriginAnswer(
+                        isEdited.value ? new : old, fields: [lasting, "Surrogate-Key: a shoes b"])
+                }
+            }
+            for path in ["/first", "/tagged"] {
+                #expect(try stage.get(path, from: 0, expecting: old).brings(old))
+                #expect(try stage.get(path, from: 1, expecting: old).brings(old))
+            }
+            isEdited.value = true
+            #expect(try stage.nodes[0].purge(target(stage, "/last")).isConfirmedByAll)
+            #expect(try stage.get("/first", from: 1, expecting: new).brings(new))
+            #expect(try stage.get("/tagged", from: 1, expecting: old).brings(old))
+            #expect(try stage.nodes[1].purge("{\"tag\":\"shoes\"}").isConfirmedByAll)
+            for index in 0..<2 {
+                #expect(try stage.get("/tagged", from: index, expecting: new).brings(new))
+            }
+        }
+
+        @Test("A node that was down for many purges serves nothing of it, and keeps the rest")
+        func away() throws {
+            let stage = try ClusterStage(3, "--replicas", "3")
+            let (old, new, isEdited) = (old, new, LockedBox(false))
+            let paths = (0..<20).map { "/\($0)" }
+            for path in paths {
+                stage.origin.on(path) { _ in
+                    OriginAnswer(isEdited.value ? new : old, fields: [lasting])
+                }
+            }
+            for path in paths {
+                #expect(try stage.get(path, from: 2, expecting: old).brings(old))
+            }
+            let hasKept = try Deadline.seconds(30).reached {
+                try stage.nodes.allSatisfy { try $0.diskEntries() >= 20 }
+            }
+            #expect(hasKept)
+            stage.nodes[2].kill()
+            isEdited.value = true
+            let others = (0..<200).map { "{\"tag\":\"t\($0)\"}" }.joined(separator: ",")
+            for path in paths.prefix(10) {
+                let answer = try stage.nodes[0].purge(
+                    target(stage, path) + "," + others, wait: "issued")
+                #expect(answer.status == 202, "\(answer)")
+            }
+            let before = paths.reduce(0) { $0 + stage.fetches($1) }
+            try stage.restart(2)
+            try stage.settle(stage.nodes)
+            for path in paths.prefix(10) {
+                #expect(try stage.get(path, from: 2, expecting: new).brings(new), "\(path)")
+            }
+            for path in paths.dropFirst(10) {
+                #expect(try stage.get(path, from: 2, expecting: old).brings(old), "\(path)")
+            }
+            #expect(paths.reduce(0) { $0 + stage.fetches($1) } == before + 10)
+        }
+    }
+}
+
+extension NodeProcess {
+    fileprivate func diskEntries() throws -> Double {
+        figure("nuthatch_disk_entries") ?? 0
+    }
+}

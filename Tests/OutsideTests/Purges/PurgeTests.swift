@@ -1,0 +1,178 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("One purge, everywhere")
+    struct PurgeTests {
+        private let old = TestImage.generated(.png, byteCount: 40_000, seed: 801)
+        private let new = TestImage.generated(.png, byteCount: 30_000, seed: 802)
+
+        /// Answers with the old image until it is edited, then with the new one.
+        private func edited(_ stage: ClusterStage, _ path: String) -> LockedBox<Bool> {
+            let (old, new, isEdited) = (old, new, LockedBox(false))
+            stage.origin.on(path) { request in
+                let isNew = isEdited.value
+                let tag = isNew ? "\"new\"" : "\"old\""
+                let fields = [lasting, "ETag: \(tag)", "Surrogate-Key: shoes"]
+                if request.fields["If-None-Match"] == tag { return .notModified(fields) }
+                return OriginAnswer(isNew ? new : old, fields: fields)
+            }
+            return isEdited
+        }
+
+        @Test(
+            "After the receipt every node gives the new version, for one fetch of the cluster",
+            arguments: ["url", "prefix", "everything"])
+        func edit(kind: String) throws {
+            let stage = try ClusterStage(3)
+            let isEdited = edited(stage, "/a/it")
+            for index in 0..<3 {
+                #expect(try stage.get("/a/it", from: index, expecting: old).brings(old))
+            }
+            let before = stage.fetches("/a/it")
+            isEdited.value = true
+            let target =
+                switch kind {
+                case "url": "{\"url\":\"\(stage.origin.url("/a/it"))\"}"
+                case "prefix": "{\"prefix\":\"\(stage.origin.url("/a"))\"}"
+                default: "{\"everything\":true}"
+                }
+            let receipt = try stage.nodes[1].purge(target)
+            #expect(receipt.status == 200 && receipt.isConfirmedByAll, "\(receipt)")
+            #expect(receipt.members.count == 3)
+            for index in [2, 0, 1, 2] {
+                let answer = try stage.get("/a/it", from: index, expecting: new)
+                #expect(answer.brings(new), "node \(index): \(answer)")
+            }
+            #expect(stage.fetches("/a/it") == before + 1)
+            // Entry and validators are gone: the origin is not asked about what it had.
+            #expect(stage.origin.requests("/a/it").last?.isConditional == false)
+        }
+
+        @Test("What is purged softly is asked for again, and stays where nothing has changed")
+        func soft() throws {
+            let stage = try ClusterStage(2)
+            _ = edited(stage, "/it")
+            for index in 0..<2 {
+                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
+            }
+            let url = "{\"url\":\"\(stage.origin.url("/it"))\"}"
+            let receipt = try stage.nodes[0].purge(url, mode: "soft")
+            #expect(receipt.isConfirmedByAll)
+            let before = stage.fetches("/it")
+            for index in 0..<2 {
+                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
+            }
+            let asked = stage.origin.requests("/it").dropFirst(before)
+            #expect(asked.count == 1 && asked.allSatisfy(\.isConditional))
+        }
+
+        @Test("A purge reaches no neighbour")
+        func neighbours() throws {
+            let stage = try ClusterStage(2)
+            for path in ["/a/it", "/ab/it", "/a/it2"] { _ = edited(stage, path) }
+            for path in ["/a/it", "/ab/it", "/a/it2"] {
+                #expect(try stage.get(path, from: 0, expecting: old).brings(old))
+            }
+            let url = "{\"url\":\"\(stage.origin.url("/a/it"))\"}"
+            #expect(try stage.nodes[0].purge(url).isConfirmedByAll)
+            for (path, count) in [("/a/it", 2), ("/ab/it", 1), ("/a/it2", 1)] {
+                #expect(try stage.get(path, from: 0, expecting: old).brings(old))
+                #expect(stage.fetches(path) == count, "\(path)")
+            }
+        }
+
+        @Test("A client's id makes a repeat harmless, and is refused for something else")
+        func repeated() throws {
+            let stage = try ClusterStage(2)
+            let first = try stage.nodes[0].purge("{\"tag\":\"a\"}", id: "deploy-7")
+            let again = try stage.nodes[0].purge("{\"tag\":\"a\"}", id: "deploy-7")
+            #expect(first.status == 200 && first.name == again.name && again.status == 200)
+            let elsewhere = try stage.nodes[1].purge("{\"tag\":\"a\"}", id: "deploy-7")
+            #expect(elsewhere.name == first.name)
+            let other = try stage.nodes[1].purge("{\"tag\":\"b\"}", id: "deploy-7")
+            #expect(other.status == 409, "\(other)")
+            let page = try stage.nodes[1].connectAdmin().get("/admin/v1/purges?id=deploy-7")
+            #expect(try PurgeReceipt(page).name == first.name)
+        }
+
+        @Test("A receipt says who could not be told, and every node knows when he was")
+        func unreachable() throws {
+            let stage = try ClusterStage(3)
+            let isEdited = edited(stage, "/it")
+            for index in 0..<3 {
+                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
+            }
+            let id = try #require(ClusterStage.members(of: stage.nodes[2]).first).id
+            stage.nodes[2].kill()
+            isEdited.value = true
+            let url = "{\"url\":\"\(stage.origin.url("/it"))\"}"
+            let receipt = try stage.nodes[0].purge(url, timeout: "2s")
+            #expect(receipt.status == 202 && !receipt.isConfirmedByAll, "\(receipt)")
+            #expect(receipt.members[id] == "unreachable", "\(receipt)")
+            try stage.restart(2)
+            try stage.settle(stage.nodes)
+            for node in stage.nodes {
+                let isKnown = try Deadline.seconds(30).reached {
+                    try node.receipt(receipt.name).isConfirmedByAll
+                }
+                let known = try node.receipt(receipt.name)
+                #expect(isKnown, "\(known)")
+            }
+            #expect(try stage.get("/it", from: 2, expecting: new).brings(new))
+        }
+
+        @Test("A receipt waits no longer for whom the operator gives up")
+        func gone() throws {
+            let stage = try ClusterStage(2)
+            let id = try #require(ClusterStage.members(of: stage.nodes[1]).first).id
+            #expect(try stage.nodes[0].purge("{\"tag\":\"a\"}").isConfirmedByAll)
+            stage.nodes[1].kill()
+            let one = try stage.nodes[0].purge("{\"tag\":\"c\"}", timeout: "1s")
+            #expect(one.status == 202 && one.members[id] == "unreachable", "\(one)")
+            let path = "/admin/v1/members/\(id)/forget"
+            let isDone = try Deadline.seconds(120).reached {
+                _ = try stage.nodes[0].connectAdmin().post("", to: path)
+                return try stage.nodes[0].receipt(one.name).isConfirmedByAll
+            }
+            let last = try stage.nodes[0].receipt(one.name)
+            #expect(isDone, "\(last)")
+        }
+
+        @Test("What was purged stays away after all were killed")
+        func killed() throws {
+            let stage = try ClusterStage(2)
+            let isEdited = edited(stage, "/it")
+            for index in 0..<2 {
+                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
+            }
+            isEdited.value = true
+            let url = "{\"url\":\"\(stage.origin.url("/it"))\"}"
+            let receipt = try stage.nodes[0].purge(url)
+            #expect(receipt.isConfirmedByAll)
+            for index in 0..<2 { stage.nodes[index].kill() }
+            for index in 0..<2 { try stage.restart(index) }
+            try stage.settle(stage.nodes)
+            for index in 0..<2 {
+                #expect(try stage.get("/it", from: index, expecting: new).brings(new))
+            }
+            #expect(try stage.nodes[1].receipt(receipt.name).name == receipt.name)
+        }
+
+        @Test(
+            "What cannot be purged is refused with what is allowed",
+            arguments: [
+                ("", 400), ("{}", 422), ("{\"targets\":[]}", 422),
+                ("{\"targets\":[{\"url\":\"ftp://a/b\"}]}", 422),
+                ("{\"targets\":[{\"tag\":\"a\"}],\"mode\":\"hot\"}", 422),
+            ])
+        func refused(body: String, status: Int) throws {
+            let stage = try ClusterStage(1)
+            let answer = try stage.nodes[0].purge(body: body)
+            #expect(answer.status == status && !answer.problem.isEmpty, "\(answer)")
+            let long = "{\"targets\":[{\"tag\":\"" + String(repeating: "a", count: 70_000)
+            #expect(try stage.nodes[0].purge(body: long).status == 413)
+        }
+    }
+}

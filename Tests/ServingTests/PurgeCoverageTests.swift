@@ -1,0 +1,125 @@
+import Ground
+import HTTPRules
+import Testing
+import Tiers
+
+/// From what a client writes to the entries that are dead.
+@Suite("What a purge reaches")
+struct PurgeCoverageTests {
+    /// An answer in the cache, and the URLs that it can be purged by.
+    private struct Entry {
+        var key: [UInt8]
+        var tags: [[UInt8]]
+        var urls: [String]
+    }
+
+    private func marks(_ target: PurgeTarget, _ sites: SiteTable) -> MarkTable {
+        let targets = target.names(sites).map { name -> DiskMark.Target in
+            switch name {
+            case .url(let url): .url(url)
+            case .prefix(let host, let path): path.isEmpty ? .host(host) : .prefix(host + path)
+            case .tag(let tag): .tag(tag)
+            case .everything: .everything
+            }
+        }
+        return MarkTable(
+            targets.map { DiskMark($0, isSoft: false, stamp: Stamp(epoch: 1, count: 1)) })
+    }
+
+    private func isDead(_ entry: Entry, _ marks: MarkTable) -> Bool {
+        marks.effect(on: nil, key: entry.key, tags: entry.tags, stamp: .zero) == .dead
+    }
+
+    private func sites() throws -> SiteTable {
+        var settings = SiteSettings()
+        settings.ignoredQuery = ["utm_*"]
+        let named = Site(
+            try #require(SitePattern("www.test")), origin: try BaseURL("http://o.test:9000/www"),
+            settings: settings)
+        let other = Site(.everything, origin: try BaseURL("https://o.test/all"))
+        return SiteTable([named, other])
+    }
+
+    private func path(_ dice: inout Dice) -> String {
+        let segments = (0..<Int.random(in: 1...4, using: &dice)).map { _ in
+            ["a", "b", "%7Ec", "d%2fe", "", "f.jpg"][Int.random(in: 0..<6, using: &dice)]
+        }
+        return "/" + segments.joined(separator: "/")
+    }
+
+    /// An answer of a site to a request as clients send it, made from an original on another host.
+    private func entry(_ sites: SiteTable, _ dice: inout Dice) -> Entry {
+        let isNamed = Bool.random(using: &dice)
+        let isSecure = Bool.random(using: &dice)
+        let host = (isNamed ? "WWW.test" : "other.test") + (Bool.random(using: &dice) ? ":81" : "")
+        let path = path(&dice)
+        let query = Bool.random(using: &dice) ? "?w=1" : ""
+        let target = path + query
+        let site = isNamed ? sites[0] : sites[1]
+        var key: [UInt8] = []
+        _ = SiteKey.append(
+            site, host: 0..<host.utf8.count, in: Array(host.utf8).span,
+            path: 0..<target.utf8.count, of: Array(target.utf8).span, isSecure: isSecure, to: &key)
+        let origin = "\(site.origin)\(target)"
+        let original = "https://img.test\(self.path(&dice))"
+        let made = (isNamed ? [original] : [original, origin]).map { url in
+            var canonical: [UInt8] = []
+            let url = Array(url.utf8)
+            _ = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &canonical)
+            return canonical
+        }
+        let tags = EntryTags(key: key, urls: made).tags
+        if Bool.random(using: &dice) { key += Array("\nwebp /#x".utf8) }
+        let utm = isNamed ? (query.isEmpty ? "?" : query + "&") + "utm_source=x" : query
+        return Entry(
+            key: key, tags: tags,
+            urls: [
+                "http://\(host)\(target)", "https://\(host)\(path)\(utm)", origin, original,
+            ])
+    }
+
+    @Test(
+        "any of its URLs reaches an entry, and so does what the URL begins with", arguments: 0..<4)
+    func reaches(seed: UInt64) throws {
+        var dice = Dice(seed: 8_100 + seed)
+        let sites = try sites()
+        for _ in 0..<500 {
+            let entry = entry(sites, &dice)
+            for url in entry.urls {
+                let target = try PurgeTarget.url(reading: Array(url.utf8))
+                #expect(isDead(entry, marks(target, sites)), "\(url): \(entry)")
+                let path = url.prefix { $0 != "?" }
+                let slashes = path.indices.filter { path[$0] == "/" }.dropFirst(2)
+                for end in slashes + [path.endIndex] {
+                    let prefix = try PurgeTarget.prefix(reading: Array(path[..<end].utf8))
+                    #expect(isDead(entry, marks(prefix, sites)), "\(path[..<end]): \(entry)")
+                }
+            }
+        }
+    }
+
+    @Test("what is another's reaches no entry", arguments: 0..<4)
+    func spares(seed: UInt64) throws {
+        var dice = Dice(seed: 8_200 + seed)
+        let sites = try sites()
+        for _ in 0..<500 {
+            let entry = entry(sites, &dice)
+            for url in entry.urls {
+                let path = url.prefix { $0 != "?" }
+                let longer = try PurgeTarget.url(reading: Array("\(path)x".utf8))
+                #expect(!isDead(entry, marks(longer, sites)), "\(path)x: \(entry)")
+                let below = try PurgeTarget.prefix(reading: Array("\(path)x".utf8))
+                #expect(!isDead(entry, marks(below, sites)), "\(path)x: \(entry)")
+            }
+            for text in ["img.tes", "ww.test", "test", "o.test:9000/ww", "o.test/al"] {
+                let prefix = try PurgeTarget.prefix(reading: Array(text.utf8))
+                #expect(!isDead(entry, marks(prefix, sites)), "\(text): \(entry)")
+            }
+            for tag in entry.tags {
+                let text = Array(tag.dropFirst())
+                let target = try PurgeTarget.tag(reading: text)
+                #expect(!isDead(entry, marks(target, sites)), "a URL is no tag: \(entry)")
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import Ground
+import NIOCore
+import NIOPosix
+import Store
+import Synchronization
+import Testing
+import Tiers
+
+@Suite("What was invalidated is not found in memory")
+struct MemoryStoreMarksTests {
+    private let entries = Entries(limitBytes: 1 << 20)
+    private var marks: MarkBook { entries.store.marks }
+
+    /// Invalidates as a node does.
+    private func mark(_ target: DiskMark.Target, isSoft: Bool = false, at seconds: Int64 = 1) {
+        marks.apply([target], isSoft: isSoft, now: .zero + .seconds(seconds))
+        guard case .url(let name) = target else { return }
+        for key in URLName.keys(of: name) { entries.store.settle(key) }
+    }
+
+    private static let covering: [DiskMark.Target] = [
+        .url(Array("origin/a/photo".utf8)), .host(Array("origin".utf8)),
+        .prefix(Array("origin/a".utf8)), .tag(Array("shoes".utf8)), .everything,
+    ]
+
+    @Test("a hard mark of any kind takes what it covers, and nothing else", arguments: covering)
+    func hard(target: DiskMark.Target) throws {
+        let tags = [Array("shoes".utf8)]
+        entries.put("a/photo", bytes: 100, tags: tags)
+        entries.put("a/photograph", bytes: 100)
+        let used = entries.store.account.usedBytes
+        mark(target)
+        #expect(entries.find("a/photo") == nil)
+        #expect(entries.store.account.usedBytes < used)
+        let isOtherCovered =
+            switch target {
+            case .url, .tag: false
+            default: true
+            }
+        #expect((entries.find("a/photograph") == nil) == isOtherCovered)
+        entries.put("a/photo", bytes: 100, marker: 2, tags: tags)
+        #expect(entries.find("a/photo") != nil, "what was asked for later is served")
+    }
+
+    @Test("a soft mark leaves what it covers, stale since it came", arguments: covering)
+    func soft(target: DiskMark.Target) throws {
+        entries.put("a/photo", bytes: 100, tags: [Array("shoes".utf8)])
+        let count = entries.store.count
+        mark(target, isSoft: true, at: 7)
+        let found = try #require(entries.find("a/photo"))
+        #expect(found.facts.freshUntil == .zero + .seconds(7))
+        #expect(found.body.size == 100 && entries.store.count == count)
+        mark(target, isSoft: true, at: 20)
+        #expect(entries.find("a/photo") === found, "it is stale already")
+    }
+
+    @Test("what was asked for before a mark is not kept, whenever it comes")
+    func late() {
+        let before = marks.stamp
+        mark(.url(Array("origin/photo".utf8)))
+        #expect(entries.put("photo", bytes: 10, stamp: before) == nil)
+        #expect(entries.find("photo") == nil)
+        entries.put("photo", bytes: 10, marker: 1)
+        #expect(entries.put("photo", bytes: 10, marker: 2, stamp: before) == nil)
+        #expect(entries.find("photo") != nil, "nor does it take the place of what is newer")
+    }
+
+    @Test("what was asked for before a soft mark is stale, whenever it comes")
+    func lateSoft() throws {
+        let before = marks.stamp
+        mark(.tag([1]), isSoft: true, at: 3)
+        entries.put("photo", bytes: 10, tags: [[1]], stamp: before)
+        let found = try #require(entries.find("photo"))
+        #expect(found.facts.freshUntil == .zero + .seconds(3))
+    }
+
+    @Test("where nobody knows what was invalidated, all is stale for ever")
+    func unknown() throws {
+        entries.put("photo", bytes: 10)
+        marks.apply([.everything], isSoft: true, now: nil)
+        let found = try #require(entries.find("photo"))
+        #expect(found.facts.freshUntil == Instant(nanoseconds: .min))
+        mark(.everything, isSoft: true, at: 9)
+        #expect(entries.find("photo")?.facts.freshUntil == Instant(nanoseconds: .min))
+        entries.put("photo", bytes: 10)
+        mark(.everything, isSoft: true, at: 20)
+        #expect(entries.find("photo")?.facts.freshUntil == .zero + .seconds(20))
+    }
+
+    @Test("a variant goes with its URL")
+    func variants() {
+        entries.put("photo\n0123\naccept:image/webp\n", bytes: 10)
+        entries.put("photo", bytes: 10)
+        mark(.url(Array("origin/photo".utf8)))
+        #expect(entries.find("photo\n0123\naccept:image/webp\n") == nil)
+    }
+
+    @Test("all answers of one URL go, whatever they were negotiated for")
+    func negotiated() {
+        let webp = Negotiation(rawValue: 1)
+        entries.put("photo", bytes: 10, varies: webp, negotiation: webp)
+        entries.put("photo", bytes: 10, varies: webp, negotiation: [])
+        mark(.url(Array("origin/photo".utf8)))
+        #expect(entries.find("photo", wanted: webp) == nil && entries.find("photo") == nil)
+        #expect(entries.store.count == 0)
+    }
+
+    /// Puts the entry in again and again, each time as one that was asked for well before.
+    private final class Writer: Sendable {
+        let entries: Entries
+        private let isOver = Atomic<Bool>(false)
+
+        init(_ entries: Entries) {
+            self.entries = entries
+        }
+
+        func run() {
+            var stamp = entries.store.marks.stamp
+            while !isOver.load(ordering: .relaxed) {
+                let next = entries.store.marks.stamp
+                entries.put("photo", bytes: 10, stamp: stamp)
+                stamp = next
+            }
+        }
+
+        func stop() {
+            isOver.store(true, ordering: .relaxed)
+        }
+    }
+
+    @Test("whatever is put in meanwhile, nothing older than a mark is found once that was applied")
+    func races() async throws {
+        let threads = NIOThreadPool(numberOfThreads: 1)
+        threads.start()
+        let writer = Writer(entries)
+        threads.submit { _ in writer.run() }
+        let key = Entries.key("photo")
+        for _ in 0..<20_000 {
+            let mark = marks.apply(
+                [.url(Array("origin/photo".utf8))], isSoft: false, now: .zero)
+            entries.store.settle(key)
+            guard let found = entries.find("photo"), found.stamp < mark else { continue }
+            Issue.record("found \(found.stamp) after \(mark)")
+            break
+        }
+        writer.stop()
+        try await threads.shutdownGracefully()
+    }
+}
+
+@Suite("The marks of a node")
+struct MarkBookTests {
+    private let key = Array("http://origin/photo".utf8)
+    private let url = DiskMark.Target.url(Array("origin/photo".utf8))
+
+    private func effect(_ book: MarkBook, _ stamp: Stamp) -> DiskMark.Effect? {
+        book.effect(on: nil, key: key, tags: [], stamp: stamp)
+    }
+
+    @Test("what was invalidated before there was a log covers all that the log holds")
+    func beforeLog() throws {
+        let book = MarkBook(isForDisk: true)
+        book.apply([url], isSoft: false, now: .zero)
+        book.open(epoch: 4, marks: [])
+        #expect(effect(book, Stamp(epoch: 3, count: 99)) == .dead)
+        #expect(effect(book, Stamp(epoch: 4, count: 0)) == .dead)
+        #expect(effect(book, book.stamp) == nil)
+    }
+
+    @Test("what is on disk is written once, and known for good")
+    func written() throws {
+        let rig = try LogRig(segments: 4, seed: 3)
+        let log = try rig.log()
+        let stamp = log.view.stamp
+        log.marks.apply([url], isSoft: false, now: .zero)
+        try log.writeMarks()
+        let bytes = rig.figures[.writtenBytes]
+        try log.writeMarks()
+        #expect(rig.figures[.writtenBytes] == bytes)
+        rig.kill()
+        let next = try rig.start()
+        #expect(effect(next.marks, stamp) == .dead)
+        #expect(effect(next.marks, next.view.stamp) == nil)
+        #expect(rig.warnings.isEmpty)
+    }
+
+    @Test("a segment that is begun before a mark is written promises nothing of it")
+    func segment() throws {
+        let rig = try LogRig(segments: 4, seed: 3)
+        let log = try rig.log()
+        let before = log.view.stamp
+        log.marks.apply([url], isSoft: false, now: .zero)
+        try rig.store(Answer(1, version: 1, bytes: 10), stamp: before)
+        rig.kill()
+        try rig.start()
+        #expect(rig.warnings.isEmpty, "a start finds no mark missing")
+    }
+
+    @Test("a record is never on disk before a mark that it is later than")
+    func order() throws {
+        let rig = try LogRig(segments: 4, seed: 3)
+        let log = try rig.log()
+        log.marks.apply([url], isSoft: false, now: .zero)
+        try rig.store(Answer(1, version: 1, bytes: 10))
+        rig.kill()
+        try rig.start()
+        #expect(rig.warnings.isEmpty, "a start finds no mark missing")
+        let found = try rig.find(1)
+        #expect(found?.isStale == false)
+    }
+}
