@@ -125,13 +125,16 @@ final class NodeCore: Sendable {
     /// What the node does about invalidations; set before it has halls, or takes part in anything.
     var desk: InvalidationDesk {
         get {
-            guard let desk = deskBox.withLock({ $0 }) else {
+            guard let desk = deskIfOpen else {
                 preconditionFailure("there is no desk before the node is opened")
             }
             return desk
         }
         set { deskBox.withLock { $0 = newValue } }
     }
+
+    /// Nil for a node that was told to stop, or failed, before it had one.
+    var deskIfOpen: InvalidationDesk? { deskBox.withLock { $0 } }
 
     /// Has `listener` be told what an operator wants of the node.
     func tell(_ listener: @escaping @Sendable (AdminAction) -> Void) {

@@ -99,7 +99,7 @@ extension NodeService {
             }
             for hall in node.halls { try? await hall.loop.submit { hall.stop() }.get() }
             await node.pressure.stop()
-            await node.desk.stop()
+            await node.deskIfOpen?.stop()
         }
         if !hasStopped { cut("an event loop does not answer; what it does is broken off", [:]) }
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {

@@ -83,7 +83,8 @@ extension Purge {
 }
 
 extension Purge.Target {
-    fileprivate var markTarget: DiskMark.Target {
+    /// What it covers where entries are kept.
+    package var markTarget: DiskMark.Target {
         switch self {
         case .url(let url): .url(url)
         case .prefix(let host, let path): path.isEmpty ? .host(host) : .prefix(host + path)

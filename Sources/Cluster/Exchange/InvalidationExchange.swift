@@ -197,19 +197,9 @@ package struct InvalidationExchange: Sendable {
         finish(now, &dice, &effects)
     }
 
-    /// What has to go with the next question to `node`, which is taken for told with that; nil if
-    /// there is no connection with it.
-    ///
-    /// What is too much for a question is told ahead of it.
-    package mutating func knowledge(
-        for node: NodeID, effects: inout [ExchangeEffect]
-    ) -> Untold? {
-        guard var untold = log.untold(to: node) else { return nil }
-        log.told(untold, to: node)
-        if untold.positions.count > PeerProtocol.positionsMax {
-            effects.append(.send(.told(untold.positions), to: node))
-            untold.positions = []
-        }
-        return untold
-    }
+    /// What has to go with the next question to `node`; nil if there is no connection with it.
+    package func untold(to node: NodeID) -> Untold? { log.untold(to: node) }
+
+    /// `untold`, with what goes ahead of it, was sent to `node`; not to be told if it was refused.
+    package mutating func told(_ untold: Untold, to node: NodeID) { log.told(untold, to: node) }
 }

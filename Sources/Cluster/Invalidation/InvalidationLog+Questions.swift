@@ -10,6 +10,13 @@ package struct Untold: Hashable, Sendable {
     package var positions: [StreamPosition]
     /// Up to which count of invalidations applied this is all.
     let upTo: UInt64
+    /// The connection on which it is to be told.
+    let connection: ConnectionID
+
+    /// To be told ahead of the question, on the same connection; nil if the question takes all.
+    package var ahead: InvalidationMessage? {
+        positions.count > PeerProtocol.positionsMax ? .told(positions) : nil
+    }
 
     package var isEmpty: Bool { records.isEmpty && positions.isEmpty }
 }
@@ -17,10 +24,11 @@ package struct Untold: Hashable, Sendable {
 extension InvalidationLog {
     /// What `node` must be told with the next question; nil if there is no connection with it.
     ///
-    /// When it was sent, or is empty, call ``told(_:to:)``.
+    /// Only when it was sent, or is empty, call ``told(_:to:)``: it is told again otherwise.
     package func untold(to node: NodeID) -> Untold? {
         guard let line = lines[node] else { return nil }
-        var untold = Untold(records: [], positions: [], upTo: recent.count)
+        var untold = Untold(
+            records: [], positions: [], upTo: recent.count, connection: line.connection)
         guard line.toldCount < recent.count else { return untold }
         guard let names = recent.names(after: line.toldCount) else {
             untold.positions = reaches
@@ -47,9 +55,9 @@ extension InvalidationLog {
         return untold
     }
 
-    /// `untold` was sent to `node`.
+    /// `untold` was sent to `node`; what goes over a later connection is told anew.
     package mutating func told(_ untold: Untold, to node: NodeID) {
-        guard var line = lines[node] else { return }
+        guard var line = lines[node], line.connection == untold.connection else { return }
         line.toldCount = max(line.toldCount, untold.upTo)
         lines[node] = line
     }

@@ -2,6 +2,7 @@ import Cluster
 import Ground
 import Logging
 import NIOCore
+import Serving
 import Store
 import Synchronization
 import Telemetry
@@ -28,7 +29,7 @@ final class InvalidationDesk: Sendable {
         var exchange: InvalidationExchange
         var dice: Dice
         /// Those that wait for a receipt.
-        var waiters: [Waiter] = []
+        var waiters = ReceiptWaiters<@Sendable () -> Void>()
         /// Questions of peers that this node lags behind.
         var lagging: [Lagging] = []
         /// Those that wait until the node is counted no longer.
@@ -37,13 +38,6 @@ final class InvalidationDesk: Sendable {
         var lines: [NodeID: PeerConnection] = [:]
         var wakesAt: Instant?
         var isStopped = false
-    }
-
-    /// Who wants to know how an invalidation fares.
-    private struct Waiter {
-        let name: RecordName
-        let isForAll: Bool
-        let done: @Sendable () -> Void
     }
 
     /// A question that is answered when this node has what its asker has.
@@ -168,36 +162,38 @@ final class InvalidationDesk: Sendable {
         _ name: RecordName, isForAll: Bool, done: @escaping @Sendable () -> Void
     ) {
         let isKnown = state.withLock { state in
-            let waiter = Waiter(name: name, isForAll: isForAll, done: done)
-            if Self.isOver(waiter, state.exchange) { return true }
-            state.waiters.append(waiter)
+            if Self.isOver(name, isForAll, state.exchange) { return true }
+            state.waiters.add(done, for: name, isForAll: isForAll)
             return false
         }
         if isKnown { done() }
     }
 
-    private static func isOver(_ waiter: Waiter, _ exchange: InvalidationExchange) -> Bool {
-        guard let receipt = exchange.receipt(of: waiter.name) else { return true }
-        if waiter.isForAll { return receipt.isSettled }
-        return receipt.lines.contains { $0.node == exchange.node && $0.standing.isConfirmed }
+    private static func isOver(
+        _ name: RecordName, _ isForAll: Bool, _ exchange: borrowing InvalidationExchange
+    ) -> Bool {
+        guard let receipt = exchange.receipt(of: name) else { return true }
+        if isForAll { return receipt.isSettled }
+        let own = exchange.node
+        return receipt.lines.contains { $0.node == own && $0.standing.isConfirmed }
     }
 
     // MARK: Questions
 
-    /// Puts into a question what its peer has to know first; false if that is no longer the
-    /// connection on which this node speaks with it, so that nothing may be asked there.
-    func prepare(_ question: inout PeerQuestion, for peer: NodeID, on connection: PeerConnection)
-        -> Bool
-    {
-        var untold: Untold?
-        change { state, _, effects in
-            guard state.lines[peer] === connection else { return }
-            untold = state.exchange.knowledge(for: peer, effects: &effects)
+    /// What `peer` has to know before a question; nil if `connection` is no longer that on which
+    /// this node speaks with it, so that nothing may be asked there.
+    ///
+    /// When it is sent, ``told(_:to:)`` is to be told.
+    func untold(to peer: NodeID, on connection: PeerConnection) -> Untold? {
+        state.withLock { state -> Untold? in
+            guard state.lines[peer] === connection else { return nil }
+            return state.exchange.untold(to: peer)
         }
-        guard let untold else { return false }
-        question.knowledge = untold.positions
-        question.invalidations = untold.records.map(\.bytes)
-        return true
+    }
+
+    /// `untold` was sent to `peer`.
+    func told(_ untold: Untold, to peer: NodeID) {
+        state.withLock { $0.exchange.told(untold, to: peer) }
     }
 
     /// Takes in what came with a question.
@@ -273,13 +269,18 @@ final class InvalidationDesk: Sendable {
     }
 
     private static func wake(_ state: inout State) -> [@Sendable () -> Void] {
-        let exchange = state.exchange
-        let known = state.waiters.filter { isOver($0, exchange) }
-        if !known.isEmpty { state.waiters.removeAll { isOver($0, exchange) } }
-        let caughtUp = state.lagging.filter { !exchange.isBehind($0.asker) }
-        if !caughtUp.isEmpty { state.lagging.removeAll { !exchange.isBehind($0.asker) } }
-        var woken = known.map(\.done) + caughtUp.map(\.done)
-        if exchange.hasLeft {
+        var woken: [@Sendable () -> Void] = []
+        if !state.waiters.isEmpty {
+            var waiters = ReceiptWaiters<@Sendable () -> Void>()
+            swap(&waiters, &state.waiters)
+            woken = waiters.take { isOver($0, $1, state.exchange) }
+            state.waiters = waiters
+        }
+        if !state.lagging.isEmpty {
+            woken += state.lagging.filter { !state.exchange.isBehind($0.asker) }.map(\.done)
+            state.lagging = state.lagging.filter { state.exchange.isBehind($0.asker) }
+        }
+        if state.exchange.hasLeft {
             woken += state.leavers
             state.leavers = []
         }
@@ -309,7 +310,7 @@ final class InvalidationDesk: Sendable {
         switch effect {
         case .apply(let record, _):
             guard let purge = record.invalidation.purge else { return }
-            node.mark(purge.targets.map(DiskMark.Target.init), isSoft: purge.mode == .soft)
+            node.mark(purge.targets.map(\.markTarget), isSoft: purge.mode == .soft)
         case .applyFloors: node.markAllUnknown()
         case .remember(let memory): journal.remember(memory)
         case .write(let writes):
@@ -338,19 +339,6 @@ extension ExchangeMember.Presence {
         case .alive, .suspected: self = .here
         case .dead: self = .away
         case .left: self = .left
-        }
-    }
-}
-
-extension DiskMark.Target {
-    /// What a purge's target covers here.
-    init(_ target: Purge.Target) {
-        switch target {
-        case .url(let name): self = .url(name)
-        case .prefix(let host, let path):
-            self = path.isEmpty ? .host(host) : .prefix(host + path)
-        case .tag(let tag): self = .tag(tag)
-        case .everything: self = .everything
         }
     }
 }

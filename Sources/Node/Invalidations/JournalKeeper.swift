@@ -80,7 +80,8 @@ final class JournalKeeper: Sendable {
         guard let epoch = disk?.view?.identity.bootEpoch,
             knownEpoch.exchange(epoch, ordering: .relaxed) != epoch
         else { return }
-        thread.submit { [self] _ in _ = put([]) }
+        // What fails is tried again the next time.
+        thread.submit { [self] _ in if !put([]) { knownEpoch.store(0, ordering: .relaxed) } }
     }
 
     private let knownEpoch: Atomic<UInt64>
@@ -154,9 +155,7 @@ final class JournalKeeper: Sendable {
         while true {
             switch attempt(writes) {
             case .written: return true
-            case .failed(let failure):
-                note(failure)
-                return false
+            case .failed: return false
             case .full(let surplus):
                 // What is given up is noted before this returns.
                 giveUp.withLock { $0 }?(surplus)
@@ -167,7 +166,7 @@ final class JournalKeeper: Sendable {
 
     private enum Attempt {
         case written
-        case failed(DiskFile.Failure)
+        case failed
         case full([StreamPosition])
     }
 
@@ -184,8 +183,9 @@ final class JournalKeeper: Sendable {
                     try state.begin(
                         in: volume, epoch: view.identity.bootEpoch, disk.settings.journal)
                 } catch {
+                    note(error, isFirst: !state.hasFailed)
                     state.hasFailed = true
-                    return .failed(error)
+                    return .failed
                 }
             }
             guard state.journal != nil, let files = state.files else { return .written }
@@ -197,8 +197,9 @@ final class JournalKeeper: Sendable {
                 for effect in effects { try Self.run(effect, files) }
             } catch {
                 state.journal?.failed()
+                note(error, isFirst: !state.hasFailed)
                 state.hasFailed = true
-                return .failed(error)
+                return .failed
             }
             state.journal?.synced()
             if state.hasFailed {
@@ -221,7 +222,9 @@ final class JournalKeeper: Sendable {
         }
     }
 
-    private func note(_ failure: DiskFile.Failure) {
+    /// It is tried again every second; one line is enough until it is well.
+    private func note(_ failure: DiskFile.Failure, isFirst: Bool) {
+        guard isFirst else { return }
         logger.error(
             "invalidations are not on disk, and are not confirmed until they are",
             metadata: ["why": "\(failure)"])

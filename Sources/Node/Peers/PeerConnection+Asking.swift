@@ -78,10 +78,11 @@ extension PeerConnection {
     /// Puts a question; its answer is told to it.
     func ask(_ ask: PeerAsk) {
         onLoop { connection in
-            var question = ask.question
-            guard connection.informs(ask.node, with: &question) else { return ask.tell(.lost) }
+            guard let desk = connection.hall?.desk else { return ask.tell(.lost) }
             do throws(SendRefusal) {
-                let stream = try connection.link.ask(question)
+                guard let stream = try connection.put(ask.question, to: ask.node, desk) else {
+                    return ask.tell(.lost)
+                }
                 ask.stream = stream
                 ask.askedAt = SystemClock.now()
                 connection.asks[stream] = ask
@@ -99,15 +100,27 @@ extension PeerConnection {
         }
     }
 
-    /// Puts into a question what the peer has to know first; false if nothing may be asked here,
+    /// Sends a question with what the peer has to know first; nil if nothing may be asked here,
     /// because this node speaks with it on another connection by now.
-    private func informs(_ peer: NodeID, with question: inout PeerQuestion) -> Bool {
-        guard let desk = hall?.desk else { return false }
+    ///
+    /// - Throws: `SendRefusal`; the peer has not heard of the question, and is told the rest again.
+    private func put(
+        _ question: PeerQuestion, to peer: NodeID, _ desk: InvalidationDesk
+    ) throws(SendRefusal) -> UInt32? {
         let count = desk.appliedCount
-        if count == toldCount { return true }
-        guard desk.prepare(&question, for: peer, on: self) else { return false }
+        if count == toldCount { return try link.ask(question) }
+        guard let untold = desk.untold(to: peer, on: self) else { return nil }
+        var question = question
+        if let ahead = untold.ahead {
+            try link.send(ahead)
+        } else {
+            question.knowledge = untold.positions
+        }
+        question.invalidations = untold.records.map(\.bytes)
+        let stream = try link.ask(question)
+        desk.told(untold, to: peer)
         toldCount = count
-        return true
+        return stream
     }
 
     /// Nothing more of the answer is wanted.

@@ -185,8 +185,9 @@ extension InvalidationWorld {
         askNumber += 1
         var untold: Untold?
         let id = nodes[other].id
-        run(index) { exchange, _, _, effects in
-            untold = exchange.knowledge(for: id, effects: &effects)
+        run(index) { exchange, _, _, _ in
+            untold = exchange.untold(to: id)
+            if let untold { exchange.told(untold, to: id) }
         }
         let asked = SimulatedFill.Question(
             ask: askNumber, path: path, stamp: nodes[index].stamp, sentAt: clock(index))

@@ -86,9 +86,10 @@ struct ExchangeStoryTests {
         stage.tell(.message(.answer(nothing, retired: []), from: other))
         // The join is number 1, and not synced yet; a purge is number 2.
         #expect(try stage.issue("a") == .new(LogStage.name(1, 2)))
-        let untold = stage.exchange.knowledge(for: other, effects: &stage.effects)
-        #expect(untold?.records.map(\.name) == [LogStage.name(1, 2)])
-        #expect(stage.exchange.knowledge(for: other, effects: &stage.effects)?.isEmpty == true)
+        let untold = try #require(stage.exchange.untold(to: other))
+        #expect(untold.records.map(\.name) == [LogStage.name(1, 2)])
+        stage.exchange.told(untold, to: other)
+        #expect(stage.exchange.untold(to: other)?.isEmpty == true)
         let range = LogStage.range(1, 1...2)
         stage.tell(.message(.ask([range]), from: other))
         guard case .repair(let before)? = stage.sent.first else {
@@ -103,6 +104,24 @@ struct ExchangeStoryTests {
             return
         }
         #expect(after.records.map(\.name.number) == [1, 2])
+    }
+
+    @Test("a question that could not be sent, or went over an earlier connection, has told nothing")
+    func toldOnceSent() throws {
+        var stage = Stage()
+        stage.tell(.connected(other, on: ConnectionID(1)))
+        _ = try stage.issue("a")
+        let refused = try #require(stage.exchange.untold(to: other))
+        #expect(refused.records.count == 1)
+        #expect(stage.exchange.untold(to: other) == refused)
+        stage.tell(.connected(other, on: ConnectionID(2)))
+        _ = try stage.issue("b")
+        stage.exchange.told(refused, to: other)
+        let untold = try #require(stage.exchange.untold(to: other))
+        let names = Set(untold.records.map(\.name))
+        #expect(names.contains(LogStage.name(1, 2)))
+        stage.exchange.told(untold, to: other)
+        #expect(stage.exchange.untold(to: other)?.isEmpty == true)
     }
 
     @Test("what an answer names opens the fence only once it is applied, after the effects")

@@ -163,10 +163,12 @@ struct ExchangeWorld {
 
     mutating func ask(_ index: Int, of other: Int) {
         var untold: Untold?
-        happens(index) { exchange, _, _, effects in
-            untold = exchange.knowledge(for: Self.id(other), effects: &effects)
+        let isSent = connected[index][other]
+        happens(index) { exchange, _, _, _ in
+            untold = exchange.untold(to: Self.id(other))
+            if let untold, isSent { exchange.told(untold, to: Self.id(other)) }
         }
-        guard let untold, connected[index][other] else { return }
+        guard let untold, isSent else { return }
         lines[index][other].append(.question(untold, hosts[index].applied))
     }
 

@@ -1,0 +1,52 @@
+import Cluster
+import Ground
+import Testing
+
+@Suite("Who waits for a receipt is told once, when its record has come far enough")
+struct ReceiptWaitersTests {
+    private let stream = ProcessID(high: 1, low: 1)
+    private let other = ProcessID(high: 2, low: 2)
+
+    private func name(_ number: UInt64, _ stream: ProcessID? = nil) -> RecordName {
+        RecordName(stream: stream ?? self.stream, number: number)
+    }
+
+    @Test("all up to the number that was reached are told, in whatever order they came")
+    func upTo() {
+        var waiters = ReceiptWaiters<Int>()
+        for number in [4, 1, 3, 2] {
+            waiters.add(number, for: name(UInt64(number)), isForAll: true)
+        }
+        #expect(Set(waiters.take { name, _ in name.number <= 2 }) == [1, 2])
+        #expect(waiters.take { name, _ in name.number <= 2 }.isEmpty)
+        #expect(!waiters.isEmpty)
+        #expect(Set(waiters.take { _, _ in true }) == [3, 4])
+        #expect(waiters.isEmpty)
+    }
+
+    @Test("who waits for all does not hold up who waits for one, nor one stream another")
+    func apart() {
+        var waiters = ReceiptWaiters<String>()
+        waiters.add("all", for: name(1), isForAll: true)
+        waiters.add("one", for: name(2), isForAll: false)
+        waiters.add("other", for: name(9, other), isForAll: true)
+        #expect(waiters.take { !$1 && $0.stream == stream } == ["one"])
+        #expect(waiters.take { $0.stream == other && $1 } == ["other"])
+        #expect(waiters.take { $1 && $0.number == 1 } == ["all"])
+        #expect(waiters.isEmpty)
+    }
+
+    @Test("however many wait, one step asks about the first of each line that is not over")
+    func asksFew() {
+        var waiters = ReceiptWaiters<UInt64>()
+        for number in 1...1_000 as ClosedRange<UInt64> {
+            waiters.add(number, for: name(number), isForAll: true)
+        }
+        var asked = 0
+        let taken = waiters.take { name, _ in
+            asked += 1
+            return name.number <= 3
+        }
+        #expect(taken == [1, 2, 3] && asked == 4)
+    }
+}
