@@ -5,8 +5,12 @@ package struct MemberRow: Hashable, Sendable {
     package var process: String
     /// Host and port: letters, digits and `.-_:[]` only.
     package var address: String
-    /// `alive`, `suspected`, `dead` or `left`.
+    /// `alive`, `suspected`, `dead` or `left`; `unknown` of one that is counted and was not met.
     package var state: String
+    /// Majorities are of it, and receipts wait for it.
+    package var isCounted: Bool
+    /// Since it was asked last which invalidations it has, and answered; nil if it never did.
+    package var contactMilliseconds: Int64?
     package var weight: Int
     package var isCaughtUp: Bool
     package var isDraining: Bool
@@ -18,13 +22,16 @@ package struct MemberRow: Hashable, Sendable {
     package var ringShare: Double
 
     package init(
-        node: String, process: String, address: String, state: String, weight: Int,
-        isCaughtUp: Bool, isDraining: Bool, isSelf: Bool, isConnected: Bool, ringShare: Double
+        node: String, process: String, address: String, state: String, isCounted: Bool,
+        contactMilliseconds: Int64?, weight: Int, isCaughtUp: Bool, isDraining: Bool, isSelf: Bool,
+        isConnected: Bool, ringShare: Double
     ) {
         self.node = node
         self.process = process
         self.address = address
         self.state = state
+        self.isCounted = isCounted
+        self.contactMilliseconds = contactMilliseconds
         self.weight = weight
         self.isCaughtUp = isCaughtUp
         self.isDraining = isDraining
@@ -39,6 +46,8 @@ package struct MemberRow: Hashable, Sendable {
             let fields = [
                 "\"node\":\"\(row.node)\"", "\"process\":\"\(row.process)\"",
                 "\"address\":\"\(row.address)\"", "\"state\":\"\(row.state)\"",
+                "\"counted\":\(row.isCounted)",
+                "\"contact_ms_ago\":\(row.contactMilliseconds.map { "\($0)" } ?? "null")",
                 "\"self\":\(row.isSelf)", "\"connected\":\(row.isConnected)",
                 "\"caught_up\":\(row.isCaughtUp)", "\"draining\":\(row.isDraining)",
                 "\"weight\":\(row.weight)", "\"ring_share\":\(decimal(row.ringShare))",
@@ -54,5 +63,18 @@ package struct MemberRow: Hashable, Sendable {
         let digits = String(millionths % 1_000_000)
         return "\(millionths / 1_000_000)."
             + String(repeating: "0", count: 6 - digits.count) + digits
+    }
+}
+
+extension MemberRow: Decodable {
+    private enum CodingKeys: String, CodingKey {
+        case node, process, address, state, weight
+        case isCounted = "counted"
+        case contactMilliseconds = "contact_ms_ago"
+        case isCaughtUp = "caught_up"
+        case isDraining = "draining"
+        case isSelf = "self"
+        case isConnected = "connected"
+        case ringShare = "ring_share"
     }
 }

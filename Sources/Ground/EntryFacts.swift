@@ -5,6 +5,9 @@ package struct EntryFacts: Hashable, Sendable {
     /// The instant at which the answer's age was zero: response time less the corrected initial age
     /// (RFC 9111 §4.2.3).
     package var bornAt: Instant
+    /// When the request began that the origin last answered with it, or with its validation; the
+    /// least instant if that is not known.
+    package var validatedAt: Instant
     /// The first instant at which the answer is no longer fresh (RFC 9111 §4.2).
     package var freshUntil: Instant
     package var flags: EntryFlags
@@ -27,13 +30,15 @@ package struct EntryFacts: Hashable, Sendable {
     package var entityTag: Extent
 
     package init(
-        size: UInt64, bornAt: Instant, freshUntil: Instant, flags: EntryFlags,
+        size: UInt64, bornAt: Instant, validatedAt: Instant = .distantPast, freshUntil: Instant,
+        flags: EntryFlags,
         staleWhileRevalidateSeconds: UInt32 = 0, staleIfErrorSeconds: UInt32 = 0,
         varies: Negotiation = [], negotiation: Negotiation = [],
         lastModified: WallTime?, date: WallTime, entityTag: Extent
     ) {
         self.size = size
         self.bornAt = bornAt
+        self.validatedAt = validatedAt
         self.freshUntil = freshUntil
         self.flags = flags
         self.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
@@ -84,6 +89,10 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
     /// How long it is fresh came from Nuthatch-Cache-Control, which is not among the stored lines
     /// (RFC 9213 §2.1).
     package static let ownControl = EntryFlags(rawValue: 1 << 8)
+
+    /// Of a decision, never of what is stored: the node is not proven current, so that it is used
+    /// by nobody's leave but that for an origin that fails.
+    package static let isFenced = EntryFlags(rawValue: 1 << 15)
 
     /// The same as `contains(.isDated)`, for every hit: a set operation would be a call there.
     @inline(__always)

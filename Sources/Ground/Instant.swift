@@ -13,6 +13,8 @@ package struct Instant: Hashable, Comparable, Sendable {
 
     /// Later than every instant that a clock gives.
     package static let distantFuture = Instant(nanoseconds: .max)
+    /// Earlier than every instant; whatever is counted from it is over.
+    package static let distantPast = Instant(nanoseconds: .min)
     /// The machine's start; no instant that a clock gives is earlier.
     package static let zero = Instant(nanoseconds: 0)
 

@@ -3,8 +3,8 @@
 ///
 /// Names an entry in memory. Whoever does not know the key cannot make cache keys collide.
 package struct KeyedHash: Sendable {
-    private let key0: UInt64
-    private let key1: UInt64
+    fileprivate let key0: UInt64
+    fileprivate let key1: UInt64
 
     /// `key0` and `key1` are 128 bits that no client knows, drawn once per process.
     package init(key0: UInt64, key1: UInt64) {
@@ -38,6 +38,52 @@ package struct KeyedHash: Sendable {
     }
 }
 
+/// ``KeyedHash`` of bytes that come piece by piece, which may be asked for after each of them.
+package struct KeyedHashStream: Sendable {
+    private var state: SipState
+    /// The bytes behind the last whole word, the first lowest.
+    private var rest: UInt64 = 0
+    private var count = 0
+
+    package init(_ hash: KeyedHash) {
+        state = SipState(key0: hash.key0, key1: hash.key1)
+    }
+
+    package mutating func add(_ bytes: ArraySlice<UInt8>) {
+        let span = bytes.span
+        var index = 0
+        while index < span.count, count & 7 != 0 {
+            add(span[index])
+            index &+= 1
+        }
+        while span.count &- index >= 8 {
+            state.absorb(littleEndianWord(span.extracting(index..<index &+ 8), at: 0))
+            count &+= 8
+            index &+= 8
+        }
+        while index < span.count {
+            add(span[index])
+            index &+= 1
+        }
+    }
+
+    @inline(__always)
+    private mutating func add(_ byte: UInt8) {
+        rest |= UInt64(byte) &<< UInt64(count & 7 &* 8)
+        count &+= 1
+        guard count & 7 == 0 else { return }
+        state.absorb(rest)
+        rest = 0
+    }
+
+    /// What ``KeyedHash`` gives for all bytes that came.
+    package var value: UInt64 {
+        var last = state
+        last.absorb(rest | UInt64(truncatingIfNeeded: count) << 56)
+        return last.finish()
+    }
+}
+
 /// The eight bytes from `index` as a little-endian number; `index + 8` must not pass the end.
 @inline(__always)
 package func littleEndianWord(_ bytes: Span<UInt8>, at index: Int) -> UInt64 {
@@ -52,7 +98,7 @@ package func littleEndianWord(_ bytes: Span<UInt8>, at index: Int) -> UInt64 {
     return word
 }
 
-private struct SipState {
+private struct SipState: Sendable {
     private var v0: UInt64
     private var v1: UInt64
     private var v2: UInt64

@@ -66,7 +66,8 @@ package struct Examination: Hashable, Sendable {
     /// The same for a head in which the entity tag lies in `entityTag`.
     package func facts(size: UInt64, entityTag: Extent) -> EntryFacts {
         EntryFacts(
-            size: size, bornAt: freshness.bornAt, freshUntil: freshness.freshUntil, flags: flags,
+            size: size, bornAt: freshness.bornAt, validatedAt: freshness.requestedAt,
+            freshUntil: freshness.freshUntil, flags: flags,
             staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
             staleIfErrorSeconds: staleIfErrorSeconds,
             varies: varies, negotiation: negotiation, lastModified: lastModified, date: date,
@@ -88,6 +89,7 @@ extension Examination {
         policy.defaultsEveryStatus = true
         let own = Freshness(
             head, control: answered, receipt: redirect.receipt, policy: policy)
+        freshness.requestedAt = min(freshness.requestedAt, own.requestedAt)
         if own.freshUntil < freshness.freshUntil {
             freshness.lifetime = max(.zero, own.freshUntil - freshness.bornAt)
             freshness.source = own.source

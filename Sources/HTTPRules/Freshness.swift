@@ -4,6 +4,8 @@ package import Ground
 package struct Freshness: Hashable, Sendable {
     /// The instant at which its age was zero.
     package var bornAt: Instant
+    /// When the request began that was so answered.
+    package var requestedAt: Instant
     /// The freshness lifetime; never negative.
     package var lifetime: Interval
     /// What the lifetime was taken from.
@@ -56,6 +58,7 @@ package struct Freshness: Hashable, Sendable {
     ) {
         let date = Self.time(head, .date, receipt)
         bornAt = Self.bornAt(age: Self.age(head), date: date, receipt: receipt)
+        requestedAt = receipt.requestedAt
         let (explicit, explicitSource) = Self.explicit(head, control, date, receipt)
         if let explicit {
             lifetime = explicit

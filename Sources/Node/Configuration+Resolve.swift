@@ -61,12 +61,33 @@ extension Configuration {
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?
     ) throws(ConfigurationFaults) -> [ListenAddress] {
-        let layers = ConfigurationLayers(
-            flags: flags, environment: environment, file: try file.map(read))
+        let values = try values(
+            of: [.adminListen, .listen, .plainListen, .tlsCertificate, .clientCA],
+            ConfigurationLayers(
+                flags: flags, environment: environment, file: try file.map(read)))
+        let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
+        let hasTLS = !values.paths(.tlsCertificate).isEmpty
+        return admin + values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
+    }
+
+    /// Where operators ask a node with these settings; whatever is wrong with other settings.
+    static func operatorPlace(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationFaults) -> OperatorPlace {
+        let values = try values(
+            of: [.adminListen, .clientCA],
+            ConfigurationLayers(
+                flags: flags, environment: environment, file: try file.map(read)))
+        guard let address = values.addresses(.adminListen).first else { return .off }
+        if values.path(.clientCA) != nil { return .wantsCertificate }
+        return address.port == 0 ? .chosenByKernel : .address(address)
+    }
+
+    private static func values(
+        of names: [SettingName], _ layers: ConfigurationLayers
+    ) throws(ConfigurationFaults) -> ConfigurationValues {
         var values = ConfigurationValues()
-        let names = [
-            SettingName.adminListen, .listen, .plainListen, .tlsCertificate, .clientCA,
-        ]
         for name in names {
             do throws(SettingError) {
                 let (parsed, source) = try layers.values(of: name.setting)
@@ -75,9 +96,7 @@ extension Configuration {
                 throw ConfigurationFaults(.setting(error))
             }
         }
-        let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
-        let hasTLS = !values.paths(.tlsCertificate).isEmpty
-        return admin + values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
+        return values
     }
 
     private static func read(

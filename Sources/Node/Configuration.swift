@@ -107,6 +107,12 @@ package struct Configuration: Sendable {
     // Clients
     /// Whose connections begin with the PROXY protocol.
     package var trustedProxies: [Network]
+    /// Who may use PURGE without a token.
+    package var purgeNetworks: [Network]
+    /// Nil for no tokens.
+    package var purgeTokenFile: String?
+    /// Those of the tokens that the file held when it was last read; empty without one.
+    package var purgeTokens: [TokenDigest] = []
     /// Nil for what the descriptor limit allows.
     package var connectionsMax: Int?
     /// Of further requests, while one is answered.
@@ -192,6 +198,8 @@ extension Configuration {
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
         trustedProxies = values.networks(.trustedProxy)
+        purgeNetworks = values.networks(.purgeFrom)
+        purgeTokenFile = values.path(.purgeTokenFile)
         connectionsMax = values.countUnlessZero(.connectionsLimit)
         pipelineBytesMax = values.bytes(.pipelineLimit)
         requestHeadBytesMax = values.bytes(.requestHeadLimit)

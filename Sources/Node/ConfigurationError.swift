@@ -24,6 +24,8 @@ package enum ConfigurationError: Error, Hashable {
     case needsCertificate(SettingName, from: SettingSource)
     /// The file with the keys of signed URLs is of no use.
     case signingKeys(String, reason: String)
+    /// The file with the tokens of PURGE is of no use.
+    case purgeTokens(String, reason: String)
     /// The file with the cluster's secrets is of no use.
     case clusterSecrets(String, reason: String)
     /// A setting has a meaning only in a cluster.
@@ -88,6 +90,9 @@ extension ConfigurationError: CustomStringConvertible {
         case .signingKeys(let file, let reason):
             return "setting signing-key-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(SigningKeyFault.allowed)"
+        case .purgeTokens(let file, let reason):
+            return "setting purge-token-file: \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: \(TokenFile.allowed)"
         case .clusterSecrets(let file, let reason):
             return "setting cluster-secret-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(ClusterConfiguration.secretsAllowed)"

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import HTTPRules
 import Telemetry
+import Wire
 
 /// Where a node's settings come from, as they were when it was started; only what is in the file
 /// may change while it runs.
@@ -32,6 +33,9 @@ package struct ConfigurationSources: Sendable {
             }
             if let path = configuration.signingKeyFile {
                 configuration.signingKeys = try Self.signingKeys(path)
+            }
+            if let path = configuration.purgeTokenFile {
+                configuration.purgeTokens = try Self.purgeTokens(path)
             }
             if let path = configuration.cluster.secretFile {
                 configuration.cluster.secrets = try ClusterConfiguration.secrets(path)
@@ -64,6 +68,22 @@ package struct ConfigurationSources: Sendable {
         }
     }
 
+    /// What is kept of the tokens that the file holds.
+    private static func purgeTokens(_ path: String) throws(ConfigurationError) -> [TokenDigest] {
+        let bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try read(path)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw .purgeTokens(path, reason: reason)
+        }
+        do throws(TokenFileFault) {
+            return try TokenFile.tokens(of: bytes).map(TokenDigest.init(ofToken:))
+        } catch {
+            throw .purgeTokens(path, reason: error.sentence)
+        }
+    }
+
     private static func decisionToken(_ path: String) throws(ConfigurationError) -> [UInt8] {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
@@ -90,6 +110,12 @@ package struct ConfigurationSources: Sendable {
         try Configuration.plainAddresses(
             flags: flags, environment: environment, file: try file()
         ).first { $0.port != 0 }
+    }
+
+    /// Where operators ask the node; faults in other settings do not matter.
+    func operatorPlace() throws(ConfigurationFaults) -> OperatorPlace {
+        try Configuration.operatorPlace(
+            flags: flags, environment: environment, file: try file())
     }
 
     /// The file as the operator names it; nil if none is named.

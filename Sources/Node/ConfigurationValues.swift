@@ -59,6 +59,12 @@ struct ConfigurationValues {
         return interval == .zero ? nil : interval
     }
 
+    /// The interval, or nil for `off`.
+    func intervalUnlessOff(_ name: SettingName) -> Interval? {
+        if case .off = single(name) { return nil }
+        return interval(name)
+    }
+
     /// The path; nil if none was given.
     func path(_ name: SettingName) -> String? {
         guard let value = all(name).first else { return nil }

@@ -115,14 +115,18 @@ final class DiskFetch: FillSource {
     /// What an entry is good for, by the request that has caused the fetch.
     private static func isUsable(_ facts: EntryFacts, for run: FillRun) -> Bool {
         let now = SystemClock.now()
-        guard let query = run.query else { return judge(facts, for: [], now: now) != .revalidate }
+        let fence = run.hall.node.fence
+        guard let query = run.query else {
+            return fence.judge(facts, for: [], now: now) != .revalidate
+        }
         return facts.flags.isAnswer && query.reuse(facts, now: now).isUsable
     }
 
     /// It may be given without another word: part by part, and nothing is to be asked meanwhile.
     private static func isFresh(_ facts: EntryFacts, for run: FillRun) -> Bool {
         let now = SystemClock.now()
-        return isUsable(facts, for: run) && now < facts.freshUntil
+        let counted = run.hall.node.fence.facts(facts, now: now)
+        return isUsable(facts, for: run) && now < counted.freshUntil
     }
 
     /// What a disk thread has found.

@@ -15,8 +15,8 @@ final class FillRun: Sendable {
     let hash: UInt64
     /// What is asked for, and with which negotiation.
     let negotiation: Negotiation
-    /// The node's stamp when the request began that causes it.
-    let stamp: Stamp
+    /// From the moment at which the request began that causes it until it leaves the table.
+    let lease: StampLease
     /// The loop on which the fetch runs.
     let hall: Hall
     /// What is asked of a site; nil for an image.
@@ -90,7 +90,7 @@ final class FillRun: Sendable {
 
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        stamp: Stamp, hall: Hall, query: SiteRequest? = nil,
+        lease: StampLease, hall: Hall, query: SiteRequest? = nil,
         expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
         isResumption: Bool = false, skipsPeers: Bool = false
     ) {
@@ -101,7 +101,7 @@ final class FillRun: Sendable {
         self.key = key
         self.hash = hash
         self.negotiation = negotiation
-        self.stamp = stamp
+        self.lease = lease
         self.hall = hall
         self.query = query
         settings = hall.settings
@@ -116,14 +116,8 @@ final class FillRun: Sendable {
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
 
-    /// What it brings, tagged so, was invalidated after the request began that causes it: nobody
-    /// who comes now may have it.
-    func isOvertaken(_ tags: [[UInt8]]) -> Bool {
-        hall.node.marks.effect(on: nil, key: key, tags: tags, stamp: stamp) != nil
-    }
-
-    /// The same, as far as is known what it brings.
-    var isOvertaken: Bool { isOvertaken(state.withLock { $0.tags }) }
+    /// The node's stamp when the request began that causes it.
+    var stamp: Stamp { lease.stamp }
 
     // MARK: Readers
 
@@ -210,7 +204,8 @@ final class FillRun: Sendable {
             state.machine.answered(
                 .init(
                     isKept: answer.isKept, isShared: isShared, varies: varies,
-                    nominated: nominated, isOvertaken: isOvertaken(answer.tags)),
+                    nominated: nominated,
+                    standing: standing(answer.tags, answer.facts, isShared: isShared)),
                 effects: &effects)
         }
     }
@@ -265,7 +260,9 @@ final class FillRun: Sendable {
             state.outcome = .stored(resident)
             state.machine.confirmed(
                 isShared: isShared, varies: resident.facts.varies, nominated: nominated,
-                isOvertaken: isOvertaken(resident.tags), effects: &effects)
+                standing: standing(
+                    resident.tags, stoodIn == nil ? resident.facts : nil, isShared: isShared),
+                effects: &effects)
         }
     }
 
@@ -300,7 +297,8 @@ final class FillRun: Sendable {
             state.outcome = .found(resident)
             state.machine.confirmed(
                 isShared: true, varies: resident.facts.varies, nominated: nominated,
-                isOvertaken: isOvertaken(resident.tags), effects: &effects)
+                standing: standing(resident.tags, resident.facts, isShared: true),
+                effects: &effects)
         }
     }
 

@@ -122,6 +122,7 @@ final class FillTable: Sendable {
 
     /// The fetch is over; its entry, if there is one, is in memory by now.
     func remove(_ run: FillRun) {
+        run.lease.end()
         shard(run.hash).runs.withLock { runs in
             runs[run.key]?.removeAll { $0 === run }
             if runs[run.key]?.isEmpty == true { runs[run.key] = nil }

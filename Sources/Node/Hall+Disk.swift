@@ -33,7 +33,7 @@ extension Hall {
                 let facts = reading.facts(disk.clock)
                 guard facts.answers(wanted) else { continue }
                 let now = SystemClock.now()
-                guard judge(facts, for: [], now: now) != .revalidate,
+                guard fence.judge(facts, for: [], now: now) != .revalidate,
                     let resident = store.promote(reading, chunks, hash: hash, clock: disk.clock)
                 else { return .later(name) }
                 store.insert(resident)

@@ -21,7 +21,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let loop: any EventLoop
     let counters = LoopCounters()
     /// Keys, by their hashes, about which the origin is not asked in the background until then.
-    private var backgroundPauses: [UInt64: Instant] = [:]
+    var backgroundPauses: [UInt64: Instant] = [:]
     /// There are sites; here, because every request asks.
     private(set) var hasSites: Bool
     /// In the order of the table of sites in ``settings``.
@@ -32,6 +32,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private(set) var settings: NodeSettings
     let store: MemoryStore
     let desk: InvalidationDesk
+    let fence: FenceGate
     private(set) var hasAccessLog: Bool
     /// Holds this hall until ``NodeCore/close()``.
     let node: NodeCore
@@ -76,6 +77,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         siteShares = node.siteShares.shares(of: node.settings.sites)
         store = node.store
         desk = node.desk
+        fence = node.fence
         logFormat = node.accessLogFormat
         hasAccessLog = logFormat != nil
         lastTick = SystemClock.now()
@@ -198,8 +200,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.fills.remove(run)
             return nil
         }
-        // What a site is asked depends on more of the request than the key, and stays here.
-        guard run.query == nil, !run.skipsPeers, let hub = node.hub else {
+        // What a site is asked depends on more of the request than the key, and stays here. A node
+        // that may lack a purge takes nobody's word but the origin's.
+        guard run.query == nil, !run.skipsPeers, let hub = node.hub,
+            fence.isOpen(at: SystemClock.now())
+        else {
             return startOrigin(run, name: name, for: door)
         }
         let name = name ?? EntryName(ofKey: run.key)
@@ -248,45 +253,6 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             stoodIn: .init(status: nil))
         return true
     }
-
-    /// Asks the origin in the background whether `stale`, which is being given to a client, is
-    /// still good; at most one such question for a key runs at a time (RFC 5861 §3).
-    func revalidate(_ query: SiteRequest, _ stale: Resident, now: Instant) {
-        if let until = backgroundPauses[query.hash], now < until { return }
-        let background = query.inBackground
-        let expected = stale.nominated
-        let admission = node.fills.admit(
-            key: query.key, hash: query.hash, wanted: [], query: background,
-            lookUp: {
-                guard case .answer(let found, let reuse) = background.find(in: node.store, now: now)
-                else { return nil }
-                return reuse == .fresh ? found : nil
-            },
-            begin: {
-                FillRun(
-                    key: query.key, hash: query.hash, negotiation: [], stale: stale,
-                    stamp: node.marks.stamp, hall: self, query: background, expected: expected)
-            })
-        switch admission {
-        case .stored: break
-        case .joined(let run, let reader): run.leave(reader)
-        case .begun(let run, let reader):
-            start(
-                run, name: node.disk == nil ? nil : EntryName(ofKey: query.key), asksDisk: false,
-                for: nil)
-            // With an answer that is kept it goes on without a reader.
-            run.leave(reader)
-        }
-    }
-
-    /// The origin has failed in the background: it is not asked about the key at every hit.
-    func pauseBackground(_ query: SiteRequest, now: Instant) {
-        if backgroundPauses.count >= Self.backgroundPausesMax { backgroundPauses = [:] }
-        backgroundPauses[query.hash] = now + Self.backgroundPause
-    }
-
-    private static let backgroundPausesMax = 4096
-    private static let backgroundPause = Interval.seconds(1)
 
     @discardableResult
     func start(_ source: any FillSource) -> any FillSource {
@@ -346,7 +312,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         if index == 0 {
             node.tickets.ticked(settings, now: now)
             node.purgeMergedHosts()
+            node.dropMarks()
             desk.followDisk()
+            node.originals.followDisk()
         }
         handOverLog()
         if let interval = settings.touchInterval, now - touchesTakenAt >= interval {

@@ -34,10 +34,10 @@ package struct HealthCheck: Hashable, Sendable {
         _ address: ListenAddress, within limit: Interval, as timeout: String
     ) -> HealthCheck {
         let url = "http://\(address)/readyz"
-        do throws(HealthFailure) {
+        do throws(AskingFailure) {
             let request = "GET /readyz HTTP/1.1\r\nHost: \(address)\r\nConnection: close\r\n\r\n"
-            let answer = try HealthSocket(address, until: SystemClock.now() + limit)
-                .exchange(Array(request.utf8))
+            let answer = try AskingSocket(address, until: SystemClock.now() + limit)
+                .exchange(Array(request.utf8), answerBytesMax: 16 << 10)
             guard let status = status(answer) else {
                 return HealthCheck(isReady: false, line: "\(url): what answered is not a node")
             }
@@ -59,7 +59,7 @@ package struct HealthCheck: Hashable, Sendable {
     }
 
     /// The three digits of the status line (RFC 9112 §4); nil if it is none.
-    private static func status(_ answer: [UInt8]) -> Int? {
+    static func status(_ answer: [UInt8]) -> Int? {
         let start = Array("HTTP/1.1 ".utf8)
         guard answer.starts(with: start), answer.count >= start.count + 3 else { return nil }
         let digits = answer[start.count..<start.count + 3]
@@ -71,7 +71,7 @@ package struct HealthCheck: Hashable, Sendable {
 extension ListenAddress {
     /// What to connect to from the same machine: an address that means all of them is asked on
     /// loopback.
-    fileprivate var reachable: ListenAddress {
+    var reachable: ListenAddress {
         switch address {
         case .v4(0): ListenAddress(address: .v4(0x7F00_0001), port: port)
         case .v6(0): ListenAddress(address: .v6(1), port: port)

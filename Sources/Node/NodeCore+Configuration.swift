@@ -44,6 +44,7 @@ extension NodeCore {
                 addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
                 patterns: configuration.allowOrigins),
             accessLog: AccessLog.Format(configuration.accessLog),
+            fence: FenceGate(configuration.cluster.fence, now: SystemClock.now()),
             isInCluster: configuration.cluster.secrets != nil, logger: logger)
     }
 }
@@ -69,6 +70,8 @@ extension NodeSettings {
             fieldsMax: configuration.requestFieldsMax)
         sites = configuration.sites
         trustedProxies = configuration.trustedProxies
+        purgePermission = PurgePermission(
+            networks: configuration.purgeNetworks, tokens: configuration.purgeTokens)
         decisionToken = configuration.decisionToken
         if !configuration.signingKeys.isEmpty { signer = URLSigner(configuration.signingKeys) }
         urlBytesMax = configuration.urlBytesMax

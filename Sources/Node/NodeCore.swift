@@ -18,6 +18,8 @@ final class NodeCore: Sendable {
     let store: MemoryStore
     /// What was invalidated.
     var marks: MarkBook { store.marks }
+    /// Whether the node is proven to know what was invalidated.
+    let fence: FenceGate
     let fills: FillTable
     /// Nil without a disk cache.
     let disk: DiskTier?
@@ -26,6 +28,7 @@ final class NodeCore: Sendable {
     let counters = NodeCounters()
     let siteLedger = SiteLedger()
     let siteShares = SiteShares()
+    let originals: OriginalsKeeper
     let tickets = TicketKeeper()
     let accessLog: AccessLog
     /// What is logged of answers from the start on; nil for nothing.
@@ -63,8 +66,10 @@ final class NodeCore: Sendable {
 
     init(
         settings: NodeSettings, store: MemoryStore, disk: DiskTier?, clock: DiskClock,
-        origins: Origins, accessLog: AccessLog.Format?, isInCluster: Bool, logger: Logger
+        origins: Origins, accessLog: AccessLog.Format?, fence: FenceGate, isInCluster: Bool,
+        logger: Logger
     ) {
+        self.fence = fence
         self.isInCluster = isInCluster
         settingsBox = Mutex(settings)
         connectionsMax = Atomic(settings.connectionsMax)
@@ -73,6 +78,8 @@ final class NodeCore: Sendable {
         self.clock = clock
         self.origins = origins
         self.logger = logger
+        originals = OriginalsKeeper(
+            settings.sites, disk: disk, marks: store.marks, logger: logger)
         exchange = OriginExchange(origins.settings) { Self.log($0, to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(fillsMax: settings.fillsMax, marks: store.marks)
@@ -305,6 +312,8 @@ final class NodeCore: Sendable {
         let log = desk.figures
         counters.set(.invalidationsApplied, to: Int(log.applied))
         counters.set(.invalidationRecords, to: log.held)
+        counters.set(.membersCounted, to: log.counted)
+        counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)
         if let disk { setFigures(of: disk) }
         if let view = hub?.view { setFigures(of: view) }
         return Snapshot(loops: halls.map(\.counters), node: counters, sites: siteLedger.figures())

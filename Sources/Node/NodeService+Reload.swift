@@ -40,7 +40,9 @@ extension NodeService {
     ) async {
         let budget = DescriptorBudget(
             next, descriptors: started.descriptors, loops: started.loops)
+        let hasOtherRules = await node.originals.begin(next.sites)
         await node.adopt(LoopSettings(next, budget, change))
+        if hasOtherRules { node.originals.finish(next.sites) }
         node.store.adopt(
             limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)
         node.pressure.turn(on: next.yieldsToPressure)

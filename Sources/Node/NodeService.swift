@@ -142,6 +142,7 @@ final class NodeService: Service {
             await node.disk?.start(now: SystemClock.now())
         }
         guard hasDisk, stops.count == 0 else { return }
+        await node.originals.start()
         let id = await openDesk(of: node, on: threads.timeKeeper.any())
         do {
             try await node.open(on: threads.loops)
@@ -154,7 +155,7 @@ final class NodeService: Service {
             }
             try await openAdminPort(of: node, on: threads.loops, into: &opened.doorways)
             opened.cluster = try await openCluster(of: node, as: id, on: threads)
-            guard await hasFoundCluster(opened.cluster?.hub, timeKeeper) else { return }
+            guard await hasFoundCluster(node, opened.cluster?.hub, timeKeeper) else { return }
             try await openPorts(of: node, on: threads.loops, into: &opened.doorways)
         } catch {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
@@ -177,13 +178,24 @@ final class NodeService: Service {
     }
 
     /// False if the node was told to stop before, or is not to serve.
-    private func hasFoundCluster(_ hub: PeerHub?, _ timeKeeper: any EventLoop) async -> Bool {
+    private func hasFoundCluster(
+        _ node: NodeCore, _ hub: PeerHub?, _ timeKeeper: any EventLoop
+    ) async -> Bool {
         guard let hub else { return true }
         let isOver = await stops.outwait(within: nil, unlessToldMoreThan: 0, on: timeKeeper) {
             await hub.join()
         }
-        return isOver && stops.count == 0
+        guard isOver, stops.count == 0 else { return false }
+        // One that was counted before needs no more than its members' answers.
+        _ = await stops.outwait(within: Self.fenceWait, unlessToldMoreThan: 0, on: timeKeeper) {
+            await node.desk.opened()
+        }
+        return stops.count == 0
     }
+
+    /// For how long a node that starts waits until it is proven to know every purge, before it
+    /// serves as one that may not.
+    private static let fenceWait = Interval.seconds(5)
 
     /// Operators are answered before clients are.
     private func openAdminPort(

@@ -12,6 +12,8 @@ struct NodeSettings: Sendable {
     var sitePlans: [SitePlan] = []
     /// Whose connections begin with the PROXY protocol, which says who the client is.
     var trustedProxies: [Network] = []
+    /// Who may use PURGE.
+    var purgePermission = PurgePermission()
     /// What a request has to know to be told how its answer came about; nil if none may.
     var decisionToken: [UInt8]?
     /// What images, and the sites that want it, are signed with; nil if anyone may ask.

@@ -120,9 +120,17 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// What a site says where nobody may purge.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
         "Nothing was purged, and the origin was not asked.")
+
+    /// The same where there is no site.
+    static let purgeNotConfigured: Problem = {
+        var problem = Problem(ProblemDocument.purgeNotConfigured)
+        problem.allowedMethods = "GET, HEAD"
+        return problem
+    }()
 
     static let notCached = Problem(
         504, "not-cached", "There is no stored answer",

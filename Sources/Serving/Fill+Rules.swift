@@ -50,8 +50,10 @@ extension Fill {
 
     func mayServe(_ reader: Reader) -> Bool {
         guard let answer else { return true }
+        if answer.standing == .void { return false }
         return reader.isFirst
-            || (answer.isShared && !answer.isOvertaken && agrees(reader.negotiation, answer)
+            || (answer.isShared && answer.standing == .current
+                && agrees(reader.negotiation, answer)
                 && agrees(reader.request, on: answer.nominated))
     }
 

@@ -46,20 +46,30 @@ package struct Fill: Sendable {
         package var varies: Negotiation
         /// The fields of the readers' requests that the answer depends on (RFC 9111 §4.1).
         package var nominated: FieldNames
-        /// It was invalidated after the request to the origin began: those that came later have to
-        /// begin anew.
-        package var isOvertaken: Bool
+        /// What has become of it since the request for it began.
+        package var standing: Standing
 
         package init(
             isKept: Bool, isShared: Bool, varies: Negotiation,
-            nominated: FieldNames = FieldNames(), isOvertaken: Bool = false
+            nominated: FieldNames = FieldNames(), standing: Standing = .current
         ) {
-            self.isOvertaken = isOvertaken
+            self.standing = standing
             self.isKept = isKept
             self.isShared = isShared
             self.varies = varies
             self.nominated = nominated
         }
+    }
+
+    /// What an answer is good for that was on its way while something was invalidated.
+    package enum Standing: Hashable, Sendable {
+        /// It is as good as when it was asked for.
+        case current
+        /// It is to be held against the origin: the one whose request caused the fetch is given it
+        /// all the same, and all others begin anew.
+        case overtaken
+        /// It is purged, or too old for a node that may lack a purge: nobody is given it.
+        case void
     }
 
     package internal(set) var phase = Phase.asking
@@ -119,6 +129,8 @@ package struct Fill: Sendable {
         self.patience = patience
     }
 
+    /// The answer may go to whoever asks, as far as is known.
+    package var isShared: Bool { answer?.isShared ?? true }
     /// The answer may go to whoever asks, and is to be kept: another node may have it.
     package var mayBePassedOn: Bool { answer.map { $0.isShared && $0.isKept } ?? false }
 
@@ -207,12 +219,12 @@ extension Fill {
     /// 304.
     package mutating func confirmed(
         isShared: Bool, varies: Negotiation, nominated: FieldNames = FieldNames(),
-        isOvertaken: Bool = false, effects: inout [FillEffect]
+        standing: Standing = .current, effects: inout [FillEffect]
     ) {
         answered(
             Answer(
                 isKept: true, isShared: isShared, varies: varies, nominated: nominated,
-                isOvertaken: isOvertaken),
+                standing: standing),
             effects: &effects)
         ended(effects: &effects)
     }
@@ -253,7 +265,8 @@ extension Fill {
         switch phase {
         case .asking: return agrees(request, on: expected)
         case .storing, .ended:
-            guard let answer, answer.isShared, answer.isKept, !answer.isOvertaken else {
+            guard let answer, answer.isShared, answer.isKept, answer.standing == .current
+            else {
                 return false
             }
             return agrees(wanted, answer) && agrees(request, on: answer.nominated)

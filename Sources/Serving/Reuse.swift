@@ -88,7 +88,7 @@ private struct StoredAnswer {
             return .validate(.requestMinFresh)
         }
         if isFresh { return .fresh }
-        if facts.flags.contains(.mustRevalidate) { return .validate(.stale) }
+        if !facts.flags.isDisjoint(with: [.mustRevalidate, .isFenced]) { return .validate(.stale) }
         if let maxStale = control.maxStale, staleness > maxStale { return .validate(.stale) }
         // Without `max-stale`, `max-age` says that nothing stale is wanted (RFC 9111 §5.2.1.1).
         let isStaleWanted = control.maxStale != nil || control.maxAge == nil

@@ -127,8 +127,11 @@ package enum Metric: Int, CaseIterable, Sendable {
 
     case purgesHard
     case purgesSoft
+    case purgesRefused
     case invalidationsApplied
     case invalidationRecords
+    case fenced
+    case membersCounted
 
     /// The answer's counter for a status code of 200 to 599.
     package static func answers(status: UInt16) -> Metric {

@@ -7,6 +7,10 @@ extension MetricFamily {
             meaning: "Purges that clients have asked this node for, repeats left out",
             advice: "Each reaches every node; its receipt says how far it is."),
         MetricFamily(
+            "nuthatch_purges_refused_total", .counter, "requests", .purgesRefused,
+            meaning: "Requests with the method PURGE of clients that may not use it",
+            advice: "The access log says whose; purge-from and purge-token-file say who may."),
+        MetricFamily(
             "nuthatch_invalidations_applied_total", .counter, "invalidations",
             .invalidationsApplied,
             meaning: "Records of the invalidation log that this node has applied since its start",
@@ -15,5 +19,15 @@ extension MetricFamily {
             "nuthatch_invalidation_records", .gauge, "records", .invalidationRecords,
             meaning: "Records of the invalidation log that are held for nodes that lack them",
             advice: "A node that was away for longer revalidates everything older once."),
+        MetricFamily(
+            "nuthatch_members_counted", .gauge, "nodes", .membersCounted,
+            meaning: "Members of which a majority has to know a purge, as this node believes",
+            advice: "More than are alive are some that nobody has forgotten yet."),
+        MetricFamily(
+            "nuthatch_fenced", .gauge, "nodes", .fenced,
+            meaning: "Whether the node cannot prove that it knows every purge: 1, else 0",
+            advice:
+                "It asks origins about each entry once per fence; see which of its members it "
+                + "reaches, and forget those that are gone for good."),
     ]
 }

@@ -68,6 +68,7 @@ package struct Setting: Hashable, Sendable {
             case .tlsKey: "/etc/nuthatch/tls/www.key"
             case .clientCA, .originCA: "/etc/nuthatch/tls/ca.pem"
             case .signingKeyFile: "/etc/nuthatch/signing-keys"
+            case .purgeTokenFile: "/etc/nuthatch/purge-tokens"
             case .clusterSecretFile: "/etc/nuthatch/cluster-secret"
             default: "/var/cache/nuthatch"
             }
@@ -110,6 +111,9 @@ extension Setting {
         case .bytes(let range):
             return .bytes(try Self.bounded(SizeText.parse(text), range))
         case .duration(let range):
+            return .duration(try Self.bounded(DurationText.parse(text), range))
+        case .durationOrOff(let range):
+            if text == "off" { return .off }
             return .duration(try Self.bounded(DurationText.parse(text), range))
         case .count(let range):
             return .count(try Self.bounded(Self.count(text), range))

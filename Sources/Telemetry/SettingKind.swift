@@ -4,6 +4,8 @@ package import Ground
 package enum SettingKind: Hashable, Sendable {
     case bytes(ClosedRange<UInt64>)
     case duration(ClosedRange<Interval>)
+    /// A duration, or `off`.
+    case durationOrOff(ClosedRange<Interval>)
     case count(ClosedRange<UInt64>)
     /// A numeric address and a port.
     case address
@@ -26,7 +28,7 @@ package enum SettingKind: Hashable, Sendable {
     package var noun: String {
         switch self {
         case .bytes: "a size"
-        case .duration: "a duration"
+        case .duration, .durationOrOff: "a duration"
         case .count: "a number"
         case .address, .loopbackAddress: "an address and port"
         case .path: "a path"
@@ -44,6 +46,7 @@ package enum SettingKind: Hashable, Sendable {
         switch self {
         case .bytes: "size"
         case .duration: "duration"
+        case .durationOrOff: "duration|off"
         case .count: "number"
         case .address, .loopbackAddress: "address:port"
         case .path: "path"
@@ -60,7 +63,7 @@ package enum SettingKind: Hashable, Sendable {
     package var unit: String {
         switch self {
         case .bytes: SizeText.unitNames.reversed().joined(separator: ", ")
-        case .duration: DurationText.unitNames.reversed().joined(separator: ", ")
+        case .duration, .durationOrOff: DurationText.unitNames.reversed().joined(separator: ", ")
         default: ""
         }
     }
@@ -72,6 +75,9 @@ package enum SettingKind: Hashable, Sendable {
             "\(SizeText.render(range.lowerBound))…\(SizeText.render(range.upperBound))"
         case .duration(let range):
             "\(DurationText.render(range.lowerBound))…\(DurationText.render(range.upperBound))"
+        case .durationOrOff(let range):
+            "\(DurationText.render(range.lowerBound))…\(DurationText.render(range.upperBound))"
+                + " or off"
         case .count(let range): "\(range.lowerBound)…\(range.upperBound)"
         case .address: "IPV4:PORT, [IPV6]:PORT or localhost:PORT"
         case .loopbackAddress: "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off"

@@ -54,6 +54,8 @@ package enum SettingName: String, CaseIterable, Sendable {
     case waitTimeout = "wait-timeout"
 
     case trustedProxy = "trusted-proxy"
+    case purgeFrom = "purge-from"
+    case purgeTokenFile = "purge-token-file"
     case connectionsLimit = "connections-limit"
     case pipelineLimit = "pipeline-limit"
     case requestHeadLimit = "request-head-limit"
@@ -85,6 +87,8 @@ package enum SettingName: String, CaseIterable, Sendable {
     case replicas
     case ringWeight = "ring-weight"
     case handOverTimeout = "hand-over-timeout"
+    case fence
+    case forgetAfter = "forget-after"
 
     /// The flag, as in `--memory-limit`.
     package var flag: String { "--" + rawValue }

@@ -40,5 +40,21 @@ extension Setting {
             advice:
                 "For nodes that do not come back, as after scaling down; one that restarts finds "
                 + "its disk as it was. It comes before drain-timeout."),
+        Setting(
+            .fence, in: .cluster, .durationOrOff(.seconds(2) ... .seconds(600)), default: "10s",
+            needsRestart: true,
+            meaning:
+                "How long after a purge is durable at a majority a node that was cut off may go on "
+                + "as before; the same for all nodes",
+            advice:
+                "A node that cannot prove within it that it knows every purge asks the origin "
+                + "about each entry once per fence. off trades that guarantee away."),
+        Setting(
+            .forgetAfter, in: .cluster, .duration(.seconds(60) ... .seconds(604_800)),
+            default: "1h", needsRestart: true,
+            meaning: "How long a member may say nothing before no majority waits for it any more",
+            advice:
+                "It is counted again when it comes back. nuthatch members forget does it "
+                + "at once for one that is gone for good."),
     ]
 }

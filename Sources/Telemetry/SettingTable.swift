@@ -249,6 +249,14 @@ extension Setting {
             meaning: "Networks whose connections begin with the PROXY protocol, version 1 or 2",
             advice: "Name only load balancers that send it: they say who the client is."),
         Setting(
+            .purgeFrom, in: .clients, .network, isList: true,
+            meaning: "Networks of clients that may use PURGE without a token",
+            advice: "A proxy that is no trusted-proxy lends its address to everybody behind it."),
+        Setting(
+            .purgeTokenFile, in: .clients, .path,
+            meaning: "File with the bearer tokens of clients that may use PURGE",
+            advice: "A token a line, at least 16 characters; read again at SIGHUP."),
+        Setting(
             .connectionsLimit, in: .clients, .count(0...10_000_000), default: "0",
             note: "0 (what the descriptor limit allows)", needsRestart: true,
             meaning: "Connections of clients at one time",

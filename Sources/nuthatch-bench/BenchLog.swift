@@ -74,7 +74,7 @@ final class BenchLog {
         let record = DiskRecord(
             name: Self.name(number), stamp: log.view.stamp,
             times: DiskTimes(
-                received: now, born: now, freshUntil: .max, lastModified: DiskFormat.noTime,
+                validated: now, born: now, freshUntil: .max, lastModified: DiskFormat.noTime,
                 date: now),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
             negotiation: [],

@@ -5,6 +5,12 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("trusted-proxy"))
     var trustedProxy: [String] = []
 
+    @Option(help: help("purge-from"))
+    var purgeFrom: [String] = []
+
+    @Option(help: help("purge-token-file"))
+    var purgeTokenFile: String?
+
     @Option(help: help("connections-limit"))
     var connectionsLimit: String?
 
@@ -45,6 +51,8 @@ struct ClientOptions: ParsableArguments {
     var flags: [(String, [String])] {
         [
             ("trusted-proxy", trustedProxy),
+            ("purge-from", purgeFrom),
+            ("purge-token-file", purgeTokenFile.texts),
             ("connections-limit", connectionsLimit.texts),
             ("pipeline-limit", pipelineLimit.texts),
             ("request-head-limit", requestHeadLimit.texts),

@@ -23,6 +23,12 @@ struct ClusterOptions: ParsableArguments {
     @Option(help: help("hand-over-timeout"))
     var handOverTimeout: String?
 
+    @Option(help: help("fence"))
+    var fence: String?
+
+    @Option(help: help("forget-after"))
+    var forgetAfter: String?
+
     /// The texts given for each setting; none for those not given.
     var flags: [(String, [String])] {
         [
@@ -33,6 +39,8 @@ struct ClusterOptions: ParsableArguments {
             ("replicas", replicas.texts),
             ("ring-weight", ringWeight.texts),
             ("hand-over-timeout", handOverTimeout.texts),
+            ("fence", fence.texts),
+            ("forget-after", forgetAfter.texts),
         ]
     }
 }

@@ -7,7 +7,9 @@ struct Nuthatch: AsyncParsableCommand {
         commandName: "nuthatch",
         abstract: "A cache node for images.",
         version: Configuration.versionText,
-        subcommands: [Serve.self, CheckConfig.self, Health.self, Sign.self, Version.self])
+        subcommands: [
+            Serve.self, CheckConfig.self, Health.self, Members.self, Sign.self, Version.self,
+        ])
 
     static func main() async {
         prepareProcess()

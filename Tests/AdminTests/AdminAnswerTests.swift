@@ -68,9 +68,9 @@ struct AdminAnswerTests {
     @Test("members are listed with what they own")
     func membersAreListed() {
         let row = MemberRow(
-            node: "0a", process: "0b", address: "10.0.0.1:8082", state: "alive", weight: 100,
-            isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true,
-            ringShare: 0.05)
+            node: "0a", process: "0b", address: "10.0.0.1:8082", state: "alive", isCounted: true,
+            contactMilliseconds: 0, weight: 100, isCaughtUp: true, isDraining: false, isSelf: true,
+            isConnected: true, ringShare: 0.05)
         func body(_ rows: [MemberRow]) -> String {
             AdminAnswer(
                 .members, readiness: .ready,
@@ -81,6 +81,7 @@ struct AdminAnswerTests {
             body([row]) == """
                 {"members":[
                 {"node":"0a","process":"0b","address":"10.0.0.1:8082","state":"alive",\
+                "counted":true,"contact_ms_ago":0,\
                 "self":true,"connected":true,"caught_up":true,"draining":false,"weight":100,\
                 "ring_share":0.050000}
                 ]}

@@ -37,6 +37,24 @@ import Testing
         }
     }
 
+    @Test("Bytes that come in pieces have at each end the hash of all so far")
+    func pieces() {
+        let bytes = (0..<70).map { UInt8($0 * 5 % 251) }
+        for step in 1..<20 {
+            var stream = KeyedHashStream(Self.hash)
+            var start = 0
+            while start < bytes.count {
+                let value = stream.value
+                #expect(value == Self.hash(bytes.span, 0..<start))
+                let end = min(start + step, bytes.count)
+                stream.add(bytes[start..<end])
+                start = end
+            }
+            let value = stream.value
+            #expect(value == Self.hash(bytes.span))
+        }
+    }
+
     @Test("Another key gives another value")
     func keyMatters() {
         let bytes = Array("http://a.example/1.png".utf8)

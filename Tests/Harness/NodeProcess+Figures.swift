@@ -31,3 +31,13 @@ extension NodeProcess {
         return (words.count == 3 ? Int(words[1]) ?? 0 : 0) * 1_024
     }
 }
+
+extension NodeProcess {
+    /// It says that it may lack a purge.
+    package var isFenced: Bool { figure("nuthatch_fenced") != 0 }
+
+    /// It is proven to know every purge, and at least so many members count.
+    package func isCurrent(among count: Int) -> Bool {
+        !isFenced && (figure("nuthatch_members_counted") ?? 0) >= Double(count)
+    }
+}

@@ -20,7 +20,8 @@ struct ConfigurationChangeTests {
         switch setting.kind {
         case .bytes(let range):
             SizeText.render(setting.name == .diskLimit ? 1 << 30 : range.lowerBound << 1 | 2048)
-        case .duration(let range): DurationText.render(range.upperBound)
+        case .duration(let range), .durationOrOff(let range):
+            DurationText.render(range.upperBound)
         case .count(let range): "\(min(range.lowerBound + 7, range.upperBound))"
         case .address, .loopbackAddress: "127.0.0.1:9"
         case .choice(let choices): choices.first { !setting.defaults.contains($0) } ?? ""

@@ -158,6 +158,8 @@ struct ConfigurationResolveTests {
         (.replicas, "3", "replicas", 3),
         (.ringWeight, "47", "weight", 47),
         (.handOverTimeout, "48s", "handOverTimeout", 48_000_000_000),
+        (.fence, "49s", "fence", 49_000_000_000),
+        (.forgetAfter, "61s", "forgetAfter", 61_000_000_000),
     ]
 
     @Test("each setting of a number fills its own property", arguments: properties)
@@ -171,6 +173,7 @@ struct ConfigurationResolveTests {
         case let value as Int: #expect(Int64(value) == number)
         case let value as UInt16: #expect(Int64(value) == number)
         case let value as UInt64: #expect(value == UInt64(number))
+        case let value as Interval?: #expect(value?.nanoseconds == number)
         case let value as Interval: #expect(value.nanoseconds == number)
         default: Issue.record("\(property) is \(String(describing: child?.value))")
         }
@@ -180,7 +183,7 @@ struct ConfigurationResolveTests {
     func everyNumberIsHeld() {
         for setting in Setting.table {
             switch setting.kind {
-            case .bytes, .duration, .count:
+            case .bytes, .duration, .durationOrOff, .count:
                 #expect(Self.properties.contains { $0.0 == setting.name }, "\(setting.name)")
             default: continue
             }

@@ -109,6 +109,9 @@ struct SiteConfigurationTests {
         wanted.setResponseFields = [.init(name: Array("X-Empty".utf8), value: [])]
         wanted.tagFields = FieldNames(["x-tags"])
         wanted.keepsTags = true
+        wanted.originals = [
+            try OriginalRule("imgproxy /img"), try OriginalRule("/resize?src={url}"),
+        ]
         let given = try settings(
             """
             host: O.example:81
@@ -136,6 +139,7 @@ struct SiteConfigurationTests {
             set-response-fields: {X-Empty: ''}
             tags: [X-Tags]
             keep-tags: true
+            originals: [imgproxy  /img, '/resize?src={url}']
             """)
         #expect(given == wanted)
     }
@@ -172,13 +176,14 @@ struct SiteConfigurationTests {
                 origin: http://127.0.0.1:9000/base/
                 negative-ttl: {404: 10s}
                 set-response-fields: {Access-Control-Allow-Origin: '*', X-A: "a \\u0026b \\u003Fb"}
+                originals: [imgproxy, "/t/{original*}\\u003Fa={w}\\u0026b=c https://p.example/"]
               "a.example:8080": {origin: "http://o.example", grace: 1h}
             """
         let first = try resolve(file: file)
         let again = try resolve(file: first.listing.joined(separator: "\n"))
         #expect(again.sites == first.sites)
         #expect(first.listing.contains("    negative-ttl: {404: 10s}"))
-        #expect(first.listing.contains("  a.example:8080:  # n.yaml, line 8"))
+        #expect(first.listing.contains("  a.example:8080:  # n.yaml, line 9"))
     }
 
     @Test("a change of a site changes live and is named")
@@ -255,6 +260,26 @@ struct SiteConfigurationTests {
                 "site a.example (from n.yaml, line 2): origin-ca has no meaning without TLS; "
                     + "allowed: with an origin that begins with https://"
             ])
+    }
+
+    @Test("of a rule that is none it is said where, and what is allowed there")
+    func originals() throws {
+        func faults(_ value: String) -> [String] {
+            let file = "sites: {a.example: {origin: 'http://o.example', originals: \(value)}}"
+            return self.faults(file).map {
+                $0.replacing("site a.example: originals (from n.yaml, line 1): ", with: "")
+            }
+        }
+        #expect(
+            faults("'/thumbs/{size}'") == [
+                "\"/thumbs/{size}\" is refused at byte 14: no place is the original's; "
+                    + "allowed: one of {original}, {original*}, {url}, {url*}"
+            ])
+        #expect(faults("[thumbor, ' thumbor']")[0].hasPrefix("\" thumbor\" is given twice; "))
+        let many = (0...8).map { "thumbor /\($0)" }.joined(separator: ", ")
+        #expect(faults("[\(many)]")[0].hasPrefix("\"thumbor /8\" is one too many; allowed: "))
+        #expect(try settings("originals: nextjs").originals == [OriginalRule("nextjs")])
+        #expect(try settings("originals: []").originals.isEmpty)
     }
 
     @Test(

@@ -13,9 +13,13 @@ private struct Story {
             patience: .seconds(1))
     }
 
-    mutating func answered(kept: Bool, shared: Bool = true, varies: Negotiation = []) {
+    mutating func answered(
+        kept: Bool, shared: Bool = true, varies: Negotiation = [],
+        standing: Fill.Standing = .current
+    ) {
         fill.answered(
-            .init(isKept: kept, isShared: shared, varies: varies), effects: &effects)
+            .init(isKept: kept, isShared: shared, varies: varies, standing: standing),
+            effects: &effects)
     }
 
     mutating func received(_ bytes: Int) { fill.received(bytes, effects: &effects) }
@@ -233,6 +237,29 @@ struct FillTests {
         #expect(story.fill.next(for: gzip, limit: 10) == .wait)
         #expect(!story.fill.accepts(.avif))
         #expect(story.fill.accepts(.brotli))
+    }
+
+    @Test("what was to be validated meanwhile is for the one who caused the fetch, and nobody else")
+    func overtaken() {
+        var story = Story()
+        let first = story.fill.joined([])
+        let second = story.fill.joined([])
+        story.answered(kept: true, standing: .overtaken)
+        #expect(story.fill.next(for: first, limit: 10) == .wait)
+        #expect(story.fill.next(for: second, limit: 10) == .startOver(alone: false))
+        #expect(!story.fill.accepts([]))
+    }
+
+    @Test("what was purged meanwhile is for nobody: all begin anew", arguments: [true, false])
+    func void(isKept: Bool) {
+        var story = Story()
+        let readers = [story.fill.joined([]), story.fill.joined([])]
+        story.answered(kept: isKept, standing: .void)
+        for reader in readers {
+            #expect(story.fill.next(for: reader, limit: 10) == .startOver(alone: false))
+        }
+        #expect(!story.fill.accepts([]))
+        #expect(story.deeds() == (isKept ? [] : [.cancelOrigin]))
     }
 
     @Test("a failure reaches every waiter, those in mid-body too")

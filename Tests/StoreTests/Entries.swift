@@ -7,10 +7,12 @@ import Tiers
 struct Entries {
     let store: MemoryStore
 
-    init(limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 4) {
+    init(
+        limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 4, marks: MarkBook = MarkBook()
+    ) {
         store = MemoryStore(
             .init(limitBytes: limitBytes, entriesMax: entriesMax, shardCount: shardCount),
-            hashing: KeyedHash(key0: 1, key1: 2))
+            hashing: KeyedHash(key0: 1, key1: 2), marks: marks)
     }
 
     static func key(_ name: String) -> [UInt8] { Array("http://origin/\(name)".utf8) }

@@ -42,7 +42,7 @@ final class LogRig {
 
     /// What the files may take at most.
     var capBytes: UInt64 {
-        UInt64(plan.segments * plan.segmentBytes + 2 * DiskPlan.marksFileBytes)
+        UInt64(plan.segments * plan.segmentBytes + 2 * plan.marksFileBytes)
     }
 
     /// The log; opens it if no process has it.
@@ -189,7 +189,7 @@ struct Answer: Hashable {
         DiskRecord(
             name: Self.name(number), stamp: stamp,
             times: DiskTimes(
-                received: now, born: now, freshUntil: now + 60_000,
+                validated: now, born: now, freshUntil: now + 60_000,
                 lastModified: DiskFormat.noTime, date: now),
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
             negotiation: [],

@@ -73,7 +73,8 @@ struct LogPlay {
     /// The answer that this process must find, if it finds one.
     private(set) var current: [Int: Answer] = [:]
     private(set) var wrongs: [String] = []
-    private var began = Stamp.zero
+    /// A request that is under way in this process.
+    private var began: StampLease?
     /// When the latest delete of a name was asked for, which need not have been acknowledged.
     private var deleted: [Int: Stamp] = [:]
 
@@ -86,6 +87,7 @@ struct LogPlay {
     init(_ other: LogPlay, on rig: LogRig) {
         self = other
         self.rig = rig
+        began = nil
     }
 
     /// Does a step and looks at what it answers.
@@ -94,8 +96,8 @@ struct LogPlay {
         let log = try rig.log()
         switch step {
         case .store(let answer): try store(answer, stamp: log.view.stamp)
-        case .storeLate(let answer): try store(answer, stamp: max(began, .zero))
-        case .begin: began = log.view.stamp
+        case .storeLate(let answer): try store(answer, stamp: began?.stamp ?? log.view.stamp)
+        case .begin: began = log.marks.lease()
         case .delete(let names): try delete(names)
         case .touch(let name, let count): try rig.touch(name, count: count)
         case .checkpoint: try log.checkpoint()
@@ -104,7 +106,7 @@ struct LogPlay {
         case .restart:
             let before = try found()
             try rig.restart()
-            began = try rig.log().view.stamp
+            began = try rig.log().marks.lease()
             let after = try found()
             expect(before == after, "a restart found \(after.count) of \(before.count)")
             expect(rig.warnings.isEmpty, "\(rig.warnings)")

@@ -105,6 +105,26 @@ struct MemoryStoreMarksTests {
         #expect(entries.store.count == 0)
     }
 
+    @Test("a walk for the least stamp counts what comes to a place that it has passed")
+    func walk() throws {
+        let entries = Entries(limitBytes: 1 << 20, shardCount: 1)
+        let store = entries.store
+        let old = store.marks.stamp
+        let low = try #require(entries.put("a", bytes: 10))
+        store.marks.apply([.url(Array("other".utf8))], isSoft: false, now: .zero)
+        let high = try #require(entries.put("b", bytes: 10))
+        let first = store.leastStamp(inShard: 0, below: nil, atMost: 1)
+        #expect(first.least == store.marks.stamp && first.next == 1)
+        // The place that was given up last is taken first.
+        store.remove(low)
+        store.remove(high)
+        entries.put("a", bytes: 10, stamp: old)
+        let second = store.leastStamp(inShard: 0, below: first.next, atMost: 1)
+        #expect(second.least == old && second.next == nil)
+        entries.put("a", bytes: 10)
+        #expect(store.leastStamp(inShard: 0, below: nil, atMost: 9).least == store.marks.stamp)
+    }
+
     /// Puts the entry in again and again, each time as one that was asked for well before.
     private final class Writer: Sendable {
         let entries: Entries
@@ -161,7 +181,7 @@ struct MarkBookTests {
     func beforeLog() throws {
         let book = MarkBook(isForDisk: true)
         book.apply([url], isSoft: false, now: .zero)
-        book.open(epoch: 4, marks: [])
+        book.open(epoch: 4, table: MarkTable(key: .known), capacity: 100)
         #expect(effect(book, Stamp(epoch: 3, count: 99)) == .dead)
         #expect(effect(book, Stamp(epoch: 4, count: 0)) == .dead)
         #expect(effect(book, book.stamp) == nil)
@@ -171,9 +191,11 @@ struct MarkBookTests {
     func written() throws {
         let rig = try LogRig(segments: 4, seed: 3)
         let log = try rig.log()
-        let stamp = log.view.stamp
+        let lease = log.marks.lease()
+        let stamp = lease.stamp
         log.marks.apply([url], isSoft: false, now: .zero)
         try log.writeMarks()
+        lease.end()
         let bytes = rig.figures[.writtenBytes]
         try log.writeMarks()
         #expect(rig.figures[.writtenBytes] == bytes)
@@ -182,6 +204,54 @@ struct MarkBookTests {
         #expect(effect(next.marks, stamp) == .dead)
         #expect(effect(next.marks, next.view.stamp) == nil)
         #expect(rig.warnings.isEmpty)
+    }
+
+    /// Applies marks, and looks whether those that it has applied cover what is just older.
+    private final class Applier: Sendable {
+        let book: MarkBook
+        let missed = Atomic<Int>(0)
+        private let isOver = Atomic<Bool>(false)
+
+        init(_ book: MarkBook) {
+            self.book = book
+        }
+
+        func run() {
+            var asked: [Stamp] = []
+            for number in 0... {
+                asked.append(book.stamp)
+                book.apply([.url(Array("origin/\(number)".utf8))], isSoft: false, now: .zero)
+                // Those of some time, and not each time, for the writer is to have its turn, too.
+                let looks = number % 16 == 0 ? max(0, number - 400)...number : number...number
+                let isMissed = looks.contains {
+                    let (key, stamp) = (Answer.key($0), asked[$0])
+                    return book.effect(on: nil, key: key, tags: [], stamp: stamp) == nil
+                }
+                if isMissed { missed.add(1, ordering: .relaxed) }
+                if isOver.load(ordering: .relaxed) { return }
+            }
+        }
+
+        func stop() {
+            isOver.store(true, ordering: .relaxed)
+        }
+    }
+
+    @Test("what is applied while the marks are written anew is not lost from memory")
+    func concurrent() async throws {
+        let rig = try LogRig(segments: 4, seed: 3)
+        let log = try rig.log()
+        try rig.store(Answer(1, version: 1, bytes: 10))
+        let applier = Applier(log.marks)
+        let threads = NIOThreadPool(numberOfThreads: 1)
+        threads.start()
+        threads.submit { _ in applier.run() }
+        let target = log.view.stamp.count + 100_000
+        while log.view.stamp.count < target { try log.writeMarks() }
+        applier.stop()
+        try await threads.shutdownGracefully()
+        #expect(applier.missed.load(ordering: .relaxed) == 0)
+        #expect(log.marks.takeFolded() > 0, "the marks were written anew")
     }
 
     @Test("a segment that is begun before a mark is written promises nothing of it")

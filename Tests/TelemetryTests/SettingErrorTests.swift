@@ -86,6 +86,9 @@ struct SettingErrorTests {
         Refusal(
             name: .config, text: "", says: "\"\" is not a path",
             allowed: "a path, e.g. nuthatch.yaml"),
+        Refusal(
+            name: .fence, text: "never", says: "\"never\" is not a duration",
+            allowed: "2s…10m or off, e.g. 10s"),
     ]
 
     @Test(

@@ -60,7 +60,8 @@ struct DiskFormatTests {
 
     @Test("marks are written and read as the vector has them")
     func marks() throws {
-        let header = MarksHeader(nodeID: .sample, generation: 3, salt: 99)
+        let header = MarksHeader(
+            nodeID: .sample, generation: 3, salt: 99, fileBytes: 512, key: Self.key)
         var bytes = header.bytes
         var writer = MarkWriter(salt: header.salt)
         for mark in Self.marks { writer.append(mark, to: &bytes) }
@@ -69,7 +70,9 @@ struct DiskFormatTests {
         let vector = try vector("marks")
         let read = try MarksHeader(vector.span, nodeID: .sample)
         #expect(read == header)
-        let reading = MarkReading(vector.span.extracting(64..<vector.count), salt: header.salt)
+        let start = MarksHeader.bytesCount
+        let reading = MarkReading(
+            vector.span.extracting(start..<vector.count), salt: header.salt)
         #expect(reading.marks == Self.marks)
         #expect(reading.damagedFrom == nil)
     }
@@ -85,47 +88,72 @@ struct DiskFormatTests {
         #expect(whole.marks == Self.marks && whole.damagedFrom == nil)
     }
 
+    /// Makes the checksum of the first of some marks right.
+    private func seal(_ bytes: inout [UInt8], markBytes: Int = MarkWriter.markBytes) {
+        let sum = XXH64.hash(bytes.span.extracting(4..<markBytes), seed: 5)
+        for place in 0..<4 { bytes[place] = UInt8(truncatingIfNeeded: sum >> UInt64(8 * place)) }
+    }
+
     @Test("a mark of a kind that is not known covers everything, softly")
     func newerMark() {
         var bytes: [UInt8] = []
         var writer = MarkWriter(salt: 5)
         writer.append(Self.marks[1], to: &bytes)
-        bytes[16] = 77
-        let size = Int(bytes.span.little32(at: 4))
-        bytes.setLittle(XXH64.hash(bytes.span.extracting(16..<size), seed: 5), at: 8)
+        bytes[4] = 77
+        seal(&bytes)
         let reading = MarkReading(bytes.span, salt: 5)
-        #expect(
-            reading.marks == [DiskMark(.everything, isSoft: true, stamp: Self.marks[1].stamp)])
+        #expect(reading.marks == [.unknown(before: Self.marks[1].stamp)])
+    }
+
+    @Test("longer marks of a newer version are read as far as they are known")
+    func longerMarks() {
+        var bytes: [UInt8] = []
+        var writer = MarkWriter(salt: 5)
+        writer.append(Self.marks[1], to: &bytes)
+        bytes += [1, 2, 3, 4, 5, 6, 7, 8]
+        seal(&bytes, markBytes: 40)
+        bytes.pad(to: 200)
+        let reading = MarkReading(bytes.span, salt: 5, markBytes: 40)
+        #expect(reading.marks == [Self.marks[1]] && reading.damagedFrom == nil)
     }
 
     @Test("no flipped bit in marks goes unseen, and none changes what is read before it")
     func flippedMarks() {
         var bytes: [UInt8] = []
         var writer = MarkWriter(salt: 5)
-        var ends: [Int] = []
-        for mark in Self.marks {
-            writer.append(mark, to: &bytes)
-            ends.append(bytes.count)
-        }
+        for mark in Self.marks { writer.append(mark, to: &bytes) }
         bytes.pad(to: bytes.count + 64)
         for position in bytes.indices {
             for bit in 0..<8 {
                 var flipped = bytes
                 flipped[position] ^= 1 << UInt8(bit)
                 let reading = MarkReading(flipped.span, salt: 5)
-                let whole = ends.prefix { $0 <= position }.count
-                let isPadding = reading.marks == Self.marks && reading.damagedFrom == nil
-                guard !isPadding else {
-                    // Only the zeros that fill a mark up to its eight bytes may change unseen.
-                    let start = whole == 0 ? 0 : ends[whole - 1]
-                    let size = whole < ends.count ? Int(bytes.span.little32(at: start + 4)) : 0
-                    #expect(whole < ends.count && position >= start + size, "\(position)")
-                    continue
-                }
+                let whole = min(position / MarkWriter.markBytes, Self.marks.count)
                 #expect(reading.damagedFrom != nil, "bit \(bit) of byte \(position)")
-                #expect(Array(reading.marks.prefix(whole)) == Array(Self.marks.prefix(whole)))
-                #expect(reading.marks.count <= Self.marks.count)
+                #expect(reading.marks == Array(Self.marks.prefix(whole)))
             }
+        }
+    }
+
+    @Test("the first bytes of marks of format 1 are refused for their version")
+    func formerMarks() {
+        let header = MarksHeader(
+            nodeID: .sample, generation: 3, salt: 99, fileBytes: 512, key: Self.key)
+        func refusal(_ bytes: [UInt8]) -> DiskDamage? {
+            do throws(DiskDamage) {
+                _ = try MarksHeader(bytes.span, nodeID: .sample)
+                return nil
+            } catch { return error }
+        }
+        #expect(refusal(header.bytes) == nil)
+        var former = header.bytes
+        former[8] = 1
+        #expect(refusal(former) == .version(major: 1))
+        #expect(refusal(Array(former.prefix(64))) == .version(major: 1))
+        for position in [12, 13, 16, 24, 40, 48, 56, 64, 72, 127] {
+            var flipped = header.bytes
+            flipped[position] ^= 1
+            #expect(refusal(flipped) == .checksum, "\(position)")
         }
     }
 
@@ -155,19 +183,21 @@ struct DiskFormatTests {
         #expect(refusal(flipped) == .checksum)
     }
 
-    private static let marks: [DiskMark] = [
+    private static let key = MarkKey(first: 0x1111_2222, second: 0x3333_4444)
+
+    private static let marks: [StoredMark] = [
         DiskMark(.everything, isSoft: true, stamp: Stamp(epoch: 1, count: 2)),
         DiskMark(
-            .url(Array("http://a.example/1.png".utf8)), isSoft: false,
+            .url(Array("a.example/1.png".utf8)), isSoft: false,
             stamp: Stamp(epoch: 1, count: 3)),
         DiskMark(
             .entry(EntryName([UInt8](repeating: 0xAB, count: 32).span)), isSoft: false,
             stamp: Stamp(epoch: 2, count: 0)),
         DiskMark(
-            .prefix(Array("http://a.example/x/".utf8)), isSoft: true,
+            .prefix(Array("a.example/x/".utf8)), isSoft: true,
             stamp: Stamp(epoch: 2, count: 1)),
         DiskMark(
             .host(Array("b.example".utf8)), isSoft: false, stamp: Stamp(epoch: 2, count: 2)),
         DiskMark(.tag(Array("news".utf8)), isSoft: true, stamp: Stamp(epoch: 2, count: 3)),
-    ]
+    ].map { StoredMark($0, key: key) }
 }

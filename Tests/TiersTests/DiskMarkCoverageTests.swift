@@ -165,7 +165,7 @@ struct LogRecoveryTests {
         newest: UInt32 = 0
     ) -> [(digest: EntryDigest, entry: DiskEntry)] {
         var kept: [(digest: EntryDigest, entry: DiskEntry)] = []
-        LogRecovery(marks: marks, leastAccess: least)
+        LogRecovery(marks: MarkTable(marks), leastAccess: least)
             .keep(segment, at: 7, newestAccess: newest) { kept.append(($0, $1)) }
         return kept
     }

@@ -44,7 +44,7 @@ struct SampleSegment {
         let record = DiskRecord(
             name: name, stamp: Stamp(epoch: 6, count: count),
             times: DiskTimes(
-                received: 1_794_000_000_000, born: 1_793_999_999_000,
+                validated: 1_794_000_000_000, born: 1_793_999_999_000,
                 freshUntil: 1_795_000_000_000, lastModified: DiskFormat.noTime,
                 date: 1_794_000_000_000),
             lastAccess: 1_794_000_100, accessCount: UInt16(seed), flags: .noCache,

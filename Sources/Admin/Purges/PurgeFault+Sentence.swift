@@ -49,6 +49,8 @@ extension PurgeFault {
             "The targets are longer than \(bytesMax) bytes together, the most that one purge can "
                 + "take; several purges can."
         case .saidTwice(let name): "\(name) is said twice; it is allowed once, in query or body."
+        case .field(let name, let allowed):
+            "\(name) has a value that is not allowed, or comes twice; allowed is: \(allowed)."
         case .idTaken:
             "An earlier purge with this id has other targets or another mode; a new purge needs an "
                 + "id of its own."

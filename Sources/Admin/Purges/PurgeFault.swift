@@ -24,6 +24,8 @@ package enum PurgeFault: Error, Hashable, Sendable {
     case parameterUnknown(String, allowed: [String])
     /// A parameter comes twice, or the body says it, too.
     case saidTwice(String)
+    /// A field of a request with the method PURGE.
+    case field(String, allowed: String)
     /// An earlier purge with this id has other targets or another mode.
     case idTaken
     /// No text of a receipt's name.
@@ -63,7 +65,7 @@ extension PurgeFault {
     /// and not be followed (RFC 9110 §15.5).
     package var status: UInt16 {
         switch self {
-        case .notJSON, .parameter, .parameterUnknown, .saidTwice, .receiptName: 400
+        case .notJSON, .parameter, .parameterUnknown, .saidTwice, .field, .receiptName: 400
         case .receiptUnknown: 404
         case .idTaken: 409
         case .bodyTooLarge, .recordTooLarge: 413
@@ -81,7 +83,7 @@ extension PurgeFault {
         case .receiptUnknown: "receipt-unknown"
         case .idTaken: "purge-id-taken"
         case .bodyTooLarge, .recordTooLarge, .targetsTooMany, .namesTooMany: "purge-too-large"
-        case .type, .unknown, .value, .id, .targetsMissing, .target: "purge-invalid"
+        case .type, .unknown, .value, .id, .targetsMissing, .target, .field: "purge-invalid"
         }
     }
 
@@ -97,7 +99,7 @@ extension PurgeFault {
         }
     }
 
-    /// The answer of the admin port.
+    /// The answer.
     package var problem: ProblemDocument {
         ProblemDocument(status: status, name: name, title: title, detail: sentence)
     }

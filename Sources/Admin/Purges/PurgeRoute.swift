@@ -52,12 +52,13 @@ package enum PurgeRoute: Hashable, Sendable {
     }
 }
 
-/// How long a client waits for the answer to its purge, as the query says it.
+/// How long a client waits for the answer to its purge, as the query says it, or the fields of a
+/// PURGE.
 package struct PurgeOptions: Hashable, Sendable {
-    /// Nil if the query does not say.
-    package private(set) var wait: PurgeWait?
-    /// Nil if the query does not say.
-    package private(set) var timeout: Interval?
+    /// Nil if nothing says it.
+    package internal(set) var wait: PurgeWait?
+    /// Nil if nothing says it.
+    package internal(set) var timeout: Interval?
 
     private static let waitName = "wait"
     private static let timeoutNames = ["timeout", "timeout_ms"]
@@ -88,9 +89,15 @@ package struct PurgeOptions: Hashable, Sendable {
     ) throws(PurgeFault) -> (wait: PurgeWait, timeout: Interval) {
         if wait != nil, body.wait != nil { throw .saidTwice(Self.waitName) }
         if timeout != nil, body.timeout != nil { throw .saidTwice("timeout") }
-        return (
-            wait ?? body.wait ?? .usual, timeout ?? body.timeout ?? PurgeRequest.timeoutDefault
-        )
+        var joined = self
+        joined.wait = wait ?? body.wait
+        joined.timeout = timeout ?? body.timeout
+        return joined.settled
+    }
+
+    /// The same where nothing else is said.
+    package var settled: (wait: PurgeWait, timeout: Interval) {
+        (wait ?? .usual, timeout ?? PurgeRequest.timeoutDefault)
     }
 
     /// The id in the query of a question after a receipt, `id=…`.
@@ -110,17 +117,21 @@ package struct PurgeOptions: Hashable, Sendable {
 
     private static func timeout(_ name: String, _ value: String) throws(PurgeFault) -> Interval {
         let text = name == "timeout" ? value : value + "ms"
-        let most = PurgeRequest.timeouts.upperBound
-        guard let interval = DurationText.parse(text), PurgeRequest.timeouts.contains(interval)
-        else {
+        guard let interval = timeout(text) else {
+            let most = PurgeRequest.timeouts.upperBound.milliseconds
             throw .parameter(
-                name,
-                allowed: name == "timeout"
-                    ? "0s to \(DurationText.render(most)), with ms, s or m"
-                    : "0 to \(most.milliseconds)")
+                name, allowed: name == "timeout" ? timeoutAllowed : "0 to \(most)")
         }
         return interval
     }
+
+    /// A duration that a client may wait; nil for any other text.
+    static func timeout(_ text: String) -> Interval? {
+        DurationText.parse(text).flatMap { PurgeRequest.timeouts.contains($0) ? $0 : nil }
+    }
+
+    static let timeoutAllowed =
+        "0s to \(DurationText.render(PurgeRequest.timeouts.upperBound)), with ms, s or m"
 
     /// Names and values with their escapes undone; a `+` stays one.
     private static func parameters(

@@ -80,7 +80,7 @@ package struct ReceiptDocument: Hashable, Sendable {
     /// The answer to who has issued it: 200 if all have confirmed, else 202, whatever was waited
     /// for.
     ///
-    /// To who asks for the receipt, and to PURGE, it is 200.
+    /// To who asks for the receipt it is 200.
     package var statusOfIssue: UInt16 { isConfirmedByAll ? 200 : 202 }
 }
 

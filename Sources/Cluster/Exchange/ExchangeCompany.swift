@@ -19,7 +19,9 @@ struct ExchangeCompany: Sendable {
     let fence: Interval
     let forgetAfter: Interval
     private var known = SortedTable<NodeID, Known>()
-    /// Looked up by whoever still names them; the oldest are dropped.
+    /// Those that left by their own word; the oldest are dropped.
+    ///
+    /// Whoever still names them speaks of the past.
     private(set) var gone: [NodeID] = []
     private(set) var counted: [NodeID] = []
 
@@ -46,6 +48,9 @@ struct ExchangeCompany: Sendable {
             known.awaySince = known.presence == .here ? nil : known.awaySince ?? now
             if known.presence == .here { known.isDropped = false }
         }
+        for node in known.keys where !isNamed.contains(node) && known[node]?.isDropped == true {
+            known[node] = nil
+        }
     }
 
     /// True if others count than before.
@@ -70,16 +75,14 @@ struct ExchangeCompany: Sendable {
 
     /// When somebody may be gone who is not yet.
     var nextReview: Instant? {
-        zip(known.keys, known.values).filter { !isCounted($0.0) }.compactMap { _, known in
-            known.awaySince.map { $0 + patience(known) }
-        }.min()
+        zip(known.keys, known.values).filter { !isCounted($0) && !$1.isDropped }
+            .compactMap { _, known in known.awaySince.map { $0 + patience(known) } }.min()
     }
 
-    /// After being away for so long a member that does not count is dropped; and after being
-    /// dropped, nobody's word makes it a member any more.
+    /// After being away for so long a member that does not count is this node's no longer; others
+    /// that met it later still name it.
     private func patience(_ known: Known) -> Interval {
-        if known.isDropped { return forgetAfter + forgetAfter }
-        return known.wasCounted ? fence : forgetAfter
+        known.wasCounted ? fence : forgetAfter
     }
 
     private func isCounted(_ node: NodeID) -> Bool { counted.contains(node) }
@@ -93,7 +96,7 @@ struct ExchangeCompany: Sendable {
                 if known.isDropped { continue }
                 members.append(
                     LogMember(node: node, process: known.process, isCounted: isCounted(node)))
-            } else if known.isDropped || known.presence == .left {
+            } else if known.presence == .left {
                 self.known[node] = nil
                 gone.append(node)
             } else {

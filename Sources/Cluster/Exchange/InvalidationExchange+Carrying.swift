@@ -96,7 +96,8 @@ extension InvalidationExchange {
         let view = keeper.view(at: now).view
         for effect in wanted { Self.put(effect, view, &effects) }
         for case .ask(let members, let round) in asks {
-            effects += members.map { .send(.round(round), to: $0) }
+            let digest = digest
+            effects += members.map { .send(.round(round, digest: digest), to: $0) }
         }
         wanted.removeAll()
         carried = 0

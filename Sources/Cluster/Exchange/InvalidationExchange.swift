@@ -116,6 +116,7 @@ package struct InvalidationExchange: Sendable {
         case .membersChanged(let members):
             company.follow(members, now: now)
             review(now)
+            tell(.departed(members.filter { $0.presence == .left }.map(\.node)), now, &dice)
         case .synced: synced(now, &dice)
         case .writeFailed:
             batch = []
@@ -147,19 +148,40 @@ package struct InvalidationExchange: Sendable {
             let bytesMax = settings.repairBytesMax
             return .repair(log.answer(to: ranges, of: node, bytesMax: bytesMax))
         case .repair(let answer): log.answered(answer, from: node, now: now, effects: &wanted)
-        case .round(let round):
+        case .round(let round, let theirs):
             let catchUp = log.catchUp(of: node)
-            let answer = FenceAnswer(
-                round: round, holds: catchUp.positions, view: keeper.view(at: now).view)
+            let view = keeper.view(at: now).view
+            if ExchangeDigest.of(catchUp, view.standing) == theirs {
+                return .unchanged(round: round, digest: theirs, view: view)
+            }
+            let answer = FenceAnswer(round: round, holds: catchUp.positions, view: view)
             return .answer(answer, retired: catchUp.retired)
-        case .answer(var answer, let retired):
+        case .answer(let answer, let retired):
             let catchUp = CatchUp(positions: answer.holds, retired: retired)
-            log.caughtUp(catchUp, from: node, now: now, effects: &wanted)
-            carry(now, &dice)
-            answer.holds += retired
-            tell(.heard(answer, node), now, &dice)
+            heard(answer, catchUp, node, now, &dice)
+        case .unchanged(let round, let theirs, var view):
+            // Of what this node had when it asked, and has no more, it cannot say what it was.
+            guard theirs == digest else { break }
+            view.standing = standing
+            let catchUp = log.catchUp
+            let answer = FenceAnswer(round: round, holds: catchUp.positions, view: view)
+            heard(answer, catchUp, node, now, &dice)
         }
         return nil
+    }
+
+    /// What this node has synced and which count it follows; see ``ExchangeDigest``.
+    var digest: UInt64 { ExchangeDigest.of(log.catchUp, standing) }
+
+    private mutating func heard(
+        _ answer: FenceAnswer, _ catchUp: CatchUp, _ node: NodeID, _ now: Instant,
+        _ dice: inout Dice
+    ) {
+        log.caughtUp(catchUp, from: node, now: now, effects: &wanted)
+        carry(now, &dice)
+        var answer = answer
+        answer.holds += catchUp.retired
+        tell(.heard(answer, node), now, &dice)
     }
 
     private mutating func synced(_ now: Instant, _ dice: inout Dice) {

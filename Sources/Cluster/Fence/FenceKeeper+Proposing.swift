@@ -42,16 +42,21 @@ extension FenceKeeper {
         return newcomer.map { .count($0) }
     }
 
-    /// Silent for too long to a node that could hear: time in which this one was fenced, or stood
-    /// still, counts against nobody.
+    /// Gone by its own word, or silent for too long to a node that could hear: time in which this
+    /// one was fenced, or stood still, counts against nobody.
     private func isGone(_ member: NodeID, _ now: Instant) -> Bool {
-        guard member != own, let openSince = fence.openSince else { return false }
+        guard member != own else { return false }
+        // Told to stop while it was being counted, it may have gone before it was.
+        if departed.contains(member) { return true }
+        guard let openSince = fence.openSince else { return false }
         let since = max(heardAt[member] ?? openSince, openSince)
         return now - since >= fence.settings.forgetAfter
     }
 
     private func isCaughtUp(_ member: NodeID, with set: CountedSet, _ now: Instant) -> Bool {
-        guard !set.contains(member), fence.isInContact(with: member, at: now) else { return false }
+        guard !set.contains(member), !departed.contains(member),
+            fence.isInContact(with: member, at: now)
+        else { return false }
         guard let view = counted.views[member] else { return false }
         return view.isCurrent && view.standing?.set == set
     }

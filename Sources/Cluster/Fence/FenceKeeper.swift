@@ -18,7 +18,11 @@ package struct FenceKeeper: Sendable {
     /// When anything came from a member last.
     private(set) var heardAt = SortedTable<NodeID, Instant>()
     private var nextRound: Instant
+    /// With which of ``reached`` the next round begins that does not go to all.
+    private var turn = 0
     var isLeaving = false
+    /// Members that go, or went, by their own word.
+    private(set) var departed: Set<NodeID> = []
     /// What is wished for, and since when.
     var wish: (change: CountChange, since: Instant)?
     var issue: [CountRecord] = []
@@ -98,6 +102,7 @@ package struct FenceKeeper: Sendable {
             counted.open(now: now)
         case .contradicted(let position):
             counted.contradiction = counted.contradiction ?? .twoRecords(position)
+        case .departed(let members): departed = Set(members).subtracting([own])
         case .leaveRequested: isLeaving = true
         case .operatorKept: counted.keepCount()
         case .operatorYielded:
@@ -121,12 +126,33 @@ package struct FenceKeeper: Sendable {
 
     private mutating func tick(_ now: Instant) {
         guard nextRound <= now else { return }
-        // One round may come to nothing, and the next is in time all the same. Without a fence
-        // members are asked often only as long as somebody is to be counted.
-        let isAtRest = self.fence.settings.fence == nil && isEverybodyCounted
-        let span = isAtRest ? .seconds(50) : self.fence.settings.fence ?? .seconds(10)
+        let span = fence.settings.span
+        guard isEverybodyCounted, window.isCurrent(at: now) else {
+            nextRound = now + min(Self.hurry, Interval(nanoseconds: span.nanoseconds / 8))
+            return askAll(now)
+        }
+        // One round may come to nothing, and the next is in time all the same.
         nextRound = now + Interval(nanoseconds: span.nanoseconds * 2 / 5)
-        if !reached.isEmpty { ask.append(.ask(reached, round: self.fence.beginRound(at: now))) }
+        let isInTime = window.isCurrent(at: now + Interval(nanoseconds: span.nanoseconds / 2))
+        guard isInTime, let needed = counted.standing?.set.members.count else { return askAll(now) }
+        askSome(needed / 2, now)
+    }
+
+    /// How soon those are asked again who have to say something before anything goes on.
+    private static let hurry = Interval.milliseconds(500)
+
+    private mutating func askAll(_ now: Instant) {
+        if !reached.isEmpty { ask.append(.ask(reached, round: fence.beginRound(at: now))) }
+    }
+
+    /// Asks as many as a majority needs beside this node, each in its turn; who does not answer is
+    /// made up for by all in the next round.
+    private mutating func askSome(_ count: Int, _ now: Instant) {
+        guard count < reached.count else { return askAll(now) }
+        let round = fence.beginRound(at: now)
+        let members = (0..<count).map { reached[(turn + $0) % reached.count] }
+        turn = (turn + count) % reached.count
+        ask.append(.ask(members.sorted(), round: round))
     }
 
     private mutating func heard(_ answer: FenceAnswer, _ member: NodeID, _ now: Instant) {
@@ -206,6 +232,8 @@ package enum FenceEvent: Hashable, Sendable {
     case foundNobody
     /// The log holds one number with two contents.
     case contradicted(StreamPosition)
+    /// Those of whom membership says that they have gone by their own word; all of them.
+    case departed([NodeID])
     /// The node goes for good: it is to be forgotten by its own word.
     case leaveRequested
     /// The operator says that this node's count is the right one, or that the log is mended.

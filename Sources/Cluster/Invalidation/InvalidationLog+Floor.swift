@@ -144,6 +144,9 @@ extension InvalidationLog {
         confirmations.forget(process)
         guard last.count > 0 else { return }
         effects.append(.retire(last))
-        if let gone = retired.add(last) { effects.append(.forget(gone)) }
+        guard let gone = retired.add(last) else { return }
+        effects.append(.forget(gone))
+        // Who had told of it before would be lagged behind for ever.
+        ahead.updateAll { _, told in told[gone] = nil }
     }
 }

@@ -22,6 +22,9 @@ extension InvalidationLog {
         effects: inout [InvalidationEffect]
     ) {
         guard lines[node]?.connection != connection else { return }
+        // It tells all it has ahead of its first question here; what it told before may be of
+        // streams that nobody holds any more.
+        ahead[node] = nil
         let ownCount = streams.place(of: process).map { streams[$0].applied.last } ?? 0
         lines[node] = PeerLine(
             connection: connection, toldCount: recent.count, toldOwn: ownCount)

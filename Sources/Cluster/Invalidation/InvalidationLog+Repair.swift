@@ -199,7 +199,12 @@ extension InvalidationLog {
     /// It is a member from now on.
     package mutating func catchUp(of node: NodeID) -> CatchUp {
         company.record(node)
-        return CatchUp(positions: positions, retired: retired.positions)
+        return catchUp
+    }
+
+    /// All that whoever catches up with this node must have.
+    package var catchUp: CatchUp {
+        CatchUp(positions: positions, retired: retired.positions)
     }
 
     /// `node` has said what this node, which has just started or was fenced, must have.

@@ -18,8 +18,12 @@ package enum InvalidationMessage: Hashable, Sendable {
     /// An answer to ``ask(_:)``.
     case repair(RepairAnswer)
     /// Asks for everything that the receiver has synced; ends with an ``answer(_:retired:)`` that
-    /// names the round.
-    case round(UInt64)
+    /// names the round, or with ``unchanged(round:digest:view:)`` if the digest is the receiver's
+    /// too.
+    case round(UInt64, digest: UInt64)
+    /// What the sender has synced and the count that it follows are what the digest in the question
+    /// stands for; of the view all but the standing is said.
+    case unchanged(round: UInt64, digest: UInt64, view: CountView)
     /// What the sender has synced and knows of the count, both of one moment; with the last numbers
     /// of the streams that it has retired.
     case answer(FenceAnswer, retired: [StreamPosition])

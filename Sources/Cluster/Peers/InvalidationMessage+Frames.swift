@@ -12,6 +12,7 @@ extension InvalidationMessage {
         static let covered: UInt16 = 3
         static let retired: UInt16 = 2
         static let standing: UInt16 = 3
+        static let digest: UInt16 = 4
     }
 
     /// Of an answer and, but for the first two, of a confirmation.
@@ -22,10 +23,11 @@ extension InvalidationMessage {
         static let hasRound = Flags(rawValue: 1 << 1)
         static let hasVoted = Flags(rawValue: 1 << 2)
         static let isCurrent = Flags(rawValue: 1 << 3)
+        static let isUnchanged = Flags(rawValue: 1 << 4)
     }
 
     static let confirmationFixedBytes = 4
-    static let roundFixedBytes = 12
+    static let roundFixedBytes = 20
     static let answerFixedBytes = 12
 
     /// The frames: one, or several if it does not fit in one.
@@ -53,12 +55,19 @@ extension InvalidationMessage {
             try cutter.put(Tag.range, ranges)
             return try cutter.finish()
         case .repair(let answer): return try Self.repair(answer)
-        case .round(let round):
+        case .round(let round, let digest):
             var writer = StructureWriter.payload
             writer.put(UInt16(0))
             writer.put(round)
+            writer.put(digest)
             writer.endFixedPart()
             return [try writer.frame(.round)]
+        case .unchanged(let round, let digest, let view):
+            var writer = Self.beginning(
+                Flags(view).union([.hasRound, .isUnchanged]), round: round)
+            writer.beginField(Tag.digest, bytesCount: 8)
+            writer.put(digest)
+            return [try writer.frame(.roundAnswered)]
         case .answer(let answer, let retired): return try Self.answer(answer, retired)
         }
     }

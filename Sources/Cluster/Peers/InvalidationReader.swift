@@ -36,7 +36,7 @@ package struct InvalidationReader: Sendable {
         case .repair: return .repair(try Self.repair(&structure, payload))
         case .round:
             while try structure.next(payload) != nil {}
-            return .round(payload.little64(at: 4))
+            return .round(payload.little64(at: 4), digest: payload.little64(at: 12))
         case .roundAnswered: return try answer(&structure, payload)
         default: return .push(try Self.records(&structure, payload))
         }
@@ -128,6 +128,7 @@ package struct InvalidationReader: Sendable {
     ) throws(PeerFault) -> InvalidationMessage? {
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
         var standing: CountStanding?
+        var digest: UInt64?
         var positions = begun ?? Positions()
         begun = nil
         while let field = try structure.next(payload) {
@@ -136,6 +137,9 @@ package struct InvalidationReader: Sendable {
             case Tag.retired: positions.retired.append(try structure.position(payload, field))
             case Tag.standing:
                 standing = try .read(payload.extracting(field.range), in: .roundAnswered)
+            case Tag.digest:
+                try structure.require(8, of: field)
+                digest = payload.little64(at: field.range.lowerBound)
             default: continue
             }
         }
@@ -146,6 +150,10 @@ package struct InvalidationReader: Sendable {
             return nil
         }
         let view = flags.view(standing)
+        if flags.contains(.isUnchanged) {
+            guard let digest, flags.contains(.hasRound) else { throw .malformed(.roundAnswered) }
+            return .unchanged(round: payload.little64(at: 4), digest: digest, view: view)
+        }
         let round = flags.contains(.hasRound) ? payload.little64(at: 4) : nil
         return .answer(
             FenceAnswer(round: round, holds: positions.holds, view: view),

@@ -7,6 +7,9 @@ package struct TransitFacts: Hashable, Sendable {
     package var size: UInt64?
     /// How old the answer is; negative if it was born later than it was sent.
     package var ageMilliseconds: Int64
+    /// How long ago the request began that the origin last answered with it or with its validation;
+    /// the greatest is longer ago than can be said.
+    package var validatedMilliseconds: UInt32
     /// For how long it is fresh yet; negative if it was fresh until then.
     package var freshMilliseconds: Int64
     package var flags: EntryFlags
@@ -31,6 +34,8 @@ package struct TransitFacts: Hashable, Sendable {
     package init(_ facts: EntryFacts, size: UInt64?, now: Instant) {
         self.size = size
         ageMilliseconds = -(facts.bornAt - now).millisecondsDown
+        let validated = -(facts.validatedAt - now).millisecondsDown
+        validatedMilliseconds = validated < 0 ? .max : UInt32(clamping: validated)
         freshMilliseconds = (facts.freshUntil - now).millisecondsDown
         flags = facts.flags
         staleWhileRevalidateSeconds = facts.staleWhileRevalidateSeconds
@@ -44,9 +49,14 @@ package struct TransitFacts: Hashable, Sendable {
 
     /// The facts on the clock of who receives them at `now`, who counts the time on the way as none
     /// or gives an earlier instant; without a size, 0.
-    package func facts(at now: Instant) -> EntryFacts {
+    ///
+    /// `asked` is when the question was made: what was validated before the answer was sent is held
+    /// for as old as if it had been sent then.
+    package func facts(at now: Instant, asked: Instant) -> EntryFacts {
         EntryFacts(
             size: size ?? 0, bornAt: now - .milliseconds(ageMilliseconds),
+            validatedAt: validatedMilliseconds == .max
+                ? .distantPast : asked - .milliseconds(Int64(validatedMilliseconds)),
             freshUntil: now + .milliseconds(freshMilliseconds), flags: flags,
             staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
             staleIfErrorSeconds: staleIfErrorSeconds, varies: varies, negotiation: negotiation,
@@ -68,6 +78,7 @@ package struct TransitFacts: Hashable, Sendable {
         varies = Negotiation(rawValue: bytes[offset + 50])
         negotiation = Negotiation(rawValue: bytes[offset + 51])
         entityTag = bytes.extent(at: offset + 52)
+        validatedMilliseconds = bytes.little32(at: offset + 60)
     }
 
     func put(into writer: inout StructureWriter) {
@@ -82,7 +93,7 @@ package struct TransitFacts: Hashable, Sendable {
         writer.put(varies.rawValue)
         writer.put(negotiation.rawValue)
         writer.put(entityTag)
-        writer.put(UInt32(0))
+        writer.put(validatedMilliseconds)
     }
 }
 

@@ -1,14 +1,17 @@
 import Ground
 
 extension ProblemDocument {
-    /// The answer to PURGE of whom it is not for.
+    /// The answer to PURGE of whom it is not for: 401 if a token would help and none came, which
+    /// goes with a challenge (RFC 9110 §15.5.2), else 403.
     package init(_ refusal: PurgePermission.Refusal) {
         self.init(
-            status: 403, name: "purge-not-allowed", title: "PURGE is not allowed here",
+            status: refusal.wantsToken ? 401 : 403, name: "purge-not-allowed",
+            title: "PURGE is not allowed here",
             detail: refusal.sentence)
     }
 
-    /// The answer to PURGE where nobody may purge; it goes with Allow (RFC 9110 §15.5.6).
+    /// The answer to PURGE where nobody may purge and no site is asked; it goes with Allow (RFC
+    /// 9110 §15.5.6).
     package static let purgeNotConfigured = ProblemDocument(
         status: 405, name: "purge-not-configured", title: "PURGE is not taken here",
         detail: "No network and no token is allowed to purge on this port. Nothing was purged, and "

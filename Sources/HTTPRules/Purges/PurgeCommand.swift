@@ -11,18 +11,23 @@ import Ground
 /// A URL that itself ends in `/*` goes with all its neighbours; alone it is purged by a target of
 /// the admin port.
 package struct PurgeCommand: Hashable, Sendable {
-    package var isSoft: Bool
-    /// At least one.
-    package var targets: [PurgeTarget]
+    package let isSoft: Bool
+    /// Empty only for a URL that has no canonical form.
+    package private(set) var targets: [PurgeTarget]
+    /// The name of what a GET of the same URL is answered with, byte by byte as it was sent; nil if
+    /// the URL is not what is to be purged, or no site answers to it.
+    private var ownName: [UInt8]?
 
     /// Tags of one command at most.
     package static let tagsMax = 256
 
     /// Reads a request for `target`, path and query, at `authority`, whose field lines lie in
     /// `bytes`.
+    ///
+    /// `siteKey` is the key of what a GET is answered with, if a site answers to it.
     package init(
-        isSecure: Bool, authority: [UInt8], target: [UInt8], _ lines: [FieldLine],
-        in bytes: Span<UInt8>, tagFields: [TagField] = TagField.usual
+        isSecure: Bool, authority: [UInt8], target: [UInt8], siteKey: [UInt8]? = nil,
+        _ lines: [FieldLine], in bytes: Span<UInt8>, tagFields: [TagField] = TagField.usual
     ) throws(PurgeCommandFault) {
         isSoft = try Self.readSoft(lines, in: bytes)
         targets = []
@@ -38,12 +43,23 @@ package struct PurgeCommand: Hashable, Sendable {
             let isPrefix =
                 target.suffix(2).elementsEqual("/*".utf8)
                 && !target.contains(UInt8(ascii: "?"))
-            targets = [
-                isPrefix ? try .prefix(reading: url.dropLast()) : try .url(reading: url)
-            ]
+            if isPrefix {
+                targets = [try .prefix(reading: url.dropLast())]
+                return
+            }
+            ownName = siteKey.map { Array(URLName.name(ofKey: $0)) }
+            targets = [try .url(reading: url)]
         } catch {
-            throw .target(error)
+            // What a site is asked need not be what any URL is.
+            if ownName == nil { throw .target(error) }
         }
+    }
+
+    /// The names of what is to be purged, each once.
+    package func names(_ sites: SiteTable) -> [PurgeName] {
+        let names = PurgeName.names(targets, sites)
+        guard let own = ownName.map(PurgeName.url), !names.contains(own) else { return names }
+        return names + [own]
     }
 
     private static func readSoft(

@@ -14,9 +14,9 @@ package struct PurgePermission: Hashable, Sendable {
 
     package enum Verdict: Hashable, Sendable {
         case allowed
-        /// Nobody may: the method is not taken here, 405.
+        /// Nobody may.
         case notConfigured
-        /// Others may, 403.
+        /// Others may.
         case refused(Refusal)
     }
 
@@ -27,6 +27,9 @@ package struct PurgePermission: Hashable, Sendable {
         package var hadToken: Bool
         package var takesNetworks: Bool
         package var takesTokens: Bool
+
+        /// Whoever asked may be one who has a token, and did not send it.
+        package var wantsToken: Bool { takesTokens && !hadToken }
     }
 
     /// Whether the client at `address` may purge, who sent the token that has this digest.

@@ -43,6 +43,9 @@ package struct CacheStatus: Hashable, Sendable {
     package var isStored = false
     /// The request was answered together with others by one forwarded (RFC 9211 §2.6).
     package var isCollapsed = false
+    /// The node may lack an invalidation, and used nothing that was not validated of late: a
+    /// parameter of its own (RFC 9211 §2).
+    package var isFenced = false
     /// What the answer is stored under; of use for debugging (RFC 9211 §2.7).
     package var key: [UInt8]?
     /// More that is of no other cache's concern (RFC 9211 §2.8).
@@ -78,6 +81,7 @@ package struct CacheStatus: Hashable, Sendable {
         if case .forwarded = outcome {
             if isStored { bytes += "; stored".utf8 }
             if isCollapsed { bytes += "; collapsed".utf8 }
+            if isFenced { bytes += "; fenced".utf8 }
         }
         if let key {
             bytes += "; key=".utf8

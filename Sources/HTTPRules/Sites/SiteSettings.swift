@@ -123,6 +123,8 @@ package struct SiteSettings: Hashable, Sendable {
     package var tagFields = FieldNames(["surrogate-key", "cache-tag", "xkey"])
     /// Whether clients see those.
     package var keepsTags = false
+    /// How the URLs of answers name the originals that those are made from.
+    package var originals: [OriginalRule] = []
 
     package init() {}
 

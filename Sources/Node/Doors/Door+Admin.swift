@@ -84,9 +84,12 @@ extension Door {
     private func send(_ page: AdminPage) {
         let node = hall.node
         let answer = AdminAnswer(
-            page, readiness: node.readiness.value, snapshot: node.snapshot(),
+            page, readiness: node.readiness.value,
+            isFenced: !node.fence.isOpen(at: SystemClock.now()), snapshot: node.snapshot(),
             origins: node.exchange.standings(now: SystemClock.now()).map(OriginRow.init),
-            members: node.hub.map(MemberRow.rows) ?? [])
+            members: node.hub.map {
+                MemberRow.rows($0, node.desk.table(at: SystemClock.now()))
+            } ?? [])
         sendText(
             status: answer.status, contentType: answer.contentType, Array(answer.body.utf8),
             fields: "Cache-Control: no-store\r\n")

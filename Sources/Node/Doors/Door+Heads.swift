@@ -19,7 +19,7 @@ extension Door {
             if run.isLostByPeer { waiting.skipsPeers = true }
             dropRun(waiting)
             // After a failure it is not the variant that was wrong.
-            if !alone, run.phase != .failed { waiting.reason = .varyMiss }
+            if !alone, run.phase != .failed, !run.isVoid { waiting.reason = .varyMiss }
             enter(waiting, alone: alone || waiting.query?.isAlone == true)
             return false
         case .fail, .breakOff:
@@ -31,10 +31,22 @@ extension Door {
             return false
         case .wait, .take, .finish: break
         }
-        switch run.outcome {
-        case .open:
+        let outcome = run.outcome
+        if case .open = outcome {
             hall.await(run, for: self)
             return false
+        }
+        // Who may have it is decided with the answer, which may have come since the step.
+        if case .startOver = run.step(reader, limit: 0, on: hall, slices: &slices) {
+            return proceedToHead(waiting)
+        }
+        if run.isVoid {
+            dropRun(waiting)
+            enter(waiting, alone: waiting.query?.isAlone == true)
+            return false
+        }
+        switch outcome {
+        case .open: preconditionFailure("nothing of the answer is known")
         case .refused(let problem):
             fail(with: problem)
             return false
@@ -44,36 +56,40 @@ extension Door {
             if isStale { part = .outlived }
             serve(waiting, from: resident, note: isStale ? .stale(.disk) : .hit(.disk))
             return false
-        case .stored(let resident):
-            if let stoodIn = run.stoodIn {
-                let now = SystemClock.now()
-                guard waiting.query?.standsIn(resident.facts, now: now) != false else {
-                    fail(with: .notValidated)
-                    return false
-                }
-                part = .outlived
-                serve(
-                    waiting, from: resident,
-                    note: .stoodIn(waiting.reason, status: stoodIn.status))
-                return false
-            }
-            noteStale(waiting, run)
-            if waiting.isFirst, var own = run.own ?? trailed(run, resident) {
-                own.isKept = run.isStored
-                return begin(waiting, own, of: run)
-            }
-            if let query = waiting.query, let examination = run.examination {
-                tellDecision(of: query, examination, isKept: run.isStored)
-            }
-            let isConfirmed = run.isValidated || run.stale?.body === resident.body
-            let status: UInt16 = isConfirmed ? 304 : resident.status
-            serve(
-                waiting, from: resident,
-                note: waiting.note(status: status, isStored: run.isStored))
-            return false
+        case .stored(let resident): return proceed(waiting, run, stored: resident)
         case .answering(let answer):
             return begin(waiting, waiting.isFirst ? run.own ?? answer : answer, of: run)
         }
+    }
+
+    /// The whole of the answer is an entry.
+    private func proceed(_ waiting: Waiting, _ run: FillRun, stored resident: Resident) -> Bool {
+        if let stoodIn = run.stoodIn {
+            let now = SystemClock.now()
+            guard waiting.query?.standsIn(resident.facts, now: now) != false else {
+                fail(with: .notValidated)
+                return false
+            }
+            part = .outlived
+            serve(
+                waiting, from: resident,
+                note: .stoodIn(waiting.reason, status: stoodIn.status))
+            return false
+        }
+        noteStale(waiting, run)
+        if waiting.isFirst, var own = run.own ?? trailed(run, resident) {
+            own.isKept = run.isStored
+            return begin(waiting, own, of: run)
+        }
+        if let query = waiting.query, let examination = run.examination {
+            tellDecision(of: query, examination, isKept: run.isStored)
+        }
+        let isConfirmed = run.isValidated || run.stale?.body === resident.body
+        let status: UInt16 = isConfirmed ? 304 : resident.status
+        serve(
+            waiting, from: resident,
+            note: waiting.note(status: status, isStored: run.isStored))
+        return false
     }
 
     /// Sends the head of an answer whose body is still being received; false if that has to wait

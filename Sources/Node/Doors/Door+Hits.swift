@@ -24,7 +24,7 @@ extension Door {
             if let number = site(bytes) { return answerSite(bytes, number, now: now) }
         }
         guard parser.method == .get || parser.method == .head else {
-            return answerOther(bytes)
+            return parser.method == .purge ? answerPurge(bytes) : answerOther(bytes)
         }
         if settings.signer != nil { return answerSigned(bytes, now: now) }
         switch ImageTarget.parse(bytes, at: parser.path.range) {
@@ -81,7 +81,7 @@ extension Door {
             return answerBeyondMemory(
                 bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts, now: now)
         }
-        switch judge(resident.facts, for: facts, now: now) {
+        switch hall.fence.judge(resident.facts, for: facts, now: now) {
         case .serve:
             part = .hit
             hall.touch(resident, now: now)
@@ -111,7 +111,7 @@ extension Door {
                 bytes, key: key, hash: hash, wanted: wanted, facts: facts, stale: nil, glance)
         }
         part = .disk
-        guard judge(resident.facts, for: facts, now: now) == .select else {
+        guard hall.fence.judge(resident.facts, for: facts, now: now) == .select else {
             return sendWhole(resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
         }
         let selection = select(
@@ -174,7 +174,8 @@ extension Door {
     /// Adds the line of Cache-Status of an answer that the origin was asked for; that of a hit is
     /// written with its head.
     func addStatusLine(_ note: CacheNote, _ facts: EntryFacts, now: Instant) {
-        guard let status = note.status(facts, key: waitingKey, now: now) else { return }
+        guard var status = note.status(facts, key: waitingKey, now: now) else { return }
+        status.isFenced = !hall.fence.isOpen(at: now)
         extraLines += Array("Cache-Status: ".utf8)
         status.append(to: &extraLines)
         extraLines += Array("\r\n".utf8)

@@ -51,9 +51,6 @@ extension Door {
     func admits(_ bytes: Span<UInt8>, to plan: SitePlan) -> Bool {
         switch parser.method {
         case .get, .head, .options: break
-        case .purge:
-            refuseSite(.purgeNotAllowed)
-            return false
         default:
             // Who was given a URL to look at must not be able to change what is there.
             let methods = Self.readingMethods.filter {

@@ -40,7 +40,7 @@ extension Door {
         let begin = { [hall] in
             FillRun(
                 key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-                stamp: node.marks.stamp, hall: hall, query: waiting.query, expected: expected,
+                lease: node.marks.lease(), hall: hall, query: waiting.query, expected: expected,
                 isAlone: alone, skipsPeers: waiting.skipsPeers)
         }
         let lookUp = { [self] () -> Resident? in
@@ -108,7 +108,7 @@ extension Door {
         let found = store.find(
             key.span, 0..<key.count, hash: waiting.hash, wanted: waiting.wanted)
         guard let found else { return .absent(expected: FieldNames()) }
-        let isUsable = judge(found.facts, for: waiting.facts, now: now) != .revalidate
+        let isUsable = hall.fence.judge(found.facts, for: waiting.facts, now: now) != .revalidate
         return .answer(found, isUsable ? .fresh : .validate(.stale))
     }
 

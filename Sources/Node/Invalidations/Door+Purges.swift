@@ -31,7 +31,8 @@ extension Door {
             do throws(PurgeFault) {
                 let request = try Self.read(body)
                 let (wait, timeout) = try options.settled(with: request)
-                try issue(request, wait, timeout)
+                let names = PurgeName.names(request.targets, settings.sites)
+                try purge(names, isSoft: request.isSoft, id: request.id, wait, timeout)
             } catch {
                 answerProblem(Problem(error.problem))
             }
@@ -58,13 +59,13 @@ extension Door {
         }
     }
 
-    private func issue(
-        _ request: PurgeRequest, _ wait: PurgeWait, _ timeout: Interval
+    /// Purges, and answers with the receipt.
+    func purge(
+        _ names: [PurgeName], isSoft: Bool, id: [UInt8]?, _ wait: PurgeWait, _ timeout: Interval
     ) throws(PurgeFault) {
-        let names = PurgeName.names(request.targets, settings.sites)
         guard names.count <= Invalidation.targetsMax else { throw .namesTooMany(names.count) }
-        let purge = Purge(request.isSoft ? .soft : .hard, names.map(Purge.Target.init))
-        guard let name = try issue(purge, id: request.id) else {
+        let purge = Purge(isSoft ? .soft : .hard, names.map(Purge.Target.init))
+        guard let name = try issue(purge, id: id) else {
             return answerProblem(.overloaded(.invalidations))
         }
         answer(after: wait, for: name, within: timeout)
@@ -129,7 +130,8 @@ extension Door {
             let document = ReceiptDocument(receipt, issuedBy: hall.node.issuer(of: name))
         else { return answerProblem(Problem(PurgeFault.receiptUnknown.problem)) }
         var fields = "Cache-Control: no-store\r\n"
-        if isIssue { fields += "Location: \(PurgeRoute.path)/\(document.name)\r\n" }
+        // Clients of the data port would look for it there.
+        if isIssue, side == .admin { fields += "Location: \(PurgeRoute.path)/\(document.name)\r\n" }
         sendText(
             status: isIssue ? document.statusOfIssue : 200,
             contentType: ReceiptDocument.contentType, Array(document.json.utf8), fields: fields)

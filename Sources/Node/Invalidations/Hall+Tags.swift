@@ -1,3 +1,4 @@
+import HTTPRules
 import Logging
 
 extension Hall {
@@ -6,5 +7,16 @@ extension Hall {
         node.logger.warning(
             "tags left out: too many or too long",
             metadata: ["url": "\(String(decoding: key, as: UTF8.self))", "tags": "\(count)"])
+    }
+
+    /// What says of which originals answers of the site of `plan` are made.
+    ///
+    /// It is what holds on this loop, whatever held when the request came: what is tagged once all
+    /// loops have taken over other rules is tagged by those.
+    func originals(by plan: SitePlan) -> SiteOriginals? {
+        let plans = settings.sitePlans
+        if plan.number < plans.count, plans[plan.number] === plan { return plan.originals }
+        let present = plans.first { $0.site.pattern == plan.site.pattern }
+        return (present ?? plan).originals
     }
 }

@@ -21,8 +21,7 @@ final class InvalidationDesk: Sendable {
     private let loop: any EventLoop
     private let journal: JournalKeeper
     private let state: Mutex<State>
-    private let currentUntil: Atomic<Int64>
-    private let closedAt: Atomic<Int64>
+    private let fence: FenceGate
     private let applied = Atomic<UInt64>(0)
 
     private struct State {
@@ -34,6 +33,8 @@ final class InvalidationDesk: Sendable {
         var lagging: [Lagging] = []
         /// Those that wait until the node is counted no longer.
         var leavers: [@Sendable () -> Void] = []
+        /// Those that wait until the fence is open.
+        var openers: [@Sendable () -> Void] = []
         /// With whom this node speaks, and on which connection.
         var lines: [NodeID: PeerConnection] = [:]
         var wakesAt: Instant?
@@ -58,8 +59,8 @@ final class InvalidationDesk: Sendable {
         process = start.process
         var random = SystemRandomNumberGenerator()
         let exchange = InvalidationExchange(start, now: SystemClock.now())
-        currentUntil = Atomic(exchange.window.currentUntil.nanoseconds)
-        closedAt = Atomic(exchange.window.closedAt.nanoseconds)
+        fence = node.fence
+        fence.window = exchange.window
         state = Mutex(State(exchange: exchange, dice: Dice(seed: random.next())))
     }
 
@@ -70,12 +71,12 @@ final class InvalidationDesk: Sendable {
 
     /// Does what was begun; nothing is done any more when it returns.
     func stop() async {
-        let leavers = state.withLock { state in
+        let waiters = state.withLock { state in
             state.isStopped = true
-            defer { state.leavers = [] }
-            return state.leavers
+            defer { (state.leavers, state.openers) = ([], []) }
+            return state.leavers + state.openers
         }
-        for done in leavers { done() }
+        for done in waiters { done() }
         await journal.close()
     }
 
@@ -86,19 +87,17 @@ final class InvalidationDesk: Sendable {
 
     // MARK: Read from any thread
 
-    /// Until when this node may serve what is fresh; to be asked at each decision.
-    var window: FenceWindow {
-        FenceWindow(
-            currentUntil: Instant(nanoseconds: currentUntil.load(ordering: .acquiring)),
-            closedAt: Instant(nanoseconds: closedAt.load(ordering: .acquiring)))
-    }
-
     /// Changes with every invalidation.
     var appliedCount: UInt64 { applied.load(ordering: .acquiring) }
 
-    /// Records that were applied since the start, and those that are held.
-    var figures: (applied: UInt64, held: Int) {
-        state.withLock { ($0.exchange.appliedCount, $0.exchange.heldCount) }
+    /// Records that were applied since the start, those that are held, and members that count.
+    var figures: (applied: UInt64, held: Int, counted: Int) {
+        state.withLock {
+            // A change is not made before it is settled.
+            let standing = $0.exchange.standing
+            let counted = (standing?.previous ?? standing?.set)?.members.count ?? 0
+            return ($0.exchange.appliedCount, $0.exchange.heldCount, counted)
+        }
     }
 
     func receipt(of name: RecordName) -> Receipt? {
@@ -113,9 +112,6 @@ final class InvalidationDesk: Sendable {
     func table(at now: Instant) -> [FenceKeeper.Line] {
         state.withLock { $0.exchange.table(at: now) }
     }
-
-    /// What is synced here: for gossip.
-    var positions: [StreamPosition] { state.withLock { $0.exchange.positions } }
 
     // MARK: Told
 
@@ -233,23 +229,38 @@ final class InvalidationDesk: Sendable {
         }
     }
 
+    /// Returns when the node is proven to know what was invalidated.
+    func opened() async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let isOpen = state.withLock { state in
+                if fence.isOpen(at: SystemClock.now()) || state.isStopped { return true }
+                state.openers.append { done.resume() }
+                return false
+            }
+            if isOpen { done.resume() }
+        }
+    }
+
     /// Who is believed to be here, and with whom there is which connection.
+    ///
+    /// In one step: nothing is asked on a connection of which the log does not know that all is to
+    /// be told there anew.
     func follow(_ view: MemberView) {
-        var gone: [NodeID] = []
-        var new: [(NodeID, PeerConnection)] = []
-        state.withLock { state in
-            gone = state.lines.keys.filter { view.connections[$0] == nil }.sorted()
-            new = view.connections.filter { state.lines[$0.key] !== $0.value }
+        change { state, now, effects in
+            let gone = state.lines.keys.filter { view.connections[$0] == nil }.sorted()
+            let new = view.connections.filter { state.lines[$0.key] !== $0.value }
                 .sorted { $0.key < $1.key }
             state.lines = view.connections
+            let members = view.records.dropFirst().map {
+                ExchangeMember($0.member.id, $0.member.process, .init($0.state))
+            }
+            let events =
+                gone.map { ExchangeEvent.disconnected($0) } + [.membersChanged(members)]
+                + new.map { .connected($0.key, on: $0.value.id) }
+            for event in events {
+                state.exchange.handle(event, now: now, using: &state.dice, effects: &effects)
+            }
         }
-        for node in gone { handle(.disconnected(node)) }
-        handle(
-            .membersChanged(
-                view.records.dropFirst().map {
-                    ExchangeMember($0.member.id, $0.member.process, .init($0.state))
-                }))
-        for (node, connection) in new { handle(.connected(node, on: connection.id)) }
     }
 
     // MARK: Steps
@@ -263,6 +274,10 @@ final class InvalidationDesk: Sendable {
             for effect in effects { run(effect, &state) }
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             if !effects.isEmpty { woken = Self.wake(&state) }
+            if !state.openers.isEmpty, fence.isOpen(at: SystemClock.now()) {
+                woken += state.openers
+                state.openers = []
+            }
             schedule(&state)
         }
         for done in woken { done() }
@@ -326,9 +341,7 @@ final class InvalidationDesk: Sendable {
             node.logger.critical(
                 "fenced until an operator decides: invalidations contradict each other",
                 metadata: ["what": "\(contradiction)"])
-        case .window(let window):
-            closedAt.store(window.closedAt.nanoseconds, ordering: .releasing)
-            currentUntil.store(window.currentUntil.nanoseconds, ordering: .releasing)
+        case .window(let window): fence.window = window
         }
     }
 }

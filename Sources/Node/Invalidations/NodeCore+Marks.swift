@@ -21,6 +21,17 @@ extension NodeCore {
         marks.apply([.everything], isSoft: true, now: nil)
     }
 
+    /// Lets go of marks that nothing needs any more, where no disk does that; to be called several
+    /// times a second by one loop.
+    func dropMarks() {
+        marks.ticked()
+        guard disk == nil else { return }
+        let folded = marks.takeFolded()
+        guard folded > 0 else { return }
+        let note = DiskNote.folded(marks: folded)
+        logger.warning("\(note.text)", metadata: ["marks": "\(folded)"])
+    }
+
     /// The resource that has this key was changed by a request that went through this node: what is
     /// stored anywhere, or being fetched, is not to be used any more (RFC 9111 §4.4).
     ///

@@ -9,8 +9,8 @@ extension NodeService {
     func openDesk(of node: NodeCore, on timeKeeper: any EventLoop) async -> NodeID {
         let isAlone = configuration.cluster.secrets == nil
         var settings = InvalidationExchange.Settings()
-        // No serving decision asks whether the node is proven current, so nothing is promised.
-        settings.fence.fence = nil
+        settings.fence.fence = configuration.cluster.fence
+        settings.fence.forgetAfter = configuration.cluster.forgetAfter
         let found = await InvalidationStart(of: node, settings, isAlone: isAlone)
         let desk = InvalidationDesk(of: node, found.start, journal: found.journal, on: timeKeeper)
         node.desk = desk

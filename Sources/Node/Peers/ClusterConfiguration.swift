@@ -18,6 +18,10 @@ package struct ClusterConfiguration: Sendable {
     package var weight: UInt16
     /// How long a node that is told to stop hands over what it keeps; zero if it does not.
     package var handOverTimeout: Interval
+    /// See `Cluster.Fence.Settings`; nil for off.
+    package var fence: Interval?
+    /// The same.
+    package var forgetAfter: Interval
     /// What the file of secrets comes to, as it was last read; nil without one.
     package var secrets: TLSPeerContext?
 
@@ -31,6 +35,8 @@ package struct ClusterConfiguration: Sendable {
         replicas = values.count(.replicas)
         weight = UInt16(clamping: values.count(.ringWeight))
         handOverTimeout = values.interval(.handOverTimeout)
+        fence = values.intervalUnlessOff(.fence)
+        forgetAfter = values.interval(.forgetAfter)
     }
 }
 

@@ -38,10 +38,25 @@ struct MemberView: Sendable {
 }
 
 extension MemberRow {
-    /// Everybody whom the node of `hub` knows, itself first.
-    static func rows(_ hub: PeerHub) -> [MemberRow] {
+    /// Everybody whom the node of `hub` knows, itself first, then those who are counted and whom it
+    /// has not met; `lines` say who is counted.
+    static func rows(_ hub: PeerHub, _ lines: [FenceKeeper.Line]) -> [MemberRow] {
         let (view, ring) = (hub.view, hub.rings.ring)
-        return view.records.map { record in
+        let counted = Dictionary(uniqueKeysWithValues: lines.map { ($0.id, $0) })
+        let met = Set(view.records.map(\.member.id))
+        let unknown = lines.filter { $0.isCounted && !met.contains($0.id) }.map { line in
+            MemberRow(
+                node: "\(line.id)", process: "", address: "", state: "unknown", isCounted: true,
+                contactMilliseconds: line.contactAge?.milliseconds, weight: 0, isCaughtUp: false,
+                isDraining: false, isSelf: false, isConnected: false, ringShare: 0)
+        }
+        return known(view, ring, counted) + unknown
+    }
+
+    private static func known(
+        _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceKeeper.Line]
+    ) -> [MemberRow] {
+        view.records.map { record in
             let (member, isSelf) = (record.member, record.member.id == view.own.member.id)
             let state =
                 switch record.state {
@@ -52,7 +67,9 @@ extension MemberRow {
                 }
             return MemberRow(
                 node: "\(member.id)", process: "\(member.process)", address: "\(member.address)",
-                state: state, weight: Int(member.weight),
+                state: state, isCounted: counted[member.id]?.isCounted ?? false,
+                contactMilliseconds: counted[member.id]?.contactAge?.milliseconds,
+                weight: Int(member.weight),
                 isCaughtUp: member.role.contains(.isCaughtUp),
                 isDraining: member.role.contains(.isDraining), isSelf: isSelf,
                 isConnected: isSelf || view.connections[member.id] != nil,

@@ -56,7 +56,7 @@ final class PeerAnswering: FillReader {
         let (store, now) = (hall.store, SystemClock.now())
         let hash = store.hash(of: key)
         let found = store.find(key.span, 0..<key.count, hash: hash, wanted: wanted)
-        if let found, judge(found.facts, for: [], now: now) != .revalidate {
+        if let found, hall.fence.judge(found.facts, for: [], now: now) != .revalidate {
             hall.touch(found, now: now)
             return give(found, from: .memory)
         }
@@ -117,7 +117,7 @@ final class PeerAnswering: FillReader {
         let begin = { [hall, question] in
             FillRun(
                 key: key, hash: hash, negotiation: question.negotiation, stale: stale,
-                stamp: hall.node.marks.stamp, hall: hall, isAlone: isProbe, isProbe: isProbe)
+                lease: hall.node.marks.lease(), hall: hall, isAlone: isProbe, isProbe: isProbe)
         }
         let fills = hall.node.fills
         let admission: FillTable.Admission
@@ -148,7 +148,7 @@ final class PeerAnswering: FillReader {
             let found = hall.store.find(
                 key.span, 0..<key.count, hash: hash, wanted: question.negotiation)
             guard let found,
-                judge(found.facts, for: [], now: SystemClock.now()) != .revalidate
+                hall.fence.judge(found.facts, for: [], now: SystemClock.now()) != .revalidate
             else { return nil }
             return found
         }
@@ -194,8 +194,14 @@ final class PeerAnswering: FillReader {
         case .fail, .breakOff: return answer(failure(of: run))
         case .wait, .take, .finish: break
         }
-        switch run.outcome {
-        case .open: hall.await(run, for: self)
+        let outcome = run.outcome
+        if case .open = outcome { return hall.await(run, for: self) }
+        // Who may have it is decided with the answer, which may have come since the step.
+        if case .startOver = run.step(reader, limit: 0, on: hall, slices: &none) {
+            return proceedToHead(run, reader)
+        }
+        switch outcome {
+        case .open: preconditionFailure("nothing of the answer is known")
         case .refused: answer(failure(of: run))
         case .found(let resident):
             leave()

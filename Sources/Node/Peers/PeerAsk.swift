@@ -24,6 +24,8 @@ final class PeerAsk: @unchecked Sendable {
     let node: NodeID
     let question: PeerQuestion
     let connection: PeerConnection
+    /// Not later than it was put.
+    let madeAt = SystemClock.now()
     private let hall: Hall
     /// On the fetch's loop; nil once nothing of it is wanted.
     private weak var fetch: (any PeerAskDelegate)?

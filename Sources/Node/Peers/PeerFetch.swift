@@ -44,7 +44,8 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         var begun: ResumedFetch.Begun? {
             RenderedHead(entry).map {
                 ResumedFetch.Begun(
-                    facts: entry.facts.facts(at: receivedAt), head: $0, sizeBytes: entry.facts.size)
+                    facts: entry.facts.facts(at: receivedAt, asked: ask.madeAt), head: $0,
+                    sizeBytes: entry.facts.size)
             }
         }
     }
@@ -195,7 +196,8 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         guard let taken else { return askOrigin() }
         if taken.isConfirmation { return confirm(taken) }
         let (entry, length) = (taken.entry, taken.entry.facts.size)
-        let facts = entry.facts.facts(at: taken.receivedAt)
+        let facts = entry.facts.facts(
+            at: taken.receivedAt, asked: taken.ask.madeAt)
         guard let head = RenderedHead(entry), facts.answers(run.negotiation) else {
             taken.ask.cancel()
             return askOrigin()
@@ -216,7 +218,8 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     /// The stored body stays, with the facts and the head that the peer has for it.
     private func confirm(_ taken: Taken) {
-        var facts = taken.entry.facts.facts(at: taken.receivedAt)
+        var facts = taken.entry.facts.facts(
+            at: taken.receivedAt, asked: taken.ask.madeAt)
         guard let stale = run.stale, let head = RenderedHead(taken.entry),
             taken.entry.facts.size == stale.facts.size
         else { return askOrigin() }
@@ -265,7 +268,8 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     private func ended(_ size: UInt64) {
         guard let taken else { return }
         guard taken.receivedBytes == size else { return lose() }
-        let facts = taken.entry.facts.facts(at: taken.receivedAt)
+        let facts = taken.entry.facts.facts(
+            at: taken.receivedAt, asked: taken.ask.madeAt)
         let name = name.variant(facts.varies, of: facts.negotiation)
         // Without a length only the format can say that it was whole.
         let isWhole = taken.entry.facts.size != nil || run.ending == .whole

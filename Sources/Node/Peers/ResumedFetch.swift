@@ -69,7 +69,7 @@ final class ResumedFetch: FillSource, FillReader {
         ) { [hall, run] in
             FillRun(
                 key: run.key, hash: run.hash, negotiation: run.negotiation, stale: nil,
-                stamp: hall.node.marks.stamp, hall: hall, isAlone: true, isResumption: true,
+                lease: hall.node.marks.lease(), hall: hall, isAlone: true, isResumption: true,
                 skipsPeers: skipsPeers)
         }
         if run.isOwners { second.waitedForByPeer() }

@@ -40,6 +40,7 @@ extension Door {
     func answerSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
         let plan = settings.sitePlans[number]
         siteCounters = hall.siteCounters[number]
+        if parser.method == .purge { return answerPurge(bytes, at: plan) }
         if plan.isSigned, !admits(bytes, to: plan) { return }
         if settings.decisionToken != nil { tellsDecision = asksForDecision(bytes) }
         let isRead = parser.method == .get || isHeadRequest
@@ -72,7 +73,7 @@ extension Door {
             let resident = store.find(
                 key, range, hash: hash, wanted: Negotiation(rawValue: 0)),
             resident.facts.flags.isAnswer,
-            judge(resident.facts, for: requestFacts, now: now) != .revalidate
+            hall.fence.judge(resident.facts, for: requestFacts, now: now) != .revalidate
         else {
             return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
         }
@@ -182,12 +183,7 @@ extension Door {
     /// Asks the origin what the client asks, and passes the answer on.
     private func passSite(_ bytes: Span<UInt8>, _ plan: SitePlan, now: Instant) {
         let method = parser.methodName.range
-        switch parser.method {
-        case .purge: return refuseSite(.purgeNotAllowed)
-        case .connect: return refuseSite(.methodNotAllowed(plan.site.settings.methods))
-        default: break
-        }
-        guard plan.site.settings.takes(method: bytes, at: method) else {
+        guard parser.method != .connect, plan.site.settings.takes(method: bytes, at: method) else {
             return refuseSite(.methodNotAllowed(plan.site.settings.methods))
         }
         let isRead = parser.method == .get || isHeadRequest
@@ -212,7 +208,7 @@ extension Door {
     }
 
     /// What follows the head is a body, and must not be taken for the next request.
-    private func closeBehindBody() {
+    func closeBehindBody() {
         if parser.framing != .none, parser.framing != .length(0) { closesAfterAnswer = true }
     }
 
@@ -256,7 +252,8 @@ extension Door {
                 ? RequestControl(lines: pending.lines, in: pending.head.span) : .none,
             hasAuthorization: present.contains(.authorization),
             body: RequestBody(parser.framing) ?? .none, mode: mode,
-            counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number])
+            counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
+            fence: hall.fence)
     }
 }
 

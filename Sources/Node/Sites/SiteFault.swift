@@ -1,3 +1,4 @@
+package import HTTPRules
 package import Telemetry
 
 /// What is wrong with the settings of one site.
@@ -40,9 +41,13 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .malformed: "\(quoted) is refused"
                 case .shape: "a value of another shape is needed here"
                 case .repeated: "\(quoted) is given twice"
+                case .tooMany: "\(quoted) is one too many"
+                case .original(let fault): "\(quoted) is refused \(fault)"
                 }
-            return "site \(name): \(option.rawValue) \(place): \(what); "
-                + "allowed: \(option.allowed), e.g. \(option.example)"
+            let start = "site \(name): \(option.rawValue) \(place): \(what)"
+            // The fault says what is allowed where it is.
+            if case .original = reason { return start }
+            return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
         }
     }
 }
@@ -54,6 +59,10 @@ package struct SiteRefusal: Error, Hashable {
         /// A list where one value is needed, or a mapping where none is taken.
         case shape
         case repeated
+        /// A list is longer than it may be.
+        case tooMany
+        /// No rule of how originals are named.
+        case original(OriginalRuleFault)
     }
 
     let text: String

@@ -59,7 +59,8 @@ extension SiteFetch {
             (place, index) = (found, names)
         }
         let resident = run.makeFreshened(
-            stale, stale.name.map { _ in EntryName(ofKey: place.key) }, tags: stale.tags,
+            stale, stale.name.map { _ in EntryName(ofKey: place.key) },
+            tags: plan.tags(held: stale.tags, key: query.key, hall.originals(by: plan)),
             place: place, plan.facts(examination, size: stale.facts.size, stored, of: merged),
             RenderedHead(stored))
         let isStored = examination.notStored == nil && resident != nil

@@ -203,7 +203,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     /// The tags of the answer; says so if there are more than are kept, because a purge by those
     /// will not find it.
     private func tags(of head: AnswerHead) -> [[UInt8]] {
-        let tags = query.plan.tags(of: head, key: query.key)
+        let tags = query.plan.tags(
+            of: head, key: query.key, hall.originals(by: query.plan))
         if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: query.key) }
         return tags.tags
     }

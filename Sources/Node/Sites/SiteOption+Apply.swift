@@ -21,6 +21,7 @@ extension SiteOption {
         case .grace: settings.grace = try value.one(Self.interval)
         case .honoursRequestControl: settings.honoursRequestControl = try value.one(Self.isOn)
         case .keepTags: settings.keepsTags = try value.one(Self.isOn)
+        case .originals: settings.originals = try Self.originals(value)
         case .clientTTL: settings.clientTTL = try value.one(Self.interval)
         case .tags: settings.tagFields = FieldNames(try value.each(Self.answerFieldName))
         case .removeResponseFields:
@@ -120,6 +121,24 @@ extension SiteOption {
         case "accept-encoding": .acceptEncoding
         default: nil
         }
+    }
+
+    private static func originals(
+        _ value: SiteText.Value
+    ) throws(SiteRefusal) -> [OriginalRule] {
+        var rules: [OriginalRule] = []
+        for text in try value.texts() {
+            guard rules.count < SiteOriginals.rulesMax else { throw text.refused(.tooMany) }
+            let rule: OriginalRule
+            do throws(OriginalRuleFault) {
+                rule = try OriginalRule(text.text)
+            } catch {
+                throw text.refused(.original(error))
+            }
+            guard !rules.contains(rule) else { throw text.refused(.repeated) }
+            rules.append(rule)
+        }
+        return rules
     }
 
     private static func mediaRange(_ text: String) -> String? {

@@ -1,3 +1,5 @@
+import HTTPRules
+
 /// Every setting of one site; the raw value is the key in the file.
 package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case origin
@@ -26,6 +28,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case setResponseFields = "set-response-fields"
     case tags
     case keepTags = "keep-tags"
+    case originals
     case signed
     case originCA = "origin-ca"
     case originPins = "origin-pins"
@@ -49,6 +52,8 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .removeRequestFields, .removeResponseFields, .tags: "a list of field names"
         case .setRequestFields, .setResponseFields:
             "a mapping of field names to values, none of them of framing or one hop"
+        case .originals:
+            "a list of at most \(SiteOriginals.rulesMax): \(OriginalRule.allowed)"
         case .originCA: "a PEM file with issuers, which are believed in place of all others"
         case .originPins: "a list of sha256/ and 32 bytes in base64: keys of certificates"
         case .reduce: "a list of accept, accept-encoding"
@@ -73,6 +78,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .removeRequestFields: "[Cookie]"
         case .removeResponseFields: "[X-Powered-By]"
         case .tags: "[Surrogate-Key]"
+        case .originals: "[imgproxy]"
         case .setRequestFields: "{X-Edge: nuthatch}"
         case .setResponseFields: "{Access-Control-Allow-Origin: \"*\"}"
         case .originCA: "/etc/nuthatch/tls/origin-ca.pem"

@@ -22,7 +22,10 @@ final class SitePlan: Sendable {
     let isSigned: Bool
     /// For answers that name no such window (RFC 5861 §3).
     private let staleWhileRevalidateSeconds: UInt32
-    private let tagFields: [TagField]
+    /// In which answers name their tags.
+    let tagFields: [TagField]
+    /// What answers are made from; nil if nothing says it.
+    let originals: SiteOriginals?
     /// Nil if every parameter counts.
     private let filter: QueryFilter?
 
@@ -43,6 +46,7 @@ final class SitePlan: Sendable {
         tagFields = settings.tagFields.names.compactMap {
             TagField(String(decoding: $0, as: UTF8.self))
         }
+        originals = SiteOriginals(site)
         filter = settings.ignoredQuery.isEmpty ? nil : QueryFilter(ignoring: settings.ignoredQuery)
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
     }
@@ -161,11 +165,23 @@ final class SitePlan: Sendable {
             contentType: .empty, entityTag: .empty)
     }
 
-    /// The tags that a purge finds the answer by.
-    func tags(of head: AnswerHead, key: [UInt8]) -> EntryTags {
+    /// The tags that a purge finds the answer by, made from `originals`.
+    func tags(of head: AnswerHead, key: [UInt8], _ originals: SiteOriginals?) -> EntryTags {
         EntryTags(
-            key: key, answer: AnswerTags(head, fields: tagFields),
-            urls: site.pattern == .everything ? originURL(of: key) : [])
+            key: key, answer: AnswerTags(head, fields: tagFields), urls: urls(of: key, originals))
+    }
+
+    /// The tags of an answer whose tags are `held` when its origin has said that it still holds: it
+    /// may have been kept when other originals were known.
+    func tags(held: [[UInt8]], key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
+        let said = held.filter { URLName.name(inTag: $0) == nil }
+        let names = EntryTags(key: key, urls: urls(of: key, originals)).tags
+        return names + said.prefix(EntryTags.countMax - names.count)
+    }
+
+    private func urls(of key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
+        (site.pattern == .everything ? originURL(of: key) : [])
+            + (originals?.urls(ofKey: key) ?? [])
     }
 
     /// What the origin is asked for where the answer stands under `key`; empty if that has no

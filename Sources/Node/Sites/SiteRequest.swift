@@ -31,6 +31,7 @@ final class SiteRequest: Sendable {
     let counters: SiteCounters
     /// The site's part of the memory; nil if it may take all of it.
     let share: MemoryShare?
+    let fence: FenceGate
 
     /// What the origin is asked for.
     enum Mode: Sendable {
@@ -45,9 +46,10 @@ final class SiteRequest: Sendable {
         _ plan: SitePlan, key: [UInt8], hash: UInt64, lines: RequestLines, method: RequestMethod,
         asked: ForwardedRequest, control: RequestControl, hasAuthorization: Bool,
         body: RequestBody, mode: Mode, counters: SiteCounters, share: MemoryShare?,
-        isBackground: Bool = false
+        fence: FenceGate, isBackground: Bool = false
     ) {
         self.isBackground = isBackground
+        self.fence = fence
         self.plan = plan
         self.key = key
         self.hash = hash
@@ -83,7 +85,7 @@ final class SiteRequest: Sendable {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: method, asked: asked,
             control: control, hasAuthorization: hasAuthorization, body: body, mode: .verbatim,
-            counters: counters, share: share)
+            counters: counters, share: share, fence: fence)
     }
 
     /// The same GET without what this client alone wants of its caches.
@@ -91,7 +93,8 @@ final class SiteRequest: Sendable {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: .get, asked: asked.asGet,
             control: .none, hasAuthorization: hasAuthorization, body: .none, mode: .whole,
-            counters: counters, share: share, isBackground: true)
+            counters: counters, share: share, fence: fence,
+            isBackground: true)
     }
 
     /// Max-Forwards says that this node is the one that is asked (RFC 9110 §7.6.2).
@@ -105,12 +108,14 @@ final class SiteRequest: Sendable {
     /// What an entry that was selected for it is good for.
     func reuse(_ facts: EntryFacts, now: Instant) -> Reuse {
         Serving.reuse(
-            facts, for: control, hasAuthorization: hasAuthorization, policy: plan.reuse, now: now)
+            fence.facts(facts, now: now), for: control, hasAuthorization: hasAuthorization,
+            policy: plan.reuse, now: now)
     }
 
     /// True if an entry may be given in the stead of an origin that fails.
     func standsIn(_ facts: EntryFacts, now: Instant) -> Bool {
-        Serving.standsIn(facts, for: control, policy: plan.reuse, now: now)
+        Serving.standsIn(
+            fence.facts(facts, now: now), for: control, policy: plan.reuse, now: now)
     }
 }
 

@@ -38,7 +38,8 @@ extension SiteText.Value {
     /// It is not of the shape that the setting takes.
     var ofOtherShape: SiteRefusal { SiteRefusal(text: "", line: nil, reason: .shape) }
 
-    private func texts() throws(SiteRefusal) -> [ConfigurationFile.Text] {
+    /// The values of a list, or the only one.
+    func texts() throws(SiteRefusal) -> [ConfigurationFile.Text] {
         switch self {
         case .scalar(let text): [text]
         case .list(let texts): texts

@@ -124,7 +124,8 @@ extension InvalidationWorld {
         case 5: crashAndRestart(nodes.indices.filter { _ in Bool.random(using: &dice) })
         case 6...8:
             let pause = milliseconds(throwsOne(in: 3) ? 2_000...6_000 : 50...2_000)
-            nodes[index].pausedUntil = now + pause
+            // What waits for it was put in order by when it goes on.
+            nodes[index].pausedUntil = max(nodes[index].pausedUntil, now + pause)
             note("pause \(index) for \(pause.milliseconds) ms")
         case 9...12: partition(for: milliseconds(200...4_000))
         case 13: partition(for: milliseconds(6_500...12_000))

@@ -50,17 +50,27 @@ extension DiskLog {
 
     /// Writes marks, which are applied, and syncs them.
     private func mark(_ more: [DiskMark]) throws(DiskFile.Failure) {
-        let now = view.stamp
-        let salt = dice.next()
-        let before = marksLog
-        // Fetches of this epoch may be under way that were begun before any mark of it.
-        let least = min(leastStamp, Stamp(epoch: identity.bootEpoch, count: 0))
-        var writes = marksLog.append(more, leastStamp: least, now: now, salt: salt)
-        if marksAreBehind, writes.count == 1 {
-            writes = marksLog.rewrite(leastStamp: least, now: now, salt: salt)
+        let before = marksLog.place
+        if !marksAreBehind, let write = marksLog.append(more) {
+            return try make([write], since: before)
         }
-        // A new generation may be without some, or be one mark in the place of all.
-        if writes.count > 1 { marks.replace(with: marksLog.marks) }
+        let rewriting = marksLog.rewrite(more, least: least, salt: dice.next())
+        marks.replace(with: marksLog.marks, rewriting)
+        marksAreBehind = true
+        do throws(DiskFile.Failure) {
+            if let file = rewriting.writes.first?.file { try size(marksFile(file)) }
+        } catch {
+            marksLog.failed(since: before)
+            throw error
+        }
+        try make(rewriting.writes, since: before)
+        // The other one does not count any more, whatever it holds.
+        for file in marksFiles { try size(file) }
+    }
+
+    private func make(
+        _ writes: [MarksLog.Write], since before: MarksLog.Place
+    ) throws(DiskFile.Failure) {
         marksAreBehind = true
         do throws(DiskFile.Failure) {
             for next in writes {
@@ -75,10 +85,15 @@ extension DiskLog {
         marksAreBehind = false
     }
 
-    /// What may be older than any mark: everything in the log and on its disk.
-    private var leastStamp: Stamp {
+    /// What nothing is stamped before: neither in the log and on its disk, nor in memory, nor on
+    /// its way to any of them.
+    ///
+    /// At first it is looked at what is on its way and in memory; what has come to the log since
+    /// then was still leased.
+    private var least: Stamp {
+        let held = marks.leastHeld()
         let onDisk = leastOnDisk.compactMap { $0 }.min()
-        return min(ledger.leastStamp ?? .last, onDisk ?? .last)
+        return min(held, ledger.leastStamp ?? .last, onDisk ?? .last)
     }
 
     private func marksFile(_ number: Int) throws(DiskFile.Failure) -> any VolumeFile {
@@ -87,15 +102,17 @@ extension DiskLog {
                 try volume.open("marks-0", creates: true),
                 try volume.open("marks-1", creates: true),
             ]
-            for file in files {
-                let bytes = UInt64(marksLog.fileBytes)
-                if try file.size() > bytes { try file.truncate(to: bytes) }
-                try file.allocate(bytes)
-            }
             try volume.sync()
             marksFiles = files
         }
         return marksFiles[number]
+    }
+
+    /// Gives a file of marks its size, and all of its blocks.
+    private func size(_ file: any VolumeFile) throws(DiskFile.Failure) {
+        let bytes = UInt64(marksLog.fileBytes)
+        if try file.size() > bytes { try file.truncate(to: bytes) }
+        try file.allocate(bytes)
     }
 
     /// True if the record was invalidated after its request began.

@@ -35,22 +35,19 @@ extension DiskLog {
     ) throws(DiskFile.Failure) -> DiskLog {
         var found = try segments(of: volume, identity, note)
         try discard(&found, beyond: settings.plan.segments, of: volume)
-        let files = [marks(0, of: volume), marks(1, of: volume)]
-        let marks = { (reached: Stamp) in
-            MarksLog.recover(
-                files, nodeID: identity.nodeID, fileBytes: DiskPlan.marksFileBytes,
-                reached: reached)
-        }
+        let recovery = MarksLog.recover(
+            [marks(0, of: volume), marks(1, of: volume)], nodeID: identity.nodeID,
+            fileBytes: settings.plan.marksFileBytes, key: book.key)
+        let table = MarkTable(recovery.log.marks, key: recovery.log.key)
         var merge = Merge(
             settings,
             recovery: LogRecovery(
-                marks: marks(.zero).log.marks,
+                marks: table,
                 leastAccess: UInt32(clamping: now / 1000 - settings.ageLimit.seconds)),
             newestWall: formerWall, now: now)
         for index in found.indices.reversed() {
             merge.take(&found[index], identity, note)
         }
-        let recovery = marks(merge.reached)
         let log = DiskLog(
             volume, settings, identity, figures: figures, marks: recovery.log,
             book: book, shards: merge.shards,
@@ -59,10 +56,12 @@ extension DiskLog {
                 segment.setLive(merge.live[recovered.number])
                 return (SegmentID(index: UInt32(recovered.number)), segment, recovered.file)
             })
-        try log.finishOpening(found)
+        try log.finishOpening(found, table)
         try log.spareMarks(of: found)
-        if recovery.isDamaged {
-            note(.revalidatesAll(why: "the record of what was deleted is damaged"))
+        // Those of a size that is not theirs any more are written anew.
+        log.marksAreBehind = recovery.log.isOtherSize
+        if let doubt = recovery.doubt(reached: merge.reached) {
+            note(.revalidatesAll(why: doubt.text))
             try log.replaceMarks()
         } else if now + 1000 < merge.newestWall {
             note(.revalidatesAll(why: "the clock is behind the newest stored time"))
@@ -201,8 +200,10 @@ extension DiskLog {
     }
 
     /// Lets readers in, and writes what is missing.
-    private func finishOpening(_ found: [Recovered]) throws(DiskFile.Failure) {
-        marks.open(epoch: identity.bootEpoch, marks: marksLog.marks)
+    private func finishOpening(
+        _ found: [Recovered], _ table: MarkTable
+    ) throws(DiskFile.Failure) {
+        marks.open(epoch: identity.bootEpoch, table: table, capacity: marksLog.capacity)
         rule.entriesGrew(to: view.shards.count)
         for recovered in found {
             let header = recovered.header
@@ -214,6 +215,15 @@ extension DiskLog {
             try writeFooter(
                 of: SegmentID(index: UInt32(recovered.number)), recovered.header,
                 segment.entries, recordsEnd: segment.recordsEnd, to: recovered.file)
+        }
+    }
+}
+
+extension MarksLog.Doubt {
+    fileprivate var text: String {
+        switch self {
+        case .damaged: "the record of what was deleted is damaged"
+        case .version: "the record of what was deleted is of another version"
         }
     }
 }

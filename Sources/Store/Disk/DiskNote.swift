@@ -10,6 +10,9 @@ package enum DiskNote: Hashable, Sendable {
     case lost(file: String, offset: Int, why: String)
     /// Every entry is held against its origin once.
     case revalidatesAll(why: String)
+    /// So many invalidations had no room and have become one, for everything that is older than the
+    /// latest of them.
+    case folded(marks: Int)
     /// The tier is off until it can be used again.
     case failed(why: String)
     /// It can be used again.
@@ -23,6 +26,7 @@ package enum DiskNote: Hashable, Sendable {
         case .damaged: "records on disk are lost: their checksums do not fit"
         case .lost: "a record on disk is lost"
         case .revalidatesAll: "every entry on disk is revalidated once"
+        case .folded: "too many invalidations: what is older than half of them is revalidated once"
         case .failed: "the disk tier is off until the fault goes"
         case .returned: "the disk tier is back"
         }
@@ -37,7 +41,7 @@ package enum DiskNote: Hashable, Sendable {
             ["file": file, "offsets": offsets.prefix(16).map(String.init).joined(separator: ",")]
         case .lost(let file, _, let why): ["file": file, "why": why]
         case .revalidatesAll(let why), .failed(let why): ["why": why]
-        case .returned: [:]
+        case .folded, .returned: [:]
         }
     }
 
@@ -48,6 +52,7 @@ package enum DiskNote: Hashable, Sendable {
             ["entries": entries, "segments": segments, "scanned": scanned]
         case .damaged(_, let offsets): ["records": offsets.count]
         case .lost(_, let offset, _): ["offset": offset]
+        case .folded(let marks): ["marks": marks]
         case .discarded, .revalidatesAll, .failed, .returned: [:]
         }
     }
@@ -56,7 +61,7 @@ package enum DiskNote: Hashable, Sendable {
     package var isWarning: Bool {
         switch self {
         case .opened, .returned: false
-        case .discarded, .damaged, .lost, .revalidatesAll, .failed: true
+        case .discarded, .damaged, .lost, .revalidatesAll, .folded, .failed: true
         }
     }
 }

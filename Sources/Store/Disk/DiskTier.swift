@@ -112,11 +112,18 @@ package final class DiskTier: Sendable {
 
     /// Keeps an answer, sooner or later, if there is room in the queue.
     package func keep(_ resident: Resident, now: Instant) {
-        guard let name = resident.name, view != nil, takeRoom(for: resident) else { return }
+        guard let name = resident.name, view != nil else { return }
+        // What comes too late has replaced nothing.
+        guard !isDead(resident, name) else { return figures.add(.droppedRecords) }
+        // What has, and is not kept, must not leave the older answer to be found in its place: a
+        // purge may have named what the newer one alone is tagged with.
+        guard takeRoom(for: resident) else { return submit { $0.forget(name) } }
         let wall = clock.wall(now)
         let record = resident.record(name, clock: clock, now: wall)
+        let lease = marks.lease(of: resident.stamp)
         submit { [self] work in
-            work.store(record, resident.body.chunks, now: wall)
+            if !work.store(record, resident.body.chunks, now: wall) { work.forget(name) }
+            lease.end()
             giveBackRoom(of: resident)
         }
     }
@@ -137,13 +144,20 @@ package final class DiskTier: Sendable {
         record.lastAccess -= min(record.lastAccess, UInt32(clamping: idle.seconds))
         record.accessCount = UInt16(clamping: touches)
         let isKept = Mutex(false)
+        let lease = marks.lease(of: resident.stamp)
         submit { [self, record] work in
             let isThere = work.takeOver(record, resident.body.chunks, now: wall)
+            lease.end()
             isKept.withLock { $0 = isThere }
             giveBackRoom(of: resident)
         } then: {
             done(isKept.withLock { $0 })
         }
+    }
+
+    private func isDead(_ resident: Resident, _ name: EntryName) -> Bool {
+        marks.effect(
+            on: name, key: resident.key, tags: resident.tags, stamp: resident.stamp) == .dead
     }
 
     private func takeRoom(for resident: Resident) -> Bool {

@@ -56,7 +56,9 @@ struct DiskWork: ~Copyable {
             formerEpoch: marks.stamp.epoch, wall: wall
         ) { former in
             // A limit that is too small was refused when the configuration was read.
-            guard let made = try? DiskPlan(limitBytes: limit, formerSegmentBytes: former) else {
+            let made = try? DiskPlan(
+                limitBytes: limit, otherBytes: settings.journal.bytes, formerSegmentBytes: former)
+            guard let made else {
                 preconditionFailure("a disk limit of \(limit)")
             }
             plan = made
@@ -82,6 +84,7 @@ struct DiskWork: ~Copyable {
 
     mutating func close() {
         isClosed = true
+        noteFolded()
         // What readers have found damaged is not to stand in the footers.
         for lost in log?.takeLost() ?? [] { note(lost) }
         do { try log?.close() } catch { note(.failed(why: "\(error)")) }
@@ -148,6 +151,7 @@ struct DiskWork: ~Copyable {
     mutating func tick(now: Instant, wall: Int64) {
         guard !isClosed else { return }
         lastTick = now
+        noteFolded()
         if log == nil || retryAt != nil { return retry(now: now, wall: wall) }
         guard let log, let volume else { return }
         for lost in log.takeLost() { note(lost) }
@@ -161,6 +165,11 @@ struct DiskWork: ~Copyable {
         } catch {
             failed("\(error)")
         }
+    }
+
+    private func noteFolded() {
+        let folded = marks.takeFolded()
+        if folded > 0 { note(.folded(marks: folded)) }
     }
 
     /// Looks whether the fault is gone.

@@ -8,7 +8,7 @@ extension Resident {
         DiskRecord(
             name: name, stamp: stamp,
             times: DiskTimes(
-                received: now, born: clock.wall(facts.bornAt),
+                validated: clock.wall(facts.validatedAt), born: clock.wall(facts.bornAt),
                 freshUntil: clock.wall(facts.freshUntil),
                 lastModified: facts.lastModified.map { $0.seconds * 1000 } ?? DiskFormat.noTime,
                 date: facts.date.seconds * 1000),
@@ -31,6 +31,7 @@ extension DiskReading {
         let times = record.times
         return EntryFacts(
             size: record.bodyBytes, bornAt: clock.instant(times.born),
+            validatedAt: clock.instant(times.validated),
             freshUntil: isStale ? Instant(nanoseconds: .min) : clock.instant(times.freshUntil),
             flags: record.flags,
             staleWhileRevalidateSeconds: record.staleWhileRevalidateSeconds,

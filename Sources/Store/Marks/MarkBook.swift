@@ -7,31 +7,63 @@ package import Tiers
 ///
 /// A mark counts from the moment it is in the table, whether or not a disk has it yet; those that
 /// no disk has are kept for it.
+///
+/// Marks that nothing which is held can be older than are dropped, and where there are still too
+/// many the oldest half is folded. In both cases one soft mark for everything takes their place,
+/// which is not less than any of them. So what they covered is never served unasked, even if it was
+/// overlooked when it was said what is held: that costs a request to the origin in vain, no more.
+/// See ``leastHeld()``.
 package final class MarkBook: Sendable {
-    private struct State {
-        var table = MarkTable()
+    struct State {
+        var table: MarkTable
         var stamp = Stamp.zero
-        /// In the order in which they were applied.
-        var unwritten: [DiskMark] = []
+        var unwritten = UnwrittenMarks()
         var softTimes = SoftTimes()
+        /// What is stamped before is stale since ever, for nobody knows what covers it.
+        var unknownBefore = Stamp.zero
+        /// Things that may be covered in the table.
+        var marksMax: Int
+        /// Some of the table's marks were given to a disk, and are not known but by their hashes.
+        var wasWritten = false
+        /// Marks that have become one since ``MarkBook/takeFolded()``.
+        var folded = 0
+        /// What fetches and the like hold that are under way.
+        var leases = StampCounts()
+        weak var memory: MemoryStore?
     }
 
-    private let state = Mutex(State())
+    let state: Mutex<State>
+    /// Where the search for marks that can be dropped has come to.
+    let search = Mutex(MarkSearch())
     /// There is a disk that is to have every mark.
-    private let isForDisk: Bool
+    let isForDisk: Bool
     private let all = Atomic<UInt64>(0)
     private let broad = Atomic<UInt64>(0)
 
-    /// More than so many that no disk has become one soft mark for everything.
-    static let unwrittenMax = 1 << 16
+    /// So many things may be covered where there is no disk; the oldest half is then folded.
+    ///
+    /// They take some 20 MiB.
+    static let marksMax = 1 << 18
 
     /// An empty book; `isForDisk`: its marks are written, sooner or later.
-    package init(isForDisk: Bool = false) {
+    package convenience init(isForDisk: Bool = false) {
+        var random = SystemRandomNumberGenerator()
+        self.init(
+            isForDisk: isForDisk, key: MarkKey(first: random.next(), second: random.next()),
+            marksMax: Self.marksMax)
+    }
+
+    /// One that hashes by `key` until a disk with another one is opened.
+    package init(isForDisk: Bool, key: MarkKey, marksMax: Int) {
         self.isForDisk = isForDisk
+        state = Mutex(State(table: MarkTable(key: key), marksMax: marksMax))
     }
 
     /// What a request that begins now is stamped with.
     package var stamp: Stamp { state.withLock { $0.stamp } }
+
+    /// Things that are covered, *everything* apart.
+    package var count: Int { state.withLock { $0.table.count } }
 
     /// Changes with every mark that may cover an entry which was held against all before: of one
     /// with no name but its key (`isPlain`) not with those for a URL, which are looked up by it.
@@ -50,19 +82,14 @@ package final class MarkBook: Sendable {
             state.stamp.count += 1
             let stamp = state.stamp
             if isSoft { state.softTimes.note(stamp, at: now) }
+            if isSoft, now == nil, targets.contains(.everything) { state.unknownBefore = stamp }
             for target in targets {
                 let mark = DiskMark(target, isSoft: isSoft, stamp: stamp)
                 state.table.apply(mark)
                 if isForDisk { state.unwritten.append(mark) }
             }
-            let isTooMuch = state.unwritten.count > Self.unwrittenMax
-            if isTooMuch {
-                let everything = DiskMark(.everything, isSoft: true, stamp: stamp)
-                state.table.apply(everything)
-                state.unwritten = [everything]
-                state.softTimes.note(stamp, at: nil)
-            }
-            if isTooMuch || targets.contains(where: \.isBroad) {
+            let isFolded = state.foldWhatIsTooMuch()
+            if isFolded || targets.contains(where: \.isBroad) {
                 broad.add(1, ordering: .releasing)
             }
             all.add(1, ordering: .releasing)
@@ -87,100 +114,40 @@ package final class MarkBook: Sendable {
     ) -> Instant {
         state.withLock { state in
             let latest = state.table.soft(on: name, key: key, tags: tags, stamp: stamp)
-            return latest.flatMap { state.softTimes.time(of: $0) } ?? Instant(nanoseconds: .min)
+            let isKnown = stamp >= state.unknownBefore
+            return latest.flatMap { isKnown ? state.softTimes.time(of: $0) : nil }
+                ?? Instant(nanoseconds: .min)
         }
     }
 
-    // MARK: The disk
-
-    /// A disk's log was opened, for the first time or anew: stamps are of `epoch` from now on, and
-    /// `marks` are what it holds.
-    ///
-    /// What was invalidated while there was no log covers everything that it holds.
-    package func open(epoch: UInt64, marks: [DiskMark]) {
-        state.withLock { state in
-            precondition(epoch > state.stamp.epoch, "epoch \(epoch) after \(state.stamp.epoch)")
-            state.stamp.epoch = epoch
-            for mark in marks { state.table.apply(mark) }
-            for index in state.unwritten.indices {
-                state.unwritten[index].stamp.epoch = epoch
-                state.table.apply(state.unwritten[index])
-            }
-            changed()
-        }
-    }
-
-    /// A start has found that something is missing, and writes this mark itself.
-    func add(_ mark: DiskMark) {
-        state.withLock { $0.table.apply(mark) }
-        changed()
-    }
-
-    /// What the disk has to write before it may say that it has all marks up to now.
-    func takeUnwritten() -> [DiskMark] {
-        state.withLock { state in
-            defer { state.unwritten.removeAll() }
-            return state.unwritten
-        }
-    }
-
-    /// A mark that no disk has is older than a request that began at `stamp`.
-    func lacksMarks(before stamp: Stamp) -> Bool {
-        state.withLock { state in
-            guard let first = state.unwritten.first else { return false }
-            return first.stamp <= stamp
-        }
-    }
-
-    /// The disk was given all marks up to this stamp: what bears it promises no more.
-    var writtenStamp: Stamp {
-        state.withLock { state in
-            guard var stamp = state.unwritten.first?.stamp else { return state.stamp }
-            stamp.count -= 1
-            return stamp
-        }
-    }
-
-    /// The disk holds `marks` from now on in the place of all that it was given.
-    func replace(with marks: [DiskMark]) {
-        state.withLock { state in
-            state.table = MarkTable(marks)
-            for mark in state.unwritten { state.table.apply(mark) }
-            changed()
-        }
-    }
-
-    private func changed() {
+    func changed() {
         broad.add(1, ordering: .releasing)
         all.add(1, ordering: .releasing)
     }
 }
 
-/// When soft marks were applied, to a second.
-private struct SoftTimes {
-    private var times: [(stamp: Stamp, at: Instant)] = []
-
-    private static let timesMax = 4096
-
-    /// Nil is before everything.
-    mutating func note(_ stamp: Stamp, at now: Instant?) {
-        if let now, let last = times.last, last.at != Self.never, now - last.at < .seconds(1) {
-            return
+extension MarkBook.State {
+    /// True if what was not covered may be now.
+    fileprivate mutating func foldWhatIsTooMuch() -> Bool {
+        var isFolded = false
+        if let (last, count) = unwritten.foldWhatIsTooMuch() {
+            table.apply(.unknown(before: last))
+            noteFold(last, count)
+            isFolded = true
         }
-        if times.count == Self.timesMax { times.removeFirst(Self.timesMax / 2) }
-        times.append((stamp, now ?? Self.never))
+        if table.count > marksMax, let median = table.medianStamp {
+            let before = table.count
+            table.fold(upTo: median)
+            noteFold(median, before - table.count)
+            isFolded = true
+        }
+        return isFolded
     }
 
-    private static let never = Instant(nanoseconds: .min)
-
-    /// The last time that is known before the mark, or that of the mark; nil if it is too long ago.
-    func time(of stamp: Stamp) -> Instant? {
-        var (low, high) = (0, times.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if times[middle].stamp <= stamp { low = middle + 1 } else { high = middle }
-        }
-        return low > 0 ? times[low - 1].at : nil
+    /// `count` marks up to `last` have become one.
+    mutating func noteFold(_ last: Stamp, _ count: Int) {
+        unknownBefore = max(unknownBefore, last)
+        folded += count
     }
 }
 

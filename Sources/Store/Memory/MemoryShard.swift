@@ -12,6 +12,8 @@ import Glibc
 struct MemoryShard: ~Copyable {
     private var tier: MemoryTier
     private var residents: [Resident?] = []
+    /// Of what came in since the last walk over all places began.
+    private var leastInserted = Stamp.last
 
     init(tier: consuming MemoryTier) {
         self.tier = tier
@@ -76,6 +78,7 @@ struct MemoryShard: ~Copyable {
         while residents.count <= Int(id.index) { residents.append(nil) }
         precondition(residents[Int(id.index)] == nil, "place \(id) given twice")
         residents[Int(id.index)] = resident
+        leastInserted = min(leastInserted, resident.stamp)
         return true
     }
 
@@ -113,6 +116,22 @@ struct MemoryShard: ~Copyable {
             found.append((resident, tier.frequency(of: EntryID(index: UInt32(index)))))
         }
         return (found, start)
+    }
+
+    /// The least stamp at up to `count` places below `place`, downwards; the place to go on from, 0
+    /// after the last.
+    ///
+    /// With nil a walk begins; at its end what came in meanwhile is counted, wherever it stands.
+    mutating func leastStamp(below place: Int?, atMost count: Int) -> (least: Stamp, next: Int) {
+        if place == nil { leastInserted = .last }
+        let end = min(place ?? residents.count, residents.count)
+        let start = max(0, end - count)
+        var least = start == 0 ? leastInserted : .last
+        for index in start..<end {
+            guard let stamp = residents[index]?.stamp else { continue }
+            least = min(least, stamp)
+        }
+        return (least, start)
     }
 
     typealias Found = (resident: Resident, frequency: UInt8)

@@ -69,6 +69,7 @@ package final class MemoryStore: Sendable {
         shards = (0..<settings.shardCount).map { _ in
             Shard(MemoryShard(tier: MemoryTier(expectedEntries: 1024)))
         }
+        marks.hold(self)
     }
 
     /// Entries that a look-up can find, and those that have their place but are not in it yet.
@@ -171,6 +172,19 @@ package final class MemoryStore: Sendable {
             $0.entries(below: place, atMost: count)
         }
         return (found, next == 0 ? nil : next)
+    }
+
+    /// The least stamp at up to `count` places of shard `number`, from `place` on downwards; the
+    /// place to go on from, nil after the last.
+    ///
+    /// At the last one what came in since the first is counted, too, wherever it stands.
+    package func leastStamp(
+        inShard number: Int, below place: Int?, atMost count: Int
+    ) -> (least: Stamp, next: Int?) {
+        let (least, next) = shards[number].state.withLock {
+            $0.leastStamp(below: place, atMost: count)
+        }
+        return (least, next == 0 ? nil : next)
     }
 
     /// True while an eighth of the limits, or more, is taken by nothing.

@@ -5,6 +5,9 @@ package enum DiskFormat {
     package static let major: UInt16 = 1
     /// A newer minor version is read as far as it is understood.
     package static let minor: UInt16 = 1
+    /// The same for the files of marks, which have versions of their own.
+    package static let marksMajor: UInt16 = 2
+    package static let marksMinor: UInt16 = 0
     /// Size of a segment's header.
     package static let headerBytes = 4096
     /// Records begin at multiples of this from the segment's beginning.
@@ -51,8 +54,7 @@ extension DiskDamage: CustomStringConvertible {
         switch self {
         case .truncated: "it is cut off"
         case .foreign: "it is not a file of this program"
-        case .version(let major):
-            "it is of format \(major), and this program reads \(DiskFormat.major)"
+        case .version(let major): "it is of format \(major), which this program does not read"
         case .otherNode: "another node wrote it"
         case .otherSize(let bytes): "its segments have \(bytes) bytes"
         case .checksum: "its checksum does not fit its bytes"

@@ -5,9 +5,8 @@ package struct DiskPlan: Hashable, Sendable {
     package let segmentBytes: Int
     /// The most segments there may be, the free one included.
     package let segments: Int
-    /// Size of each of the two files of marks; the same for every limit, so that no change of it
-    /// makes them look damaged.
-    package static let marksFileBytes = 1 << 20
+    /// Size of each of the two files of marks.
+    package let marksFileBytes: Int
 
     /// No log can be kept within the limit.
     package struct TooSmall: Error, Hashable {
@@ -17,7 +16,7 @@ package struct DiskPlan: Hashable, Sendable {
 
     /// The least limit there can be.
     package static let limitBytesMin =
-        fixedBytes
+        fixedBytes(marksFileBytesMin)
         + UInt64(SegmentLedger.Settings.segmentsMin * (segmentBytesMin + fileOverheadBytes))
 
     static let segmentBytesMin = 1 << 20
@@ -30,17 +29,36 @@ package struct DiskPlan: Hashable, Sendable {
     private static let segmentsMax = 65_000
     /// Blocks that a file system adds to a file's own, for where its parts lie.
     static let fileOverheadBytes = 8 << 10
-    /// The marks, the directory, the lock, the identity and its successor.
-    private static let fixedBytes = UInt64(2 * (marksFileBytes + fileOverheadBytes) + (64 << 10))
+    /// Room for 32,764 marks.
+    private static let marksFileBytesMin = 1 << 20
+    /// Room for 1,048,572 marks: in memory, where all are looked up, they take some 120 MiB.
+    private static let marksFileBytesMax = 32 << 20
 
-    /// A plan for `limitBytes`; segments keep their `formerSegmentBytes` as long as that makes
-    /// sense, because with another size everything stored is lost.
-    package init(limitBytes: UInt64, formerSegmentBytes: UInt64?) throws(TooSmall) {
+    /// A 128th of the limit: at 1 GiB, room for 262,140 marks.
+    private static func marksFileBytes(_ limitBytes: UInt64) -> Int {
+        let share = Int(clamping: limitBytes / 128) / (64 << 10) * (64 << 10)
+        return min(max(share, marksFileBytesMin), marksFileBytesMax)
+    }
+
+    /// The marks, the directory, the lock, the identity and its successor.
+    private static func fixedBytes(_ marksFileBytes: Int) -> UInt64 {
+        UInt64(2 * (marksFileBytes + fileOverheadBytes) + (64 << 10))
+    }
+
+    /// A plan for `limitBytes`, of a limit that has `otherBytes` more for other things.
+    ///
+    /// Segments keep their `formerSegmentBytes` as long as that makes sense, because with another
+    /// size everything stored is lost.
+    package init(
+        limitBytes: UInt64, otherBytes: UInt64 = 0, formerSegmentBytes: UInt64?
+    ) throws(TooSmall) {
         guard limitBytes >= Self.limitBytesMin else {
             throw TooSmall(neededBytes: Self.limitBytesMin)
         }
-        let room = limitBytes - Self.fixedBytes
-        let bytes = Self.kept(formerSegmentBytes, room: room) ?? Self.chosen(limitBytes)
+        marksFileBytes = Self.marksFileBytes(limitBytes)
+        let room = limitBytes - Self.fixedBytes(marksFileBytes)
+        let bytes =
+            Self.kept(formerSegmentBytes, room: room) ?? Self.chosen(limitBytes + otherBytes)
         segmentBytes = bytes
         segments = min(Self.segmentsMax, Self.count(room, bytes))
     }

@@ -41,7 +41,7 @@ extension DiskRecord {
         name.append(to: &bytes)
         bytes.append(stamp)
         for time in [
-            times.received, times.born, times.freshUntil, times.lastModified, times.date,
+            times.validated, times.born, times.freshUntil, times.lastModified, times.date,
         ] {
             bytes.appendLittle(UInt64(bitPattern: time))
         }
@@ -113,7 +113,7 @@ extension DiskRecord {
         self.init(
             name: EntryName(bytes, at: 40), stamp: bytes.stamp(at: 72),
             times: DiskTimes(
-                received: time(88, bytes), born: time(96, bytes), freshUntil: time(104, bytes),
+                validated: time(88, bytes), born: time(96, bytes), freshUntil: time(104, bytes),
                 lastModified: time(112, bytes), date: time(120, bytes)),
             lastAccess: bytes.little32(at: 128), accessCount: bytes.little16(at: 132),
             flags: EntryFlags(rawValue: UInt16(bytes[134]) | UInt16(bytes[137]) << 8),

@@ -62,8 +62,8 @@ package struct DiskRecord: Hashable, Sendable {
 
 /// The wall times of a record, in milliseconds since 1970.
 package struct DiskTimes: Hashable, Sendable {
-    /// When the answer was received.
-    package var received: Int64
+    /// When the request began that the origin last answered with it or with its validation.
+    package var validated: Int64
     /// When its age was zero (RFC 9111 §4.2.3).
     package var born: Int64
     /// When it is no longer fresh.
@@ -74,9 +74,9 @@ package struct DiskTimes: Hashable, Sendable {
     package var date: Int64
 
     package init(
-        received: Int64, born: Int64, freshUntil: Int64, lastModified: Int64, date: Int64
+        validated: Int64, born: Int64, freshUntil: Int64, lastModified: Int64, date: Int64
     ) {
-        self.received = received
+        self.validated = validated
         self.born = born
         self.freshUntil = freshUntil
         self.lastModified = lastModified

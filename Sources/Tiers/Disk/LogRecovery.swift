@@ -7,26 +7,14 @@ package import Ground
 /// written, and the later one of an entry counts. What a mark has killed, or what was not asked for
 /// within the age limit, is not taken over.
 package struct LogRecovery: Sendable {
-    private let deadEntries: [EntryDigest: Stamp]
-    private let deadEverything: Stamp
+    private let marks: MarkTable
     private let leastAccess: UInt32
 
     /// - Parameters:
     ///   - marks: those that may still cover something.
     ///   - leastAccess: what was last asked for before this second is not taken over.
-    package init(marks: [DiskMark], leastAccess: UInt32) {
-        var entries: [EntryDigest: Stamp] = [:]
-        var everything = Stamp.zero
-        for mark in marks where !mark.isSoft {
-            switch mark.target {
-            case .entry(let name):
-                entries[name.digest] = max(entries[name.digest] ?? .zero, mark.stamp)
-            case .everything: everything = max(everything, mark.stamp)
-            case .url, .prefix, .host, .tag: break
-            }
-        }
-        deadEntries = entries
-        deadEverything = everything
+    package init(marks: MarkTable, leastAccess: UInt32) {
+        self.marks = marks
         self.leastAccess = leastAccess
     }
 
@@ -43,10 +31,7 @@ package struct LogRecovery: Sendable {
             segment.header.queue == SegmentQueue.main.rawValue ? .inMain : []
         for found in segment.entries {
             // No entry with this stamp or a lesser one is alive, so an older record is none either.
-            if found.stamp < deadEverything { continue }
-            if !deadEntries.isEmpty, let mark = deadEntries[found.digest], found.stamp < mark {
-                continue
-            }
+            if marks.isDead(found.digest, stamp: found.stamp) { continue }
             let access =
                 segment.needsFooter ? max(found.lastAccess, newestAccess) : found.lastAccess
             guard access >= leastAccess else { continue }

@@ -3,19 +3,29 @@ package import Ground
 /// What was invalidated and when, found by what it covers: an entry is held against any number of
 /// marks with a look-up for each part of its URL where a prefix may end, and one for each tag.
 ///
-/// Marks are known by 64-bit hashes. Two of one hash cover what either covers: an entry is then
-/// asked for again in vain, and never served in error.
+/// Marks are known by their hashes; see ``StoredMark``.
 ///
-/// **Law.** ``effect(on:key:tags:stamp:)`` is the worst of what `DiskMark.effect` says for each
-/// mark that was applied.
+/// **Laws.** ``effect(on:key:tags:stamp:)`` is the worst of what `DiskMark.effect` says for each
+/// mark that was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)`` it is
+/// no better than `stale` where it was not nil before.
 package struct MarkTable: Sendable {
     /// The latest marks that cover one thing.
     private struct Latest {
         var hard = Stamp.zero
         var soft = Stamp.zero
 
-        mutating func note(_ mark: DiskMark) {
+        var newest: Stamp { max(hard, soft) }
+
+        mutating func note(_ mark: StoredMark) {
             if mark.isSoft { soft = max(soft, mark.stamp) } else { hard = max(hard, mark.stamp) }
+        }
+
+        /// Gives the later one of those that are forgotten.
+        mutating func forget(upTo stamp: Stamp) -> Stamp? {
+            let gone = max(hard <= stamp ? hard : .zero, soft <= stamp ? soft : .zero)
+            if hard <= stamp { hard = .zero }
+            if soft <= stamp { soft = .zero }
+            return gone > .zero ? gone : nil
         }
 
         mutating func join(_ other: Latest) {
@@ -36,43 +46,101 @@ package struct MarkTable: Sendable {
     /// Bytes of the longest prefix, and of the longest host: further no URL is looked at.
     private var prefixBytesMax = 0
     private var hostBytesMax = 0
+    /// By which marks and names are hashed.
+    package let key: MarkKey
+    /// The hash of no bytes.
+    private let start: KeyedHashStream
 
-    /// How the hash of a mark begins, so that no two kinds have one.
-    private enum Kind: UInt8, CaseIterable {
-        case entry = 1
-        case url, prefix, host, tag
+    private typealias Kind = StoredMark.Kind
+
+    /// A table without marks.
+    package init(key: MarkKey = .known) {
+        self.key = key
+        start = KeyedHashStream(key.hash)
     }
 
-    package init() {}
-
     /// The table of `marks`.
-    package init(_ marks: [DiskMark]) {
+    package init(_ marks: [DiskMark], key: MarkKey = .known) {
+        self.init(key: key)
+        for mark in marks { apply(mark) }
+    }
+
+    /// The table of `marks`, which are hashed by `key`.
+    package init(_ marks: [StoredMark], key: MarkKey) {
+        self.init(key: key)
+        others.reserveCapacity(marks.count)
         for mark in marks { apply(mark) }
     }
 
     /// Things that are covered, *everything* apart.
     package var count: Int { others.count }
 
-    package mutating func apply(_ mark: DiskMark) {
-        switch mark.target {
-        case .everything: everything.note(mark)
-        case .entry(let name): note(mark, .entry, name.hash)
-        case .url(let url): note(mark, .url, url[...].markHash)
-        case .tag(let tag): note(mark, .tag, tag[...].markHash)
-        case .prefix(let prefix):
-            prefixBytesMax = max(prefixBytesMax, prefix.count)
-            note(mark, .prefix, prefix[...].markHash)
-        case .host(let host):
-            hostBytesMax = max(hostBytesMax, host.count)
-            note(mark, .host, host[...].markHash)
+    /// Whatever is stamped before is stale.
+    package var softForAll: Stamp { everything.soft }
+
+    package mutating func apply(_ mark: DiskMark) { apply(StoredMark(mark, key: key)) }
+
+    /// Applies a mark that is hashed by ``key``.
+    package mutating func apply(_ mark: StoredMark) {
+        let index = Int(mark.kind.rawValue) - 1
+        newest[index] = max(newest[index], mark.stamp)
+        let length = mark.length == .max ? Int.max : Int(mark.length)
+        switch mark.kind {
+        case .everything: return everything.note(mark)
+        case .prefix: prefixBytesMax = max(prefixBytesMax, length)
+        case .host: hostBytesMax = max(hostBytesMax, length)
+        case .entry, .url, .tag: break
         }
+        others[mark.hash, default: Latest()].note(mark)
     }
 
-    private mutating func note(_ mark: DiskMark, _ kind: Kind, _ hash: MarkHash) {
-        let index = Int(kind.rawValue) - 1
-        newest[index] = max(newest[index], mark.stamp)
-        others[hash.value(of: kind.rawValue), default: Latest()].note(mark)
+    /// Takes over the marks of another table; by another key only those for everything.
+    package mutating func join(_ other: MarkTable) {
+        everything.join(other.everything)
+        guard other.key == key else { return }
+        for (hash, latest) in other.others { others[hash, default: Latest()].join(latest) }
+        newest = zip(newest, other.newest).map { max($0, $1) }
+        prefixBytesMax = max(prefixBytesMax, other.prefixBytesMax)
+        hostBytesMax = max(hostBytesMax, other.hostBytesMax)
     }
+
+    // MARK: Forgetting
+
+    /// Puts one mark, soft and for everything, in the place of all up to `stamp`.
+    ///
+    /// Of what is stamped no earlier than that mark it says what it said before.
+    package mutating func fold(upTo stamp: Stamp) {
+        var last: Stamp?
+        var kept: [UInt64: Latest] = [:]
+        for (hash, latest) in others {
+            var latest = latest
+            if let gone = latest.forget(upTo: stamp) { last = max(last ?? gone, gone) }
+            if latest.newest > .zero { kept[hash] = latest }
+        }
+        guard let last else { return }
+        others = kept
+        apply(.unknown(before: last))
+    }
+
+    /// The stamp up to which about half of the things that are covered were last invalidated; nil
+    /// if nothing is covered.
+    ///
+    /// Hashes have no order, so that any thousands of them are a fair sample.
+    package var medianStamp: Stamp? {
+        let sample = others.values.prefix(4096).map(\.newest).sorted()
+        return sample.isEmpty ? nil : sample[(sample.count - 1) / 2]
+    }
+
+    /// True if a record is dead by what is known of it without its key and tags.
+    package func isDead(_ digest: EntryDigest, stamp: Stamp) -> Bool {
+        if everything.hard > stamp { return true }
+        guard isNewer(.entry, than: stamp) else { return false }
+        var latest = Latest()
+        look(.entry, hash(digest.bytes[...]), &latest)
+        return latest.hard > stamp
+    }
+
+    // MARK: Looking up
 
     /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
     /// if nothing covers it that came after.
@@ -96,14 +164,16 @@ package struct MarkTable: Sendable {
         _ name: EntryName?, _ key: [UInt8], _ tags: [[UInt8]], _ stamp: Stamp
     ) -> Latest {
         var latest = everything
-        if isNewer(.entry, than: stamp), let name { look(.entry, name.hash, &latest) }
+        if isNewer(.entry, than: stamp), let name {
+            look(.entry, hash(name.digest.bytes[...]), &latest)
+        }
         lookForURL(URLName.name(ofKey: key), &latest, stamp)
         let looksForTags = isNewer(.tag, than: stamp)
         for tag in tags {
             if let name = URLName.name(inTag: tag) {
                 lookForURL(name, &latest, stamp)
             } else if looksForTags {
-                look(.tag, tag[...].markHash, &latest)
+                look(.tag, hash(tag[...]), &latest)
             }
         }
         return latest
@@ -113,7 +183,7 @@ package struct MarkTable: Sendable {
     private func lookForURL(
         _ name: ArraySlice<UInt8>, _ latest: inout Latest, _ stamp: Stamp
     ) {
-        if isNewer(.url, than: stamp) { look(.url, name.markHash, &latest) }
+        if isNewer(.url, than: stamp) { look(.url, hash(name), &latest) }
         if isNewer(.prefix, than: stamp) || isNewer(.host, than: stamp) {
             lookForStarts(of: name, &latest)
         }
@@ -123,59 +193,37 @@ package struct MarkTable: Sendable {
         newest[Int(kind.rawValue) - 1] > stamp
     }
 
-    private func look(_ kind: Kind, _ hash: MarkHash, _ latest: inout Latest) {
-        if let found = others[hash.value(of: kind.rawValue)] { latest.join(found) }
+    private func hash(_ text: ArraySlice<UInt8>) -> UInt64 {
+        var hash = start
+        hash.add(text)
+        return hash.value
+    }
+
+    private func look(_ kind: Kind, _ hash: UInt64, _ latest: inout Latest) {
+        if let found = others[kind.hash(hash)] { latest.join(found) }
     }
 
     /// Looks for marks of each beginning of `url` that ends where a part of it does.
     private func lookForStarts(of url: ArraySlice<UInt8>, _ latest: inout Latest) {
-        var hash = MarkHash()
+        var hash = start
+        var hashedTo = url.startIndex
         var last: UInt8?
         let most = min(url.count, max(prefixBytesMax, hostBytesMax))
         for length in 0...most {
-            let next = length < url.count ? url[url.startIndex + length] : nil
-            if length <= prefixBytesMax, DiskMark.ends(before: next, after: last, atPort: false) {
-                look(.prefix, hash, &latest)
+            let end = url.startIndex + length
+            let next = length < url.count ? url[end] : nil
+            let isPrefix =
+                length <= prefixBytesMax && DiskMark.ends(before: next, after: last, atPort: false)
+            let isHost =
+                length <= hostBytesMax && DiskMark.ends(before: next, after: last, atPort: true)
+            if isPrefix || isHost {
+                hash.add(url[hashedTo..<end])
+                hashedTo = end
+                let value = hash.value
+                if isPrefix { look(.prefix, value, &latest) }
+                if isHost { look(.host, value, &latest) }
             }
-            if length <= hostBytesMax, DiskMark.ends(before: next, after: last, atPort: true) {
-                look(.host, hash, &latest)
-            }
-            guard let next else { return }
-            hash.add(next)
             last = next
         }
-    }
-}
-
-/// The 64-bit hash of a mark's text, byte by byte (FNV-1a), so that one pass over a URL gives those
-/// of all its beginnings.
-private struct MarkHash {
-    private var state: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    mutating func add(_ byte: UInt8) {
-        state = (state ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
-    }
-
-    /// The hash of what was added, as that of a mark of this `kind`.
-    func value(of kind: UInt8) -> UInt64 {
-        var hash = self
-        hash.add(kind)
-        return hash.state
-    }
-}
-
-extension Sequence<UInt8> {
-    fileprivate var markHash: MarkHash {
-        var hash = MarkHash()
-        for byte in self { hash.add(byte) }
-        return hash
-    }
-}
-
-extension EntryName {
-    fileprivate var hash: MarkHash {
-        var bytes: [UInt8] = []
-        append(to: &bytes)
-        return bytes[...].markHash
     }
 }

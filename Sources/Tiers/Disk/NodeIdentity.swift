@@ -82,12 +82,15 @@ extension Span<UInt8> {
         Stamp(epoch: little64(at: offset), count: little64(at: offset + 8))
     }
 
-    /// Throws unless there are `count` bytes that begin with `magic` and this program's major
-    /// version.
-    func checkStart(_ magic: String, count wanted: Int) throws(DiskDamage) {
-        guard count >= wanted else { throw .truncated }
+    /// Throws unless there are `count` bytes that begin with `magic` and the major version that
+    /// this program reads.
+    func checkStart(
+        _ magic: String, count wanted: Int, major: UInt16 = DiskFormat.major
+    ) throws(DiskDamage) {
+        guard count >= 10 else { throw .truncated }
         guard holds(magic, at: 0..<8) else { throw .foreign }
-        let major = little16(at: 8)
-        guard major == DiskFormat.major else { throw .version(major: major) }
+        let found = little16(at: 8)
+        guard found == major else { throw .version(major: found) }
+        guard count >= wanted else { throw .truncated }
     }
 }

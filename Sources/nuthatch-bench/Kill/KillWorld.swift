@@ -72,7 +72,8 @@ enum KillLine: Equatable {
             self = .opened(entries: entries, scanned: scanned)
         case .damaged(_, let offsets): self = .damaged(offsets.count)
         // Nothing but a fault of the disk, or of ours, makes the tier say this.
-        case .discarded, .lost, .revalidatesAll, .failed, .returned: self = .wrong(note.text)
+        case .discarded, .lost, .revalidatesAll, .folded, .failed, .returned:
+            self = .wrong(note.text)
         }
     }
 

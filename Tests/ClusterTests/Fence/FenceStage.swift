@@ -13,6 +13,8 @@ struct FenceStage {
     private(set) var issued: [CountRecord] = []
     /// Rounds that were asked for.
     private(set) var rounds: [UInt64] = []
+    /// Members that were asked, in that order.
+    private(set) var asked: [NodeID] = []
     private(set) var purges: UInt64 = 0
 
     /// A node with this number in a settled set of those numbers.
@@ -68,7 +70,9 @@ struct FenceStage {
         for effect in effects {
             switch effect {
             case .issue(let record): issued.append(record)
-            case .ask(_, let round): rounds.append(round)
+            case .ask(let members, let round):
+                rounds.append(round)
+                asked += members
             }
         }
     }

@@ -95,9 +95,54 @@ struct FenceTests {
     func rate() {
         var stage = FenceStage(counted: [1, 2, 3])
         stage.reach([2, 3])
-        stage.pass(.seconds(100))
-        #expect(stage.rounds.count == 25)
+        stage.contact([2, 3])
+        let before = stage.rounds.count
+        for _ in 0..<25 {
+            stage.pass(.seconds(4))
+            stage.contact([2, 3])
+        }
+        #expect(stage.isCurrent && stage.rounds.count - before == 25)
         #expect(stage.ask() == stage.ask())
+    }
+
+    @Test("who is not proven current asks twice a second")
+    func hurry() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3])
+        stage.pass(.seconds(100))
+        #expect(!stage.isCurrent && (195...205).contains(stage.rounds.count))
+    }
+
+    @Test("as many as a majority needs are asked while all is well, each member in its turn")
+    func turns() {
+        var stage = FenceStage(counted: [1, 2, 3, 4, 5, 6, 7])
+        let others = Array(2...7) as [UInt64]
+        stage.reach(others)
+        stage.contact(others)
+        var asked: [NodeID: Int] = [:]
+        for _ in 0..<12 {
+            let before = stage.asked.count
+            stage.pass(.seconds(4))
+            let now = stage.asked.dropFirst(before)
+            #expect(now.count == 3 && Set(now).count == 3)
+            for member in now { asked[member, default: 0] += 1 }
+            stage.contact(others)
+        }
+        #expect(asked.count == 6 && asked.values.allSatisfy { (5...7).contains($0) })
+    }
+
+    @Test("who has gone by its own word is forgotten at once")
+    func departed() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3])
+        stage.contact([2, 3])
+        stage.reach([2])
+        stage.pass(.seconds(1))
+        #expect(stage.issued.isEmpty, "it may only be silent")
+        stage.happens(.departed([FenceStage.node(3)]))
+        stage.pass(.seconds(1))
+        // A change begins with a promise of each.
+        #expect(stage.issued.map(\.body) == [.promise(voted: nil)])
     }
 
     @Test("a contradiction closes the fence until the operator acts")

@@ -22,7 +22,7 @@ struct FenceWorldTests {
         #expect(tallies.map(\.leaves).reduce(0, +) > 0)
         #expect(tallies.map(\.crashes).reduce(0, +) > 10)
         #expect(tallies.map(\.pauses).reduce(0, +) > 10)
-        #expect(tallies.map(\.partitions).reduce(0, +) > 50)
+        #expect(tallies.map(\.partitions).reduce(0, +) > 40)
         #expect(worlds.map(\.truth.line.count).reduce(0, +) > 60)
         #expect(worlds.map(\.truth.decidedForgets).reduce(0, +) > 20)
         #expect(tallies.map(\.rivals).reduce(0, +) > 0)

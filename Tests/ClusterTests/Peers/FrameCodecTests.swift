@@ -52,7 +52,8 @@ struct FrameCodecTests {
             let facts = EntryFacts(
                 size: 9, bornAt: sent - age, freshUntil: sent + left, flags: [],
                 lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
-            let arrived = TransitFacts(facts, size: 9, now: sent).facts(at: received)
+            let arrived = TransitFacts(facts, size: 9, now: sent)
+                .facts(at: received, asked: received)
             let loss = Interval.milliseconds(1)
             #expect(received - arrived.bornAt >= age)
             #expect(received - arrived.bornAt < age + loss)
@@ -61,13 +62,38 @@ struct FrameCodecTests {
         }
     }
 
+    @Test("what the origin has validated is never held for younger than it is")
+    func validated() {
+        var dice = Dice(seed: 6)
+        for _ in 0..<2_000 {
+            let sent = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
+            let age = Interval(nanoseconds: Int64.random(in: -(1 << 40)...(1 << 53), using: &dice))
+            let asked = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
+            let way = Interval(nanoseconds: Int64.random(in: 0...(1 << 34), using: &dice))
+            let facts = EntryFacts(
+                size: 9, bornAt: sent, validatedAt: sent - age, freshUntil: sent, flags: [],
+                lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
+            let arrived = TransitFacts(facts, size: 9, now: sent)
+                .facts(at: asked + way, asked: asked)
+            if arrived.validatedAt == .distantPast { continue }
+            #expect(age > .milliseconds(-2) && age < .milliseconds(1 << 32))
+            #expect(asked - arrived.validatedAt >= age)
+            #expect(asked - arrived.validatedAt < age + .milliseconds(2))
+        }
+        let unknown = EntryFacts(
+            size: 9, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
+            date: WallTime(seconds: 3), entityTag: .empty)
+        let arrived = TransitFacts(unknown, size: 9, now: .zero).facts(at: .zero, asked: .zero)
+        #expect(arrived.validatedAt == .distantPast)
+    }
+
     @Test("what is fresh for ever is so on the other side")
     func forEver() {
         let facts = EntryFacts(
             size: 9, bornAt: Instant(nanoseconds: .min), freshUntil: .distantFuture, flags: [],
             lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
         let now = Instant.zero + .seconds(1_000_000)
-        let arrived = TransitFacts(facts, size: 9, now: now).facts(at: now)
+        let arrived = TransitFacts(facts, size: 9, now: now).facts(at: now, asked: now)
         #expect(arrived.freshUntil - now > .seconds(9_000_000_000))
         #expect(now - arrived.bornAt > .seconds(9_000_000_000))
     }

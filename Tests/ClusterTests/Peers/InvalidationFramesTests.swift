@@ -61,9 +61,9 @@ struct InvalidationFramesTests {
         #expect(try read(frames) == [answer])
         #expect(try read(Array(frames.dropLast())) == [])
         // What was begun on one connection ends with it, and counts for no other answer.
-        let ping = try InvalidationMessage.round(1).frames()
+        let ping = try InvalidationMessage.round(1, digest: 2).frames()
         #expect(throws: PeerFault.outOfPlace(.round)) { try read(frames.dropLast() + ping) }
-        #expect(try read(frames + ping) == [answer, .round(1)])
+        #expect(try read(frames + ping) == [answer, .round(1, digest: 2)])
     }
 
     @Test("a repair says what it looked for with the last of its records")

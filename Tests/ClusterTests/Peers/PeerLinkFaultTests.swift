@@ -63,7 +63,9 @@ struct PeerLinkFaultTests {
         Case(.idle, onStream(Hello.of(2).frame, 1), .streamNamed(.hello)),
         Case(.idle, onStream(Goodbye(.leaving).frame, 1), .streamNamed(.goodbye)),
         Case(.idle, onStream(Gossip(.nack(sequence: 1)).frames[0], 2), .streamNamed(.gossip)),
-        Case(.idle, onStream(bytes(.invalidations(.round(1)), on: 0), 1), .streamNamed(.round)),
+        Case(
+            .idle, onStream(bytes(.invalidations(.round(1, digest: 2)), on: 0), 1),
+            .streamNamed(.round)),
         Case(.idle, bytes(ask, on: 0), .streamOutOfOrder(0)),
         Case(.idle, bytes(ask, on: 3), .streamOutOfOrder(3)),
         Case(.idle, bytes(absent, on: 1), .streamNotOpen(1)),

@@ -51,7 +51,7 @@ enum PeerSamples {
                     RepairAnswer(
                         records: [invalidation], floors: [position], covered: [range])))
         ),
-        ("ROUND", 0, .invalidations(.round(0x0807_0605_0403_0201))),
+        ("ROUND", 0, .invalidations(.round(0x0807_0605_0403_0201, digest: 0x100F_0E0D_0C0B_0A09))),
         (
             "ROUND_ANSWERED", 0,
             .invalidations(
@@ -108,7 +108,8 @@ enum PeerSamples {
         status: 200, source: .fetch,
         facts: TransitFacts(
             EntryFacts(
-                size: 0, bornAt: .zero, freshUntil: .zero + .seconds(60),
+                size: 0, bornAt: .zero, validatedAt: .zero + .milliseconds(800),
+                freshUntil: .zero + .seconds(60),
                 flags: [.strongDate, .isDated], staleWhileRevalidateSeconds: 5,
                 staleIfErrorSeconds: 600, varies: .types, negotiation: .webp,
                 lastModified: WallTime(seconds: 784_111_777),

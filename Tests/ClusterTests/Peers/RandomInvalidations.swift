@@ -7,7 +7,7 @@ extension InvalidationMessage {
         let positionsMax = min(PeerProtocol.knowledgeMax, bytesMax / 80)
         let recordsMax = bytesMax / 2_100
         let rangesMax = min(PeerProtocol.rangesMax, bytesMax / 200)
-        switch Int.random(in: 0..<7, using: &dice) {
+        switch Int.random(in: 0..<8, using: &dice) {
         case 0: return .push(dice.list(max: recordsMax) { .random(using: &$0) })
         case 1:
             return .confirm(
@@ -24,7 +24,11 @@ extension InvalidationMessage {
                     records: dice.list(max: recordsMax / 2) { .random(using: &$0) },
                     floors: dice.list(max: rangesMax) { .random(using: &$0) },
                     covered: dice.list(max: rangesMax) { .random(using: &$0) }))
-        case 5: return .round(dice.number())
+        case 5: return .round(dice.number(), digest: dice.number())
+        case 6:
+            var view = CountView.random(using: &dice)
+            view.standing = nil
+            return .unchanged(round: dice.number(), digest: dice.number(), view: view)
         default:
             return .answer(
                 FenceAnswer(

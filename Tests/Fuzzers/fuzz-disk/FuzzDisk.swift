@@ -122,7 +122,7 @@ private func readFooter(_ input: [UInt8]) {
 
 private func readMarks(_ bytes: [UInt8]) {
     let reading = MarkReading(bytes.span, salt: salt)
-    precondition(reading.end <= (bytes.count + 7) / 8 * 8)
+    precondition(reading.end <= bytes.count)
     var again: [UInt8] = []
     var writer = MarkWriter(salt: salt)
     for mark in reading.marks { writer.append(mark, to: &again) }
@@ -134,13 +134,12 @@ private func readMarks(_ bytes: [UInt8]) {
 private func chained(_ input: [UInt8]) -> [UInt8] {
     var bytes = input
     var last = salt
-    var start = 0
-    while start + 40 <= bytes.count {
-        let size = Int(bytes.span.little32(at: start + 4))
-        guard size >= 40, start + size <= bytes.count else { break }
-        last = XXH64.hash(bytes.span.extracting(start + 16..<start + size), seed: last)
-        bytes.setLittle(last, at: start + 8)
-        start += (size + 7) / 8 * 8
+    let size = MarkWriter.markBytes
+    for start in stride(from: 0, through: bytes.count - size, by: size) where bytes[start + 4] > 0 {
+        last = XXH64.hash(bytes.span.extracting(start + 4..<start + size), seed: last)
+        for place in 0..<4 {
+            bytes[start + place] = UInt8(truncatingIfNeeded: last >> UInt64(8 * place))
+        }
     }
     return bytes
 }

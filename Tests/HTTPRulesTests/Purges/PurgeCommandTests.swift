@@ -5,12 +5,13 @@ import Testing
 @Suite("What PURGE asks for")
 struct PurgeCommandTests {
     private func command(
-        _ target: String, _ fields: String..., isSecure: Bool = false, host: String = "a.test"
+        _ target: String, _ fields: String..., isSecure: Bool = false, host: String = "a.test",
+        siteKey: String? = nil
     ) throws(PurgeCommandFault) -> PurgeCommand {
         let head = AnswerHead(status: 200, fields: fields)
         return try PurgeCommand(
-            isSecure: isSecure, authority: host.bytes, target: target.bytes, head.lines,
-            in: head.bytes.span)
+            isSecure: isSecure, authority: host.bytes, target: target.bytes,
+            siteKey: siteKey?.bytes, head.lines, in: head.bytes.span)
     }
 
     @Test("a URL is what a GET would name")
@@ -29,6 +30,32 @@ struct PurgeCommandTests {
         for target in ["/img*", "/*/x", "/x?/*", "/img/%2A"] {
             #expect(try command(target).targets == [.url("http://a.test\(target)".bytes)])
         }
+    }
+
+    @Test("what a site answers to is purged as it was sent, be it no URL at all")
+    func sites() throws {
+        let sites = SiteTable([
+            Site(try #require(SitePattern("a.test")), origin: try BaseURL("http://o.test"))
+        ])
+        func names(_ target: String, _ fields: String..., key: String?) throws -> [PurgeName] {
+            let field = fields.first ?? "Accept: */*"
+            return try command(target, field, siteKey: key).names(sites)
+        }
+        #expect(try names("/x", key: "//a.test/x") == [.url("a.test/x".bytes)])
+        #expect(
+            try names("/%7Ex", key: "//a.test/%7Ex#https")
+                == [.url("a.test/~x".bytes), .url("a.test/%7Ex".bytes)])
+        #expect(try names("/%zz", key: "//a.test/%zz") == [.url("a.test/%zz".bytes)])
+        #expect(throws: PurgeCommandFault.target(.url(.escape(offset: 14)))) {
+            try names("/%zz", key: nil)
+        }
+        #expect(throws: PurgeCommandFault.target(.url(.escape(offset: 14)))) {
+            try names("/%zz/*", key: "//a.test/%zz/*")
+        }
+        #expect(
+            try names("/x/*", key: "//a.test/x/*")
+                == [.prefix(host: "a.test".bytes, path: "/x/".bytes)])
+        #expect(try names("/x", "xkey: t", key: "//a.test/x") == [.tag("t".bytes)])
     }
 
     @Test("tags are purged in place of the URL")

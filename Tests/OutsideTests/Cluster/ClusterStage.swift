@@ -24,19 +24,27 @@ final class ClusterStage {
     ///
     /// `ownFlags` are those of single nodes, the first ones. Nodes that are not privileged are
     /// without any capability, as services and containers are. With `site` the origin is that of a
-    /// site of this name, too.
+    /// site of this name, too, which has `settings`, as they stand in a file.
     init(
         _ count: Int, keepsOnDisk: Bool = true, _ flags: String..., ownFlags: [[String]] = [],
-        isPrivileged: Bool = true, site: String? = nil
+        isPrivileged: Bool = true, site: String? = nil, settings: String? = nil
     ) throws {
         self.ownFlags = ownFlags
         self.keepsOnDisk = keepsOnDisk
         let origin = try ScriptedOrigin()
         self.origin = origin
         directory = try Program.temporaryFolder()
-        self.flags = flags + (site.map { ["--site", "\($0)=\(origin.url(""))"] } ?? [])
+        let file = directory.appending(path: "nuthatch.yaml")
+        let siteFlags = site.map { site in
+            settings == nil ? ["--site", "\(site)=\(origin.url(""))"] : ["--config", file.path]
+        }
+        self.flags = flags + (siteFlags ?? [])
         self.isPrivileged = isPrivileged
         peerPorts = try (0..<count).map { _ in try NodeProcess.freePort() }
+        if let site, let settings {
+            let block = "sites:\n  \(site):\n    origin: \(origin.url(""))\n    \(settings)\n"
+            try write(block, to: file.lastPathComponent)
+        }
         try write(Self.secret, to: "secret")
         for index in 0..<count { nodes.append(try start(index)) }
         try settle(nodes)
@@ -87,10 +95,13 @@ final class ClusterStage {
     }
 
     /// Returns when each of `nodes` is connected with the others, and no other node is alive to it;
-    /// all own a part of the ring.
+    /// all own a part of the ring, and are counted and proven current where they are more than
+    /// half of all.
     func settle(_ nodes: [NodeProcess], at location: SourceLocation = #_sourceLocation) throws {
+        let areMost = nodes.count * 2 > self.nodes.count
         let isSettled = try Deadline.seconds(60).reached {
             try nodes.allSatisfy { node in
+                if areMost, !node.isCurrent(among: nodes.count) { return false }
                 let members = try Self.members(of: node)
                 let alive = members.filter { $0.state == "alive" }
                 return alive.count == nodes.count

@@ -81,6 +81,10 @@ extension Outside {
         @Test("Five nodes at rest send less than a kilobyte a second each")
         func rest() throws {
             let network = try PeerNetwork(5)
+            let isAtRest = Deadline.seconds(60).reached {
+                network.nodes.allSatisfy { $0.isCurrent(among: 5) }
+            }
+            try #require(isAtRest)
             let before = try Self.all.map { try network.bytesSent(by: $0) }
             let seconds = 20
             _ = Deadline.seconds(Double(seconds)).reached { false }

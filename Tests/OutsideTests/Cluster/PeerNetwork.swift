@@ -13,10 +13,12 @@ final class PeerNetwork {
     private let middle: NetworkSpace
     private let machines: [NetworkSpace]
     private let directory: URL
+    private let flags: [String]
     private var ids: [String] = []
 
-    /// Starts so many nodes, and returns when each of them knows all.
-    init(_ count: Int) throws {
+    /// Starts so many nodes with further flags, and returns when each of them knows all.
+    init(_ count: Int, _ flags: String...) throws {
+        self.flags = flags
         middle = try NetworkSpace()
         try middle.run(
             """
@@ -27,11 +29,10 @@ final class PeerNetwork {
         machines = try (0..<count).map { _ in try NetworkSpace() }
         origin = try ScriptedOrigin(host: "10.77.0.254", in: middle)
         directory = try Program.temporaryFolder()
-        let secret = directory.appending(path: "secret")
         try Data(ClusterStage.secret.utf8).write(to: secret)
         for index in 0..<count {
             try connect(index)
-            nodes.append(try start(index, secret: secret.path))
+            nodes.append(try start(index))
         }
         ids = try nodes.map { node in
             try ClusterStage.members(of: node).first { $0.isSelf }?.id ?? ""
@@ -63,14 +64,23 @@ final class PeerNetwork {
             """)
     }
 
-    private func start(_ index: Int, secret: String) throws -> NodeProcess {
+    private var secret: URL { directory.appending(path: "secret") }
+
+    /// Kills a node and starts it again.
+    func restart(_ index: Int) throws {
+        nodes[index].kill()
+        nodes[index] = try start(index)
+    }
+
+    private func start(_ index: Int) throws -> NodeProcess {
         let seeds = (0..<2).flatMap { ["--join", "\(Self.address($0)):8082"] }
         return try NodeProcess(
             seeds + [
-                "--peer-listen", "\(Self.address(index)):8082", "--cluster-secret-file", secret,
+                "--peer-listen", "\(Self.address(index)):8082", "--cluster-secret-file",
+                secret.path,
                 "--cache-dir", directory.appending(path: "cache-\(index)").path,
                 "--allow-private-origin", "10.77.0.0/24",
-            ],
+            ] + flags,
             in: machines[index])
     }
 

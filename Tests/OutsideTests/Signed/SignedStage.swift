@@ -14,7 +14,9 @@ final class SignedStage {
     private var reloads = 0
 
     /// The node's first key is ``old`` unless `keys` says otherwise; nil is for no keys.
-    init(keys: String? = SignedStage.old, site lines: String = "") throws {
+    init(
+        keys: String? = SignedStage.old, site lines: String = "", flags: [String] = []
+    ) throws {
         origin = try ScriptedOrigin()
         folder = try Program.temporaryFolder()
         let file = folder.appendingPathComponent("nuthatch.yaml")
@@ -29,7 +31,7 @@ final class SignedStage {
         let path = folder.appendingPathComponent("keys").path
         if let keys { try Data(keys.utf8).write(to: URL(fileURLWithPath: path)) }
         node = try NodeProcess(
-            ["--config", file.path] + (keys == nil ? [] : ["--signing-key-file", path]))
+            ["--config", file.path] + (keys == nil ? [] : ["--signing-key-file", path]) + flags)
     }
 
     deinit {

@@ -20,7 +20,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private var done: (@Sendable (OfferIntake.Ending) -> Void)?
     private var ask: PeerAsk?
     /// Of the moment at which it was asked for.
-    private var stamp = Stamp.zero
+    private var lease: StampLease?
     /// That of what the disk held of it then.
     private var before: WallTime?
     private var arriving: Arriving?
@@ -68,7 +68,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     }
 
     private func put() {
-        stamp = hall.node.marks.stamp
+        lease = hall.node.marks.lease()
         let ask = PeerAsk(
             peer,
             PeerQuestion(
@@ -94,7 +94,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         guard done != nil else { return }
         lastEvent = SystemClock.now()
         switch event {
-        case .answered(.held(let entry)): begin(entry)
+        case .answered(.held(let entry)): begin(entry, of: ask)
         case .answered(.fetching): break
         case .answered: end(.refused)
         case .lost, .refused: end(.failed)
@@ -105,9 +105,9 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         }
     }
 
-    private func begin(_ entry: HeldEntry) {
+    private func begin(_ entry: HeldEntry, of ask: PeerAsk) {
         let now = SystemClock.now()
-        let facts = entry.facts.facts(at: now)
+        let facts = entry.facts.facts(at: now, asked: ask.madeAt)
         guard let size = entry.facts.size, size <= hall.settings.objectBytesMax,
             CacheKey.isCanonical(
                 entry.key.span, at: 0..<entry.key.count, bytesMax: hall.settings.urlBytesMax),
@@ -138,7 +138,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     }
 
     private func finish(_ size: UInt64) {
-        guard var arriving, size == arriving.facts.size, arriving.body.endOffset == size,
+        guard let lease, var arriving, size == arriving.facts.size, arriving.body.endOffset == size,
             let chunks = arriving.body.finish()
         else { return end(.failed) }
         let (store, entry) = (hall.store, arriving.entry)
@@ -146,7 +146,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         let resident = Resident(
             key: entry.key, hash: store.hash(of: entry.key), name: arriving.name,
             facts: arriving.facts, head: arriving.head.bytes, layout: arriving.head.layout,
-            tags: entry.tags, stamp: stamp,
+            tags: entry.tags, stamp: lease.stamp,
             body: Body(
                 chunks: chunks, size: size, capacityBytes: BodyLayout.capacity(size),
                 account: store.account),

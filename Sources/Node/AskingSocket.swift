@@ -4,21 +4,18 @@ import NIOCore
 import Telemetry
 
 /// Why a node could not be asked.
-enum HealthFailure: Error {
+enum AskingFailure: Error {
     case timedOut
     case system(CInt)
 }
 
 /// A connection for one question, on which nothing waits longer than until `deadline`.
-struct HealthSocket: ~Copyable {
+struct AskingSocket: ~Copyable {
     private let descriptor: CInt
     private let deadline: Instant
 
-    /// Of an answer more is not read.
-    private static let answerBytesMax = 16 << 10
-
     /// Connects.
-    init(_ address: ListenAddress, until deadline: Instant) throws(HealthFailure) {
+    init(_ address: ListenAddress, until deadline: Instant) throws(AskingFailure) {
         let family = address.address.bitCount == 128 ? AF_INET6 : AF_INET
         let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
         descriptor = socket(family, CInt(kind), 0)
@@ -39,8 +36,10 @@ struct HealthSocket: ~Copyable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Sends `request`, and reads until the other side closes.
-    consuming func exchange(_ request: [UInt8]) throws(HealthFailure) -> [UInt8] {
+    /// Sends `request`, and reads until the other side closes, or `answerBytesMax` have come.
+    consuming func exchange(
+        _ request: [UInt8], answerBytesMax: Int
+    ) throws(AskingFailure) -> [UInt8] {
         var sent = 0
         while sent < request.count {
             let rest = Array(request[sent...])
@@ -50,7 +49,7 @@ struct HealthSocket: ~Copyable {
         }
         var answer: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 4096)
-        while answer.count < Self.answerBytesMax {
+        while answer.count < answerBytesMax {
             let count = unsafe recv(descriptor, &piece, piece.count, 0)
             if try hasToWait(count, POLLIN) { continue }
             guard count > 0 else { break }
@@ -60,7 +59,7 @@ struct HealthSocket: ~Copyable {
     }
 
     /// True if the call that gave `count` has to be made again.
-    private func hasToWait(_ count: Int, _ event: CInt) throws(HealthFailure) -> Bool {
+    private func hasToWait(_ count: Int, _ event: CInt) throws(AskingFailure) -> Bool {
         guard count < 0 else { return false }
         switch errno {
         case EINTR: return true
@@ -71,7 +70,7 @@ struct HealthSocket: ~Copyable {
         }
     }
 
-    private func wait(for event: CInt) throws(HealthFailure) {
+    private func wait(for event: CInt) throws(AskingFailure) {
         var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
         while true {
             let left = (deadline - SystemClock.now()).milliseconds
@@ -85,7 +84,7 @@ struct HealthSocket: ~Copyable {
     /// What connect(2) gives.
     private static func connect(
         _ descriptor: CInt, to address: ListenAddress
-    ) throws(HealthFailure) -> CInt {
+    ) throws(AskingFailure) -> CInt {
         let target: SocketAddress
         do {
             target = try SocketAddress(

@@ -1,0 +1,30 @@
+import Ground
+package import HTTPRules
+import Telemetry
+
+extension PurgeOptions {
+    /// What a request with the method PURGE says, whose field lines lie in `bytes`:
+    /// `Nuthatch-Purge-Wait: all` and `Nuthatch-Purge-Timeout: 1s`.
+    package init(
+        _ lines: [FieldLine], in bytes: Span<UInt8>
+    ) throws(PurgeFault) {
+        self.init()
+        for line in lines {
+            let text = String(decoding: bytes.copy(line.value.range), as: UTF8.self)
+            if bytes.holdsIgnoringCase(Self.waitField, at: line.name.range) {
+                guard wait == nil, let read = PurgeWait(rawValue: text) else {
+                    throw .field(Self.waitField, allowed: PurgeWait.allowed)
+                }
+                wait = read
+            } else if bytes.holdsIgnoringCase(Self.timeoutField, at: line.name.range) {
+                guard timeout == nil, let read = Self.timeout(text) else {
+                    throw .field(Self.timeoutField, allowed: Self.timeoutAllowed)
+                }
+                timeout = read
+            }
+        }
+    }
+
+    private static let waitField = "nuthatch-purge-wait"
+    private static let timeoutField = "nuthatch-purge-timeout"
+}

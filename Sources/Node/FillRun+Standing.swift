@@ -1,0 +1,47 @@
+import Ground
+import Serving
+import Store
+import Synchronization
+import Tiers
+
+/// Holding what a fetch brings against what was invalidated since it began.
+extension FillRun {
+    /// What an answer with these tags and facts is good for at this moment; without facts its age
+    /// is not looked at.
+    ///
+    /// What is for one client alone is nobody's stored answer: it is as it came.
+    func standing(_ tags: [[UInt8]], _ facts: EntryFacts?, isShared: Bool) -> Fill.Standing {
+        let node = hall.node
+        let effect = node.marks.effect(on: nil, key: key, tags: tags, stamp: stamp)
+        guard isShared else { return effect == nil ? .current : .overtaken }
+        if let facts, node.fence.excludes(facts.validatedAt, now: SystemClock.now()) {
+            return .void
+        }
+        switch effect {
+        case .dead: return .void
+        case .stale: return .overtaken
+        case nil: return .current
+        }
+    }
+
+    /// Who comes now may not wait for what it brings, as far as is known what that is.
+    var isOvertaken: Bool {
+        let tags = state.withLock { $0.tags }
+        return hall.node.marks.effect(on: nil, key: key, tags: tags, stamp: stamp) != nil
+    }
+
+    /// What it brings may be given to nobody any more, be it that it was good when it came.
+    var isVoid: Bool {
+        let (outcome, stoodIn, isShared) = state.withLock {
+            ($0.outcome, $0.stoodIn, $0.machine.isShared)
+        }
+        switch outcome {
+        case .answering(let answer):
+            return standing(answer.tags, answer.facts, isShared: isShared) == .void
+        case .stored(let resident), .found(let resident):
+            let facts = stoodIn == nil ? resident.facts : nil
+            return standing(resident.tags, facts, isShared: isShared) == .void
+        case .open, .refused: return false
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Ground
+import HTTPRules
+import Serving
+import Store
+import Wire
+
+/// Questions to origins that no client waits for.
+extension Hall {
+    /// Asks the origin in the background whether `stale`, which is being given to a client, is
+    /// still good; at most one such question for a key runs at a time (RFC 5861 §3).
+    func revalidate(_ query: SiteRequest, _ stale: Resident, now: Instant) {
+        if let until = backgroundPauses[query.hash], now < until { return }
+        let background = query.inBackground
+        let expected = stale.nominated
+        let admission = node.fills.admit(
+            key: query.key, hash: query.hash, wanted: [], query: background,
+            lookUp: {
+                guard case .answer(let found, let reuse) = background.find(in: node.store, now: now)
+                else { return nil }
+                return reuse == .fresh ? found : nil
+            },
+            begin: {
+                FillRun(
+                    key: query.key, hash: query.hash, negotiation: [], stale: stale,
+                    lease: node.marks.lease(), hall: self, query: background, expected: expected)
+            })
+        switch admission {
+        case .stored: break
+        case .joined(let run, let reader): run.leave(reader)
+        case .begun(let run, let reader):
+            start(
+                run, name: node.disk == nil ? nil : EntryName(ofKey: query.key), asksDisk: false,
+                for: nil)
+            // With an answer that is kept it goes on without a reader.
+            run.leave(reader)
+        }
+    }
+
+    /// The origin has failed in the background: it is not asked about the key at every hit.
+    func pauseBackground(_ query: SiteRequest, now: Instant) {
+        if backgroundPauses.count >= Self.backgroundPausesMax { backgroundPauses = [:] }
+        backgroundPauses[query.hash] = now + Self.backgroundPause
+    }
+
+    private static let backgroundPausesMax = 4096
+    private static let backgroundPause = Interval.seconds(1)
+}

@@ -1,0 +1,65 @@
+import Cluster
+import Ground
+import Serving
+import Synchronization
+
+/// Whether this node is proven current, for whoever decides what may be served, on any thread.
+///
+/// What it says is a comparison with the clock: to be asked at each decision, and never kept.
+final class FenceGate: Sendable {
+    /// For how long after the origin has validated it an entry is used while the fence is closed.
+    let fence: Interval
+    private let currentUntil: Atomic<Int64>
+    private let closedAt: Atomic<Int64>
+
+    /// Closed since `now`; nil for `fence` keeps it open for ever.
+    init(_ fence: Interval?, now: Instant) {
+        self.fence = fence ?? .zero
+        let until = fence == nil ? Instant.distantFuture : .zero
+        currentUntil = Atomic(until.nanoseconds)
+        closedAt = Atomic((fence == nil ? .distantFuture : now).nanoseconds)
+    }
+
+    var window: FenceWindow {
+        get {
+            // In this order: who reads between two writes takes a fence that has just opened for
+            // one that closes later.
+            let until = Instant(nanoseconds: currentUntil.load(ordering: .acquiring))
+            let closed = Instant(nanoseconds: closedAt.load(ordering: .acquiring))
+            return FenceWindow(currentUntil: until, closedAt: closed)
+        }
+        set {
+            closedAt.store(newValue.closedAt.nanoseconds, ordering: .releasing)
+            currentUntil.store(newValue.currentUntil.nanoseconds, ordering: .releasing)
+        }
+    }
+
+    /// Nothing durable at a majority for longer than the fence is missing here.
+    @inline(__always)
+    func isOpen(at now: Instant) -> Bool {
+        now.nanoseconds < currentUntil.load(ordering: .acquiring)
+    }
+
+    /// The facts as they count at `now`.
+    func facts(_ facts: EntryFacts, now: Instant) -> EntryFacts {
+        isOpen(at: now) ? facts : facts.fenced(by: window, fence, now: now)
+    }
+
+    /// What the origin validated then may not be given at `now`.
+    func excludes(_ validatedAt: Instant, now: Instant) -> Bool {
+        guard !isOpen(at: now) else { return false }
+        let use = FencedUse.decide(
+            now: now, window: window, validatedAt: validatedAt, fence: fence, staleIfError: nil)
+        if case .revalidate = use { return true }
+        return false
+    }
+
+    /// ``Serving/judge(_:for:now:)``, with the facts as they count.
+    @inline(__always)
+    func judge(_ facts: EntryFacts, for request: RequestFacts, now: Instant) -> Verdict {
+        guard isOpen(at: now) else {
+            return Serving.judge(self.facts(facts, now: now), for: request, now: now)
+        }
+        return Serving.judge(facts, for: request, now: now)
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+@Suite("nuthatch members on the command line")
+struct MembersCommandTests {
+    private static let id = String(repeating: "0a", count: 16)
+    private static let nobody = ["--admin-listen", "127.0.0.1:1"]
+
+    private func run(
+        _ arguments: [String], environment: [String: String] = [:]
+    ) throws -> (status: Int32, complaint: String) {
+        let outcome = try ConfigurationProgram.run(
+            ["members"] + arguments, environment: environment)
+        #expect(outcome.output.isEmpty)
+        return (outcome.status, outcome.complaint)
+    }
+
+    @Test(
+        "what cannot be read is a mistake of usage",
+        arguments: [
+            ["forget"], ["forget", "0a"], ["forget", id + "0"], ["forget", id, id],
+            ["forget", String(repeating: "0g", count: 16)], ["forget", "--json", id], ["remove"],
+            ["--jsn"],
+        ])
+    func usage(arguments: [String]) throws {
+        #expect(try run(arguments).status == 64)
+    }
+
+    @Test(
+        "where no node answers the status says so",
+        arguments: [[], ["--json"], ["list"], ["forget", id]] as [[String]])
+    func nobody(arguments: [String]) throws {
+        let given = try run(arguments + Self.nobody)
+        #expect(given.status == 69)
+        #expect(given.complaint.hasPrefix("nuthatch: http://127.0.0.1:1/admin/v1/members"))
+        #expect(given.complaint.hasSuffix(": Connection refused\n"))
+        let variable = ["NUTHATCH_ADMIN_LISTEN": "127.0.0.1:1", "NUTHATCH_LOOPS": "many"]
+        #expect(try run(arguments, environment: variable).status == 69)
+    }
+
+    @Test(
+        "where the settings name no port, or none that can be asked, they are named",
+        arguments: [
+            (["--admin-listen", "off"], "admin-listen is off"),
+            (["--admin-listen", "127.0.0.1:0"], "port 0"),
+            (["--client-ca", "ca.pem"], "client-ca"),
+            (["--admin-listen", "10.0.0.1:80"], "setting admin-listen (from flag --admin-listen)"),
+            (["--config", "/nowhere/n.yaml"], "there is no such file"),
+            (["--timeout", "soon"], "\"soon\" is not a duration"),
+        ])
+    func settings(flags: [String], words: String) throws {
+        for arguments in [[], ["forget", Self.id]] {
+            let given = try run(arguments + flags)
+            #expect(given.status == 78 && given.complaint.contains(words), "\(given)")
+            #expect(given.complaint.count { $0 == "\n" } == 1)
+        }
+    }
+
+    @Test("help has examples, and says what a status means")
+    func help() throws {
+        let outcome = try ConfigurationProgram.run(["members", "--help"])
+        let text = String(decoding: outcome.output, as: UTF8.self)
+        for words in ["nuthatch members forget 0123456789abcdef", "--json", "Exit status: 0", "69"]
+        {
+            #expect(text.contains(words), "\(words)")
+        }
+        let forget = try ConfigurationProgram.run(["members", "forget", "--help"])
+        #expect(String(decoding: forget.output, as: UTF8.self).contains("32 hexadecimal digits"))
+    }
+}

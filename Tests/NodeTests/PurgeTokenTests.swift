@@ -1,0 +1,73 @@
+import Foundation
+import Ground
+import HTTPRules
+import Node
+import Telemetry
+import Testing
+
+@Suite("Who may use PURGE, from settings and file")
+struct PurgeTokenTests {
+    private static let word = "0123456789abcdef"
+
+    /// What loading gives with a file of these bytes; faults as lines.
+    private func load(_ text: String?) throws -> (tokens: [TokenDigest], lines: [String]) {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-tokens-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        if let text { try Data(text.utf8).write(to: URL(filePath: path)) }
+        let sources = ConfigurationSources(
+            flags: ["purge-token-file": [path]], environment: [:])
+        do throws(ConfigurationFaults) {
+            return (try sources.load().purgeTokens, [])
+        } catch {
+            return ([], error.lines.map { $0.replacing(path, with: "PATH") })
+        }
+    }
+
+    @Test("of each token its digest is kept")
+    func tokens() throws {
+        let given = try load("# ours\n\(Self.word)\r\n\(Self.word)=\n")
+        let (one, other) = (try load(Self.word).tokens, try load(Self.word + "=").tokens)
+        #expect(one.count == 1 && other.count == 1 && one != other)
+        #expect(given.tokens == one + other)
+        let none = try ConfigurationSources(flags: [:], environment: [:]).load()
+        #expect(none.purgeTokens.isEmpty && none.purgeNetworks.isEmpty)
+    }
+
+    @Test(
+        "a file of no use stops the start and is named, without what it holds",
+        arguments: [
+            ("secret\n", "the token in line 1 has 6 characters"), ("", "it holds no token"),
+            ("\(word)\n\(word)", "line 2 repeats a token"),
+            ("\(word) x", "line 1 holds what is no part of a token"),
+            (nil, "there is no such file"),
+        ] as [(String?, String)])
+    func faults(text: String?, why: String) throws {
+        let lines = try load(text).lines
+        #expect(
+            lines == [
+                "setting purge-token-file: \"PATH\" cannot be used: \(why); "
+                    + "allowed: \(TokenFile.allowed)"
+            ])
+    }
+
+    @Test("networks are a list, in either of their forms")
+    func networks() throws {
+        let given = try ConfigurationSources(
+            flags: [:], environment: ["NUTHATCH_PURGE_FROM": "10.0.0.0/8 ::1"]
+        ).load()
+        #expect(given.purgeNetworks.map(\.description) == ["10.0.0.0/8", "::1/128"])
+    }
+
+    @Test("a running node takes over networks, and tokens that were changed in their file")
+    func reloaded() throws {
+        let sources = ConfigurationSources(flags: [:], environment: [:])
+        var next = try ConfigurationSources(
+            flags: ["purge-from": ["10.0.0.0/8"]], environment: [:]
+        ).load()
+        next.purgeTokens = try load(Self.word).tokens
+        let (kept, change) = try sources.load().changed(to: next)
+        #expect(kept.purgeTokens == next.purgeTokens && kept.purgeNetworks.count == 1)
+        #expect(change.live.map(\.name) == [.purgeFrom] && change.awaitingRestart.isEmpty)
+    }
+}

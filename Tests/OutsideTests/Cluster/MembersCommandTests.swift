@@ -1,0 +1,102 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("nuthatch members shows who is there, and forgets who is not")
+    struct MembersCommandTests {
+        private func members(
+            _ node: NodeProcess, _ arguments: String...
+        ) throws -> ProgramResult {
+            try NodeProcess.run(
+                ["members"] + arguments + ["--admin-listen", "127.0.0.1:\(node.adminPort)"])
+        }
+
+        /// The line of the table that has the member `id`, cut at its blanks.
+        private func line(_ node: NodeProcess, _ id: String) throws -> [String] {
+            let result = try members(node)
+            #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
+            let lines = String(decoding: result.output, as: UTF8.self).split(separator: "\n")
+            let line = lines.first { $0.contains(id) } ?? ""
+            return line.split(separator: " ").map(String.init)
+        }
+
+        @Test("A node that was killed is shown until it is forgotten, and receipts name it no more")
+        func forgotten() throws {
+            let stage = try ClusterStage(3)
+            let (node, target) = (stage.nodes[0], "{\"tag\":\"t\"}")
+            let killed = try #require(ClusterStage.members(of: stage.nodes[2]).first).id
+            let isCounted = try Deadline.seconds(60).reached {
+                try line(node, killed).prefix(4) == [killed, "alive", "yes", "yes"]
+            }
+            #expect(isCounted)
+            let own = try #require(ClusterStage.members(of: node).first).id
+            #expect(try line(node, own).prefix(5) == ["*", own, "alive", "yes", "yes"])
+            let alive = try members(node, "forget", killed)
+            #expect(alive.status == 1 && alive.output.isEmpty)
+            #expect(alive.errors.contains(" answered 409 The member is counted as before: "))
+
+            stage.nodes[2].kill()
+            #expect(try stage.believes(node, killed, "dead"))
+            #expect(try line(node, killed).prefix(4) == [killed, "dead", "yes", "no"])
+            let before = try node.purge(target, wait: "issued")
+            #expect(before.status == 202 && before.members[killed] == "unreachable")
+
+            // It is not gone as long as it may have been asked a moment ago.
+            let isBegun = try Deadline.seconds(120).reached {
+                let result = try members(node, "forget", killed)
+                return result.status == 0 && result.errors.isEmpty
+                    && String(decoding: result.output, as: UTF8.self) == "forgetting \(killed)\n"
+            }
+            #expect(isBegun)
+            let isForgotten = try Deadline.seconds(60).reached {
+                try line(node, killed).prefix(4) == [killed, "dead", "no", "no"]
+            }
+            #expect(isForgotten)
+            // It may have served until a fence after it was last here, and is in receipts so long.
+            let after = try stage.nodes[1].purge(target, wait: "issued")
+            let isDropped = try Deadline.seconds(60).reached {
+                try stage.nodes[1].receipt(after.name).isConfirmedByAll
+            }
+            let last = try stage.nodes[1].receipt(after.name)
+            #expect(isDropped && last.members.count == 2 && last.members[killed] == nil, "\(last)")
+            let again = try members(node, "forget", killed)
+            #expect(again.status == 1 && again.errors.contains("It is not counted"))
+        }
+
+        @Test("The JSON is that of the admin port")
+        func json() throws {
+            let stage = try ClusterStage(2)
+            let result = try members(stage.nodes[1], "--json")
+            #expect(result.status == 0)
+            let document = try JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+            let rows = document?["members"] as? [[String: Any]] ?? []
+            #expect(rows.count == 2 && rows[0]["self"] as? Bool == true)
+            #expect(rows.allSatisfy { $0["counted"] is Bool && $0["contact_ms_ago"] != nil })
+            let page = try stage.nodes[1].connectAdmin().get("/admin/v1/members")
+            #expect(page.text.count { $0 == "\n" } == 4 && page.text.hasPrefix("{\"members\":["))
+        }
+
+        @Test("A member that a node has not met since its start is shown if it is counted")
+        func unknown() throws {
+            let stage = try ClusterStage(3)
+            let killed = try #require(ClusterStage.members(of: stage.nodes[2]).first).id
+            let isCounted = try Deadline.seconds(60).reached {
+                try line(stage.nodes[0], killed).dropFirst(2).first == "yes"
+            }
+            #expect(isCounted)
+            for node in stage.nodes { node.kill() }
+            try stage.restart(0)
+            #expect(try line(stage.nodes[0], killed).prefix(4) == [killed, "unknown", "yes", "no"])
+        }
+
+        @Test("A node that is alone says so, and that it is in no cluster")
+        func alone() throws {
+            let node = try NodeProcess()
+            let result = try members(node)
+            #expect(result.status == 0)
+            #expect(
+                String(decoding: result.output, as: UTF8.self) == "this node is in no cluster\n")
+        }
+    }
+}

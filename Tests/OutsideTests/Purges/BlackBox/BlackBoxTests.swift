@@ -1,0 +1,27 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite(
+        "Seen from outside, while everything fails that can",
+        .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+    struct BlackBoxTests {
+        private static let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
+
+        @Test("no read is older than a receipt of all, or than a bound that has passed")
+        func guarantees() throws {
+            let seed = UInt64.random(in: 0..<1_000_000)
+            let box = try BlackBox(nodes: 5, seed: seed)
+            let outcome = try box.play(seconds: Self.isLong ? 300 : 30)
+            print("black box, seed \(seed): \(outcome)")
+            #expect(outcome.violations == [], "seed \(seed): \(outcome)")
+            // Doing nothing is no success.
+            #expect(outcome.reads > 500 && outcome.purges > 20, "seed \(seed): \(outcome)")
+            #expect(
+                outcome.afterReceipts > 100 && outcome.afterBounds > 0,
+                "seed \(seed): \(outcome)")
+            #expect(outcome.faults.count == BlackBox.Fault.allCases.count, "\(outcome)")
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite(
+        "A node that may lack a purge",
+        .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+    struct FencedNodeTests {
+        private let old = TestImage.generated(.png, byteCount: 40_000, seed: 821)
+        private let new = TestImage.generated(.png, byteCount: 30_000, seed: 822)
+
+        /// Three nodes, all of which have the old image; it was edited since.
+        private func edited(
+            fence: String = "3s"
+        ) throws -> (PeerNetwork, target: String, url: String) {
+            let network = try PeerNetwork(3, "--fence", fence)
+            #expect(
+                Deadline.seconds(30).reached { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
+            )
+            let (old, new, isEdited) = (old, new, LockedBox(false))
+            network.origin.on("/it") { request in
+                let tag = isEdited.value ? "\"new\"" : "\"old\""
+                let fields = [lasting, "ETag: \(tag)"]
+                if request.fields["If-None-Match"] == tag { return .notModified(fields) }
+                return OriginAnswer(isEdited.value ? new : old, fields: fields)
+            }
+            let url = network.origin.url("/it")
+            for node in network.nodes {
+                #expect(try node.get(ImageTarget.of(url), expecting: old).brings(old))
+            }
+            isEdited.value = true
+            return (network, ImageTarget.of(url), url)
+        }
+
+        private func isolate(_ index: Int, in network: PeerNetwork) throws {
+            let others = network.nodes.indices.filter { $0 != index }
+            try network.cut([index], from: others)
+            try network.cut(others, from: [index])
+        }
+
+        @Test("cut off, it asks the origin once per fence, says so, and is well when it is back")
+        func cutOff() throws {
+            let (network, target, url) = try edited()
+            let node = network.nodes[2]
+            try isolate(2, in: network)
+            #expect(Deadline.seconds(30).reached { node.isFenced })
+            let ready = try node.connectAdmin().get("/readyz")
+            #expect(ready.status == 200 && ready.text.contains("\"fenced\":true"), "\(ready)")
+            let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "1s")
+            #expect(purge.status == 202 && !purge.isConfirmedByAll, "\(purge)")
+            let first = try node.get(target, expecting: new)
+            #expect(first.brings(new) && first.cacheStatus["fenced"] != nil, "\(first)")
+            let asked = network.origin.requests("/it").count
+            let second = try node.get(target, expecting: new)
+            #expect(second.brings(new) && second.isHit, "\(second)")
+            #expect(network.origin.requests("/it").count == asked)
+            // Nothing tells it that the origin has not changed again: it asks once more.
+            #expect(
+                try Deadline.seconds(30).reached {
+                    try node.get(target, expecting: new).cacheStatus["fwd-status"] == "304"
+                })
+            try network.heal()
+            #expect(Deadline.seconds(60).reached { !node.isFenced })
+            #expect(
+                try Deadline.seconds(60).reached {
+                    try network.nodes[1].receipt(purge.name).isConfirmedByAll
+                })
+            for node in network.nodes {
+                #expect(try node.get(target, expecting: new).brings(new))
+            }
+        }
+
+        @Test("it gives nothing of which nobody can tell whether it was purged")
+        func originGone() throws {
+            let (network, target, _) = try edited()
+            let node = network.nodes[2]
+            try isolate(2, in: network)
+            #expect(Deadline.seconds(30).reached { node.isFenced })
+            network.origin.on("/it", OriginAnswer(nil, status: "503 Service Unavailable"))
+            #expect(
+                try Deadline.seconds(30).reached { try node.get(target).status >= 500 })
+            #expect(try node.get(target).status >= 500)
+            #expect(try network.nodes[0].get(target, expecting: old).isHit)
+        }
+
+        @Test("without a fence it serves on as before")
+        func off() throws {
+            let (network, target, _) = try edited(fence: "off")
+            try isolate(2, in: network)
+            try network.settle([[0, 1], [2]])
+            let node = network.nodes[2]
+            #expect(!node.isFenced)
+            #expect(try node.get(target, expecting: old).isHit)
+        }
+
+        @Test("of two the survivor is one, until the operator says that the other is gone")
+        func survivor() throws {
+            let stage = try ClusterStage(2, "--fence", "3s")
+            let image = TestImage.generated(.png, byteCount: 9_000, seed: 823)
+            let path = stage.origin.serve(image, fields: [lasting], etag: "\"e\"")
+            for index in 0..<2 {
+                #expect(try stage.get(path, from: index, expecting: image).brings(image))
+            }
+            let id = try #require(
+                try ClusterStage.members(of: stage.nodes[1]).first { $0.isSelf }?.id)
+            stage.nodes[1].kill()
+            let node = stage.nodes[0]
+            #expect(Deadline.seconds(30).reached { node.isFenced })
+            #expect(
+                try Deadline.seconds(30).reached {
+                    let answer = try stage.get(path, from: 0, expecting: image)
+                    return answer.brings(image) && answer.cacheStatus["fwd-status"] == "304"
+                })
+            let told = try node.connectAdmin().post("", to: "/admin/v1/members/\(id)/forget")
+            #expect(told.status == 202, "\(told)")
+            #expect(Deadline.seconds(30).reached { !node.isFenced })
+            let before = stage.fetches(path)
+            #expect(try stage.get(path, from: 0, expecting: image).isHit)
+            #expect(stage.fetches(path) == before)
+        }
+    }
+}

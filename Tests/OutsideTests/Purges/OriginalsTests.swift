@@ -1,0 +1,112 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A purge of an original reaches what is made from it")
+    struct OriginalsTests {
+        private static let site = "img.example"
+        private static let photo = "http://photos.example/a.jpg"
+        private static let small = "/s/w:100/plain/\(photo)@webp"
+        private static let large = "/s/w:900/plain/\(photo)@avif"
+        private static let other = "/s/w:100/plain/http://photos.example/b.jpg"
+
+        private func stage(_ count: Int, keepsOnDisk: Bool = true) throws -> ClusterStage {
+            let stage = try ClusterStage(
+                count, keepsOnDisk: keepsOnDisk, site: Self.site, settings: "originals: imgproxy")
+            for path in [Self.small, Self.large, Self.other] {
+                stage.origin.on(path) { request in
+                    let accept = request.fields["Accept"] ?? "any"
+                    return .text(
+                        "\(path) \(accept)", fields: [lasting, "Vary: Accept"])
+                }
+            }
+            return stage
+        }
+
+        private func get(
+            _ stage: ClusterStage, _ path: String, from index: Int, _ accept: String = "image/*"
+        ) throws -> Response {
+            try stage.nodes[index].get(path, host: Self.site, fields: ["Accept: \(accept)"])
+        }
+
+        @Test(
+            "Every size is fetched again once, at every node, and another image is a hit",
+            arguments: ["{\"url\":\"\(photo)\"}", "{\"url\":\"https://PHOTOS.example/a.jpg\"}"])
+        func sizes(target: String) throws {
+            let stage = try stage(2)
+            let all = [Self.small, Self.large, Self.other]
+            for path in all {
+                for accept in ["image/*", "image/webp"] {
+                    _ = try get(stage, path, from: 0, accept)
+                    #expect(try get(stage, path, from: 0, accept).isHit)
+                }
+                _ = try get(stage, path, from: 1)
+            }
+            #expect(all.map(stage.fetches) == [3, 3, 3])
+            #expect(try stage.nodes[1].purge(target).isConfirmedByAll)
+            for path in all {
+                let isSpared = path == Self.other
+                for accept in ["image/*", "image/webp"] {
+                    #expect(try get(stage, path, from: 0, accept).isHit == isSpared, "\(path)")
+                    #expect(try get(stage, path, from: 0, accept).isHit, "\(path)")
+                }
+                #expect(try get(stage, path, from: 1).isHit == isSpared, "\(path)")
+            }
+            #expect(all.map(stage.fetches) == [6, 6, 3])
+        }
+
+        @Test("So it is on disk, of a node that was killed, and by prefix and host")
+        func disk() throws {
+            let stage = try stage(2)
+            let all = [Self.small, Self.large, Self.other]
+            for target in ["\(Self.photo)", "http://photos.example/a.jpg/", "photos.example"] {
+                for path in all { _ = try get(stage, path, from: 0) }
+                // An answer, and what says that Vary named a field.
+                let isKept = Deadline.seconds(30).reached {
+                    stage.nodes[0].figure("nuthatch_disk_entries") ?? 0 >= 6
+                        && stage.nodes[0].figure("nuthatch_disk_queued_bytes") == 0
+                }
+                #expect(isKept)
+                try stage.restart(0)
+                try stage.settle(stage.nodes)
+                let before = all.map(stage.fetches)
+                #expect(
+                    try stage.nodes[1].purge("{\"prefix\":\"\(target)\"}").isConfirmedByAll)
+                for path in all + all { _ = try get(stage, path, from: 0) }
+                let fetches = zip(before, all.map(stage.fetches)).map { $1 - $0 }
+                switch target {
+                case "photos.example": #expect(fetches == [1, 1, 1])
+                case Self.photo: #expect(fetches == [1, 1, 0])
+                default: #expect(fetches == [0, 0, 0])
+                }
+            }
+        }
+
+        @Test("A request that comes after it does not join a fetch that was begun before")
+        func inFlight() throws {
+            let stage = try stage(1)
+            let gate = Gate()
+            stage.origin.on(Self.small) { request in
+                var answer = OriginAnswer.text("\(request.number)", fields: [lasting])
+                if request.number == 0 { answer.headStops = [.gate(gate)] }
+                return answer
+            }
+            let (node, first) = (stage.nodes[0], LockedBox<Response?>(nil))
+            Thread.detachNewThread { first.value = try? node.get(Self.small, host: Self.site) }
+            #expect(Deadline.seconds(30).reached { stage.fetches(Self.small) == 1 })
+            #expect(try node.purge("{\"url\":\"\(Self.photo)\"}").isConfirmedByAll)
+            let second = LockedBox<Response?>(nil)
+            Thread.detachNewThread { second.value = try? node.get(Self.small, host: Self.site) }
+            #expect(Deadline.seconds(30).reached { node.figure("nuthatch_waiters") == 2 })
+            gate.open()
+            let isAnswered = Deadline.seconds(30).reached {
+                first.value != nil && second.value != nil
+            }
+            #expect(isAnswered)
+            // Both were decided after the purge was confirmed.
+            #expect(first.value?.text == "1" && second.value?.text == "1")
+            #expect(try node.get(Self.small, host: Self.site).text == "1")
+        }
+    }
+}

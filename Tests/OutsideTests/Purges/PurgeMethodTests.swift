@@ -1,0 +1,234 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("PURGE where clients are served")
+    struct PurgeMethodTests {
+        private static let site = "a.example"
+        private static let token = "0123456789abcdef.ours"
+        private let old = TestImage.generated(.png, byteCount: 20_000, seed: 821)
+        private let new = TestImage.generated(.png, byteCount: 21_000, seed: 822)
+
+        /// Two nodes with a site, of which the second may be told by every client.
+        private func stage() throws -> (ClusterStage, LockedBox<Bool>) {
+            let stage = try ClusterStage(2, "--purge-from", "127.0.0.0/8", site: Self.site)
+            let isEdited = LockedBox(false)
+            for path in ["/it", "/a/it", "/ab"] {
+                let (old, new) = (old, new)
+                stage.origin.on(path) { request in
+                    let tag = isEdited.value ? "\"new\"" : "\"old\""
+                    let fields = [lasting, "ETag: \(tag)", "Surrogate-Key: shoes hats"]
+                    if request.fields["If-None-Match"] == tag { return .notModified(fields) }
+                    return OriginAnswer(isEdited.value ? new : old, fields: fields)
+                }
+            }
+            return (stage, isEdited)
+        }
+
+        private func purge(
+            _ node: NodeProcess, _ target: String, host: String = PurgeMethodTests.site,
+            fields: [String] = ["Nuthatch-Purge-Wait: all"]
+        ) throws -> PurgeReceipt {
+            try PurgeReceipt(node.get(target, method: "PURGE", host: host, fields: fields))
+        }
+
+        private func get(
+            _ stage: ClusterStage, _ path: String, from index: Int, _ image: TestImage
+        ) throws -> Bool {
+            try stage.nodes[index].get(path, host: Self.site, expecting: image).brings(image)
+        }
+
+        @Test("Where nobody may, a site says 403 and everything else 405, and nothing is purged")
+        func nobody() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("it", fields: [lasting]))
+            #expect(try stage.get("/it").text == "it")
+            expectProblem(try stage.get("/it", method: "PURGE"), 403, named: "purge-not-allowed")
+            for target in ["/v1/image?url=\(stage.origin.url("/it"))", "/nothing", "/healthz"] {
+                let answer = try stage.node.get(target, method: "PURGE")
+                expectProblem(answer, 405, named: "purge-not-configured")
+                #expect(answer["Allow"] == "GET, HEAD")
+            }
+            #expect(try stage.get("/it").isHit)
+            #expect(stage.fetches("/it") == 1)
+            #expect(stage.node.figure("nuthatch_purges_refused_total") == 4)
+        }
+
+        @Test("An allowed address may, whatever fields say of another")
+        func networks() throws {
+            let stage = try SiteStage("--purge-from", "127.0.0.2/32")
+            stage.origin.on("/it", .text("it", fields: [lasting]))
+            func purge(from address: String?, _ fields: [String] = []) throws -> Response {
+                try HTTPConnection(port: stage.node.port, from: address)
+                    .get("/it", method: "PURGE", host: SiteStage.host, fields: fields)
+            }
+            #expect(try stage.get("/it").text == "it")
+            for fields in [[], ["X-Forwarded-For: 127.0.0.2", "Forwarded: for=127.0.0.2"]] {
+                let answer = try purge(from: nil, fields)
+                expectProblem(answer, 403, named: "purge-not-allowed")
+                #expect(answer.text.contains("127.0.0.1") && answer["WWW-Authenticate"] == nil)
+            }
+            #expect(try stage.get("/it").isHit)
+            let answer = try purge(from: "127.0.0.2", ["X-Forwarded-For: 127.0.0.1"])
+            #expect(answer.status == 200 && answer["Location"] == nil)
+            #expect(try stage.get("/it").isHit == false)
+            #expect(stage.fetches("/it") == 2)
+            #expect(stage.origin.requests("/it").allSatisfy { $0.method == "GET" })
+        }
+
+        @Test("Behind a trusted proxy the address is the one that it names, and not its own")
+        func proxied() throws {
+            let stage = try SiteStage(
+                "--trusted-proxy", "127.0.0.3", "--purge-from", "192.0.2.0/24", "--purge-from",
+                "127.0.0.3")
+            stage.origin.on("/it", .text("it", fields: [lasting]))
+            func purge(for client: String) throws -> Int {
+                let connection = try HTTPConnection(port: stage.node.port, from: "127.0.0.3")
+                let request = HTTPConnection.request("/it", method: "PURGE", host: SiteStage.host)
+                let line = "PROXY TCP4 \(client) 192.0.2.8 4321 80\r\n"
+                try connection.socket.send(Array(line.utf8) + request)
+                return connection.readResponse().status
+            }
+            #expect(try purge(for: "198.51.100.7") == 403)
+            #expect(try purge(for: "192.0.2.7") == 200)
+        }
+
+        @Test("A token may from any address, until its file holds it no more")
+        func tokens() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "tokens")
+            let other = "fedcba9876543210"
+            try Data("# ours\n\(Self.token)\n\(other)\n".utf8).write(to: file)
+            let stage = try SettingsStage(opened, "--purge-token-file", file.path)
+            func purge(_ token: String?) throws -> Response {
+                let fields = token.map { ["Authorization: Bearer \($0)"] } ?? []
+                return try stage.node.get(
+                    stage.target("/it"), method: "PURGE", fields: fields)
+            }
+            let asked = try purge(nil)
+            expectProblem(asked, 401, named: "purge-not-allowed")
+            #expect(asked["WWW-Authenticate"] == "Bearer realm=\"purge\"")
+            expectProblem(try purge(Self.token + "x"), 403, named: "purge-not-allowed")
+            #expect(try purge(Self.token).status == 200 && purge(other).status == 200)
+            try Data("\(other)\n".utf8).write(to: file, options: .atomic)
+            try stage.change(opened)
+            #expect(try purge(Self.token).status == 403 && purge(other).status == 200)
+            #expect(!stage.node.output.contains(other) && !stage.node.output.contains(Self.token))
+        }
+
+        @Test("At one node it reaches all, and the receipt says so", arguments: ["h1", "h2"])
+        func everywhere(carriage: String) throws {
+            let (stage, isEdited) = try stage()
+            for index in 0..<2 { #expect(try get(stage, "/it", from: index, old)) }
+            isEdited.value = true
+            if carriage == "h2" {
+                let client = try HTTP2Client(port: stage.nodes[1].port)
+                let stream = client.takeStream()
+                try client.send(
+                    .request(
+                        stream, "/it", method: "PURGE", host: Self.site,
+                        fields: [("nuthatch-purge-wait", "all")]))
+                let answer = try client.answer(to: stream)
+                #expect(answer.status == 200 && answer.isWhole)
+                #expect(String(decoding: answer.body, as: UTF8.self).contains("\"receipt\":"))
+            } else {
+                let receipt = try purge(stage.nodes[1], "/it")
+                #expect(receipt.status == 200 && receipt.isConfirmedByAll, "\(receipt)")
+                #expect(receipt.members.count == 2)
+                let isKnown = try Deadline.seconds(30).reached {
+                    try stage.nodes[0].receipt(receipt.name).isConfirmedByAll
+                }
+                #expect(isKnown)
+            }
+            for index in 0..<2 { #expect(try get(stage, "/it", from: index, new)) }
+            #expect(stage.origin.requests("/it").allSatisfy { !$0.isConditional })
+        }
+
+        @Test("Soft, below a path, by tag, and of an image at its own URL")
+        func conventions() throws {
+            let (stage, isEdited) = try stage()
+            let (first, second) = (stage.nodes[0], stage.nodes[1])
+            let all = "Nuthatch-Purge-Wait: all"
+            for path in ["/it", "/a/it", "/ab"] { #expect(try get(stage, path, from: 0, old)) }
+            #expect(try purge(second, "/it", fields: ["Fastly-Soft-Purge: 1", all]).status == 200)
+            #expect(try get(stage, "/it", from: 0, old))
+            #expect(stage.origin.requests("/it").map(\.isConditional) == [false, true])
+            isEdited.value = true
+            #expect(try purge(second, "/a/*").status == 200)
+            #expect(try get(stage, "/a/it", from: 0, new))
+            #expect(try get(stage, "/ab", from: 0, old) && get(stage, "/it", from: 0, old))
+            #expect(try purge(second, "/none", fields: ["Surrogate-Key: hats", all]).status == 200)
+            #expect(try get(stage, "/ab", from: 0, new) && get(stage, "/it", from: 0, new))
+            isEdited.value = false
+            #expect(try stage.get("/it", from: 0, expecting: old).brings(old))
+            isEdited.value = true
+            #expect(try purge(second, stage.target("/it"), host: "localhost").status == 200)
+            #expect(try stage.get("/it", from: 0, expecting: new).brings(new))
+            for fields in [["Fastly-Soft-Purge: yes"], ["Nuthatch-Purge-Wait: long"]] {
+                let answer = try first.get("/it", method: "PURGE", host: Self.site, fields: fields)
+                expectProblem(answer, 400, named: "purge-invalid")
+            }
+        }
+
+        @Test("It names what a GET of the same target is answered with")
+        func sameNames() throws {
+            let stage = try SettingsStage(
+                opened, "--purge-from", "127.0.0.1")
+            try stage.change(
+                opened + """
+                    sites:
+                      \(Self.site): {origin: "\(stage.origin.url(""))", ignore-query: [utm_*]}
+                      "*": {origin: "\(stage.origin.url("/other"))"}
+                    """)
+            let number = LockedBox(0)
+            let answer = { @Sendable (_: OriginRequest) -> OriginAnswer in
+                number.change { $0 += 1 }
+                return .text("\(number.value)", fields: [lasting])
+            }
+            for path in ["/it", "/%7Eit", "/%zz", "/other/it"] { stage.origin.on(path, answer) }
+            func text(_ target: String, _ host: String) throws -> String {
+                try stage.node.get(target, host: host).text
+            }
+            for (asked, purged, host) in [
+                ("/it?utm_x=1", "/it?utm_y=2", Self.site), ("/%7Eit", "/%7Eit", "A.Example:8080"),
+                ("/%7Eit", "/~it", Self.site), ("/%zz", "/%zz", Self.site),
+                ("/it", "/it", "under_score.example"),
+            ] {
+                let before = try text(asked, host)
+                #expect(try text(asked, host) == before)
+                #expect(try purge(stage.node, purged, host: host).status == 200)
+                #expect(try text(asked, host) != before, "\(asked)")
+            }
+        }
+
+        @Test("Of a signed site the URL is named with its signature and without")
+        func signed() throws {
+            let stage = try SignedStage(site: "", flags: ["--purge-from", "127.0.0.1"])
+            stage.origin.on("/it", .text("it", fields: [lasting]))
+            let signed = try stage.sign("--site", SignedStage.site, "/it")
+            for (count, target) in zip([2, 3], ["/it", signed]) {
+                #expect(try stage.getSite(signed).text == "it")
+                #expect(try stage.getSite(target, method: "PURGE").status == 200)
+                #expect(try stage.getSite(signed).text == "it")
+                #expect(stage.origin.requests("/it").count == count)
+            }
+        }
+
+        @Test("What is sent behind its head is not read as a request")
+        func body() throws {
+            let stage = try SiteStage("--purge-from", "127.0.0.1")
+            let hidden = HTTPConnection.request("/hidden", host: SiteStage.host)
+            let connection = try stage.node.connect()
+            let head = HTTPConnection.request(
+                "/it", method: "PURGE", host: SiteStage.host,
+                fields: ["Content-Length: \(hidden.count)"])
+            try connection.socket.send(head + hidden)
+            let answer = connection.readResponse()
+            #expect(answer.status == 200 && answer["Connection"] == "close")
+            #expect(connection.waitForEnd() != .timedOut)
+            #expect(stage.fetches("/hidden") == 0)
+        }
+    }
+}
