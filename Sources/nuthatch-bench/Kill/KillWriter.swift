@@ -12,7 +12,7 @@ final class KillWriter {
     private var now: Instant
     private var version: Int
     /// What was asked for and has not come, each entry once, with the stamp of the time.
-    private var fetches: [(entry: KillEntry, stamp: Stamp)] = []
+    private var fetches: [(entry: KillEntry, lease: StampLease)] = []
     private var reclaims = 0
     private let deleted = KillDeleted()
     private var looker: KillLooker
@@ -76,13 +76,14 @@ final class KillWriter {
     private func store(_ tier: DiskTier) {
         let name = KillWorld.anyName(using: &dice)
         if !fetches.contains(where: { $0.entry.name == name }) {
-            fetches.append((KillEntry(name: name, version: version), tier.marks.stamp))
+            fetches.append((KillEntry(name: name, version: version), tier.marks.lease()))
         }
         guard fetches.count > Self.fetchesMax else { return }
-        let (entry, stamp) = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &dice))
-        guard let resident = entry.resident(account, stamp: stamp, now: now) else { return }
+        let (entry, lease) = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &dice))
+        guard let resident = entry.resident(account, stamp: lease.stamp, now: now) else { return }
         KillLine.stored(name: entry.name, version: entry.version).say()
         tier.keep(resident, now: now)
+        lease.end()
         let count = tier.figures[.reclaims]
         if count != reclaims { KillLine.reclaimed(count).say() }
         reclaims = count
