@@ -8,20 +8,13 @@ import Tiers
 extension FillRun {
     /// What an answer with these tags and facts is good for at this moment; without facts its age
     /// is not looked at.
-    ///
-    /// What is for one client alone is nobody's stored answer: it is as it came.
     func standing(_ tags: [[UInt8]], _ facts: EntryFacts?, isShared: Bool) -> Fill.Standing {
         let node = hall.node
-        let effect = node.marks.effect(on: nil, key: key, tags: tags, stamp: stamp)
-        guard isShared else { return effect == nil ? .current : .overtaken }
-        if let facts, node.fence.excludes(facts.validatedAt, now: SystemClock.now()) {
-            return .void
-        }
-        switch effect {
-        case .dead: return .void
-        case .stale: return .overtaken
-        case nil: return .current
-        }
+        return Fill.Standing(
+            of: node.marks.effect(on: nil, key: key, tags: tags, stamp: stamp),
+            isExcluded: facts.map {
+                node.fence.excludes($0.validatedAt, now: SystemClock.now())
+            } ?? false, isShared: isShared)
     }
 
     /// Who comes now may not wait for what it brings, as far as is known what that is.

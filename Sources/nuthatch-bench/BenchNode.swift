@@ -9,13 +9,14 @@ final class BenchNode {
         let description: String
     }
 
-    /// Starts the node that lies beside this program; it writes its log to `log`.
-    init(_ flags: [String], port: Int) throws {
+    /// Starts the node that lies beside this program; without `adminPort` that port is closed.
+    init(_ flags: [String], port: Int, adminPort: Int? = nil) throws {
         let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         process.executableURL = own.deletingLastPathComponent().appendingPathComponent("nuthatch")
         process.arguments =
             [
-                "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off",
+                "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen",
+                adminPort.map { "127.0.0.1:\($0)" } ?? "off",
                 "--allow-private-origin", "127.0.0.0/8", "--log-level", "warning",
             ] + flags
         process.standardInput = FileHandle.nullDevice

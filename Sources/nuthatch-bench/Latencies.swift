@@ -15,13 +15,28 @@ func nanoseconds() -> UInt64 {
 struct Latencies: Sendable {
     private var all: [UInt64] = []
 
+    mutating func add(_ nanoseconds: UInt64) { all.append(nanoseconds) }
+
+    /// That than which so great a part of all is not longer; 0 for none.
+    private func value(at part: Double, of sorted: [UInt64]) -> UInt64 {
+        sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
+    }
+
+    /// This part's time, as so many times that of `others`; like `1.25 times`.
+    func ratio(of part: Double, to others: Latencies) -> String {
+        let (own, other) = (
+            value(at: part, of: all.sorted()), others.value(at: part, of: others.all.sorted())
+        )
+        guard other > 0 else { return "nothing to compare" }
+        return "\((Double(own) / Double(other) * 100).rounded() / 100) times"
+    }
+
     /// Like `p50 1.2 µs, p99 …`.
     var text: String {
         guard !all.isEmpty else { return "none" }
         let sorted = all.sorted()
         let at = { (part: Double) in
-            let value = sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
-            return "\((Double(value) / 100).rounded() / 10) µs"
+            "\((Double(value(at: part, of: sorted)) / 100).rounded() / 10) µs"
         }
         return "p50 \(at(0.5)), p99 \(at(0.99)), p99.9 \(at(0.999)), most \(at(1))"
     }

@@ -8,7 +8,7 @@ struct NuthatchBench: AsyncParsableCommand {
         discussion: "Whole servers are compared over sockets; this is for their parts.",
         subcommands: [
             HitCommand.self, MemoryCommand.self, DiskCommand.self, MarksCommand.self,
-            KillCommand.self,
-            StormCommand.self, ChurnCommand.self, TLSIdleCommand.self, HandshakesCommand.self,
+            KillCommand.self, PurgeCommand.self, StormCommand.self, ChurnCommand.self,
+            TLSIdleCommand.self, HandshakesCommand.self,
         ])
 }

@@ -24,6 +24,9 @@ struct ExchangeCompany: Sendable {
     /// Whoever still names them speaks of the past.
     private(set) var gone: [NodeID] = []
     private(set) var counted: [NodeID] = []
+    private var isCounted: Set<NodeID> = []
+    /// When somebody may be gone who is not yet.
+    private(set) var nextReview: Instant?
 
     private static let goneMax = 1_024
     private static let noProcess = ProcessID(high: 0, low: 0)
@@ -51,6 +54,7 @@ struct ExchangeCompany: Sendable {
         for node in known.keys where !isNamed.contains(node) && known[node]?.isDropped == true {
             known[node] = nil
         }
+        planReview()
     }
 
     /// True if others count than before.
@@ -60,11 +64,14 @@ struct ExchangeCompany: Sendable {
             known[node] = Known(process: Self.noProcess, presence: .away, awaySince: now)
         }
         counted = members
+        let isCounted = Set(members)
+        self.isCounted = isCounted
         known.updateAll { node, known in
             // Who is counted again begins anew.
-            known.wasCounted = known.wasCounted || members.contains(node)
-            if members.contains(node) { known.isDropped = false }
+            known.wasCounted = known.wasCounted || isCounted.contains(node)
+            if isCounted.contains(node) { known.isDropped = false }
         }
+        planReview()
         return true
     }
 
@@ -73,9 +80,9 @@ struct ExchangeCompany: Sendable {
         zip(known.keys, known.values).filter { $1.presence == .here }.map(\.0)
     }
 
-    /// When somebody may be gone who is not yet.
-    var nextReview: Instant? {
-        zip(known.keys, known.values).filter { !isCounted($0) && !$1.isDropped }
+    private mutating func planReview() {
+        nextReview = zip(known.keys, known.values)
+            .filter { !isCounted.contains($0) && !$1.isDropped }
             .compactMap { _, known in known.awaySince.map { $0 + patience(known) } }.min()
     }
 
@@ -85,17 +92,16 @@ struct ExchangeCompany: Sendable {
         known.wasCounted ? fence : forgetAfter
     }
 
-    private func isCounted(_ node: NodeID) -> Bool { counted.contains(node) }
-
     /// Drops whoever is gone by now, and gives all others as the log has them.
     mutating func review(process: ProcessID, now: Instant) -> [LogMember] {
-        var members = [LogMember(node: own, process: process, isCounted: isCounted(own))]
+        var members = [LogMember(node: own, process: process, isCounted: isCounted.contains(own))]
         for (node, known) in zip(known.keys, known.values) {
             let isPatienceOver = known.awaySince.map { now - $0 >= patience(known) } ?? false
-            if isCounted(node) || !(isPatienceOver || known.presence == .left) {
+            if isCounted.contains(node) || !(isPatienceOver || known.presence == .left) {
                 if known.isDropped { continue }
+                let isCounted = isCounted.contains(node)
                 members.append(
-                    LogMember(node: node, process: known.process, isCounted: isCounted(node)))
+                    LogMember(node: node, process: known.process, isCounted: isCounted))
             } else if known.presence == .left {
                 self.known[node] = nil
                 gone.append(node)
@@ -105,6 +111,7 @@ struct ExchangeCompany: Sendable {
         }
         gone.removeAll { self.known[$0] != nil }
         if gone.count > Self.goneMax { gone.removeFirst(gone.count - Self.goneMax) }
+        planReview()
         return members
     }
 }

@@ -11,9 +11,18 @@ extension InvalidationWorld {
     }
 
     func effect(on entry: SimulatedEntry, _ index: Int) -> DiskMark.Effect? {
-        let key = keys[entry.key]
-        return nodes[index].marks.effect(
-            on: key.name, key: key.url, tags: key.tags, stamp: entry.stamp)
+        effect(on: entry.key, entry.stamp, index)
+    }
+
+    /// Of an answer to a request that began with `begun`.
+    private func effect(on key: Int, _ begun: Stamp, _ index: Int) -> DiskMark.Effect? {
+        nodes[index].marks.effect(
+            on: keys[key].name, key: keys[key].url, tags: keys[key].tags, stamp: begun)
+    }
+
+    /// The fence does not let it be given.
+    private func isExcluded(_ entry: SimulatedEntry, _ index: Int) -> Bool {
+        if case .revalidate = fencedUse(entry.validatedAt, index) { true } else { false }
     }
 
     /// Whether the fence lets the entry be judged, now.
@@ -44,7 +53,7 @@ extension InvalidationWorld {
     private func use(of entry: SimulatedEntry, _ index: Int) -> Use? {
         let effect = effect(on: entry, index)
         guard effect != .dead else { return nil }
-        if case .revalidate = fencedUse(entry.validatedAt, index) { return .validate }
+        if isExcluded(entry, index) { return .validate }
         let isFresh = clock(index) < entry.freshUntil
         if isFresh, effect == nil { return .fresh }
         // What may have been hard in records that are gone is granted nothing.
@@ -88,8 +97,7 @@ extension InvalidationWorld {
         }
         let mayJoin =
             plan.mutation.contains(.joiningOlderFetch)
-            || StampRule.mayJoin(
-                keys[key].subject, begun: fill.begun, marks: nodes[index].marks)
+            || effect(on: key, fill.begun, index) == nil
         return mayJoin ? number : nil
     }
 
@@ -120,6 +128,7 @@ extension InvalidationWorld {
         let number = fillNumber
         var fill = SimulatedFill(key: key, begun: nodes[index].stamp)
         fill.waiters = waiters
+        fill.isCaused = !waiters.isEmpty
         fill.held = held
         let isFenced = !isCurrent(index)
         let isForPeer = waiters.contains { $0 != .client }
@@ -244,9 +253,8 @@ extension InvalidationWorld {
         var entry = SimulatedEntry(
             key: fill.key, version: version, stamp: request.stamp,
             freshUntil: request.sentAt + keys[fill.key].maxAge, validatedAt: request.sentAt)
-        if isValid, let held = fill.held {
-            entry.stamp = StampRule.validated(held.stamp, begun: request.stamp)
-            if plan.mutation.contains(.lateValidationFreshens) { entry.stamp = nodes[index].stamp }
+        if isValid, fill.held != nil, plan.mutation.contains(.lateValidationFreshens) {
+            entry.stamp = nodes[index].stamp
         }
         take(entry, index, number)
     }
@@ -255,14 +263,15 @@ extension InvalidationWorld {
     mutating func take(_ entry: SimulatedEntry, _ index: Int, _ number: UInt64) {
         guard let fill = nodes[index].fills[number] else { return }
         end(index, number)
-        let use = StampRule.use(
-            of: keys[entry.key].subject, begun: entry.stamp, marks: nodes[index].marks,
-            fence: fencedUse(entry.validatedAt, index))
-        if use != .startOver(isDead: true) { store(entry, index) }
-        let isGiven = use == .give || plan.mutation.contains(.joiningOlderFetch)
-        for waiter in fill.waiters {
+        let standing = Fill.Standing(
+            of: effect(on: entry, index), isExcluded: isExcluded(entry, index), isShared: true)
+        if effect(on: entry, index) != .dead { store(entry, index) }
+        let isGiven = standing == .current || plan.mutation.contains(.joiningOlderFetch)
+        for (place, waiter) in fill.waiters.enumerated() {
             if isGiven {
                 serve(entry, isFresh: true, index, waiter)
+            } else if standing == .overtaken, fill.isCaused, place == 0 {
+                serve(entry, isFresh: false, index, waiter)
             } else {
                 request(index, entry.key, waiter)
             }

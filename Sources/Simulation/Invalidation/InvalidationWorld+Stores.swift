@@ -106,8 +106,8 @@ extension InvalidationWorld {
             least = min(least, fill.begun)
             if let held = fill.held { least = min(least, held.stamp) }
         }
-        nodes[index].markList.removeAll { !StampRule.isNeeded($0, least: least) }
-        nodes[index].storage.marks.removeAll { !StampRule.isNeeded($0, least: least) }
+        nodes[index].markList.removeAll { $0.stamp <= least }
+        nodes[index].storage.marks.removeAll { $0.stamp <= least }
         nodes[index].marks = MarkTable(nodes[index].markList)
     }
 
@@ -181,7 +181,7 @@ extension InvalidationWorld {
             let node = nodes[from].id
             switch reply {
             case .held(let version, let freshFor, let age):
-                let validatedAt = StampRule.validatedAt(asked: question.sentAt, age: age)
+                let validatedAt = question.sentAt - age
                 let entry = SimulatedEntry(
                     key: fill.key, version: version, stamp: question.stamp,
                     freshUntil: question.sentAt + freshFor, validatedAt: validatedAt)

@@ -15,8 +15,6 @@ struct SimulatedKey: Sendable {
 
     /// What a purge of it is called.
     var urlName: [UInt8] { Array(URLName.name(ofKey: url)) }
-
-    var subject: StampRule.Subject { StampRule.Subject(name, key: url, tags: tags) }
 }
 
 /// A stored answer whose body is a version number.
@@ -63,6 +61,8 @@ struct SimulatedFill: Sendable {
     /// What the origin is asked to validate.
     var held: SimulatedEntry?
     var waiters: [Waiter] = []
+    /// By the first who waits; nobody asked for it otherwise.
+    var isCaused = false
 }
 
 /// A small map in the order of its keys.

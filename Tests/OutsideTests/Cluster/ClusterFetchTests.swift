@@ -48,16 +48,21 @@ extension Outside {
             let stage = try ClusterStage(3)
             let image = TestImage.generated(.png, byteCount: 30_000, seed: 711)
             stage.origin.on("/it", OriginAnswer(image, fields: [lasting]).holdingHead(.seconds(5)))
+            var details: [String] = []
             for index in 0..<3 {
-                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
+                let answer = try stage.get("/it", from: index, expecting: image)
+                #expect(answer.brings(image))
+                details.append(answer.detail ?? "-")
             }
             let asked = { (kind: String) in
                 stage.nodes.reduce(0.0) { sum, node in
                     sum + (node.figure("nuthatch_peer_questions_total{kind=\"\(kind)\"}") ?? 0)
                 }
             }
-            // Each of the others asks the owner once, which has asked the two before the origin.
-            #expect(asked("get") == 2 && (2...3).contains(asked("probe")), "\(asked("probe"))")
+            // Who asks does so once, and asks the owner, who has asked the two before the origin; the
+            // one that keeps a copy may have been given it by the time at which it is asked.
+            let (gets, probes) = (asked("get"), asked("probe"))
+            #expect((1...2).contains(gets) && (2...3).contains(probes), "\(gets), \(probes): \(details)")
             #expect(stage.fetches("/it") == 1)
         }
 

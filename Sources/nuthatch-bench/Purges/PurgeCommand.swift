@@ -1,0 +1,72 @@
+import ArgumentParser
+import Foundation
+import Ground
+import NIOCore
+import NIOPosix
+
+/// Nodes on this machine, purges at a steady rate, and what they cost.
+struct PurgeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "purge",
+        abstract: "Purges at a steady rate in a cluster on this machine; measures the receipts.",
+        discussion: """
+            Starts the nodes itself, from the program that lies beside this one. Purges go to each \
+            node in turn; each names one URL and waits for all; its time counts from when it was due, whether or not a \
+            connection was free then. Beside them hits are timed at another node, one a \
+            millisecond, and writes of 256 bytes with fdatasync(2) on the same disk.
+            """)
+
+    @Option(help: "Nodes.")
+    var nodes = 5
+
+    @Option(help: "Purges a second, as often as it is given; hits are timed without any first.")
+    var rate: [Int] = [1, 100, 5_000]
+
+    @Option(help: "Seconds of each rate.")
+    var seconds = 10
+
+    @Option(help: "Where the nodes keep what they have; a new directory below /tmp if not given.")
+    var directory: String?
+
+    @Option(help: "The first of the ports that are taken, four for each node.")
+    var port = 18_400
+
+    func validate() throws {
+        guard (1...64).contains(nodes), seconds > 0, rate.allSatisfy({ $0 > 0 }) else {
+            throw ValidationError("no such number")
+        }
+    }
+
+    func run() async throws {
+        let place = URL(fileURLWithPath: directory ?? "/tmp/nuthatch-bench-purge-\(getpid())")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        defer { if directory == nil { try? FileManager.default.removeItem(at: place) } }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let catalog = ChurnCatalog(places: 100, seed: 1)
+        let origin = try await ChurnOrigin.open(
+            catalog, host: "127.0.0.1", port: port, on: group)
+        let cluster = try PurgeCluster(nodes, below: place, firstPort: port + 1)
+        defer { cluster.stop() }
+        var dice = Dice(seed: 1)
+        let image = catalog.popular(using: &dice)
+        let path = image.path.replacing("/", with: "%2F")
+        let hits = HitProbe(
+            node: cluster.port(nodes > 1 ? 1 : 0), originPort: port, path: path)
+        try await cluster.waitUntilWhole(on: group)
+        let still = try await hits.measure(for: seconds, on: group)
+        print("hits without purges: \(still.text)")
+        for rate in rate {
+            let synced = SyncProbe(in: place)
+            synced.start()
+            let load = PurgeLoad(rate: rate, seconds: seconds, ports: cluster.adminPorts)
+            async let answered = load.run(on: group)
+            let hit = try await hits.measure(for: seconds, on: group)
+            let tally = try await answered
+            print("\(rate) purges a second:")
+            print("  receipts: \(tally.text)")
+            print("  fdatasync: \(synced.stop().text)")
+            print("  hits: \(hit.text); p99 \(hit.ratio(of: 0.99, to: still)) of that without")
+        }
+        try await origin.close()
+    }
+}

@@ -1,0 +1,74 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Purges at a steady rate over as many connections as are needed; confined to one loop.
+final class PurgeLoad: Sendable {
+    private let rate: Int
+    private let seconds: Int
+    /// Admin ports; connections go to each in turn.
+    private let ports: [Int]
+    /// A receipt has to name so many as confirmed; nil if any number will do.
+    private let members: Int?
+    let tally = Mutex(PurgeTally())
+
+    /// More connections than that to a port are not opened: what is due then waits, and is late.
+    ///
+    /// A node takes 64.
+    private static let connectionsMax = 48
+
+    init(rate: Int, seconds: Int, ports: [Int], members: Int? = nil) {
+        self.rate = rate
+        self.seconds = seconds
+        self.ports = ports
+        self.members = members
+    }
+
+    /// Returns when all were answered, or could not be.
+    func run(on group: MultiThreadedEventLoopGroup) async throws -> PurgeTally {
+        let clients = try await connect(on: group)
+        let start = nanoseconds()
+        let count = rate * seconds
+        var issued = 0
+        while issued < count {
+            let due = min(count, Int((nanoseconds() - start) * UInt64(rate) / 1_000_000_000) + 1)
+            while issued < due {
+                let dueAt = start + UInt64(issued) * 1_000_000_000 / UInt64(rate)
+                clients[issued % clients.count].issue(dueAt: dueAt)
+                issued += 1
+            }
+            try await group.any().scheduleTask(in: .microseconds(500)) {}.futureResult.get()
+        }
+        for client in clients { try await client.finish() }
+        return tally.withLock { $0 }
+    }
+
+    private func connect(on group: MultiThreadedEventLoopGroup) async throws -> [PurgeClient] {
+        var clients: [PurgeClient] = []
+        for number in 0..<min(rate, Self.connectionsMax * ports.count) {
+            let client = PurgeClient(self, members: members)
+            client.channel = try await ClientBootstrap(group: group)
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(client)
+                    }
+                }
+                .connect(host: "127.0.0.1", port: ports[number % ports.count]).get()
+            clients.append(client)
+        }
+        return clients
+    }
+}
+
+/// How purges were answered.
+struct PurgeTally: Sendable {
+    var latencies = Latencies()
+    var confirmed = 0
+    var others = 0
+
+    var isClean: Bool { confirmed > 0 && others == 0 }
+
+    /// Like `50 confirmed by all, 0 otherwise, p50 …`.
+    var text: String { "\(confirmed) confirmed by all, \(others) otherwise; \(latencies.text)" }
+}
