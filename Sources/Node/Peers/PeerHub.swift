@@ -234,6 +234,7 @@ final class PeerHub: @unchecked Sendable {
             isStopped = true
             timer?.cancel()
             lookup?.cancel()
+            rings.stop()
             for id in connections.keys.sorted() { connections[id]?.end(Goodbye(.leaving)) }
             connections = [:]
             handOver.stop()

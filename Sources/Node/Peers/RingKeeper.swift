@@ -26,9 +26,18 @@ final class RingKeeper: Sendable {
     /// The ring that holds now.
     var ring: Ring { state.withLock { $0.ring } }
 
-    /// Has `listener` be told of each ring that comes to hold, on any thread.
+    /// Has `listener` be told of each ring that comes to hold, on any thread; it must not ask for
+    /// the ring.
     func tell(_ listener: @escaping @Sendable (Ring) -> Void) {
         state.withLock { $0.listener = listener }
+    }
+
+    /// Nothing is told any more.
+    func stop() {
+        state.withLock { state in
+            state.listener = nil
+            state.waiting = []
+        }
     }
 
     /// Calls `body`, on any thread, once the ring is that of the members last told of.
@@ -69,11 +78,11 @@ final class RingKeeper: Sendable {
             }
             guard let task else { return settled() }
             let ring = task.from.changed(to: task.to)
-            let listener = state.withLock { state in
+            // Whoever has stopped it is sure that nothing more is told, and may end its loops.
+            state.withLock { state in
                 state.ring = ring
-                return state.listener
+                state.listener?(ring)
             }
-            listener?(ring)
         }
     }
 

@@ -67,7 +67,9 @@ struct HitProbe {
             let bytes = unwrapInboundIn(data)
             received += bytes.readableBytes
             if expected == nil {
-                let text = String(buffer: bytes).lowercased()
+                // Its head is in the first kilobyte.
+                let start = bytes.readableBytesView.prefix(1_024)
+                let text = String(decoding: start, as: UTF8.self).lowercased()
                 guard let end = text.utf8.firstRange(of: "\r\n\r\n".utf8),
                     let field = text.firstRange(of: "content-length: ")
                 else { return context.close(promise: nil) }

@@ -8,6 +8,7 @@ final class PurgeClient: ChannelInboundHandler, @unchecked Sendable {
 
     private let load: PurgeLoad
     private let members: Int?
+    private let targets: Int
     /// Set before anything is issued.
     var channel: (any Channel)?
     // On the channel's loop.
@@ -19,8 +20,10 @@ final class PurgeClient: ChannelInboundHandler, @unchecked Sendable {
 
     private static let numbers = Atomic<UInt64>(0)
 
-    init(_ load: PurgeLoad, members: Int?) {
+    /// Each request has so many `targets`.
+    init(_ load: PurgeLoad, targets: Int, members: Int?) {
         self.load = load
+        self.targets = targets
         self.members = members
     }
 
@@ -56,8 +59,11 @@ final class PurgeClient: ChannelInboundHandler, @unchecked Sendable {
             answered(false)
             return next()
         }
-        let number = Self.numbers.add(1, ordering: .relaxed).newValue
-        let body = "{\"targets\":[{\"url\":\"http://bench.example/\(number).png\"}]}"
+        let number = Self.numbers.add(UInt64(targets), ordering: .relaxed).oldValue
+        let urls = (number..<number + UInt64(targets)).map {
+            "{\"url\":\"http://bench.example/\($0).png\"}"
+        }
+        let body = "{\"targets\":[\(urls.joined(separator: ","))]}"
         var request = ByteBuffer()
         request.writeString(
             "POST /admin/v1/purges?wait=all&timeout=10s HTTP/1.1\r\nHost: localhost\r\n"
@@ -69,21 +75,15 @@ final class PurgeClient: ChannelInboundHandler, @unchecked Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         received.writeBuffer(&bytes)
-        let text = received.readableBytesView
-        guard let head = text.firstRange(of: "\r\n\r\n".utf8) else { return }
-        let lines = String(decoding: text[..<head.lowerBound], as: UTF8.self).lowercased()
-        let length = lines.split(separator: "\r\n").first { $0.hasPrefix("content-length:") }
-            .flatMap { Int($0.dropFirst(15).drop { $0 == " " }) }
-        guard let length, text.endIndex - head.upperBound >= length else { return }
-        let answer = String(decoding: text[head.upperBound...], as: UTF8.self)
+        guard let answer = HTTPAnswer(received.readableBytesView) else { return }
         received.clear()
-        answered(lines.dropFirst(9).prefix(3) == "200" && isWhole(answer))
+        answered(answer.status == 200 && isWhole(answer.body))
         next()
     }
 
-    private func isWhole(_ answer: String) -> Bool {
+    private func isWhole(_ answer: ByteBufferView) -> Bool {
         guard let members else { return true }
-        return answer.contains("\"confirmed\":\(members),")
+        return String(decoding: answer, as: UTF8.self).contains("\"confirmed\":\(members),")
     }
 
     private func answered(_ isConfirmed: Bool) {
@@ -107,5 +107,29 @@ final class PurgeClient: ChannelInboundHandler, @unchecked Sendable {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
+    }
+}
+
+/// An answer of a node's admin port.
+private struct HTTPAnswer {
+    let status: Int
+    let body: ByteBufferView
+
+    /// Nil as long as it is not whole.
+    init?(_ bytes: ByteBufferView) {
+        // Few heads are longer; looking for their end in a whole receipt would cost.
+        let head = bytes.prefix(1_024)
+        guard
+            let end = head.indices.first(where: {
+                head[$0] == 13 && head[$0...].starts(with: "\r\n\r\n".utf8)
+            })
+        else { return nil }
+        let lines = String(decoding: head[..<end], as: UTF8.self).lowercased()
+            .split(separator: "\r\n")
+        let length = lines.first { $0.hasPrefix("content-length: ") }
+            .flatMap { Int($0.dropFirst("content-length: ".count)) }
+        guard let length, bytes.endIndex - (end + 4) >= length else { return nil }
+        status = lines.first.flatMap { Int($0.dropFirst(9).prefix(3)) } ?? 0
+        body = bytes[(end + 4)...]
     }
 }

@@ -11,7 +11,7 @@ struct PurgeCommand: AsyncParsableCommand {
         abstract: "Purges at a steady rate in a cluster on this machine; measures the receipts.",
         discussion: """
             Starts the nodes itself, from the program that lies beside this one. Purges go to each \
-            node in turn; each names one URL and waits for all; its time counts from when it was due, whether or not a \
+            node in turn; each waits for all; its time counts from when it was due, whether or not a \
             connection was free then. Beside them hits are timed at another node, one a \
             millisecond, and writes of 256 bytes with fdatasync(2) on the same disk.
             """)
@@ -21,6 +21,9 @@ struct PurgeCommand: AsyncParsableCommand {
 
     @Option(help: "Purges a second, as often as it is given; hits are timed without any first.")
     var rate: [Int] = [1, 100, 5_000]
+
+    @Option(help: "Targets of each request; the rate is of targets.")
+    var targets = 1
 
     @Option(help: "Seconds of each rate.")
     var seconds = 10
@@ -32,7 +35,9 @@ struct PurgeCommand: AsyncParsableCommand {
     var port = 18_400
 
     func validate() throws {
-        guard (1...64).contains(nodes), seconds > 0, rate.allSatisfy({ $0 > 0 }) else {
+        guard (1...64).contains(nodes), seconds > 0, (1...1_000).contains(targets),
+            rate.allSatisfy({ $0 > 0 })
+        else {
             throw ValidationError("no such number")
         }
     }
@@ -42,9 +47,25 @@ struct PurgeCommand: AsyncParsableCommand {
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         defer { if directory == nil { try? FileManager.default.removeItem(at: place) } }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        // What purges cost the client must not delay its hits.
+        let hitGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let catalog = ChurnCatalog(places: 100, seed: 1)
         let origin = try await ChurnOrigin.open(
             catalog, host: "127.0.0.1", port: port, on: group)
+        do {
+            try await measure(catalog, in: place, group, hitGroup)
+        } catch {
+            print("broken off: \(error)")
+        }
+        try await origin.close()
+        try await hitGroup.shutdownGracefully()
+        try await group.shutdownGracefully()
+    }
+
+    private func measure(
+        _ catalog: ChurnCatalog, in place: URL, _ group: MultiThreadedEventLoopGroup,
+        _ hitGroup: MultiThreadedEventLoopGroup
+    ) async throws {
         let cluster = try PurgeCluster(nodes, below: place, firstPort: port + 1)
         defer { cluster.stop() }
         var dice = Dice(seed: 1)
@@ -53,20 +74,20 @@ struct PurgeCommand: AsyncParsableCommand {
         let hits = HitProbe(
             node: cluster.port(nodes > 1 ? 1 : 0), originPort: port, path: path)
         try await cluster.waitUntilWhole(on: group)
-        let still = try await hits.measure(for: seconds, on: group)
+        let still = try await hits.measure(for: seconds, on: hitGroup)
         print("hits without purges: \(still.text)")
         for rate in rate {
             let synced = SyncProbe(in: place)
             synced.start()
-            let load = PurgeLoad(rate: rate, seconds: seconds, ports: cluster.adminPorts)
+            let load = PurgeLoad(
+                rate: rate, targets: targets, seconds: seconds, ports: cluster.adminPorts)
             async let answered = load.run(on: group)
-            let hit = try await hits.measure(for: seconds, on: group)
+            let hit = try await hits.measure(for: seconds, on: hitGroup)
             let tally = try await answered
             print("\(rate) purges a second:")
             print("  receipts: \(tally.text)")
             print("  fdatasync: \(synced.stop().text)")
             print("  hits: \(hit.text); p99 \(hit.ratio(of: 0.99, to: still)) of that without")
         }
-        try await origin.close()
     }
 }

@@ -4,7 +4,9 @@ import Synchronization
 
 /// Purges at a steady rate over as many connections as are needed; confined to one loop.
 final class PurgeLoad: Sendable {
-    private let rate: Int
+    /// Requests a second.
+    private let rate: Double
+    private let targets: Int
     private let seconds: Int
     /// Admin ports; connections go to each in turn.
     private let ports: [Int]
@@ -17,8 +19,10 @@ final class PurgeLoad: Sendable {
     /// A node takes 64.
     private static let connectionsMax = 48
 
-    init(rate: Int, seconds: Int, ports: [Int], members: Int? = nil) {
-        self.rate = rate
+    /// `rate` is of targets a second; a request has so many `targets`.
+    init(rate: Int, targets: Int = 1, seconds: Int, ports: [Int], members: Int? = nil) {
+        self.rate = Double(rate) / Double(targets)
+        self.targets = targets
         self.seconds = seconds
         self.ports = ports
         self.members = members
@@ -28,12 +32,12 @@ final class PurgeLoad: Sendable {
     func run(on group: MultiThreadedEventLoopGroup) async throws -> PurgeTally {
         let clients = try await connect(on: group)
         let start = nanoseconds()
-        let count = rate * seconds
+        let count = max(1, Int(rate * Double(seconds)))
         var issued = 0
         while issued < count {
-            let due = min(count, Int((nanoseconds() - start) * UInt64(rate) / 1_000_000_000) + 1)
+            let due = min(count, Int(Double(nanoseconds() - start) * rate / 1e9) + 1)
             while issued < due {
-                let dueAt = start + UInt64(issued) * 1_000_000_000 / UInt64(rate)
+                let dueAt = start + UInt64(Double(issued) * 1e9 / rate)
                 clients[issued % clients.count].issue(dueAt: dueAt)
                 issued += 1
             }
@@ -45,8 +49,8 @@ final class PurgeLoad: Sendable {
 
     private func connect(on group: MultiThreadedEventLoopGroup) async throws -> [PurgeClient] {
         var clients: [PurgeClient] = []
-        for number in 0..<min(rate, Self.connectionsMax * ports.count) {
-            let client = PurgeClient(self, members: members)
+        for number in 0..<min(Int(rate) + 1, Self.connectionsMax * ports.count) {
+            let client = PurgeClient(self, targets: targets, members: members)
             client.channel = try await ClientBootstrap(group: group)
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .channelInitializer { channel in

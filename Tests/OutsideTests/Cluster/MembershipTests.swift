@@ -23,6 +23,16 @@ extension Outside {
             #expect(after.id == before.id && after.process != before.process)
         }
 
+        @Test("Nodes that stop together have nothing to do once they have stopped")
+        func together() throws {
+            let stage = try ClusterStage(3)
+            for node in stage.nodes { node.terminate() }
+            for node in stage.nodes {
+                #expect(node.waitForExit() == 0)
+                #expect(node.lines.last?.contains("message=stopped") == true, "\(node.output)")
+            }
+        }
+
         @Test("Nodes that may do nothing special find each other, whoever dials")
         func unprivileged() throws {
             let stage = try ClusterStage(3, isPrivileged: false)
