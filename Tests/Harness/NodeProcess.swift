@@ -56,7 +56,8 @@ package final class NodeProcess: Sendable {
                 command.dropFirst() + [
                     "serve", "--admin-listen", admin,
                 ] + Self.doors(port, securePort, certificates) + own + flags,
-                environment: environment)
+                // Work for a loop that has ended ends the node, too.
+                environment: environment.merging(["SWIFTNIO_STRICT": "1"]) { own, _ in own })
             if Self.waitUntilReady(program, port, in: space) {
                 self.port = port
                 self.adminPort = adminPort

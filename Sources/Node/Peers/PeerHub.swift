@@ -102,7 +102,8 @@ final class PeerHub: @unchecked Sendable {
     }
 
     deinit {
-        joined.succeed()
+        // Once it is stopped the loop may have ended.
+        if !isStopped { joined.succeed() }
     }
 
     // MARK: Read from any loop
