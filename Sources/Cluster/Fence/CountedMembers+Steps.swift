@@ -72,14 +72,15 @@ extension CountedMembers {
         }
     }
 
-    /// Learns for itself that the set is settled.
-    mutating func settle(now: Instant) {
+    /// Learns for itself that the set is settled; members in `gone` do not run, by the operator's
+    /// word, and will be forgotten next by a majority of the others.
+    mutating func settle(without gone: [NodeID] = [], now: Instant) {
         guard let standing, !standing.isSettled, let needs else { return }
         let wanted = needs.positions
         let holders = standing.set.members.filter { member in
             holdings[member]?.covers(wanted) ?? wanted.isEmpty
         }
-        if standing.set.isMajority(holders) { learnSettled(standing.set, now: now) }
+        if standing.set.isMajority(holders, without: gone) { learnSettled(standing.set, now: now) }
     }
 
     mutating func learnSettled(_ set: CountedSet, now: Instant) {

@@ -108,11 +108,17 @@ extension FenceKeeper {
         let alive = members.filter { fence.isInContact(with: $0, at: now) }
         guard alive.isEmpty else { throw .answers(alive) }
         if let change = counted.attempt?.wish { throw .isChanging(change) }
-        if let previous = standing.previous { throw .isChanging(change(from: previous, to: set)) }
         // Without a fence nothing is proven, and the operator's word counts as for a fenced node.
         let isCurrent = fence.settings.fence != nil && window.isCurrent(at: now)
         if isCurrent, members.count > 1 { throw .oneAtATime }
-        if !isCurrent { try requireAnswers(without: members, in: set, now) }
+        if !isCurrent {
+            try requireAnswers(without: members, in: set, now)
+            // Who was counted and died before it had all would leave the set unsettled for ever.
+            counted.settle(without: members, now: now)
+        }
+        if let previous = counted.standing?.previous {
+            throw .isChanging(change(from: previous, to: set))
+        }
         let end = now + fence.settings.attemptPatience
         counted.attempt(
             .forget(members), without: isCurrent ? [] : members, until: end, issue: &issue)

@@ -3,12 +3,26 @@
 /// Members confirm a stream up to a number: what a record has reached, all earlier ones of its
 /// stream have. So only the first of each line is looked at, however many wait.
 package struct ReceiptWaiters<Waiter> {
-    private struct Line: Hashable {
+    /// One of those that wait.
+    package struct Ticket: Hashable, Sendable {
+        fileprivate let line: Line
+        fileprivate let number: UInt64
+        fileprivate let serial: UInt64
+    }
+
+    fileprivate struct Line: Hashable, Sendable {
         let stream: ProcessID
         let isForAll: Bool
     }
 
-    private var lines: [Line: [(number: UInt64, waiter: Waiter)]] = [:]
+    private struct Place {
+        let number: UInt64
+        let serial: UInt64
+        let waiter: Waiter
+    }
+
+    private var lines: [Line: [Place]] = [:]
+    private var serial: UInt64 = 0
 
     package init() {}
 
@@ -16,9 +30,27 @@ package struct ReceiptWaiters<Waiter> {
 
     /// `waiter` waits until the record is synced here; with `isForAll` until nobody's word is
     /// outstanding who can be reached.
-    package mutating func add(_ waiter: Waiter, for name: RecordName, isForAll: Bool) {
-        lines[Line(stream: name.stream, isForAll: isForAll), default: []].insert(
-            (name.number, waiter), sortedBy: \.number)
+    package mutating func add(
+        _ waiter: Waiter, for name: RecordName, isForAll: Bool
+    ) -> Ticket {
+        serial += 1
+        let line = Line(stream: name.stream, isForAll: isForAll)
+        lines[line, default: []].insert(
+            Place(number: name.number, serial: serial, waiter: waiter), sortedBy: \.number)
+        return Ticket(line: line, number: name.number, serial: serial)
+    }
+
+    /// It waits no longer, if it still did.
+    package mutating func remove(_ ticket: Ticket) {
+        guard let waiters = lines[ticket.line] else { return }
+        let first = waiters.sortedCount { $0.number < ticket.number }
+        let place = waiters[first...].firstIndex { $0.serial == ticket.serial }
+        guard let place else { return }
+        if waiters.count == 1 {
+            lines[ticket.line] = nil
+        } else {
+            lines[ticket.line]?.remove(at: place)
+        }
     }
 
     /// Gives, in no particular order, those for whose records `isOver` is true, and has them wait

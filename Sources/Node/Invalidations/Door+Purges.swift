@@ -13,13 +13,18 @@ final class PurgeWaiting {
     let name: RecordName
     /// Ends it, whatever is known then.
     var timer: Scheduled<Void>?
+    /// Nil if it was known at once.
+    var ticket: InvalidationDesk.Waiters.Ticket?
+    private let desk: InvalidationDesk
 
-    init(_ name: RecordName) {
+    init(_ name: RecordName, at desk: InvalidationDesk) {
         self.name = name
+        self.desk = desk
     }
 
     deinit {
         timer?.cancel()
+        if let ticket { desk.waitNoLonger(ticket) }
     }
 }
 
@@ -97,7 +102,7 @@ extension Door {
 
     private func answer(after wait: PurgeWait, for name: RecordName, within timeout: Interval) {
         guard wait != .none, timeout > .zero else { return sendReceipt(of: name, isIssue: true) }
-        let waiting = PurgeWaiting(name)
+        let waiting = PurgeWaiting(name, at: hall.desk)
         purgeWaiting = waiting
         isAnswering = true
         deadline = .distantFuture
@@ -108,7 +113,7 @@ extension Door {
         }
         // Used on the loop alone, though it is told on any thread.
         nonisolated(unsafe) weak let (door, waits) = (self, waiting)
-        hall.desk.whenKnown(name, isForAll: wait == .all) { [loop = hall.loop] in
+        waiting.ticket = hall.desk.whenKnown(name, isForAll: wait == .all) { [loop = hall.loop] in
             loop.execute {
                 guard let waits = unsafe waits else { return }
                 unsafe door?.waited(waits)

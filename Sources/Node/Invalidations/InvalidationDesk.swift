@@ -17,6 +17,8 @@ final class InvalidationDesk: Sendable {
     /// Under which id the node is a member.
     let id: NodeID
     let process: ProcessID
+    typealias Waiters = ReceiptWaiters<@Sendable () -> Void>
+
     private unowned let node: NodeCore
     private let loop: any EventLoop
     private let journal: JournalKeeper
@@ -28,7 +30,7 @@ final class InvalidationDesk: Sendable {
         var exchange: InvalidationExchange
         var dice: Dice
         /// Those that wait for a receipt.
-        var waiters = ReceiptWaiters<@Sendable () -> Void>()
+        var waiters = Waiters()
         /// Questions of peers that this node lags behind.
         var lagging: [Lagging] = []
         /// Those that wait until the node is counted no longer.
@@ -44,6 +46,8 @@ final class InvalidationDesk: Sendable {
     /// A question that is answered when this node has what its asker has.
     private struct Lagging {
         let asker: NodeID
+        /// It was answered otherwise by then.
+        let until: Instant
         let done: @Sendable () -> Void
     }
 
@@ -154,15 +158,22 @@ final class InvalidationDesk: Sendable {
 
     /// `done` is told, on any thread, when the record is synced here; with `isForAll` when nobody's
     /// word is outstanding who can be reached.
+    ///
+    /// - Returns: what ``waitNoLonger(_:)`` takes; nil if it was told at once.
     func whenKnown(
         _ name: RecordName, isForAll: Bool, done: @escaping @Sendable () -> Void
-    ) {
-        let isKnown = state.withLock { state in
-            if Self.isOver(name, isForAll, state.exchange) { return true }
-            state.waiters.add(done, for: name, isForAll: isForAll)
-            return false
+    ) -> Waiters.Ticket? {
+        let ticket = state.withLock { state -> Waiters.Ticket? in
+            if Self.isOver(name, isForAll, state.exchange) { return nil }
+            return state.waiters.add(done, for: name, isForAll: isForAll)
         }
-        if isKnown { done() }
+        if ticket == nil { done() }
+        return ticket
+    }
+
+    /// Nobody wants to be told any more.
+    func waitNoLonger(_ ticket: Waiters.Ticket) {
+        state.withLock { $0.waiters.remove(ticket) }
     }
 
     private static func isOver(
@@ -204,11 +215,17 @@ final class InvalidationDesk: Sendable {
         state.withLock { $0.exchange.isBehind(peer) }
     }
 
-    /// `done` is told, on any thread, when this node has all that `peer` has told of.
-    func whenCaughtUp(with peer: NodeID, done: @escaping @Sendable () -> Void) {
+    /// `done` is told, on any thread, when this node has all that `peer` has told of; if that is
+    /// not so within `limit`, it may never be told.
+    func whenCaughtUp(
+        with peer: NodeID, within limit: Interval, done: @escaping @Sendable () -> Void
+    ) {
         let isCaughtUp = state.withLock { state in
             guard state.exchange.isBehind(peer) else { return true }
-            state.lagging.append(Lagging(asker: peer, done: done))
+            let now = SystemClock.now()
+            let pastCount = state.lagging.prefix { $0.until <= now }.count
+            state.lagging.removeFirst(pastCount)
+            state.lagging.append(Lagging(asker: peer, until: now + limit, done: done))
             return false
         }
         if isCaughtUp { done() }
@@ -286,7 +303,7 @@ final class InvalidationDesk: Sendable {
     private static func wake(_ state: inout State) -> [@Sendable () -> Void] {
         var woken: [@Sendable () -> Void] = []
         if !state.waiters.isEmpty {
-            var waiters = ReceiptWaiters<@Sendable () -> Void>()
+            var waiters = Waiters()
             swap(&waiters, &state.waiters)
             woken = waiters.take { isOver($0, $1, state.exchange) }
             state.waiters = waiters

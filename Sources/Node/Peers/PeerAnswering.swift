@@ -76,7 +76,7 @@ final class PeerAnswering: FillReader {
         }
         // Confined to the loop, and told on another thread.
         nonisolated(unsafe) weak let answering = self
-        hall.desk.whenCaughtUp(with: peer) { [loop = hall.loop] in
+        hall.desk.whenCaughtUp(with: peer, within: Self.lagMax) { [loop = hall.loop] in
             loop.execute {
                 guard let answering = unsafe answering, case .beginning = answering.stage,
                     answering.timer != nil

@@ -26,6 +26,27 @@ struct OperatorTests {
         #expect(stage.isCurrent)
     }
 
+    @Test("a member that died before it had all can be forgotten, and the count goes on")
+    func diedWhileCounted() throws {
+        var stage = FenceStage(counted: [1])
+        for event in [FenceEvent.applied, FenceEvent.synced] {
+            stage.happens(event([FenceStage.purge(5)]))
+        }
+        stage.reach([2])
+        stage.contact([2])
+        stage.pass(.seconds(1))
+        stage.sync()
+        try #require(stage.set?.members == [1, 2].map(FenceStage.node))
+        #expect(stage.keeper.counted.standing?.isSettled == false)
+        stage.reach([])
+        stage.pass(.seconds(60))
+        #expect(!stage.isCurrent)
+        try stage.forget([2])
+        for _ in 0..<3 { stage.sync() }
+        #expect(stage.set?.members == [FenceStage.node(1)])
+        #expect(stage.isCurrent)
+    }
+
     @Test("a forgotten member that comes back is no longer counted, and has to catch up")
     func comesBack() {
         var stage = FenceStage(own: 2, counted: [1, 2])

@@ -15,7 +15,7 @@ struct ReceiptWaitersTests {
     func upTo() {
         var waiters = ReceiptWaiters<Int>()
         for number in [4, 1, 3, 2] {
-            waiters.add(number, for: name(UInt64(number)), isForAll: true)
+            _ = waiters.add(number, for: name(UInt64(number)), isForAll: true)
         }
         #expect(Set(waiters.take { name, _ in name.number <= 2 }) == [1, 2])
         #expect(waiters.take { name, _ in name.number <= 2 }.isEmpty)
@@ -27,9 +27,9 @@ struct ReceiptWaitersTests {
     @Test("who waits for all does not hold up who waits for one, nor one stream another")
     func apart() {
         var waiters = ReceiptWaiters<String>()
-        waiters.add("all", for: name(1), isForAll: true)
-        waiters.add("one", for: name(2), isForAll: false)
-        waiters.add("other", for: name(9, other), isForAll: true)
+        _ = waiters.add("all", for: name(1), isForAll: true)
+        _ = waiters.add("one", for: name(2), isForAll: false)
+        _ = waiters.add("other", for: name(9, other), isForAll: true)
         #expect(waiters.take { !$1 && $0.stream == stream } == ["one"])
         #expect(waiters.take { $0.stream == other && $1 } == ["other"])
         #expect(waiters.take { $1 && $0.number == 1 } == ["all"])
@@ -40,7 +40,7 @@ struct ReceiptWaitersTests {
     func asksFew() {
         var waiters = ReceiptWaiters<UInt64>()
         for number in 1...1_000 as ClosedRange<UInt64> {
-            waiters.add(number, for: name(number), isForAll: true)
+            _ = waiters.add(number, for: name(number), isForAll: true)
         }
         var asked = 0
         let taken = waiters.take { name, _ in
@@ -48,5 +48,19 @@ struct ReceiptWaitersTests {
             return name.number <= 3
         }
         #expect(taken == [1, 2, 3] && asked == 4)
+    }
+
+    @Test("who waits no longer is not told, and nothing of it is kept")
+    func removed() {
+        var waiters = ReceiptWaiters<Int>()
+        let tickets = [5, 5, 7].enumerated().map { index, number in
+            waiters.add(index, for: name(UInt64(number)), isForAll: true)
+        }
+        waiters.remove(tickets[1])
+        waiters.remove(tickets[1])
+        #expect(waiters.take { name, _ in name.number <= 5 } == [0])
+        waiters.remove(tickets[0])
+        waiters.remove(tickets[2])
+        #expect(waiters.isEmpty)
     }
 }

@@ -73,7 +73,8 @@ final class BlackBoxClients: Sendable {
         let askedAt = Self.now()
         let target = ImageTarget.of(origin.url("/\(key)"))
         let answer = try? nodes.value[node].get(target, seconds: 15)
-        guard let answer, answer.status == 200, let body = answer.body else {
+        // What a killed node has begun is cut short.
+        guard let answer, answer.status == 200, answer.looksWhole, let body = answer.body else {
             return state.change { $0.refused += 1 }
         }
         let words = String(decoding: body.prefix(60), as: UTF8.self).split(separator: " ")
