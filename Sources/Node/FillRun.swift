@@ -103,6 +103,13 @@ final class FillRun: Sendable {
         self.negotiation = negotiation
         self.lease = lease
         self.hall = hall
+        // It was looked for before the lease: what was purged between is not covered by it.
+        let marks = hall.node.marks
+        let stale = stale.flatMap { stale in
+            let effect = marks.effect(
+                on: stale.name, key: stale.key, tags: stale.tags, stamp: stale.stamp)
+            return effect == .dead ? nil : stale
+        }
         self.query = query
         settings = hall.settings
         state = Mutex(

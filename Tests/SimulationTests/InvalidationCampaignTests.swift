@@ -30,18 +30,18 @@ struct InvalidationCampaignTests {
     }
 
     private static let mistakes: [Mistake] = [
-        Mistake(mutation: .numberReused, seeds: 0..<2),
-        Mistake(mutation: .forgettingWhileFenced, seeds: 0..<3),
-        Mistake(mutation: .catchUpFromOneMember, seeds: 16..<18),
-        Mistake(mutation: .contactTimedFromAnswer, seeds: 113..<114),
-        Mistake(mutation: .restampOnReinsertion, seeds: 0..<3),
-        Mistake(mutation: .stampBeforeBootEpoch, seeds: 0..<2),
-        Mistake(mutation: .markDroppedAtConfirmation, seeds: 0..<2),
-        Mistake(mutation: .receiptWithoutJoiners, seeds: 35..<36),
-        Mistake(mutation: .lateValidationFreshens, seeds: 5..<7),
-        Mistake(mutation: .fenceAsTimer, seeds: 3..<5),
-        Mistake(mutation: .unknownPurgeSkipped, seeds: 1..<3),
-        Mistake(mutation: .joiningOlderFetch, seeds: 0..<2),
+        Mistake(mutation: .numberReused, seeds: 0..<1),
+        Mistake(mutation: .forgettingWhileFenced, seeds: 3..<4),
+        Mistake(mutation: .catchUpFromOneMember, seeds: 4..<5),
+        Mistake(mutation: .contactTimedFromAnswer, seeds: 919..<920),
+        Mistake(mutation: .restampOnReinsertion, seeds: 2..<3),
+        Mistake(mutation: .stampBeforeBootEpoch, seeds: 0..<1),
+        Mistake(mutation: .markDroppedAtConfirmation, seeds: 0..<1),
+        Mistake(mutation: .receiptWithoutJoiners, seeds: 11..<12),
+        Mistake(mutation: .lateValidationFreshens, seeds: 2..<3),
+        Mistake(mutation: .fenceAsTimer, seeds: 34..<35),
+        Mistake(mutation: .unknownPurgeSkipped, seeds: 0..<1),
+        Mistake(mutation: .joiningOlderFetch, seeds: 1..<2),
     ]
 
     @Test("each mistake is found, and without it the same seeds break nothing", arguments: mistakes)

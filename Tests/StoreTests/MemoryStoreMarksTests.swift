@@ -206,6 +206,19 @@ struct MarkBookTests {
         #expect(rig.warnings.isEmpty)
     }
 
+    @Test("what was invalidated and waits to be written is written when the log is closed")
+    func closed() throws {
+        let rig = try LogRig(segments: 4, seed: 3)
+        let log = try rig.log()
+        let lease = log.marks.lease()
+        log.marks.apply([url], isSoft: false, now: .zero)
+        let stamp = lease.stamp
+        try log.close()
+        lease.end()
+        rig.kill()
+        #expect(effect(try rig.start().marks, stamp) == .dead)
+    }
+
     /// Applies marks, and looks whether those that it has applied cover what is just older.
     private final class Applier: Sendable {
         let book: MarkBook

@@ -74,8 +74,10 @@ package struct ReceiptDocument: Hashable, Sendable {
         }
     }
 
-    /// Every node that can serve has it.
-    package var isConfirmedByAll: Bool { !members.isEmpty && counts.confirmed == members.count }
+    /// Every node that can serve has it; a node that knows of no majority cannot say so.
+    package var isConfirmedByAll: Bool {
+        majorityMilliseconds != nil && !members.isEmpty && counts.confirmed == members.count
+    }
 
     /// The answer to who has issued it: 200 if all have confirmed, else 202, whatever was waited
     /// for.

@@ -224,4 +224,10 @@ package struct InvalidationExchange: Sendable {
 
     /// `untold`, with what goes ahead of it, was sent to `node`; not to be told if it was refused.
     package mutating func told(_ untold: Untold, to node: NodeID) { log.told(untold, to: node) }
+
+    /// This node's own records up to `number` are on their way to `node`, ahead of whatever it is
+    /// asked from now on; not to be told of what the connection has refused.
+    package mutating func pushed(upTo number: UInt64, to node: NodeID) {
+        log.pushed(upTo: number, to: node)
+    }
 }

@@ -29,6 +29,9 @@ struct Confirmations: Sendable {
     private let own: ProcessID
     private var nodes = SortedTable<NodeID, Node>()
 
+    /// Those that have confirmed anything, by id.
+    var confirmers: [NodeID] { nodes.keys }
+
     init(own: ProcessID) {
         self.own = own
     }

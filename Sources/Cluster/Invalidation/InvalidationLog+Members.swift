@@ -14,9 +14,16 @@ extension InvalidationLog {
             ahead[node] = nil
         }
         review(now, &effects)
+        // Of those that vanished, and whom nobody names, nothing is kept.
+        for node in confirmations.confirmers
+        where node != self.node && lines[node] == nil && !company.isKnown(node) {
+            confirmations.remove(node)
+            ahead[node] = nil
+        }
     }
 
-    /// This is now the connection on which this node and `node` speak: both tell all they have.
+    /// This is now the connection on which this node and `node` speak: both tell all they have, at
+    /// once and ahead of the first question.
     package mutating func connected(
         _ node: NodeID, on connection: ConnectionID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -25,9 +32,9 @@ extension InvalidationLog {
         // It tells all it has ahead of its first question here; what it told before may be of
         // streams that nobody holds any more.
         ahead[node] = nil
-        let ownCount = streams.place(of: process).map { streams[$0].applied.last } ?? 0
+        let reaches = reaches
         lines[node] = PeerLine(
-            connection: connection, toldCount: recent.count, toldOwn: ownCount)
+            connection: connection, toldCount: reaches.isEmpty ? recent.count : nil)
         if !reaches.isEmpty { effects.append(.tell(reaches, to: node)) }
         effects.append(.confirm(positions, members: company.recorded, to: [node]))
         company.review(connected: lines.keys, now: now)

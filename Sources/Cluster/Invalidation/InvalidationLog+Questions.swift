@@ -29,8 +29,8 @@ extension InvalidationLog {
         guard let line = lines[node] else { return nil }
         var untold = Untold(
             records: [], positions: [], upTo: recent.count, connection: line.connection)
-        guard line.toldCount < recent.count else { return untold }
-        guard let names = recent.names(after: line.toldCount) else {
+        if let toldCount = line.toldCount, toldCount >= recent.count { return untold }
+        guard let names = line.toldCount.flatMap({ recent.names(after: $0) }) else {
             untold.positions = reaches
             return untold
         }
@@ -58,7 +58,15 @@ extension InvalidationLog {
     /// `untold` was sent to `node`; what goes over a later connection is told anew.
     package mutating func told(_ untold: Untold, to node: NodeID) {
         guard var line = lines[node], line.connection == untold.connection else { return }
-        line.toldCount = max(line.toldCount, untold.upTo)
+        line.toldCount = max(line.toldCount ?? 0, untold.upTo)
+        lines[node] = line
+    }
+
+    /// This node's own records up to `number` are on their way to `node`, ahead of whatever it is
+    /// asked from now on; not to be told of what the connection has refused.
+    package mutating func pushed(upTo number: UInt64, to node: NodeID) {
+        guard var line = lines[node], line.toldOwn < number else { return }
+        line.toldOwn = number
         lines[node] = line
     }
 }

@@ -136,7 +136,6 @@ extension InvalidationLog {
         guard let last = records.last else { return }
         effects.append(.issued(upTo: last.name.number))
         guard !lines.isEmpty else { return }
-        lines.updateAll { _, line in line.toldOwn = max(line.toldOwn, last.name.number) }
         effects.append(.push(records, to: lines.keys))
     }
 

@@ -2,10 +2,10 @@
 struct PeerLine: Sendable {
     /// The connection on which they speak.
     let connection: ConnectionID
-    /// What was applied up to this count was told, or need not be.
-    var toldCount: UInt64
-    /// This node's own records up to this number were told.
-    var toldOwn: UInt64
+    /// What was applied up to this count was told, or need not be; nil if nothing was.
+    var toldCount: UInt64?
+    /// This node's own records up to this number were pushed, ahead of whatever is asked next.
+    var toldOwn: UInt64 = 0
     /// What the member says to have, without gaps.
     var has = SortedTable<ProcessID, UInt64>()
 }

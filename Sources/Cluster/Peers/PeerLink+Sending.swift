@@ -34,10 +34,13 @@ extension PeerLink {
 
     /// Says something about invalidations, behind what waits and before any later question.
     ///
+    /// While the connection is open it is not refused for want of room: nobody would say it again.
+    /// A peer that reads none of it for long is cut off instead.
+    ///
     /// - Throws: why nothing of it is sent.
     package mutating func send(_ message: InvalidationMessage) throws(SendRefusal) {
-        try checkRoom()
-        for frame in try message.frames() { control.append(frame) }
+        guard isOpen else { throw .notOpen }
+        for frame in try message.frames() { enqueue(frame) }
     }
 
     private func checkRoom() throws(SendRefusal) {

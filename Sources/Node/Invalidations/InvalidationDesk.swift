@@ -190,10 +190,12 @@ final class InvalidationDesk: Sendable {
     /// What `peer` has to know before a question; nil if `connection` is no longer that on which
     /// this node speaks with it, so that nothing may be asked there.
     ///
-    /// When it is sent, ``told(_:to:)`` is to be told.
-    func untold(to peer: NodeID, on connection: PeerConnection) -> Untold? {
+    /// This node's own records up to `pushed` went over the connection before. When it is sent,
+    /// ``told(_:to:)`` is to be told.
+    func untold(to peer: NodeID, pushed: UInt64, on connection: PeerConnection) -> Untold? {
         state.withLock { state -> Untold? in
             guard state.lines[peer] === connection else { return nil }
+            state.exchange.pushed(upTo: pushed, to: peer)
             return state.exchange.untold(to: peer)
         }
     }
@@ -288,8 +290,10 @@ final class InvalidationDesk: Sendable {
             guard !state.isStopped else { return }
             var effects: [ExchangeEffect] = []
             step(&state, SystemClock.now(), &effects)
-            for effect in effects { run(effect, &state) }
+            // Before any mark: a question whose stamp is behind a mark must not find a count that
+            // does not hold the purge, and go without it. Who finds this one waits for the lock.
             applied.store(state.exchange.appliedCount, ordering: .releasing)
+            for effect in effects { run(effect, &state) }
             if !effects.isEmpty { woken = Self.wake(&state) }
             if !state.openers.isEmpty, fence.isOpen(at: SystemClock.now()) {
                 woken += state.openers

@@ -44,6 +44,7 @@ struct InvalidationStart {
         start.memory = found.recovered?.memory
         start.mayOpen = isAlone || !found.isLost
         let files = JournalFiles(volume)
+        var isMarked = true
         if found.isLost {
             node.logger.warning(
                 found.isDamaged
@@ -52,7 +53,9 @@ struct InvalidationStart {
                 metadata: ["why": "\(found.why)", "member": "\(member)"])
             if found.isDamaged {
                 node.markAllUnknown()
-                disk.writeMarks { _ in }
+                isMarked = await withCheckedContinuation { done in
+                    disk.writeMarks { done.resume(returning: $0 == nil) }
+                }
             }
             do throws(DiskFile.Failure) {
                 for number in try files.numbers() { files.delete(number) }
@@ -72,7 +75,7 @@ struct InvalidationStart {
             files, memory: found.recovered?.memory, epoch: view.identity.bootEpoch, disk: disk,
             logger: node.logger)
         // The next start can tell by it that nothing is missing.
-        _ = journal.put([])
+        if isMarked { _ = journal.put([]) }
     }
 }
 

@@ -117,35 +117,21 @@ final class JournalKeeper: Sendable {
     func retire(_ position: StreamPosition) { note(.retired(position)) }
     func forget(_ process: ProcessID) { note(.forgot(process)) }
 
-    /// Writes and syncs records, and the marks that were applied until now; `done` is told, on
-    /// another thread, whether both are on the disk.
+    /// Writes and syncs the marks that were applied until now, and then the records; `done` is
+    /// told, on another thread, whether both are on the disk.
+    ///
+    /// A start takes for applied what its journal holds, so no record is there before its marks.
     func write(_ writes: [LogWrite], done: @escaping @Sendable (Bool) -> Void) {
-        let both = Both(done)
-        if let disk {
-            disk.writeMarks { both.ended(isDone: $0 == nil) }
-        } else {
-            both.ended(isDone: true)
+        guard let disk else { return put(writes, done) }
+        disk.writeMarks { [self] failure in
+            guard failure == nil else { return thread.submit { _ in done(false) } }
+            put(writes, done)
         }
-        thread.submit { [self] _ in both.ended(isDone: put(writes)) }
     }
 
-    /// Two things that are done at the same time.
-    private final class Both: Sendable {
-        private let left = Mutex((count: 2, isDone: true))
-        private let done: @Sendable (Bool) -> Void
-
-        init(_ done: @escaping @Sendable (Bool) -> Void) {
-            self.done = done
-        }
-
-        func ended(isDone: Bool) {
-            let outcome = left.withLock { left -> Bool? in
-                left.count -= 1
-                left.isDone = left.isDone && isDone
-                return left.count == 0 ? left.isDone : nil
-            }
-            if let outcome { done(outcome) }
-        }
+    /// Never tells `done` at once, but when this was closed.
+    private func put(_ writes: [LogWrite], _ done: @escaping @Sendable (Bool) -> Void) {
+        thread.submit { [self] work in done(work == .active && put(writes)) }
     }
 
     // MARK: On the thread

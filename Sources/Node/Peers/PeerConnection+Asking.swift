@@ -21,8 +21,14 @@ extension PeerConnection {
     /// question.
     func say(_ message: InvalidationMessage) {
         onLoop { connection in
-            // What cannot be said is asked for again, by those who miss it.
-            try? connection.link.send(message)
+            do throws(SendRefusal) {
+                try connection.link.send(message)
+                if case .push(let records) = message, let last = records.last {
+                    connection.pushedNumber = max(connection.pushedNumber, last.name.number)
+                }
+            } catch {
+                // On the next connection all is told anew.
+            }
             connection.flushSoon()
         }
     }
@@ -109,7 +115,7 @@ extension PeerConnection {
     ) throws(SendRefusal) -> UInt32? {
         let count = desk.appliedCount
         if count == toldCount { return try link.ask(question) }
-        guard let untold = desk.untold(to: peer, on: self) else { return nil }
+        guard let untold = desk.untold(to: peer, pushed: pushedNumber, on: self) else { return nil }
         var question = question
         if let ahead = untold.ahead {
             try link.send(ahead)

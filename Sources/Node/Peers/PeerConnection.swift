@@ -62,6 +62,8 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Of the invalidations that this node has applied so many were told on this connection, at
     /// least; nil if none was.
     var toldCount: UInt64?
+    /// This node's own records up to this number went over it.
+    var pushedNumber: UInt64 = 0
     /// There was a connection, be it for a moment.
     var hasBegun = false
 

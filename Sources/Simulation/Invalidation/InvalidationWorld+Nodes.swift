@@ -161,7 +161,11 @@ extension InvalidationWorld {
             nodes[index].storage.retired.append(position)
         case .forget(let process):
             nodes[index].storage.retired.removeAll { $0.process == process }
-        case .send(let message, let id): send(.said(message), from: index, to: self.index(of: id))
+        case .send(let message, let id):
+            send(.said(message), from: index, to: self.index(of: id))
+            if case .push(let records) = message, let last = records.last {
+                nodes[index].exchange?.pushed(upTo: last.name.number, to: id)
+            }
         case .contradiction(let found): fail("node \(index) finds \(found)")
         case .issued, .settled, .window: break
         }

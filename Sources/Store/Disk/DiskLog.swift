@@ -108,6 +108,7 @@ package final class DiskLog {
 
     /// Closes the open segments and writes the footers that are behind; at shutdown.
     package func close() throws(DiskFile.Failure) {
+        try writeMarks()
         try checkpoint()
         for queue in SegmentQueue.allCases {
             guard let segment = open[Int(queue.rawValue)] else { continue }

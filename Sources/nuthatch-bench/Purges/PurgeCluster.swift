@@ -40,7 +40,8 @@ final class PurgeCluster {
     /// Returns when purges at each node were confirmed by all.
     func waitUntilWhole(on group: MultiThreadedEventLoopGroup) async throws {
         for _ in 0..<120 {
-            let load = PurgeLoad(rate: nodes.count, seconds: 1, ports: adminPorts, members: nodes.count)
+            let load = PurgeLoad(
+                rate: nodes.count, seconds: 1, ports: adminPorts, members: nodes.count)
             if let tally = try? await load.run(on: group), tally.isClean { return }
             try await group.any().scheduleTask(in: .milliseconds(500)) {}.futureResult.get()
         }

@@ -11,8 +11,8 @@ struct PurgeCommand: AsyncParsableCommand {
         abstract: "Purges at a steady rate in a cluster on this machine; measures the receipts.",
         discussion: """
             Starts the nodes itself, from the program that lies beside this one. Purges go to each \
-            node in turn; each waits for all; its time counts from when it was due, whether or not a \
-            connection was free then. Beside them hits are timed at another node, one a \
+            node in turn; each waits for all; its time counts from when it was due, whether or not \
+            a connection was free then. Beside them hits are timed at another node, one a \
             millisecond, and writes of 256 bytes with fdatasync(2) on the same disk.
             """)
 

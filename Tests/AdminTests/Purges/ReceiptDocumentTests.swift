@@ -116,6 +116,9 @@ struct ReceiptDocumentTests {
         #expect(receipt(confirmed, confirmed).statusOfIssue == 200)
         #expect(receipt(confirmed, .pending).statusOfIssue == 202)
         #expect(receipt(confirmed, .unreachable(sinceMillisecondsAgo: 1)).statusOfIssue == 202)
+        var alone = receipt(confirmed)
+        alone.majorityMilliseconds = nil
+        #expect(alone.statusOfIssue == 202, "who knows of no majority knows not who else serves")
         #expect(receipt().statusOfIssue == 202, "of nobody nothing is confirmed")
     }
 

@@ -118,8 +118,7 @@ struct ExchangeStoryTests {
         _ = try stage.issue("b")
         stage.exchange.told(refused, to: other)
         let untold = try #require(stage.exchange.untold(to: other))
-        let names = Set(untold.records.map(\.name))
-        #expect(names.contains(LogStage.name(1, 2)))
+        #expect(untold.positions == [LogStage.position(1, 2)])
         stage.exchange.told(untold, to: other)
         #expect(stage.exchange.untold(to: other)?.isEmpty == true)
     }

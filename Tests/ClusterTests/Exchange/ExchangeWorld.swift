@@ -250,7 +250,11 @@ struct ExchangeWorld {
         case .remember(let memory): hosts[index].memory = memory
         case .send(let message, let node):
             let other = Self.index(node)
-            if connected[index][other] { lines[index][other].append(.said(message)) }
+            guard connected[index][other] else { return }
+            lines[index][other].append(.said(message))
+            if case .push(let records) = message, let last = records.last {
+                hosts[index].exchange?.pushed(upTo: last.name.number, to: node)
+            }
         case .window(let window): hosts[index].window = window
         case .retire(let position): hosts[index].retired.append(position)
         case .contradiction(let contradiction): Issue.record("\(contradiction)")

@@ -31,6 +31,9 @@ extension LogWorld {
         case .push(let records, let nodes):
             for record in records { #expect(hosts[index].has(record.name)) }
             send(.push(records), from: index, to: nodes)
+            for node in nodes where Bool.random(using: &dice) {
+                hosts[index].log.pushed(upTo: records.map(\.name.number).max() ?? 0, to: node)
+            }
         case .confirm(let positions, let members, let nodes):
             send(.confirm(positions, members), from: index, to: nodes)
         case .tell(let positions, let node): send(.tell(positions), from: index, to: [node])

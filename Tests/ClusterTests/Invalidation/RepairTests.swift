@@ -109,15 +109,22 @@ struct KnowledgeTests {
         #expect(stage.log.untold(to: LogStage.id(1)) == untold)
         stage.log.told(untold, to: LogStage.id(1))
         #expect(stage.log.untold(to: LogStage.id(1))?.isEmpty == true)
-        // Whoever is known to have it need not be told, and a push tells it.
+        // Whoever is known to have it need not be told; a push tells it once it is on its way.
         stage.hear([LogStage.position(2, 1)], from: 2)
         stage.synced()
         stage.synced()
+        #expect(stage.log.untold(to: LogStage.id(2))?.records == Array(records.dropFirst()))
+        stage.log.pushed(upTo: 1, to: LogStage.id(2))
         #expect(stage.log.untold(to: LogStage.id(2))?.isEmpty == true)
         // On a new connection everything is told first.
         let opening = stage.connect(1, on: 50)
         let all = [LogStage.position(2, 1), LogStage.position(100, 1)]
         #expect(opening.first == .tell(all, to: LogStage.id(1)))
+        // A question may overtake that, and tells it by itself.
+        let first = stage.log.untold(to: LogStage.id(1))
+        #expect(first?.positions == all && first?.records.isEmpty == true)
+        if let first { stage.log.told(first, to: LogStage.id(1)) }
+        #expect(stage.log.untold(to: LogStage.id(1))?.isEmpty == true)
     }
 
     @Test("what does not fit in a question is said by number")

@@ -59,10 +59,12 @@ extension Outside {
                     sum + (node.figure("nuthatch_peer_questions_total{kind=\"\(kind)\"}") ?? 0)
                 }
             }
-            // Who asks does so once, and asks the owner, who has asked the two before the origin; the
-            // one that keeps a copy may have been given it by the time at which it is asked.
+            // Who asks does so once, and asks the owner, who has asked the two before the origin;
+            // the one that keeps a copy may have been given it by then.
             let (gets, probes) = (asked("get"), asked("probe"))
-            #expect((1...2).contains(gets) && (2...3).contains(probes), "\(gets), \(probes): \(details)")
+            #expect(
+                (1...2).contains(gets) && (2...3).contains(probes),
+                "\(gets), \(probes): \(details)")
             #expect(stage.fetches("/it") == 1)
         }
 
