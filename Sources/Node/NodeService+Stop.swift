@@ -59,6 +59,8 @@ extension NodeService {
         _ node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
     ) async {
         node.readiness.set(.draining)
+        // Nobody would tell the other nodes of them later.
+        node.purgeMergedHosts(dueAt: .distantFuture)
         let open = node.openConnections
         logger.info("draining", metadata: ["connections": .stringConvertible(open)])
         manager?.stopping(

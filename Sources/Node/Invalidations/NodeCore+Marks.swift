@@ -46,10 +46,11 @@ extension NodeCore {
         }
     }
 
-    /// Purges the hosts of which too many resources were changed one by one.
-    func purgeMergedHosts() {
+    /// Purges the hosts of which too many resources were changed one by one, those that are due
+    /// at `now`.
+    func purgeMergedHosts(dueAt now: Instant = SystemClock.now()) {
         let due = invalidationPace.withLock { pace in
-            pace.hasMerged ? pace.due(now: SystemClock.now()) : []
+            pace.hasMerged ? pace.due(now: now) : []
         }
         for host in due where !issue(Purge(.soft, [.prefix(host: host, path: [])])) {
             mark([.host(host)], isSoft: true)
