@@ -153,6 +153,8 @@ if fuzzing {
         fuzzer("fuzz-forward", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-config", uses: ["FuzzSupport", "Node", "Telemetry", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
+        fuzzer("fuzz-journal", uses: ["FuzzSupport", "Cluster", "Ground"]),
+        fuzzer("fuzz-purge", uses: ["FuzzSupport", "Admin", "HTTPRules", "Cluster", "Ground"]),
         fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-signed", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-vary", uses: ["FuzzSupport", "HTTPRules", "Ground"]),

@@ -56,7 +56,9 @@ extension Invalidation {
     }
 
     /// `content` is of the kind of records of the count, whether it makes sense or not.
-    static func isCount(_ content: [UInt8]) -> Bool {
+    static func isCount(_ content: [UInt8]) -> Bool { isCount(content.span) }
+
+    private static func isCount(_ content: Span<UInt8>) -> Bool {
         content.count >= fixedBytes && content[2] == Kind.count.rawValue
     }
 
@@ -76,7 +78,7 @@ extension Invalidation {
     /// The client's id in `content`; empty if there is none.
     static func id(in content: Span<UInt8>) -> [UInt8] {
         var found: [UInt8] = []
-        guard
+        guard !isCount(content),
             var structure = try? PeerStructure(
                 content, fixedBytes: fixedBytes, in: .invalidations)
         else { return [] }
@@ -99,7 +101,7 @@ extension Invalidation {
             switch field.tag {
             case Tag.count where kind == .count:
                 count = try .read(content.extracting(field.range), in: .invalidations)
-            case Tag.id:
+            case Tag.id where kind != .count:
                 // A longer one is not a client's to name.
                 if field.range.count <= Self.idBytesMax { id = content.kept(field.range) }
             case Tag.target:

@@ -78,6 +78,18 @@ struct InvalidationCodecTests {
         #expect(Invalidation(content: content.span).purge == .everythingSoft)
     }
 
+    @Test("an id in a record of the count is nobody's: it is skipped")
+    func countWithID() throws {
+        var dice = Dice(seed: 4)
+        for _ in 0..<20 {
+            let record = Invalidation(id: [], .count(.random(using: &dice)))
+            let content = try record.content()
+            let read = Invalidation(content: (content + [1, 0, 2, 0, 0x70, 0x31]).span)
+            #expect(read == record)
+            #expect(try read.content() == content)
+        }
+    }
+
     @Test("what nobody may ask for is refused")
     func refused() {
         func fault(_ id: [UInt8], _ targets: [Purge.Target]) -> InvalidationFault? {

@@ -8,14 +8,14 @@ private let header = SegmentHeader(
     nodeID: NodeID(low: 1, high: 2), segmentBytes: segmentBytes, sequence: 3, salt: salt,
     openedAt: .zero, openedWall: 0, queue: 0)
 
-/// Segments, footers, marks and identities as a disk may hold them.
+/// Segments, footers, marks, identities and notes of sites as a disk may hold them.
 ///
 /// A checksum hides everything behind it from a fuzzer, so after each input was read as it is, it
 /// is read again with the checksums made right.
 ///
 /// Held: whatever the bytes, the reading ends; records lie within the segment and do not overlap; a
-/// record that was read is the same after it was written and read again; marks that were read are,
-/// too.
+/// record that was read is the same after it was written and read again; what else was read is,
+/// too; a log of marks goes on with the marks that it found.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let start = unsafe start else { return 0 }
@@ -24,9 +24,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     readSegment(sealed(input))
     readFooter(input)
     readMarks(input)
-    readMarks(chained(input))
-    _ = try? NodeIdentity(input.span)
-    _ = try? MarksHeader(input.span, nodeID: header.nodeID)
+    readMarks(chained(input, salt: salt))
+    DiskFiles(nodeID: header.nodeID).read(input)
     return 0
 }
 
@@ -128,18 +127,4 @@ private func readMarks(_ bytes: [UInt8]) {
     for mark in reading.marks { writer.append(mark, to: &again) }
     let read = MarkReading(again.span, salt: salt)
     precondition(read.marks == reading.marks && read.damagedFrom == nil)
-}
-
-/// The input with the checksums of whatever looks like marks made right.
-private func chained(_ input: [UInt8]) -> [UInt8] {
-    var bytes = input
-    var last = salt
-    let size = MarkWriter.markBytes
-    for start in stride(from: 0, through: bytes.count - size, by: size) where bytes[start + 4] > 0 {
-        last = XXH64.hash(bytes.span.extracting(start + 4..<start + size), seed: last)
-        for place in 0..<4 {
-            bytes[start + place] = UInt8(truncatingIfNeeded: last >> UInt64(8 * place))
-        }
-    }
-    return bytes
 }

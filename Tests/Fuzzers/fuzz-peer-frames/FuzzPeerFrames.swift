@@ -6,15 +6,18 @@ import Ground
 /// and how a connection stands when the bytes begin.
 ///
 /// Held: whatever the bytes, nothing traps; a payload that was read is the same after it was
-/// written and read again; a connection never counts more streams than it announced, ends every
-/// question that it had, and after a fault says GOODBYE and nothing else.
+/// written and read again, and so is a message about invalidations of however many frames; a
+/// connection never counts more streams than it announced, ends every question that it had, and
+/// after a fault says GOODBYE and nothing else; see ``ExchangeUnderTest``, too.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let start = unsafe start, count > 2 else { return 0 }
     let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
     let rest = Array(input[2...])
     if input[0] & 1 == 0 {
-        readPayload(PeerFrameKind(rawValue: input[1]), rest)
+        let kind = PeerFrameKind(rawValue: input[1])
+        readPayload(kind, rest)
+        readPayload(kind, sealedRecords(kind, rest))
     } else {
         var end = PeerUnderTest(scene: input[0] >> 1, takesOneIn: Int(input[1] & 7) + 1)
         end.feed(rest)
@@ -31,6 +34,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 
 /// Reads, writes and reads again.
 private func readPayload(_ kind: PeerFrameKind, _ payload: [UInt8]) {
+    guard !kind.isOfInvalidations else { return readInvalidations(kind, payload) }
     guard let frame = written(kind, payload) else { return }
     let again = written(kind, Array(frame.dropFirst(PeerFrameHead.bytesCount)))
     precondition(again == frame, "a frame is another after it was written again")

@@ -11,6 +11,9 @@ struct PeerUnderTest {
     private var now = Instant.zero
     /// Questions of this side that no event has ended.
     private var open: Set<UInt32> = []
+    private var exchange: ExchangeUnderTest
+    /// Ends when HELLO comes.
+    private var isStranger = true
 
     private static let streamsMax: UInt32 = 4
 
@@ -20,6 +23,7 @@ struct PeerUnderTest {
             windowBytes: 1_024)
         let side: PeerLink.Side = scene & 1 == 0 ? .dialling : .accepting
         link = PeerLink(side, hello: Self.hello(1, limits))
+        exchange = ExchangeUnderTest(node: Self.node(1), peer: Self.node(2), now: now)
         self.takesOneIn = takesOneIn
         guard scene & 2 == 0 else { return }
         feed(Self.hello(2, limits).frame)
@@ -35,9 +39,11 @@ struct PeerUnderTest {
         }
     }
 
+    private static func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
+
     private static func hello(_ number: UInt64, _ limits: LinkLimits) -> Hello {
         let member = Member(
-            id: NodeID(low: number, high: 0), process: ProcessID(high: 0, low: number),
+            id: node(number), process: ProcessID(high: 0, low: number),
             address: PeerAddress(.v4(0x7F00_0001), port: 8082), weight: 100,
             versions: PeerProtocol.versions, role: [])
         return Hello(
@@ -52,7 +58,10 @@ struct PeerUnderTest {
                 let head = try PeerFrameHead(bytes.span.extracting(position..<start))
                 position = start + head.payloadBytes
                 guard position <= bytes.count else { break }
-                try receive(head, Array(bytes[start..<position]))
+                let payload = Array(bytes[start..<position])
+                // The reserved bytes of a head are not looked at: here time passes by them.
+                now = now + .milliseconds(1 + Int64(bytes[start - 7]) * 40)
+                try receive(head, sealedRecords(head.kind, payload))
             } catch {
                 fault = error
                 link.headFailed(error)
@@ -65,7 +74,7 @@ struct PeerUnderTest {
     private mutating func receive(
         _ head: PeerFrameHead, _ payload: [UInt8]
     ) throws(PeerFault) {
-        now = now + .milliseconds(1)
+        say(exchange.passed(to: now))
         if head.kind == .data {
             guard case .deliver(let stream, let count) = try link.dataArrived(head) else { return }
             precondition(open.contains(stream) && count == payload.count)
@@ -74,13 +83,35 @@ struct PeerUnderTest {
             return
         }
         switch try link.frameArrived(head, payload: payload.span, now: now) {
-        case .asked(let stream, let question): answer(question, on: stream)
+        case .met: meet()
+        case .heard(let message):
+            checkRewriting(message)
+            if !isStranger { say(exchange.heard(message, now: now)) }
+        case .asked(let stream, let question):
+            if !isStranger { say(exchange.asked(question, now: now)) }
+            answer(question, on: stream)
         case .answered(let stream, let answer):
             precondition(open.contains(stream))
             if answer.isFinal { open.remove(stream) }
         case .ended(let stream, _), .broken(let stream, _):
             precondition(open.remove(stream) != nil)
         default: break
+        }
+    }
+
+    private mutating func meet() {
+        isStranger = false
+        say(exchange.begin(now: now))
+    }
+
+    /// Sends what can be sent at all, unless too much waits.
+    private mutating func say(_ messages: [InvalidationMessage]) {
+        for message in messages {
+            do throws(SendRefusal) {
+                try link.send(message)
+            } catch {
+                precondition([.notOpen, .queueFull].contains(error), "it cannot be said: \(error)")
+            }
         }
     }
 

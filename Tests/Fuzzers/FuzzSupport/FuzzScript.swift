@@ -1,0 +1,31 @@
+/// An input as a row of small decisions; when it is used up all that follow are 0.
+package struct FuzzScript {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    package init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = Array(bytes)
+    }
+
+    package var isAtEnd: Bool { position >= bytes.count }
+
+    /// The next byte.
+    package mutating func next() -> UInt8 {
+        guard position < bytes.count else { return 0 }
+        defer { position += 1 }
+        return bytes[position]
+    }
+
+    /// A number below `limit`, which is 1 to 65,536, from two bytes.
+    package mutating func number(below limit: Int) -> Int {
+        let low = Int(next())
+        return (Int(next()) << 8 | low) % limit
+    }
+
+    /// The next bytes, at most `count` of them.
+    package mutating func bytes(atMost count: Int) -> [UInt8] {
+        let end = min(bytes.count, position + count)
+        defer { position = end }
+        return Array(bytes[position..<end])
+    }
+}

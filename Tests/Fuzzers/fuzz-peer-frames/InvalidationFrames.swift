@@ -1,0 +1,58 @@
+import Cluster
+import FuzzSupport
+import Ground
+
+/// Reads a payload about invalidations, and what was read once more after it was written.
+func readInvalidations(_ kind: PeerFrameKind, _ payload: [UInt8]) {
+    var reader = InvalidationReader()
+    guard let message = try? reader.read(kind, payload: payload.span) else { return }
+    checkRewriting(message)
+}
+
+/// A message that was read can be written, and is the same when it is read again.
+func checkRewriting(_ message: InvalidationMessage) {
+    guard let frames = try? message.frames() else {
+        preconditionFailure("what was read cannot be written")
+    }
+    var reader = InvalidationReader()
+    var whole: InvalidationMessage?
+    for frame in frames {
+        let part: InvalidationMessage?
+        do throws(PeerFault) {
+            part = try read(frame, by: &reader)
+        } catch {
+            preconditionFailure("what was written cannot be read: \(error)")
+        }
+        guard let part else { continue }
+        precondition(whole == nil, "one message has become several")
+        whole = part
+    }
+    precondition(whole == message, "another message when it was written again")
+}
+
+/// What a frame says; nil if the rest of it is in the next one.
+private func read(
+    _ frame: [UInt8], by reader: inout InvalidationReader
+) throws(PeerFault) -> InvalidationMessage? {
+    let head = try PeerFrameHead(frame.span)
+    precondition(head.stream == 0 && head.kind.isOfInvalidations)
+    precondition(head.payloadBytes + PeerFrameHead.bytesCount == frame.count)
+    let payload = Array(frame.dropFirst(PeerFrameHead.bytesCount))
+    return try reader.read(head.kind, payload: payload.span)
+}
+
+/// The payload with the hashes made right of the records in it, which hide their contents from a
+/// fuzzer.
+func sealedRecords(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8] {
+    let tag: UInt16
+    switch kind {
+    case .invalidations, .repair: tag = 1
+    case .ask: tag = 5
+    default: return payload
+    }
+    var payload = payload
+    for field in payload.structureFields(in: 0..<payload.count) where field.tag == tag {
+        payload.sealLogRecord(in: field.value)
+    }
+    return payload
+}

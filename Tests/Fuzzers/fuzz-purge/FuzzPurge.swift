@@ -1,0 +1,32 @@
+import FuzzSupport
+
+/// What clients of the admin port say of purges, and what records of the log say: the first byte
+/// chooses between the body of a purge, its target, the content of a record, and a whole record.
+///
+/// Held: whatever the bytes, nothing traps; a body that is taken stays the same when it is said
+/// again in canonical form, and its purge fits in a record that says the same; the content of a
+/// record is read as something, as the same when it is written again, and if it is not understood
+/// it is kept byte by byte; a name of a receipt has one spelling.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 1 else { return 0 }
+    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let rest = Array(input[1...])
+    switch input[0] & 3 {
+    case 0: readBody(rest)
+    case 1: readTarget(rest)
+    case 2: readContent(rest)
+    default:
+        readRecord(rest)
+        var sealed = rest
+        sealed.sealLogRecord(in: 0..<sealed.count)
+        readRecord(sealed)
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_purge_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}

@@ -1,0 +1,97 @@
+import Admin
+import Cluster
+import FoundationEssentials
+import Ground
+import HTTPRules
+
+/// Reads the body of a purge as a node does, and says it again.
+func readBody(_ body: [UInt8]) {
+    let request: PurgeRequest
+    do {
+        request = try JSONDecoder().decode(PurgeRequest.self, from: Data(body))
+    } catch {
+        let problem = PurgeFault(reading: error).problem
+        precondition((400..<500).contains(problem.status))
+        return
+    }
+    precondition((1...PurgeRequest.targetsMax).contains(request.targets.count))
+    precondition(request.id.map { 1...PurgeRequest.idBytesMax ~= $0.count } ?? true)
+    precondition(request.timeout.map(PurgeRequest.timeouts.contains) ?? true)
+    let again = try? JSONDecoder().decode(PurgeRequest.self, from: Data(request.body.utf8))
+    precondition(again == request, "another purge when it is said again")
+    issue(request)
+}
+
+/// What is asked for, as a record of the log.
+private func issue(_ request: PurgeRequest) {
+    let names = PurgeName.names(request.targets, .none)
+    let targets = names.map { name -> Purge.Target in
+        switch name {
+        case .url(let url): .url(url)
+        case .prefix(let host, let path): .prefix(host: host, path: path)
+        case .tag(let tag): .tag(tag)
+        case .everything: .everything
+        }
+    }
+    let purge = Purge(request.isSoft ? .soft : .hard, targets)
+    let invalidation = Invalidation(id: request.id ?? [1], .purge(purge))
+    guard let content = try? invalidation.content() else {
+        // A few names fill a record only if they are long.
+        preconditionFailure("no record has room for \(targets.count) targets")
+    }
+    precondition(Invalidation(content: content.span) == invalidation)
+    let record = InvalidationRecord(
+        RecordName(stream: ProcessID(high: 1, low: 2), number: 3), content: content)
+    precondition(InvalidationRecord.read(record.bytes.span) == record)
+}
+
+/// Reads what is asked below the path of purges: a method and a target in one line.
+func readTarget(_ line: [UInt8]) {
+    let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 1)
+    guard words.count == 2 else { return }
+    switch PurgeRoute(method: String(words[0]), target: PurgeRoute.path + words[1]) {
+    case .receipt(let name):
+        let path = words[1].prefix { $0 != "?" }
+        precondition(path == "/\(name)", "two spellings of one receipt")
+        precondition(name.number > 0 && ReceiptName(name.description) == name)
+    case .receiptOfID(let id): precondition((1...PurgeRequest.idBytesMax).contains(id.count))
+    case .issue(let options):
+        let (_, timeout) = options.settled
+        precondition(PurgeRequest.timeouts.contains(timeout))
+    case .refused(let fault): precondition((400..<500).contains(fault.problem.status))
+    case .methodNotAllowed, nil: break
+    }
+}
+
+extension PurgeRequest {
+    /// A body that says all that the request does.
+    fileprivate var body: String {
+        var members = ["\"mode\":\"\(isSoft ? "soft" : "hard")\""]
+        if let id { members.append("\"id\":\(Self.quoted(id))") }
+        if let wait { members.append("\"wait\":\"\(wait.rawValue)\"") }
+        if let timeout { members.append("\"timeout_ms\":\(timeout.milliseconds)") }
+        let list = targets.map { target in
+            switch target {
+            case .url(let key): "{\"url\":\(Self.quoted(key))}"
+            case .prefix(let key): "{\"prefix\":\(Self.quoted(key))}"
+            case .tag(let tag): "{\"tag\":\(Self.quoted(tag))}"
+            case .everything: "{\"everything\":true}"
+            }
+        }
+        members.append("\"targets\":[\(list.joined(separator: ","))]")
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    /// A string of JSON (RFC 8259 §7).
+    private static func quoted(_ text: [UInt8]) -> String {
+        var quoted: [UInt8] = []
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): quoted += [UInt8(ascii: "\\"), byte]
+            case UInt8(ascii: "\t"): quoted += Array("\\t".utf8)
+            default: quoted.append(byte)
+            }
+        }
+        return "\"\(String(decoding: quoted, as: UTF8.self))\""
+    }
+}
