@@ -31,17 +31,17 @@ struct InvalidationCampaignTests {
 
     private static let mistakes: [Mistake] = [
         Mistake(mutation: .numberReused, seeds: 0..<1),
-        Mistake(mutation: .forgettingWhileFenced, seeds: 3..<4),
-        Mistake(mutation: .catchUpFromOneMember, seeds: 4..<5),
-        Mistake(mutation: .contactTimedFromAnswer, seeds: 919..<920),
-        Mistake(mutation: .restampOnReinsertion, seeds: 2..<3),
+        Mistake(mutation: .forgettingWhileFenced, seeds: 1..<2),
+        Mistake(mutation: .catchUpFromOneMember, seeds: 2..<3),
+        Mistake(mutation: .contactTimedFromAnswer, seeds: 1306..<1307),
+        Mistake(mutation: .restampOnReinsertion, seeds: 1..<2),
         Mistake(mutation: .stampBeforeBootEpoch, seeds: 0..<1),
         Mistake(mutation: .markDroppedAtConfirmation, seeds: 0..<1),
-        Mistake(mutation: .receiptWithoutJoiners, seeds: 11..<12),
-        Mistake(mutation: .lateValidationFreshens, seeds: 2..<3),
-        Mistake(mutation: .fenceAsTimer, seeds: 34..<35),
-        Mistake(mutation: .unknownPurgeSkipped, seeds: 0..<1),
-        Mistake(mutation: .joiningOlderFetch, seeds: 1..<2),
+        Mistake(mutation: .receiptWithoutJoiners, seeds: 43..<44),
+        Mistake(mutation: .lateValidationFreshens, seeds: 5..<6),
+        Mistake(mutation: .fenceAsTimer, seeds: 16..<17),
+        Mistake(mutation: .unknownPurgeSkipped, seeds: 1..<2),
+        Mistake(mutation: .joiningOlderFetch, seeds: 0..<1),
     ]
 
     @Test("each mistake is found, and without it the same seeds break nothing", arguments: mistakes)

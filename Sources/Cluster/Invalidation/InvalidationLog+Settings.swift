@@ -21,8 +21,8 @@ extension InvalidationLog {
         package var askPatience = Interval.seconds(1)
         /// Ranges that one member is asked for at once.
         package var rangesMax = 64
-        /// Between two confirmations to all members.
-        package var confirmInterval = Interval.seconds(1)
+        /// Between two confirmations to all members; who has missed a push learns of it by them.
+        package var confirmInterval = Interval.milliseconds(400)
         /// After a write that failed.
         package var writeDelay = Interval.seconds(1)
         /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.
