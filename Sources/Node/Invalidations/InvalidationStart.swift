@@ -58,7 +58,8 @@ struct InvalidationStart {
                 }
             }
             do throws(DiskFile.Failure) {
-                for number in try files.numbers() { files.delete(number) }
+                // What cannot be marked is found not to be whole by the next start, too.
+                for number in try isMarked ? files.numbers() : [] { files.delete(number) }
                 try files.setMember(member)
             } catch {
                 node.logger.error(

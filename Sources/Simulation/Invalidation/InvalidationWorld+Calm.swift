@@ -90,11 +90,13 @@ extension InvalidationWorld {
         }
         truth.confirmed(number, at: now)
         calmFetches[key] = 0
-        let before = reads
+        calmReads[key] = 0
         let floors = floorsApplied
         for index in nodes.indices { timeline.plan(.read(index, key: key), at: now) }
         play(until: now + .seconds(1))
-        if reads - before != nodes.count { fail("\(reads - before) of all reads were served") }
+        if calmReads[key] != nodes.count {
+            fail("\(calmReads[key]) reads were served, of \(nodes.count)")
+        }
         // Where a dead process has left gaps everything is validated once.
         if calmFetches[key] != 1, floorsApplied == floors {
             fail("\(calmFetches[key]) origin fetches after one \(purge.mode) purge of key \(key)")

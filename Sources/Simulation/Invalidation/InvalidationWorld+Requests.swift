@@ -302,6 +302,7 @@ extension InvalidationWorld {
 
     private mutating func check(_ entry: SimulatedEntry, isFresh: Bool, _ index: Int) {
         reads += 1
+        if isCalm { calmReads[entry.key] += 1 }
         trace.note(UInt64(entry.key) << 32 | UInt64(entry.version))
         let node = nodes[index]
         let isCurrent = node.exchange?.window.isCurrent(at: clock(index)) ?? false

@@ -107,6 +107,8 @@ package struct InvalidationWorld: Sendable {
     var floorsApplied = 0
     /// Requests to the origin by key, in calm.
     var calmFetches: [Int]
+    /// Reads that were served by key, in calm; some of other keys have waited since the faults.
+    var calmReads: [Int]
 
     package var digest: UInt64 { trace.value }
     package var eventCount: UInt64 { trace.events }
@@ -124,6 +126,7 @@ package struct InvalidationWorld: Sendable {
         blocked = Array(repeating: .zero, count: count * count)
         lastArrival = blocked
         calmFetches = Array(repeating: 0, count: self.keys.count)
+        calmReads = calmFetches
         end = now + plan.trouble
         let counted = Array(keys.nodes.prefix(plan.nodes)).sorted()
         var line: [CountedSet] = []
