@@ -40,6 +40,11 @@ extension Outside {
                 // By the first kill it has to have seen most of them.
                 let answers = Int.random(in: 200...600, using: &dice)
                 #expect(load.waitForAnswers(answers), "\(stage.node.output)")
+                // What still waits for the disk is lost by a kill, be it all there is.
+                let isWritten = try Deadline.seconds(30).reached {
+                    try stage.figure("nuthatch_disk_entries") >= 20
+                }
+                #expect(isWritten, "\(stage.node.output)")
                 try stage.restart()
                 let tally = load.stop()
                 #expect(tally.wrong.isEmpty, "\(tally.wrong.prefix(3))")
