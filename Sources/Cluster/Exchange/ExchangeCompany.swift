@@ -24,7 +24,8 @@ struct ExchangeCompany: Sendable {
     /// Whoever still names them speaks of the past.
     private(set) var gone: [NodeID] = []
     private(set) var counted: [NodeID] = []
-    private var isCounted: Set<NodeID> = []
+    /// The same, for looking up.
+    private var countedSet: Set<NodeID> = []
     /// When somebody may be gone who is not yet.
     private(set) var nextReview: Instant?
 
@@ -64,12 +65,12 @@ struct ExchangeCompany: Sendable {
             known[node] = Known(process: Self.noProcess, presence: .away, awaySince: now)
         }
         counted = members
-        let isCounted = Set(members)
-        self.isCounted = isCounted
+        let countedSet = Set(members)
+        self.countedSet = countedSet
         known.updateAll { node, known in
             // Who is counted again begins anew.
-            known.wasCounted = known.wasCounted || isCounted.contains(node)
-            if isCounted.contains(node) { known.isDropped = false }
+            known.wasCounted = known.wasCounted || countedSet.contains(node)
+            if countedSet.contains(node) { known.isDropped = false }
         }
         planReview()
         return true
@@ -82,7 +83,7 @@ struct ExchangeCompany: Sendable {
 
     private mutating func planReview() {
         nextReview = zip(known.keys, known.values)
-            .filter { !isCounted.contains($0) && !$1.isDropped }
+            .filter { !countedSet.contains($0) && !$1.isDropped }
             .compactMap { _, known in known.awaySince.map { $0 + patience(known) } }.min()
     }
 
@@ -94,12 +95,12 @@ struct ExchangeCompany: Sendable {
 
     /// Drops whoever is gone by now, and gives all others as the log has them.
     mutating func review(process: ProcessID, now: Instant) -> [LogMember] {
-        var members = [LogMember(node: own, process: process, isCounted: isCounted.contains(own))]
+        var members = [LogMember(node: own, process: process, isCounted: countedSet.contains(own))]
         for (node, known) in zip(known.keys, known.values) {
             let isPatienceOver = known.awaySince.map { now - $0 >= patience(known) } ?? false
-            if isCounted.contains(node) || !(isPatienceOver || known.presence == .left) {
+            if countedSet.contains(node) || !(isPatienceOver || known.presence == .left) {
                 if known.isDropped { continue }
-                let isCounted = isCounted.contains(node)
+                let isCounted = countedSet.contains(node)
                 members.append(
                     LogMember(node: node, process: known.process, isCounted: isCounted))
             } else if known.presence == .left {

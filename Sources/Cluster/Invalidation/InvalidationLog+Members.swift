@@ -9,21 +9,21 @@ extension InvalidationLog {
         effects: inout [InvalidationEffect]
     ) {
         company.follow(members, gone: gone, now: now)
-        for node in gone where company.isGone(node) {
-            confirmations.remove(node)
-            ahead[node] = nil
-        }
+        for node in gone where company.isGone(node) { ahead[node] = nil }
         review(now, &effects)
-        // Of those that vanished, and whom nobody names, nothing is kept.
+        // Of those that vanished, and whom nobody names, nothing is kept; but what was durable at a
+        // majority that they were part of stays so.
         for node in confirmations.confirmers
-        where node != self.node && lines[node] == nil && !company.isKnown(node) {
+        where node != self.node && lines[node] == nil && !company.isKnown(node)
+            && !company.hasCounted(node)
+        {
             confirmations.remove(node)
             ahead[node] = nil
         }
     }
 
     /// This is now the connection on which this node and `node` speak: both tell all they have, at
-    /// once and ahead of the first question.
+    /// once, and with the first question, which may overtake that.
     package mutating func connected(
         _ node: NodeID, on connection: ConnectionID, now: Instant,
         effects: inout [InvalidationEffect]

@@ -29,6 +29,9 @@ struct LogCompany: Sendable {
 
     func isGone(_ node: NodeID) -> Bool { gone.contains(node) }
 
+    /// Whether it is in one of the sets by which majorities are still judged.
+    func hasCounted(_ node: NodeID) -> Bool { counts.contains { $0.counted.contains(node) } }
+
     func isLive(_ process: ProcessID) -> Bool {
         members.values.contains { $0.process == process }
     }

@@ -60,7 +60,9 @@ struct InvalidationStart {
             do throws(DiskFile.Failure) {
                 // What cannot be marked is found not to be whole by the next start, too.
                 for number in try isMarked ? files.numbers() : [] { files.delete(number) }
-                try files.setMember(member)
+                // Until its journal is begun, what was lost stays lost.
+                try files.setMember(
+                    JournalMember(node: member, begun: view.identity.bootEpoch).bytes)
             } catch {
                 node.logger.error(
                     "the record of invalidations cannot be begun", metadata: ["why": "\(error)"])
@@ -107,11 +109,16 @@ private struct JournalFindings: Sendable {
         }
     }
 
-    /// `epoch` is that of this start; each start writes to the journal.
+    /// `epoch` is that of this start.
     init(_ files: JournalFiles, own: NodeID, epoch: UInt64) {
         member = own
-        do throws(DiskFile.Failure) {
-            member = try files.member() ?? own
+        do {
+            let bytes = try files.member(count: JournalMember.bytesCount)
+            let known =
+                try bytes.map { bytes throws(JournalDamage.Reason) in
+                    try JournalMember(bytes.span)
+                } ?? JournalMember(node: own, begun: 0)
+            member = known.node
             var recovery = JournalRecovery(node: member, files: try files.numbers())
             while let number = recovery.wanted {
                 do throws(DiskFile.Failure) {
@@ -128,12 +135,12 @@ private struct JournalFindings: Sendable {
             recovered = found
             if let damage = found.damage.first {
                 lose("journal-\(damage.file): \(damage)")
-            } else if found.epoch == nil, epoch > 1 {
-                lose("there is none")
-                isDamaged = false
-            } else if let last = found.epoch, last + 1 < epoch {
-                lose("it ends \(epoch - 1 - last) starts ago")
+            } else if let loss = known.loss(of: found.epoch, at: epoch) {
+                lose("\(loss)")
+                isDamaged = loss != .noJournal
             }
+        } catch let reason as JournalDamage.Reason {
+            lose("member: \(reason)")
         } catch {
             lose("\(error)")
         }

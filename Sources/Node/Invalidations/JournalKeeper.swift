@@ -28,6 +28,8 @@ final class JournalKeeper: Sendable {
         var hasFailed = false
         /// That of the directory in which the files are; 0 for none.
         var epoch: UInt64
+        /// The next start can tell that there should be a journal of this one.
+        var isBegun = false
 
         /// A directory has come in the place of the former, or there was none: what this process
         /// has promised is not in it, so that the next start is another member.
@@ -36,12 +38,13 @@ final class JournalKeeper: Sendable {
         ) throws(DiskFile.Failure) {
             let (member, next) = (NodeID(using: &dice), JournalFiles(volume))
             for number in try next.numbers() { next.delete(number) }
-            try next.setMember(member)
+            try next.setMember(JournalMember(node: member, begun: epoch).bytes)
             journal = Journal(
                 node: member, epoch: epoch,
                 settings: .init(fileBytesMax: room.fileBytes, bytesMax: room.bytesMax))
             files = next
             self.epoch = epoch
+            isBegun = true
             memory = nil
             isOthers = true
         }
@@ -181,6 +184,11 @@ final class JournalKeeper: Sendable {
             guard let effects else { return .full(state.journal?.surplus ?? []) }
             do throws(DiskFile.Failure) {
                 for effect in effects { try Self.run(effect, files) }
+                if !state.isBegun, let journal = state.journal {
+                    let member = JournalMember(node: journal.node, begun: state.epoch)
+                    try files.setMember(member.bytes)
+                    state.isBegun = true
+                }
             } catch {
                 state.journal?.failed()
                 note(error, isFirst: !state.hasFailed)

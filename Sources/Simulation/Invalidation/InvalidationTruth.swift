@@ -12,6 +12,8 @@ struct InvalidationTruth: Sendable {
         var durableAt: Instant?
         /// A receipt that somebody gave said then that all have confirmed.
         var confirmedAt: Instant?
+        /// Runs of which it had to know.
+        var confirmers: Set<ProcessID> = []
         var holders: Set<NodeID> = []
     }
 
@@ -46,8 +48,11 @@ struct InvalidationTruth: Sendable {
         purges.append(purge)
     }
 
-    mutating func confirmed(_ purge: Int, at now: Instant) {
-        if purges[purge].confirmedAt == nil { purges[purge].confirmedAt = now }
+    /// A receipt says that all have confirmed; `known` are the runs of which it has to know.
+    mutating func confirmed(_ purge: Int, known: Set<ProcessID>, at now: Instant) {
+        guard purges[purge].confirmedAt == nil else { return }
+        purges[purge].confirmedAt = now
+        purges[purge].confirmers = known
     }
 
     /// A receipt promises a bound that is counted from then on.
@@ -115,9 +120,10 @@ struct InvalidationTruth: Sendable {
 
     /// Who is held against which promise.
     struct Reader {
+        var process: ProcessID
         var applied: Set<Int>
-        /// It takes itself for current, or a receipt had to know it.
-        var isBoundByReceipts: (PurgeFacts) -> Bool
+        /// It takes itself for current, or counts: what all confirmed, it did.
+        var isBound: Bool
     }
 
     /// The promise that a read breaks; nil if none.
@@ -134,7 +140,7 @@ struct InvalidationTruth: Sendable {
                 return "older than a \(kind) purge that it had applied (\(number))"
             }
             if let confirmed = purge.confirmedAt, confirmed <= now,
-                reader.isBoundByReceipts(purge)
+                reader.isBound || purge.confirmers.contains(reader.process)
             {
                 return "older than a \(kind) purge that all had confirmed (\(number))"
             }

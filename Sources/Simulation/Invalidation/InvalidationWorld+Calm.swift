@@ -88,7 +88,7 @@ extension InvalidationWorld {
             guard now < limit, violation == nil else { return fail("no receipt in calm") }
             play(until: now + .milliseconds(5))
         }
-        truth.confirmed(number, at: now)
+        confirmed(number)
         calmFetches[key] = 0
         calmReads[key] = 0
         let floors = floorsApplied

@@ -108,9 +108,28 @@ extension InvalidationWorld {
                 truth.reported(number, majorityAt: majorityAt - nodes[index].offset)
             }
             guard receipt.isConfirmedByAll else { continue }
-            truth.confirmed(number, at: now)
+            confirmed(number)
             watched.removeAll { $0 == number }
         }
+    }
+
+    /// Somebody's receipt says that all have confirmed the purge.
+    ///
+    /// It does not speak of a fenced node that was forgotten, nor of one that is known to nobody
+    /// who counts, or to whoever knew it was away for so long that it is a member no longer.
+    mutating func confirmed(_ purge: Int) {
+        let issuedAt = truth.purges[purge].issuedAt
+        let known = nodes.indices.filter { index in
+            guard !truth.isForgotten(nodes[index].id) else { return false }
+            return nodes[index].introductions.contains { introduction in
+                let other = nodes[introduction.by]
+                guard introduction.at < issuedAt, other.run == introduction.run,
+                    truth.line.last?.contains(other.id) ?? false
+                else { return false }
+                return other.unseenSince[index].map { now - $0 < Self.forgetAfter } ?? true
+            }
+        }
+        truth.confirmed(purge, known: Set(known.map { nodes[$0].process }), at: now)
     }
 
     // MARK: Faults

@@ -113,6 +113,7 @@ extension InvalidationWorld {
                 || (nodes[index].isSeen[other] && now - line.brokenAt < .milliseconds(1_500))
             if isSeen != nodes[index].isSeen[other] {
                 nodes[index].isSeen[other] = isSeen
+                nodes[index].unseenSince[other] = isSeen ? nil : now
                 isChanged = true
                 news = news || isSeen
             }

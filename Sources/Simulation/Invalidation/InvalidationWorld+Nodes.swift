@@ -30,6 +30,7 @@ extension InvalidationWorld {
         node.current = Array(repeating: nil, count: keys.count)
         node.applied = disk.purges
         node.isSeen = Array(repeating: false, count: nodes.count)
+        node.unseenSince = Array(repeating: nil, count: nodes.count)
         node.isDraining = false
         node.flag = false
         node.fencedSince = nil

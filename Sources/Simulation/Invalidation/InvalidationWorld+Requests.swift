@@ -307,17 +307,8 @@ extension InvalidationWorld {
         let node = nodes[index]
         let isCurrent = node.exchange?.window.isCurrent(at: clock(index)) ?? false
         let isCounted = truth.line.last?.contains(node.id) ?? false
-        // A receipt does not speak of a fenced node that was forgotten, or that is known to nobody
-        // who counts.
-        let isForgotten = truth.isForgotten(node.id)
-        let introducers = node.introductions.filter { introduction in
-            let other = nodes[introduction.by]
-            return other.run == introduction.run && truth.line.last?.contains(other.id) ?? false
-        }
-        let reader = InvalidationTruth.Reader(applied: node.applied) { purge in
-            let isKnown = introducers.contains { $0.at < purge.issuedAt }
-            return isCurrent || isCounted || (isKnown && !isForgotten)
-        }
+        let reader = InvalidationTruth.Reader(
+            process: node.process, applied: node.applied, isBound: isCurrent || isCounted)
         let fault = truth.fault(
             key: entry.key, version: entry.version, isFresh: isFresh, by: reader, at: now)
         guard let fault else { return }

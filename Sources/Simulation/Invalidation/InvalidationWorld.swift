@@ -141,6 +141,7 @@ package struct InvalidationWorld: Sendable {
             let offset = Int64.random(in: 0...50_000, using: &dice)
             var node = SimulatedCacheNode(id: keys.nodes[index], offset: .milliseconds(offset))
             node.isSeen = Array(repeating: false, count: count)
+            node.unseenSince = Array(repeating: nil, count: count)
             if index < plan.nodes, let set = line.first {
                 node.storage.memory = CountedMembers.Memory(
                     standing: CountStanding(set), joins: 1, needs: nil, records: [])

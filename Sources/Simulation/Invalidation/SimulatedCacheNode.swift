@@ -137,8 +137,9 @@ struct SimulatedCacheNode: Sendable {
     var current: [UInt64?] = []
     /// Purges that were applied, by this run or with marks on disk.
     var applied: Set<Int> = []
-    /// Whom it sees.
+    /// Whom it sees, and since when not any more.
     var isSeen: [Bool] = []
+    var unseenSince: [Instant?] = []
     var isDraining = false
     /// Owners have changed: holders offer until then.
     var offersDue = Instant.zero

@@ -106,7 +106,8 @@ package final class DiskLog {
         }
     }
 
-    /// Closes the open segments and writes the footers that are behind; at shutdown.
+    /// Writes the marks that wait and the footers that are behind, and closes the open segments; at
+    /// shutdown.
     package func close() throws(DiskFile.Failure) {
         try writeMarks()
         try checkpoint()

@@ -1,4 +1,4 @@
-package import Ground
+import Ground
 
 /// The files of a node's invalidation log, in the node's directory: `journal-` and a number.
 ///
@@ -74,29 +74,19 @@ package final class JournalFiles {
 
     // MARK: Who the node is to others
 
-    /// Under which id the node takes part in majorities; nil if that is the directory's own.
-    package func member() throws(DiskFile.Failure) -> NodeID? {
+    /// The first `count` bytes of what the start before has left, or as many as there are; nil if
+    /// there is nothing.
+    package func member(count: Int) throws(DiskFile.Failure) -> [UInt8]? {
         do throws(DiskFile.Failure) {
-            let file = try volume.open(Self.memberName, creates: false)
-            let bytes = try file.read(Self.memberBytes, at: 0)
-            guard bytes.count == Self.memberBytes,
-                bytes.span.little64(at: NodeID.bytesCount)
-                    == XXH64.hash(bytes.span.extracting(0..<NodeID.bytesCount), seed: 0)
-            else { return nil }
-            return NodeID(bytes.span, at: 0)
+            return try volume.open(Self.memberName, creates: false).read(count, at: 0)
         } catch {
             guard error.isMissing else { throw error }
             return nil
         }
     }
 
-    private static let memberBytes = NodeID.bytesCount + 8
-
-    /// The node is another member from now on: what the former one has promised is lost.
-    package func setMember(_ id: NodeID) throws(DiskFile.Failure) {
-        var bytes: [UInt8] = []
-        bytes.append(id)
-        bytes.appendLittle(XXH64.hash(bytes.span, seed: 0))
+    /// Returns when it is on the disk.
+    package func setMember(_ bytes: [UInt8]) throws(DiskFile.Failure) {
         let file = try volume.open(Self.memberName, creates: true)
         try file.write(bytes.span, at: 0)
         try file.sync()

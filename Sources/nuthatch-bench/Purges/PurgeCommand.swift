@@ -12,7 +12,7 @@ struct PurgeCommand: AsyncParsableCommand {
         discussion: """
             Starts the nodes itself, from the program that lies beside this one. Purges go to each \
             node in turn; each waits for all; its time counts from when it was due, whether or not \
-            a connection was free then. Beside them hits are timed at another node, one a \
+            a connection was free then. Beside them hits are timed at one of the nodes, one a \
             millisecond, and writes of 256 bytes with fdatasync(2) on the same disk.
             """)
 
@@ -31,7 +31,7 @@ struct PurgeCommand: AsyncParsableCommand {
     @Option(help: "Where the nodes keep what they have; a new directory below /tmp if not given.")
     var directory: String?
 
-    @Option(help: "The first of the ports that are taken, four for each node.")
+    @Option(help: "The first of the ports that are taken, one and three for each node.")
     var port = 18_400
 
     func validate() throws {
@@ -52,14 +52,17 @@ struct PurgeCommand: AsyncParsableCommand {
         let catalog = ChurnCatalog(places: 100, seed: 1)
         let origin = try await ChurnOrigin.open(
             catalog, host: "127.0.0.1", port: port, on: group)
+        let fault: (any Error)?
         do {
             try await measure(catalog, in: place, group, hitGroup)
+            fault = nil
         } catch {
-            print("broken off: \(error)")
+            fault = error
         }
         try await origin.close()
         try await hitGroup.shutdownGracefully()
         try await group.shutdownGracefully()
+        if let fault { throw fault }
     }
 
     private func measure(

@@ -72,6 +72,22 @@ struct ReceiptTests {
         #expect(majorityAt() == before)
     }
 
+    @Test("what a majority had stays durable, though those who had it are forgotten and vanish")
+    func vanished() {
+        var stage = LogStage(members: 1...4)
+        _ = stage.issue(LogStage.purge("a"))
+        stage.synced()
+        for number in [1, 2] as [UInt64] {
+            stage.confirm([LogStage.position(100, 1)], members: [1, 2, 3, 4, 100], by: number)
+        }
+        let before = stage.log.receipt(of: LogStage.name(100, 1))?.majorityAt
+        #expect(before == stage.now)
+        stage.now = stage.now + .seconds(60)
+        for number in [1, 2] as [UInt64] { stage.disconnect(number) }
+        stage.follow([3, 4, 100])
+        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.majorityAt == before)
+    }
+
     @Test("whoever a confirmation names as a member is in the receipt until it has confirmed")
     func joiner() {
         var stage = LogStage(members: 1...2)

@@ -37,6 +37,24 @@ final class DiskStage {
         node = try Self.start(flags + more, directory, isPrivileged)
     }
 
+    /// Starts the node while it is stopped, and kills it once it has taken its directory.
+    func startAndKill() throws {
+        let identity = directory.appending(path: "node-0/identity")
+        let former = try Data(contentsOf: identity)
+        let port = try NodeProcess.freePort()
+        let program = try Program(
+            try NodeProcess.binary(),
+            [
+                "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off",
+                "--cache-dir", directory.path,
+            ] + flags)
+        // At once: what follows takes milliseconds.
+        let deadline = Deadline.seconds(30)
+        while try Data(contentsOf: identity) == former, program.isRunning, !deadline.hasPassed {}
+        program.kill()
+        #expect(try Data(contentsOf: identity) != former, "\(program.errors)")
+    }
+
     /// Kills the node, or asks it to stop, and returns when it is gone.
     func stop(gently isGentle: Bool) {
         guard isGentle else { return node.kill() }

@@ -26,6 +26,24 @@ extension Outside {
             }
         }
 
+        @Test("Starts that are killed as soon as they have begun cost no image")
+        func earlyKills() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let images = (0..<5).map(TestImage.noise)
+            let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
+            for path in paths { _ = try stage.get(path) }
+            try stage.settle()
+            stage.stop(gently: true)
+            for _ in 0..<5 { try stage.startAndKill() }
+            try stage.restart()
+            for (path, image) in zip(paths, images) {
+                let found = try stage.get(path, expecting: image)
+                #expect(found.brings(image) && found.detail == "disk", "\(found)")
+                #expect(stage.fetches(path) == 1, "\(stage.node.output)")
+            }
+            #expect(stage.said("record of invalidations") == 0, "\(stage.node.output)")
+        }
+
         @Test("The fields, validators, ranges and ages of an answer are the same after a restart")
         func answers() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")

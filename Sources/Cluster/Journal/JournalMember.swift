@@ -1,0 +1,66 @@
+package import Ground
+
+/// The file `member` beside a journal: whom the node is to others, and since when; see
+/// <doc:Journal>.
+package struct JournalMember: Hashable, Sendable {
+    /// Under this id the node takes part in majorities.
+    package var node: NodeID
+    /// In this boot epoch its journal was begun, or begun anew; 0 if it never was.
+    ///
+    /// What a run promises to others is in the journal first, and the journal of a run is begun
+    /// before this names it: so a start that ended before that has promised nothing.
+    package var begun: UInt64
+
+    package init(node: NodeID, begun: UInt64) {
+        self.node = node
+        self.begun = begun
+    }
+
+    /// Size in bytes.
+    package static let bytesCount = NodeID.bytesCount + 16
+
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(node)
+        bytes.appendLittle(begun)
+        bytes.appendLittle(XXH64.hash(bytes.span, seed: 0))
+        return bytes
+    }
+
+    package init(_ bytes: Span<UInt8>) throws(JournalDamage.Reason) {
+        guard bytes.count >= Self.bytesCount else { throw .truncated }
+        let end = Self.bytesCount - 8
+        guard bytes.little64(at: end) == XXH64.hash(bytes.extracting(0..<end), seed: 0) else {
+            throw .checksum
+        }
+        node = NodeID(bytes, at: 0)
+        begun = bytes.little64(at: NodeID.bytesCount)
+    }
+
+    /// What tells that a journal is not the one that this member has promised to keep.
+    package enum Loss: Hashable, Sendable, CustomStringConvertible {
+        case noJournal
+        /// The journal was written last in the boot epoch `found`.
+        case older(found: UInt64, begun: UInt64)
+        /// Something bears this boot epoch, which has not come yet.
+        case ahead(UInt64)
+
+        package var description: String {
+            switch self {
+            case .noJournal: "there is none"
+            case .older(let found, let begun):
+                "it ends in start \(found), and start \(begun) has written to it"
+            case .ahead(let epoch): "start \(epoch) wrote it, which has not come yet"
+            }
+        }
+    }
+
+    /// What is wrong with a journal that was written last in the boot epoch `found`, nil if there
+    /// is none, at a start in `epoch`; nil if nothing is.
+    package func loss(of found: UInt64?, at epoch: UInt64) -> Loss? {
+        let newest = max(found ?? 0, begun)
+        guard newest < epoch else { return .ahead(newest) }
+        guard let found else { return begun == 0 ? nil : .noJournal }
+        return found < begun ? .older(found: found, begun: begun) : nil
+    }
+}
