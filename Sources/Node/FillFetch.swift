@@ -160,11 +160,13 @@ final class FillFetch: FillSource, OriginFetchDelegate {
 
     /// What the answer is kept with: where the redirects ended, and what its origin says.
     private func tags(_ said: AnswerTags) -> [[UInt8]] {
-        let tags = EntryTags(
-            key: run.key, answer: said, urls: redirects.last.map { [$0.url] } ?? [])
+        let tags = EntryTags(key: run.key, answer: said, urls: places)
         if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: run.key) }
         return tags.tags
     }
+
+    /// Where the answer comes from, if the origin has sent it elsewhere.
+    private var places: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
 
     private func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         let settings = run.settings
@@ -218,7 +220,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
             defaultTTL: settings.defaultTTL,
             types: settings.types)
         // Validators are of one resource: what another says of them means nothing (RFC 9110 §8.8).
-        let isSamePlace = tags(AnswerTags()) == stale.tags.filter { URLName.name(inTag: $0) != nil }
+        let named = EntryTags(key: run.key, urls: places).tags
+        let isSamePlace = named == stale.tags.filter { URLName.name(inTag: $0) != nil }
         guard let fresh, isSamePlace else {
             hall.node.forget(stale)
             run.misunderstood()

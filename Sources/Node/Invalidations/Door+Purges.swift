@@ -80,7 +80,7 @@ extension Door {
     private func issue(_ purge: Purge, id: [UInt8]?) throws(PurgeFault) -> RecordName? {
         let issuance: Issuance
         do throws(InvalidationFault) {
-            issuance = try hall.desk.issue(Invalidation(id: id ?? Self.newID(), .purge(purge)))
+            issuance = try hall.desk.issue(purge, id: id)
         } catch {
             throw .recordTooLarge(bytesMax: Invalidation.contentBytesMax)
         }
@@ -92,12 +92,6 @@ extension Door {
         case .conflict: throw .idTaken
         case .busy: return nil
         }
-    }
-
-    /// For a purge whose client has named none.
-    private static func newID() -> [UInt8] {
-        var random = SystemRandomNumberGenerator()
-        return Array("\(NodeID(using: &random))".utf8)
     }
 
     private func answer(after wait: PurgeWait, for name: RecordName, within timeout: Interval) {

@@ -123,12 +123,14 @@ final class InvalidationDesk: Sendable {
         change { $0.exchange.handle(event, now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// Invalidates, unless that was asked for before under this id.
+    /// Purges, unless that was asked for before under this id; without one it is given a new one.
     ///
     /// - Throws: `InvalidationFault`; nothing was invalidated.
-    func issue(_ invalidation: Invalidation) throws(InvalidationFault) -> Issuance {
+    func issue(_ purge: Purge, id: [UInt8]?) throws(InvalidationFault) -> Issuance {
         var outcome = Result<Issuance, InvalidationFault>.success(.busy)
         change { state, now, effects in
+            let id = id ?? Array("\(NodeID(using: &state.dice))".utf8)
+            let invalidation = Invalidation(id: id, .purge(purge))
             do throws(InvalidationFault) {
                 outcome = .success(
                     try state.exchange.issue(

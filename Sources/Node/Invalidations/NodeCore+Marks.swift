@@ -59,9 +59,7 @@ extension NodeCore {
 
     /// False if it could not be put in the log: too much waits for the disk, or a name is too long.
     private func issue(_ purge: Purge) -> Bool {
-        var random = SystemRandomNumberGenerator()
-        let id = Array("\(NodeID(using: &random))".utf8)
-        let issuance = try? desk.issue(Invalidation(id: id, .purge(purge)))
+        let issuance = try? desk.issue(purge, id: nil)
         if let issuance, issuance != .busy { return true }
         logger.warning("what was changed is not used here any more, and may be by other nodes")
         return false
