@@ -76,12 +76,13 @@ extension Configuration {
         file: (name: String, text: String)?
     ) throws(ConfigurationFaults) -> OperatorPlace {
         let values = try values(
-            of: [.adminListen, .clientCA],
+            of: [.adminListen, .adminTokenFile, .clientCA],
             ConfigurationLayers(
                 flags: flags, environment: environment, file: try file.map(read)))
         guard let address = values.addresses(.adminListen).first else { return .off }
         if values.path(.clientCA) != nil { return .wantsCertificate }
-        return address.port == 0 ? .chosenByKernel : .address(address)
+        return address.port == 0
+            ? .chosenByKernel : .address(address, tokenFile: values.path(.adminTokenFile))
     }
 
     private static func values(

@@ -1,3 +1,4 @@
+package import Admin
 package import Ground
 package import HTTPRules
 package import Logging
@@ -29,6 +30,10 @@ package struct Configuration: Sendable {
     package var listen: [ListenAddress]
     /// Always loopback; nil if the admin port is not opened.
     package var adminListen: ListenAddress?
+    /// Nil for no tokens.
+    package var adminTokenFile: String? { values.path(.adminTokenFile) }
+    /// What the tokens are good for that the file held when it was last read.
+    package var adminGrants: [AdminAccess.Grant] = []
     /// Nil for one per core.
     package var loops: Int?
     package var accessLog: AccessLog

@@ -56,6 +56,7 @@ extension Configuration {
         kept.tls.material = next.tls.material
         kept.signingKeys = next.signingKeys
         kept.purgeTokens = next.purgeTokens
+        kept.adminGrants = next.adminGrants
         let live = Self.differences(values, kept.values) { !$0.needsRestart }
         let awaiting = Self.differences(values, next.values) { $0.needsRestart }
         var change = ConfigurationChange(live: live, awaitingRestart: awaiting)

@@ -1,3 +1,4 @@
+import Admin
 package import Ground
 import HTTPRules
 package import Telemetry
@@ -26,6 +27,10 @@ package enum ConfigurationError: Error, Hashable {
     case signingKeys(String, reason: String)
     /// The file with the tokens of PURGE is of no use.
     case purgeTokens(String, reason: String)
+    /// The file with the tokens of operators is of no use.
+    case adminTokens(String, reason: String)
+    /// Operators beyond loopback are served, and nobody has to prove to be one.
+    case adminNotGuarded(listen: ListenAddress, from: SettingSource)
     /// The file with the cluster's secrets is of no use.
     case clusterSecrets(String, reason: String)
     /// A setting has a meaning only in a cluster.
@@ -93,6 +98,14 @@ extension ConfigurationError: CustomStringConvertible {
         case .purgeTokens(let file, let reason):
             return "setting purge-token-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(TokenFile.allowed)"
+        case .adminTokens(let file, let reason):
+            return "setting admin-token-file: \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: \(AdminTokens.allowed)"
+        case .adminNotGuarded(let listen, let source):
+            return
+                "setting admin-listen (from \(source.text(for: .adminListen))): \(listen) is not "
+                + "a loopback address, and everybody who reaches it could do everything; allowed: "
+                + "a loopback address, or together with admin-token-file or client-ca"
         case .clusterSecrets(let file, let reason):
             return "setting cluster-secret-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(ClusterConfiguration.secretsAllowed)"

@@ -1,3 +1,4 @@
+import Admin
 import FoundationEssentials
 import Glibc
 import HTTPRules
@@ -36,6 +37,11 @@ package struct ConfigurationSources: Sendable {
             }
             if let path = configuration.purgeTokenFile {
                 configuration.purgeTokens = try Self.purgeTokens(path)
+            }
+            if let path = configuration.adminTokenFile {
+                configuration.adminGrants = try Self.adminTokens(path).map {
+                    AdminAccess.Grant($0.role, TokenDigest(ofToken: $0.token))
+                }
             }
             if let path = configuration.cluster.secretFile {
                 configuration.cluster.secrets = try ClusterConfiguration.secrets(path)
@@ -81,6 +87,22 @@ package struct ConfigurationSources: Sendable {
             return try TokenFile.tokens(of: bytes).map(TokenDigest.init(ofToken:))
         } catch {
             throw .purgeTokens(path, reason: error.sentence)
+        }
+    }
+
+    /// The tokens of operators that the file holds.
+    static func adminTokens(_ path: String) throws(ConfigurationError) -> [AdminTokens.Entry] {
+        let bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try read(path)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw .adminTokens(path, reason: reason)
+        }
+        do throws(AdminTokens.Fault) {
+            return try AdminTokens.entries(of: bytes)
+        } catch {
+            throw .adminTokens(path, reason: error.sentence)
         }
     }
 

@@ -11,7 +11,7 @@ extension ConfigurationValues {
         let faults = [
             settleSize(.objectLimit, atMost: .memoryLimit),
             settleSize(.urlLimit, atMost: .requestHeadLimit),
-            diskFault, settleOrigins(), certificateFault, secretFault,
+            diskFault, settleOrigins(), certificateFault, adminFault, secretFault,
         ]
         return faults.compactMap(\.self) + siteFaults()
     }
@@ -52,6 +52,13 @@ extension ConfigurationValues {
         let dependent = [SettingName.plainListen, .clientCA].first { !texts($0).isEmpty }
         guard certificates == 0, let dependent else { return nil }
         return .needsCertificate(dependent, from: source(dependent))
+    }
+
+    /// Beyond loopback operators have to prove that they are such.
+    private var adminFault: ConfigurationError? {
+        let open = addresses(.adminListen).first { !$0.address.isLoopback }
+        guard let open, path(.adminTokenFile) == nil, path(.clientCA) == nil else { return nil }
+        return .adminNotGuarded(listen: open, from: source(.adminListen))
     }
 
     /// Peers are spoken to only with a secret.

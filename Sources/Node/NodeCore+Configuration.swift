@@ -1,3 +1,4 @@
+import Admin
 import Ground
 import HTTPRules
 import Logging
@@ -72,6 +73,7 @@ extension NodeSettings {
         trustedProxies = configuration.trustedProxies
         purgePermission = PurgePermission(
             networks: configuration.purgeNetworks, tokens: configuration.purgeTokens)
+        adminAccess = AdminAccess(grants: configuration.adminGrants)
         decisionToken = configuration.decisionToken
         if !configuration.signingKeys.isEmpty { signer = URLSigner(configuration.signingKeys) }
         urlBytesMax = configuration.urlBytesMax

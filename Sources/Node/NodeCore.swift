@@ -46,7 +46,13 @@ final class NodeCore: Sendable {
     let invalidationPace = Mutex(InvalidationPace())
     /// Held while an index of variants is looked for and made.
     let indexing = Mutex<Void>(())
-    private let listener = Mutex<(@Sendable (AdminAction) -> Void)?>(nil)
+    private let listener = Mutex<(@Sendable (OperatorWish) -> Void)?>(nil)
+    private let shown = Mutex(ConfigurationDocument(rows: [], sites: []))
+    /// Wrong tokens that came to the admin port.
+    let attempts = Mutex(AttemptLimiter())
+    let startedAt = SystemClock.now()
+    /// It was told to stop, and does.
+    let isStopping = Atomic<Bool>(false)
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
@@ -144,13 +150,27 @@ final class NodeCore: Sendable {
     var deskIfOpen: InvalidationDesk? { deskBox.withLock { $0 } }
 
     /// Has `listener` be told what an operator wants of the node.
-    func tell(_ listener: @escaping @Sendable (AdminAction) -> Void) {
+    func tell(_ listener: @escaping @Sendable (OperatorWish) -> Void) {
         self.listener.withLock { $0 = listener }
     }
 
     /// An operator wants this.
-    func told(to action: AdminAction) {
-        listener.withLock { $0 }?(action)
+    func told(to wish: OperatorWish) {
+        listener.withLock { $0 }?(wish)
+    }
+
+    /// The settings that hold, as operators are shown them.
+    var shownConfiguration: ConfigurationDocument {
+        get { shown.withLock { $0 } }
+        set { shown.withLock { $0 = newValue } }
+    }
+
+    /// Logs from another level on; says so if either level lets it.
+    func log(from level: Logger.Level) {
+        var logger = logger
+        logger.logLevel = min(logger.logLevel, level)
+        logger.notice("log level changed", metadata: ["level": "\(level)"])
+        logger.logLevel = level
     }
 
     /// Lets go of the halls, which are stopped by now.

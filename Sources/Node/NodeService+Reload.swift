@@ -47,6 +47,7 @@ extension NodeService {
             limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)
         node.pressure.turn(on: next.yieldsToPressure)
         configuration = next
+        node.shownConfiguration = next.document
         log.format = next.logFormat
         // The line gets through if either level lets it.
         log.logLevel = min(log.logLevel, next.logLevel)

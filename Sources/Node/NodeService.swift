@@ -21,8 +21,10 @@ final class NodeService: Service {
     private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// Something under way was broken off.
     let isCut = Atomic<Bool>(false)
-    /// It was told to hand over what it keeps, and to stop then.
+    /// It was told to hand over what it keeps, and not to own again.
     private let isDraining = Atomic<Bool>(false)
+    /// And to stop then.
+    private let stopsWhenDrained = Atomic<Bool>(false)
     /// It found that it must not serve.
     private let isRefused = Atomic<Bool>(false)
     /// Has the process stop this service; set before it runs.
@@ -147,10 +149,12 @@ final class NodeService: Service {
         do {
             try await node.open(on: threads.loops)
             let timeKeeper = threads.timeKeeper.any()
-            node.tell { [weak self, weak node] action in
+            node.shownConfiguration = configuration.document
+            node.tell { [weak self, weak node] wish in
                 guard let self, let node else { return }
-                switch action {
-                case .drain: drainThenStop(node, timeKeeper)
+                switch wish {
+                case .drain(let stops): drain(node, timeKeeper, thenStop: stops)
+                case .undrain: undrain(node)
                 }
             }
             try await openAdminPort(of: node, on: threads.loops, into: &opened.doorways)
@@ -167,14 +171,26 @@ final class NodeService: Service {
         manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
     }
 
-    /// Hands over what the node keeps, however long that takes, and stops; once.
-    private func drainThenStop(_ node: NodeCore, _ timeKeeper: any EventLoop) {
+    /// Hands over what the node keeps, however long that takes; then it stops, or goes on to run.
+    private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
+        if thenStop { stopsWhenDrained.store(true, ordering: .relaxed) }
         guard !isDraining.exchange(true, ordering: .relaxed) else { return }
+        node.readiness.set(.draining)
         Task {
             if let hub = node.hub { await handOver(node, hub, timeKeeper, within: nil) }
-            // Told to stop meanwhile, it does so already.
-            if stops.count == 0 { stopItself.withLock { $0 }?() }
+            // Told to stop meanwhile, it does so already; put back on the ring, it stays.
+            guard stops.count == 0, isDraining.load(ordering: .relaxed) else { return }
+            if stopsWhenDrained.load(ordering: .relaxed) { stopItself.withLock { $0 }?() }
         }
+    }
+
+    /// Owns again, and wants requests; what was handed over stays where it is, too.
+    private func undrain(_ node: NodeCore) {
+        guard stops.count == 0, isDraining.exchange(false, ordering: .relaxed) else { return }
+        stopsWhenDrained.store(false, ordering: .relaxed)
+        node.hub?.undrain()
+        node.readiness.set(.ready)
+        logger.notice("back on the ring")
     }
 
     /// False if the node was told to stop before, or is not to serve.

@@ -1,3 +1,4 @@
+import Admin
 import Ground
 import HTTPRules
 import Wire
@@ -14,6 +15,8 @@ struct NodeSettings: Sendable {
     var trustedProxies: [Network] = []
     /// Who may use PURGE.
     var purgePermission = PurgePermission()
+    /// Who may do what on the admin port.
+    var adminAccess = AdminAccess()
     /// What a request has to know to be told how its answer came about; nil if none may.
     var decisionToken: [UInt8]?
     /// What images, and the sites that want it, are signed with; nil if anyone may ask.

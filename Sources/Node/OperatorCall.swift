@@ -6,7 +6,8 @@ import Telemetry
 
 /// Where a node is asked by operators.
 enum OperatorPlace: Hashable {
-    case address(ListenAddress)
+    /// `tokenFile` holds what operators prove themselves with; nil if they need not.
+    case address(ListenAddress, tokenFile: String?)
     /// Nowhere.
     case off
     /// It speaks TLS, with those alone who show a certificate.
@@ -44,7 +45,7 @@ package struct OperatorCall: Hashable, Sendable {
     package static func members(
         _ sources: ConfigurationSources, timeout: String, asJSON: Bool
     ) -> OperatorCall {
-        call("GET", AdminPage.members.rawValue, sources, timeout: timeout) { body in
+        call("GET", AdminOperation.row(.listMembers).path, sources, timeout: timeout) { body in
             guard let rows = try? JSONDecoder().decode(MemberRow.Page.self, from: Data(body))
             else { return nil }
             let text = String(decoding: body, as: UTF8.self)
@@ -56,7 +57,7 @@ package struct OperatorCall: Hashable, Sendable {
     package static func forget(
         _ member: String, _ sources: ConfigurationSources, timeout: String
     ) -> OperatorCall {
-        let path = "\(AdminPage.members.rawValue)/\(member)/forget"
+        let path = "\(AdminOperation.row(.listMembers).path)/\(member)/forget"
         return call("POST", path, sources, timeout: timeout) { _ in "forgetting \(member)" }
     }
 
@@ -80,9 +81,16 @@ package struct OperatorCall: Hashable, Sendable {
         }
         do throws(ConfigurationFaults) {
             switch try sources.operatorPlace() {
-            case .address(let address):
+            case .address(let address, let tokenFile):
+                let token: [UInt8]?
+                do throws(ConfigurationError) {
+                    token = try tokenFile.flatMap(strongestToken)
+                } catch {
+                    return OperatorCall(.misconfigured, error.description)
+                }
                 return ask(
-                    method, path, of: address.reachable, within: limit, as: timeout, read: read)
+                    method, path, of: address.reachable, token: token, within: limit, as: timeout,
+                    read: read)
             case .off:
                 return OperatorCall(.misconfigured, "admin-listen is off, so nobody can be asked")
             case .wantsCertificate:
@@ -101,15 +109,23 @@ package struct OperatorCall: Hashable, Sendable {
         }
     }
 
+    /// The token in a node's file that is good for most.
+    private static func strongestToken(_ file: String) throws(ConfigurationError) -> [UInt8]? {
+        try ConfigurationSources.adminTokens(file).max { $0.role < $1.role }?.token
+    }
+
     private static func ask(
-        _ method: String, _ path: String, of address: ListenAddress, within limit: Interval,
-        as timeout: String, read: ([UInt8]) -> String?
+        _ method: String, _ path: String, of address: ListenAddress, token: [UInt8]?,
+        within limit: Interval, as timeout: String, read: ([UInt8]) -> String?
     ) -> OperatorCall {
         let url = "http://\(address)\(path)"
         do throws(AskingFailure) {
+            let proof = token.map {
+                "Authorization: Bearer \(String(decoding: $0, as: UTF8.self))\r\n"
+            }
             let request =
                 "\(method) \(path) HTTP/1.1\r\nHost: \(address)\r\nContent-Length: 0\r\n"
-                + "Connection: close\r\n\r\n"
+                + "\(proof ?? "")Connection: close\r\n\r\n"
             let answer = try AskingSocket(address, until: SystemClock.now() + limit)
                 .exchange(Array(request.utf8), answerBytesMax: answerBytesMax)
             guard let status = HealthCheck.status(answer), let body = body(of: answer) else {

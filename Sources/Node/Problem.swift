@@ -88,9 +88,24 @@ struct Problem: Hashable, Sendable {
 
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
-        "The admin port has "
-            + (AdminPage.allCases.map(\.rawValue) + AdminAction.allCases.map(\.rawValue))
-            .joined(separator: ", ") + ".")
+        "The admin port describes itself at \(AdminOperation.row(.getOpenAPI).path).")
+
+    static let memberUnknown = Problem(
+        404, "member-unknown", "There is no such member",
+        "Members are called by 32 hexadecimal digits, as \(AdminOperation.row(.listMembers).path) "
+            + "has them. Nothing was done.")
+
+    static let stopping = Problem(
+        409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
+
+    /// A body that is not what was wanted.
+    static func body(_ fault: BodyFault) -> Problem {
+        var status: UInt16 = 422
+        if case .notJSON = fault { status = 400 }
+        return Problem(
+            status, "admin-body", "The body is not what is wanted",
+            fault.sentence + " Nothing was done.")
+    }
 
     static let methodNotAllowed: Problem = {
         var problem = Problem(

@@ -69,6 +69,7 @@ package struct Setting: Hashable, Sendable {
             case .clientCA, .originCA: "/etc/nuthatch/tls/ca.pem"
             case .signingKeyFile: "/etc/nuthatch/signing-keys"
             case .purgeTokenFile: "/etc/nuthatch/purge-tokens"
+            case .adminTokenFile: "/etc/nuthatch/admin-tokens"
             case .clusterSecretFile: "/etc/nuthatch/cluster-secret"
             default: "/var/cache/nuthatch"
             }
@@ -119,11 +120,9 @@ extension Setting {
             return .count(try Self.bounded(Self.count(text), range))
         case .address:
             return .address(try Self.required(ListenAddress(text)))
-        case .loopbackAddress:
+        case .addressOrOff:
             if text == "off" { return .off }
-            let address = try Self.required(ListenAddress(text))
-            guard address.address.isLoopback else { throw Refusal(problem: .notLoopback) }
-            return .address(address)
+            return .address(try Self.required(ListenAddress(text)))
         case .path:
             return .path(try Self.required(text.isEmpty ? nil : text))
         case .choice(let choices):

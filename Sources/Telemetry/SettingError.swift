@@ -27,7 +27,6 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
         case malformed
         case belowRange
         case aboveRange
-        case notLoopback
         /// A network with bits set past its prefix; the one that was perhaps meant.
         case hostBitsSet(meant: String)
         /// A setting of one value was given this many.
@@ -75,7 +74,6 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
             isEnumerated ? "\(quoted) is none of them" : "\(quoted) is not \(setting.kind.noun)"
         case .belowRange: "\(quoted) is too small"
         case .aboveRange: "\(quoted) is too large"
-        case .notLoopback: "\(quoted) is not a loopback address"
         case .hostBitsSet(let meant): "\(quoted) has bits set past its prefix; perhaps \(meant)"
         case .severalValues(let count): "\(count) values are given, and it takes one"
         case .noValue: "no value is given"

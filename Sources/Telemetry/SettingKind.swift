@@ -9,8 +9,8 @@ package enum SettingKind: Hashable, Sendable {
     case count(ClosedRange<UInt64>)
     /// A numeric address and a port.
     case address
-    /// A loopback address and a port, or `off`.
-    case loopbackAddress
+    /// The same, or `off`.
+    case addressOrOff
     case path
     case choice([String])
     /// One network of a list.
@@ -30,7 +30,7 @@ package enum SettingKind: Hashable, Sendable {
         case .bytes: "a size"
         case .duration, .durationOrOff: "a duration"
         case .count: "a number"
-        case .address, .loopbackAddress: "an address and port"
+        case .address, .addressOrOff: "an address and port"
         case .path: "a path"
         case .choice: "a choice"
         case .network: "a network"
@@ -48,7 +48,8 @@ package enum SettingKind: Hashable, Sendable {
         case .duration: "duration"
         case .durationOrOff: "duration|off"
         case .count: "number"
-        case .address, .loopbackAddress: "address:port"
+        case .address: "address:port"
+        case .addressOrOff: "address:port|off"
         case .path: "path"
         case .choice(let choices): choices.joined(separator: "|")
         case .network: "network"
@@ -80,7 +81,7 @@ package enum SettingKind: Hashable, Sendable {
                 + " or off"
         case .count(let range): "\(range.lowerBound)…\(range.upperBound)"
         case .address: "IPV4:PORT, [IPV6]:PORT or localhost:PORT"
-        case .loopbackAddress: "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off"
+        case .addressOrOff: "IPV4:PORT, [IPV6]:PORT, localhost:PORT or off"
         case .path: "a path"
         case .choice(let choices): choices.joined(separator: ", ")
         case .network: "ADDRESS or ADDRESS/BITS, IPv4 or IPv6"

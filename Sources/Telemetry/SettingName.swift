@@ -3,6 +3,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case config
     case listen
     case adminListen = "admin-listen"
+    case adminTokenFile = "admin-token-file"
     case loops
     case accessLog = "access-log"
     case logLevel = "log-level"

@@ -19,10 +19,14 @@ extension Setting {
             advice:
                 "Beyond loopback the node must be told what it may fetch: allow-origin or site."),
         Setting(
-            .adminListen, in: .node, .loopbackAddress, default: "127.0.0.1:8081",
+            .adminListen, in: .node, .addressOrOff, default: "127.0.0.1:8081",
             needsRestart: true,
-            meaning: "Where health and metrics are served to operators, on loopback only",
-            advice: "Scrape from the same machine; off closes the port."),
+            meaning: "Where operators are served: health, metrics, purges and all else",
+            advice: "Beyond loopback only with admin-token-file or client-ca; off closes it."),
+        Setting(
+            .adminTokenFile, in: .node, .path,
+            meaning: "File with the tokens of operators, a line each: read, purge or admin, and it",
+            advice: "With it everybody needs one, on loopback too; read again at SIGHUP."),
         Setting(
             .loops, in: .node, .count(0...64), default: "0", note: "0 (one per core)",
             needsRestart: true,

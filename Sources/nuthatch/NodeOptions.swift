@@ -11,6 +11,9 @@ struct NodeOptions: ParsableArguments {
     @Option(help: help("admin-listen"))
     var adminListen: String?
 
+    @Option(help: help("admin-token-file"))
+    var adminTokenFile: String?
+
     @Option(help: help("loops"))
     var loops: String?
 
@@ -38,6 +41,7 @@ struct NodeOptions: ParsableArguments {
             ("config", config.texts),
             ("listen", listen),
             ("admin-listen", adminListen.texts),
+            ("admin-token-file", adminTokenFile.texts),
             ("loops", loops.texts),
             ("access-log", accessLog.texts),
             ("log-level", logLevel.texts),

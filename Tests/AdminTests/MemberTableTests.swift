@@ -15,10 +15,8 @@ struct MemberTableTests {
     }
 
     private func page(_ rows: [MemberRow]) throws -> MemberRow.Page {
-        let answer = AdminAnswer(
-            .members, readiness: .ready, snapshot: Snapshot(loops: [], node: NodeCounters()),
-            origins: [], members: rows)
-        return try JSONDecoder().decode(MemberRow.Page.self, from: Data(answer.body.utf8))
+        let text = MemberRow.json(rows).page
+        return try JSONDecoder().decode(MemberRow.Page.self, from: Data(text.utf8))
     }
 
     @Test("what the admin port says of members is read as it was meant")
@@ -28,7 +26,6 @@ struct MemberTableTests {
             row("03") { ($0.isCounted, $0.isConnected, $0.isDraining) = (false, false, true) },
         ]
         let read = try page(rows).members
-        // A share has six digits.
         #expect(read.map(\.node) == rows.map(\.node) && read == rows)
     }
 

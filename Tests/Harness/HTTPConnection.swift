@@ -44,17 +44,19 @@ package final class HTTPConnection {
     ///   - body: All of the body.
     ///   - target: The request target.
     ///   - host: The value of `Host`.
+    ///   - method: The method.
     ///   - fields: Field lines beside `Host` and `Content-Length`.
     /// - Returns: The response, however it ended.
     /// - Throws: What the system says if the request cannot be sent.
     package func post(
-        _ body: String, to target: String, host: String = "localhost", fields: [String] = []
+        _ body: String, to target: String, host: String = "localhost", method: String = "POST",
+        fields: [String] = []
     ) throws -> Response {
         let length = "Content-Length: \(body.utf8.count)"
         let head = Self.request(
-            target, method: "POST", host: host, fields: fields + [length])
+            target, method: method, host: host, fields: fields + [length])
         try socket.send(head + Array(body.utf8))
-        return readResponse(method: "POST")
+        return readResponse(method: method)
     }
 
     /// The bytes of a request without body.

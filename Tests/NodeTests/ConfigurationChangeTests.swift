@@ -23,7 +23,7 @@ struct ConfigurationChangeTests {
         case .duration(let range), .durationOrOff(let range):
             DurationText.render(range.upperBound)
         case .count(let range): "\(min(range.lowerBound + 7, range.upperBound))"
-        case .address, .loopbackAddress: "127.0.0.1:9"
+        case .address, .addressOrOff: "127.0.0.1:9"
         case .choice(let choices): choices.first { !setting.defaults.contains($0) } ?? ""
         default: setting.example ?? ""
         }

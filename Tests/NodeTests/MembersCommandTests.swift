@@ -44,7 +44,8 @@ struct MembersCommandTests {
             (["--admin-listen", "off"], "admin-listen is off"),
             (["--admin-listen", "127.0.0.1:0"], "port 0"),
             (["--client-ca", "ca.pem"], "client-ca"),
-            (["--admin-listen", "10.0.0.1:80"], "setting admin-listen (from flag --admin-listen)"),
+            (["--admin-listen", "here"], "setting admin-listen (from flag --admin-listen)"),
+            (["--admin-token-file", "/nowhere/t"], "setting admin-token-file"),
             (["--config", "/nowhere/n.yaml"], "there is no such file"),
             (["--timeout", "soon"], "\"soon\" is not a duration"),
         ])

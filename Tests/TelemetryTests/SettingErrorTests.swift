@@ -17,8 +17,8 @@ struct SettingErrorTests {
     private static let times = "10ms…1d, e.g. 60s"
     private static let listens =
         "IPV4:PORT, [IPV6]:PORT or localhost:PORT, e.g. 127.0.0.1:8080"
-    private static let loopbacks =
-        "127.0.0.1:PORT, [::1]:PORT, localhost:PORT or off, e.g. 127.0.0.1:8081"
+    private static let addressesOrOff =
+        "IPV4:PORT, [IPV6]:PORT, localhost:PORT or off, e.g. 127.0.0.1:8081"
     private static let networks = "ADDRESS or ADDRESS/BITS, IPv4 or IPv6, e.g. 10.0.0.0/8"
     private static let sites =
         "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH] or =https://…, "
@@ -54,11 +54,8 @@ struct SettingErrorTests {
             name: .listen, text: "8080", says: "\"8080\" is not an address and port",
             allowed: listens),
         Refusal(
-            name: .adminListen, text: "0.0.0.0:8081",
-            says: "\"0.0.0.0:8081\" is not a loopback address", allowed: loopbacks),
-        Refusal(
             name: .adminListen, text: "no", says: "\"no\" is not an address and port",
-            allowed: loopbacks),
+            allowed: addressesOrOff),
         Refusal(
             name: .accessLog, text: "common", says: "\"common\" is none of them",
             allowed: "off, combined, json"),

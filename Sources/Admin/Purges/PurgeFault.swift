@@ -5,11 +5,7 @@ package import HTTPRules
 /// Places are those of a value in the body, as `targets[3].url`; the body itself has an empty one.
 package enum PurgeFault: Error, Hashable, Sendable {
     case bodyTooLarge
-    /// The body is no JSON, or nested too deeply for anybody to mean it.
-    case notJSON(String)
-    case type(String, wanted: String)
-    case unknown(String, key: String, allowed: [String])
-    case value(String, allowed: String)
+    case body(BodyFault)
     case id(String)
     /// There are none.
     case targetsMissing
@@ -19,10 +15,7 @@ package enum PurgeFault: Error, Hashable, Sendable {
     case namesTooMany(Int)
     /// The names are too long for one record.
     case recordTooLarge(bytesMax: Int)
-    /// A parameter of the query.
-    case parameter(String, allowed: String)
-    case parameterUnknown(String, allowed: [String])
-    /// A parameter comes twice, or the body says it, too.
+    /// Two parameters of the query, or one and the body, say the same.
     case saidTwice(String)
     /// A field of a request with the method PURGE.
     case field(String, allowed: String)
@@ -35,28 +28,7 @@ package enum PurgeFault: Error, Hashable, Sendable {
 
     /// What a decoder threw while it read a ``PurgeRequest``.
     package init(reading error: any Error) {
-        switch error {
-        case let fault as PurgeFault: self = fault
-        case DecodingError.typeMismatch(_, let context),
-            DecodingError.valueNotFound(_, let context):
-            self = .type(Self.place(context.codingPath), wanted: "another type")
-        case DecodingError.dataCorrupted(let context):
-            self = .notJSON(Self.place(context.codingPath))
-        default: self = .notJSON("")
-        }
-    }
-
-    /// `targets[3].url` for such a path.
-    static func place(_ path: [any CodingKey]) -> String {
-        var place = ""
-        for key in path {
-            if let index = key.intValue {
-                place += "[\(index)]"
-            } else {
-                place += (place.isEmpty ? "" : ".") + key.stringValue
-            }
-        }
-        return place
+        self = error as? PurgeFault ?? .body(BodyFault(reading: error))
     }
 }
 
@@ -65,32 +37,30 @@ extension PurgeFault {
     /// and not be followed (RFC 9110 §15.5).
     package var status: UInt16 {
         switch self {
-        case .notJSON, .parameter, .parameterUnknown, .saidTwice, .field, .receiptName: 400
+        case .body(.notJSON), .saidTwice, .field, .receiptName: 400
         case .receiptUnknown: 404
         case .idTaken: 409
         case .bodyTooLarge, .recordTooLarge: 413
-        case .type, .unknown, .value, .id, .targetsMissing, .targetsTooMany, .target,
-            .namesTooMany:
-            422
+        case .body, .id, .targetsMissing, .targetsTooMany, .target, .namesTooMany: 422
         }
     }
 
     private var name: String {
         switch self {
-        case .notJSON: "purge-malformed"
-        case .parameter, .parameterUnknown, .saidTwice: "purge-query"
+        case .body(.notJSON): "purge-malformed"
+        case .saidTwice: "admin-query"
         case .receiptName: "receipt-name"
         case .receiptUnknown: "receipt-unknown"
         case .idTaken: "purge-id-taken"
         case .bodyTooLarge, .recordTooLarge, .targetsTooMany, .namesTooMany: "purge-too-large"
-        case .type, .unknown, .value, .id, .targetsMissing, .target, .field: "purge-invalid"
+        case .body, .id, .targetsMissing, .target, .field: "purge-invalid"
         }
     }
 
     private var title: String {
         switch name {
         case "purge-malformed": "The body is no JSON"
-        case "purge-query": "The query is not valid"
+        case "admin-query": "The query cannot be followed"
         case "receipt-name": "This is no receipt's name"
         case "receipt-unknown": "There is no such receipt"
         case "purge-id-taken": "Another purge has this id"

@@ -10,8 +10,9 @@ extension PurgeRequest: Decodable {
 
     /// Reads the body of a purge.
     ///
-    /// - Throws: ``PurgeFault`` for everything that is not as it has to be; the decoder's own
-    ///   errors, where the text is no JSON, are read by ``PurgeFault/init(reading:)``.
+    /// - Throws: ``PurgeFault`` or ``BodyFault`` for everything that is not as it has to be; those,
+    ///   and the decoder's own errors where the text is no JSON, are read by
+    ///   ``PurgeFault/init(reading:)``.
     package init(from decoder: any Decoder) throws {
         let object = try StrictObject(decoder, allowed: Key.allCases.map(\.rawValue))
         targets = []
@@ -22,20 +23,20 @@ extension PurgeRequest: Decodable {
         }
         if let text = try object.string(Key.mode.rawValue) {
             guard text == "hard" || text == "soft" else {
-                throw PurgeFault.value(object.place(of: "mode"), allowed: "hard or soft")
+                throw BodyFault.value(object.place(of: "mode"), allowed: "hard or soft")
             }
             isSoft = text == "soft"
         }
         if let text = try object.string(Key.wait.rawValue) {
             guard let named = PurgeWait(rawValue: text) else {
-                throw PurgeFault.value(object.place(of: "wait"), allowed: PurgeWait.allowed)
+                throw BodyFault.value(object.place(of: "wait"), allowed: PurgeWait.allowed)
             }
             wait = named
         }
         if let count = try object.integer(Key.timeout.rawValue) {
             let interval = Interval.milliseconds(count)
             guard PurgeRequest.timeouts.contains(interval) else {
-                throw PurgeFault.value(
+                throw BodyFault.value(
                     object.place(of: Key.timeout.rawValue),
                     allowed: "0 to \(PurgeRequest.timeouts.upperBound.milliseconds)")
             }
@@ -65,12 +66,12 @@ extension PurgeRequest: Decodable {
 
     private static func target(_ object: StrictObject) throws -> PurgeTarget {
         guard object.names.count == 1, let name = object.names.first else {
-            throw PurgeFault.value(
+            throw BodyFault.value(
                 object.place, allowed: "exactly one of \(targetKeys.joined(separator: ", "))")
         }
         if name == "everything" {
             guard try object.isTrue(name) else {
-                throw PurgeFault.value(object.place(of: name), allowed: "true alone")
+                throw BodyFault.value(object.place(of: name), allowed: "true alone")
             }
             return .everything
         }

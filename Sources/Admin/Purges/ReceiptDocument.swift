@@ -61,8 +61,6 @@ package struct ReceiptDocument: Hashable, Sendable {
         self.members = members
     }
 
-    package static let contentType = "application/json"
-
     /// The members that have confirmed, that are pending, and that cannot be reached.
     package var counts: (confirmed: Int, pending: Int, unreachable: Int) {
         members.reduce(into: (0, 0, 0)) { counts, member in
@@ -84,55 +82,4 @@ package struct ReceiptDocument: Hashable, Sendable {
     ///
     /// To who asks for the receipt it is 200.
     package var statusOfIssue: UInt16 { isConfirmedByAll ? 200 : 202 }
-}
-
-extension ReceiptDocument {
-    /// One member and one target a line.
-    package var json: String {
-        let counts = counts
-        let fields = [
-            "\"receipt\":\"\(name)\"", "\"id\":\(JSONText.quoted(id))",
-            "\"mode\":\"\(isSoft ? "soft" : "hard")\"",
-            "\"issued_by\":\(issuedBy.map { "\"\($0)\"" } ?? "null")",
-            "\"held_ms\":\(heldMilliseconds)", "\"all_confirmed\":\(isConfirmedByAll)",
-            "\"confirmed\":\(counts.confirmed)", "\"pending\":\(counts.pending)",
-            "\"unreachable\":\(counts.unreachable)",
-            "\"majority_ms\":\(Self.number(majorityMilliseconds))",
-            "\"bounded_in_ms\":\(Self.number(boundedInMilliseconds))",
-            "\"members\":\(Self.lines(members.map(\.json)))",
-            "\"targets\":\(Self.lines(targets.map(Self.json)))",
-        ]
-        return "{" + fields.joined(separator: ",") + "}\n"
-    }
-
-    private static func number(_ milliseconds: Int64?) -> String {
-        milliseconds.map { "\($0)" } ?? "null"
-    }
-
-    private static func lines(_ objects: [String]) -> String {
-        "[" + objects.map { "\n" + $0 }.joined(separator: ",") + "\n]"
-    }
-
-    private static func json(_ target: PurgeName) -> String {
-        switch target {
-        case .url(let name): "{\"url\":\(JSONText.quoted(Array("//".utf8) + name))}"
-        case .prefix(let host, let path):
-            "{\"prefix\":\(JSONText.quoted(Array("//".utf8) + host + path))}"
-        case .tag(let tag): "{\"tag\":\(JSONText.quoted(tag))}"
-        case .everything: "{\"everything\":true}"
-        }
-    }
-}
-
-extension ReceiptDocument.Member {
-    fileprivate var json: String {
-        switch standing {
-        case .confirmed(let milliseconds):
-            "{\"node\":\"\(node)\",\"standing\":\"confirmed\",\"elapsed_ms\":\(milliseconds)}"
-        case .pending: "{\"node\":\"\(node)\",\"standing\":\"pending\"}"
-        case .unreachable(let milliseconds):
-            "{\"node\":\"\(node)\",\"standing\":\"unreachable\","
-                + "\"unreachable_since_ms_ago\":\(milliseconds)}"
-        }
-    }
 }

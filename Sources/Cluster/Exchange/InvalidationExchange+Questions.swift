@@ -33,6 +33,12 @@ extension InvalidationExchange {
     /// The record that is held with this client's id.
     package func record(withID id: [UInt8]) -> RecordName? { log.record(withID: id) }
 
+    /// The purges that this node took in last, at most `countMax`, the newest first.
+    package func lastPurges(_ countMax: Int) -> [RecordName] { log.lastPurges(countMax) }
+
+    /// How many invalidations are synced here that `node` has not confirmed.
+    package func lag(of node: NodeID) -> UInt64 { log.lag(of: node) }
+
     /// The record, if it is held.
     package func record(_ name: RecordName) -> InvalidationRecord? { log.record(name) }
 

@@ -66,6 +66,15 @@ struct RecordShelf: Sendable {
         return pages[page].slots[slot]
     }
 
+    /// The slots of the greatest numbers, at most `countMax`, ascending.
+    func last(_ countMax: Int) -> [Slot] {
+        var found: [Slot] = []
+        for page in pages.reversed() where found.count < countMax {
+            found = page.slots.suffix(countMax - found.count) + found
+        }
+        return found
+    }
+
     /// The content of the record of this number; nil if it is not held.
     func content(_ number: UInt64) -> [UInt8]? {
         guard let (page, slot) = place(of: number) else { return nil }

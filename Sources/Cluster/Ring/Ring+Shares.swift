@@ -8,6 +8,16 @@ extension Ring {
         return Double(slotsOwned[index]) / Double(RingSlot.count)
     }
 
+    /// At member: the part of all slots in whose lists it stands at `position`, from 0.
+    package func shares(at position: Int) -> [Double] {
+        var counts = Array(repeating: 0, count: members.count)
+        guard position < listCount else { return counts.map { _ in 0 } }
+        for index in stride(from: position, to: lists.count, by: listCount) {
+            counts[Int(lists[index])] += 1
+        }
+        return counts.map { Double($0) / Double(RingSlot.count) }
+    }
+
     /// The slots that have `id` among the first `positions` of their lists, in order.
     package func slots(ownedBy id: NodeID, amongFirst positions: Int = 1) -> [RingSlot] {
         guard let index = members.firstIndex(where: { $0.id == id }) else { return [] }

@@ -40,6 +40,11 @@ final class FenceGate: Sendable {
         now.nanoseconds < currentUntil.load(ordering: .acquiring)
     }
 
+    /// For how long it has been closed; nil if it is open.
+    func closedFor(at now: Instant) -> Interval? {
+        isOpen(at: now) ? nil : max(.zero, now - window.closedAt)
+    }
+
     /// The facts as they count at `now`.
     func facts(_ facts: EntryFacts, now: Instant) -> EntryFacts {
         isOpen(at: now) ? facts : facts.fenced(by: window, fence, now: now)

@@ -112,6 +112,20 @@ final class InvalidationDesk: Sendable {
         state.withLock { $0.exchange.record(withID: id) }
     }
 
+    /// The receipts of the purges that came last, at most `countMax`, the newest first.
+    func lastPurges(_ countMax: Int) -> [Receipt] {
+        state.withLock { state in
+            state.exchange.lastPurges(countMax).compactMap { state.exchange.receipt(of: $0) }
+        }
+    }
+
+    /// By member, how many invalidations are synced here that it has not confirmed.
+    func lags(of nodes: [NodeID]) -> [NodeID: UInt64] {
+        state.withLock { state in
+            Dictionary(uniqueKeysWithValues: nodes.map { ($0, state.exchange.lag(of: $0)) })
+        }
+    }
+
     /// Counted and connected members, this node included.
     func table(at now: Instant) -> [FenceKeeper.Line] {
         state.withLock { $0.exchange.table(at: now) }

@@ -39,8 +39,10 @@ struct MemberView: Sendable {
 
 extension MemberRow {
     /// Everybody whom the node of `hub` knows, itself first, then those who are counted and whom it
-    /// has not met; `lines` say who is counted.
-    static func rows(_ hub: PeerHub, _ lines: [FenceKeeper.Line]) -> [MemberRow] {
+    /// has not met; `lines` say who is counted, `lags` who lacks what.
+    static func rows(
+        _ hub: PeerHub, _ lines: [FenceKeeper.Line], lags: ([NodeID]) -> [NodeID: UInt64]
+    ) -> [MemberRow] {
         let (view, ring) = (hub.view, hub.rings.ring)
         let counted = Dictionary(uniqueKeysWithValues: lines.map { ($0.id, $0) })
         let met = Set(view.records.map(\.member.id))
@@ -50,7 +52,15 @@ extension MemberRow {
                 contactMilliseconds: line.contactAge?.milliseconds, weight: 0, isCaughtUp: false,
                 isDraining: false, isSelf: false, isConnected: false, ringShare: 0)
         }
-        return known(view, ring, counted) + unknown
+        var rows = known(view, ring, counted) + unknown
+        let ids = rows.compactMap { NodeID($0.node) }
+        let lagging = lags(ids)
+        for (place, id) in ids.enumerated() where ids.count == rows.count {
+            // Whoever has gone is waited for by nobody.
+            let isGone = rows[place].state == "left"
+            rows[place].lagRecords = isGone ? nil : lagging[id]
+        }
+        return rows
     }
 
     private static func known(

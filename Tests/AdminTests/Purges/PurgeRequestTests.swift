@@ -161,7 +161,7 @@ struct PurgeRequestTests {
         for number in 0..<20 {
             let keys = ["z", "y", "x", "w"].map { "\"\($0)\(number)\":1," }.joined()
             let refusal = refusal("{\(keys)\"targets\":[{\"tag\":\"a\"}]}")
-            guard case .unknown("", "w\(number)", _)? = refusal else {
+            guard case .body(.unknown("", "w\(number)", _))? = refusal else {
                 Issue.record("\(String(describing: refusal))")
                 return
             }
@@ -211,7 +211,7 @@ struct PurgeFaultTests {
             (.idTaken, 409, "purge-id-taken", "other targets or another mode"),
             (.receiptUnknown, 404, "receipt-unknown", "The log does not hold it"),
             (.receiptName, 400, "receipt-name", "32 hexadecimal digits"),
-            (.saidTwice("wait"), 400, "purge-query", "wait is said twice"),
+            (.saidTwice("wait"), 400, "admin-query", "wait is said twice"),
         ] as [(PurgeFault, UInt16, String, String)] {
             let problem = fault.problem
             #expect(problem.status == status && problem.name == name, "\(fault)")
@@ -258,5 +258,22 @@ struct PurgeFaultTests {
         let key = String(repeating: "k", count: 10_000)
         let fault = PurgeFault.unknown("", key: key, allowed: ["id"])
         #expect(fault.sentence.contains("\"\(key.prefix(40))…\"") && fault.sentence.count < 200)
+    }
+}
+
+/// What is wrong with a body, as a table of them is read best.
+extension PurgeFault {
+    fileprivate static func notJSON(_ place: String) -> PurgeFault { .body(.notJSON(place)) }
+
+    fileprivate static func type(_ place: String, wanted: String) -> PurgeFault {
+        .body(.type(place, wanted: wanted))
+    }
+
+    fileprivate static func unknown(_ place: String, key: String, allowed: [String]) -> PurgeFault {
+        .body(.unknown(place, key: key, allowed: allowed))
+    }
+
+    fileprivate static func value(_ place: String, allowed: String) -> PurgeFault {
+        .body(.value(place, allowed: allowed))
     }
 }

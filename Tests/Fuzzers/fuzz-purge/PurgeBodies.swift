@@ -49,17 +49,23 @@ private func issue(_ request: PurgeRequest) {
 func readTarget(_ line: [UInt8]) {
     let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 1)
     guard words.count == 2 else { return }
-    switch PurgeRoute(method: String(words[0]), target: PurgeRoute.path + words[1]) {
-    case .receipt(let name):
+    let target = AdminOperation.row(.issuePurge).path + words[1]
+    guard
+        case .operation(let operation, let arguments) = AdminRoute(
+            method: String(words[0]), target: target)
+    else { return }
+    if operation.name == .getReceipt, let name = ReceiptName(arguments[0][...]) {
         let path = words[1].prefix { $0 != "?" }
         precondition(path == "/\(name)", "two spellings of one receipt")
         precondition(name.number > 0 && ReceiptName(name.description) == name)
-    case .receiptOfID(let id): precondition((1...PurgeRequest.idBytesMax).contains(id.count))
-    case .issue(let options):
-        let (_, timeout) = options.settled
-        precondition(PurgeRequest.timeouts.contains(timeout))
-    case .refused(let fault): precondition((400..<500).contains(fault.problem.status))
-    case .methodNotAllowed, nil: break
+    }
+    let query = target.drop { $0 != "?" }.dropFirst()
+    do throws(AdminQuery.Fault) {
+        let query = try AdminQuery(query, operation.parameters)
+        guard operation.name == .issuePurge, let options = try? PurgeOptions(query) else { return }
+        precondition(PurgeRequest.timeouts.contains(options.settled.timeout))
+    } catch {
+        precondition((400..<500).contains(error.problem.status))
     }
 }
 

@@ -56,7 +56,7 @@ extension Outside {
 
         private func drain(_ node: NodeProcess) throws {
             let answer = try HTTPConnection(port: node.adminPort)
-                .get("/admin/v1/drain", method: "POST")
+                .get("/admin/v1/drain?stop=true", method: "POST")
             #expect(answer.status == 202, "\(answer)")
         }
 

@@ -131,6 +131,11 @@ final class HandOver: @unchecked Sendable {
         goOn()
     }
 
+    /// What is offered is offered as always; whoever waits for the end is told that there is none.
+    func undrain() {
+        drain.take()?.promise.succeed(false)
+    }
+
     // MARK: Steps
 
     private func ticked() {

@@ -65,4 +65,13 @@ extension PeerHub {
             return promise.futureResult
         }
     }
+
+    /// Owns again.
+    func undrain() {
+        loop.execute { [self] in
+            guard !isStopped else { return }
+            handOver.undrain()
+            step(.roleChanged(membership.own.member.role.subtracting(.isDraining)))
+        }
+    }
 }

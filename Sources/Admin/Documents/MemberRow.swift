@@ -20,11 +20,13 @@ package struct MemberRow: Hashable, Sendable {
     package var isConnected: Bool
     /// What it owns first of all keys, from 0 to 1.
     package var ringShare: Double
+    /// Invalidations that are synced here and that it has not confirmed; nil if that is not known.
+    package var lagRecords: UInt64?
 
     package init(
         node: String, process: String, address: String, state: String, isCounted: Bool,
         contactMilliseconds: Int64?, weight: Int, isCaughtUp: Bool, isDraining: Bool, isSelf: Bool,
-        isConnected: Bool, ringShare: Double
+        isConnected: Bool, ringShare: Double, lagRecords: UInt64? = nil
     ) {
         self.node = node
         self.process = process
@@ -38,32 +40,41 @@ package struct MemberRow: Hashable, Sendable {
         self.isSelf = isSelf
         self.isConnected = isConnected
         self.ringShare = ringShare
+        self.lagRecords = lagRecords
     }
 
     /// `{"members": […]}`, one object a line; none for a node that is in no cluster.
-    static func json(_ rows: [MemberRow]) -> String {
-        let objects = rows.map { row in
-            let fields = [
-                "\"node\":\"\(row.node)\"", "\"process\":\"\(row.process)\"",
-                "\"address\":\"\(row.address)\"", "\"state\":\"\(row.state)\"",
-                "\"counted\":\(row.isCounted)",
-                "\"contact_ms_ago\":\(row.contactMilliseconds.map { "\($0)" } ?? "null")",
-                "\"self\":\(row.isSelf)", "\"connected\":\(row.isConnected)",
-                "\"caught_up\":\(row.isCaughtUp)", "\"draining\":\(row.isDraining)",
-                "\"weight\":\(row.weight)", "\"ring_share\":\(decimal(row.ringShare))",
-            ]
-            return "{" + fields.joined(separator: ",") + "}"
-        }
-        return "{\"members\":[" + objects.map { "\n" + $0 }.joined(separator: ",") + "\n]}\n"
+    package static func json(_ rows: [MemberRow]) -> JSON {
+        ["members": .list(rows.map(\.json))]
     }
 
-    /// With six digits behind the point, rounded down.
-    private static func decimal(_ share: Double) -> String {
-        let millionths = Int(share * 1_000_000)
-        let digits = String(millionths % 1_000_000)
-        return "\(millionths / 1_000_000)."
-            + String(repeating: "0", count: 6 - digits.count) + digits
+    package var json: JSON {
+        [
+            "node": .text(node), "process": .text(process), "address": .text(address),
+            "state": .text(state), "counted": .bool(isCounted),
+            "contact_ms_ago": JSON(contactMilliseconds), "self": .bool(isSelf),
+            "connected": .bool(isConnected), "caught_up": .bool(isCaughtUp),
+            "draining": .bool(isDraining), "weight": JSON(weight),
+            "ring_share": .decimal(ringShare), "lag_records": JSON(lagRecords),
+        ]
     }
+
+    static let shape = Shape.object(.has("members", Shape.list(of: rowShape)))
+
+    static let rowShape = Shape.object(
+        .has("node", Shape.id), .has("process", Shape.string), .has("address", Shape.string),
+        .has("state", Shape.choice(["alive", "suspected", "dead", "left", "unknown"])),
+        .has("counted", Shape.boolean, "Majorities are of it, and receipts wait for it"),
+        .has(
+            "contact_ms_ago", Shape.orNull(Shape.count),
+            "Since it was asked last which invalidations it has, and answered"),
+        .has("self", Shape.boolean, "The node that is asked"),
+        .has("connected", Shape.boolean), .has("caught_up", Shape.boolean),
+        .has("draining", Shape.boolean), .has("weight", Shape.count),
+        .has("ring_share", Shape.share, "What it owns first of all keys"),
+        .has(
+            "lag_records", Shape.orNull(Shape.count),
+            "Invalidations that are synced here and that it has not confirmed"))
 }
 
 extension MemberRow: Decodable {
@@ -76,5 +87,6 @@ extension MemberRow: Decodable {
         case isSelf = "self"
         case isConnected = "connected"
         case ringShare = "ring_share"
+        case lagRecords = "lag_records"
     }
 }

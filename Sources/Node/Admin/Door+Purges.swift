@@ -29,30 +29,43 @@ final class PurgeWaiting {
 }
 
 extension Door {
-    /// Answers a request for what is below `/admin/v1/purges`, whose body was `body`.
-    func answerPurges(_ route: PurgeRoute, body: [UInt8]) {
-        switch route {
-        case .issue(let options):
-            do throws(PurgeFault) {
-                let request = try Self.read(body)
-                let (wait, timeout) = try options.settled(with: request)
-                let names = PurgeName.names(request.targets, settings.sites)
-                try purge(names, isSoft: request.isSoft, id: request.id, wait, timeout)
-            } catch {
-                answerProblem(Problem(error.problem))
-            }
-        case .receipt(let name):
-            sendReceipt(
-                of: RecordName(
-                    stream: ProcessID(high: name.high, low: name.low), number: name.number))
-        case .receiptOfID(let id):
-            guard let name = hall.desk.record(withID: id) else {
+    /// Purges what a request on the admin port names.
+    func issuePurge(_ query: AdminQuery, _ body: [UInt8]) {
+        do throws(PurgeFault) {
+            let options = try PurgeOptions(query)
+            let request = try Self.read(body)
+            let (wait, timeout) = try options.settled(with: request)
+            let names = PurgeName.names(request.targets, settings.sites)
+            try purge(names, isSoft: request.isSoft, id: request.id, wait, timeout)
+        } catch {
+            answerProblem(Problem(error.problem))
+        }
+    }
+
+    /// Answers with the receipt of this name.
+    func showReceipt(_ text: String) {
+        guard let name = ReceiptName(text[...]) else {
+            return answerProblem(Problem(PurgeFault.receiptName.problem))
+        }
+        sendReceipt(
+            of: RecordName(
+                stream: ProcessID(high: name.high, low: name.low), number: name.number))
+    }
+
+    /// Answers with the receipt of a client's id, or with those of the last purges.
+    func listPurges(_ query: AdminQuery) {
+        if let id = query["id"] {
+            guard let name = hall.desk.record(withID: Array(id.utf8)) else {
                 return answerProblem(Problem(PurgeFault.receiptUnknown.problem))
             }
-            sendReceipt(of: name)
-        case .refused(let fault): answerProblem(Problem(fault.problem))
-        case .methodNotAllowed(let allowed): answerProblem(.methodNotAllowed(allowed: allowed))
+            return sendReceipt(of: name)
         }
+        let receipts = hall.desk.lastPurges(Int(query.number("limit") ?? 20))
+        send(
+            ReceiptDocument.json(
+                receipts.compactMap {
+                    ReceiptDocument($0, issuedBy: hall.node.issuer(of: $0.record.name))
+                }))
     }
 
     private static func read(_ body: [UInt8]) throws(PurgeFault) -> PurgeRequest {
@@ -128,12 +141,10 @@ extension Door {
         guard let receipt = hall.desk.receipt(of: name),
             let document = ReceiptDocument(receipt, issuedBy: hall.node.issuer(of: name))
         else { return answerProblem(Problem(PurgeFault.receiptUnknown.problem)) }
-        var fields = "Cache-Control: no-store\r\n"
         // Clients of the data port would look for it there.
-        if isIssue, side == .admin { fields += "Location: \(PurgeRoute.path)/\(document.name)\r\n" }
-        sendText(
-            status: isIssue ? document.statusOfIssue : 200,
-            contentType: ReceiptDocument.contentType, Array(document.json.utf8), fields: fields)
+        let place = AdminOperation.row(.issuePurge).path
+        let fields = isIssue && side == .admin ? "Location: \(place)/\(document.name)\r\n" : ""
+        send(document.json, status: isIssue ? document.statusOfIssue : 200, fields: fields)
     }
 }
 

@@ -15,18 +15,18 @@ struct StrictObject {
     /// Its keys, in the order of ``allowed``.
     let names: [String]
 
-    /// - Throws: ``PurgeFault`` if there is no object, or one with a key that is not `allowed`.
+    /// - Throws: ``BodyFault`` if there is no object, or one with a key that is not `allowed`.
     init(_ decoder: any Decoder, allowed: [String]) throws {
-        place = PurgeFault.place(decoder.codingPath)
+        place = BodyFault.place(decoder.codingPath)
         do {
             container = try decoder.container(keyedBy: Name.self)
         } catch DecodingError.typeMismatch, DecodingError.valueNotFound {
-            throw PurgeFault.type(place, wanted: "an object")
+            throw BodyFault.type(place, wanted: "an object")
         }
         let present = Set(container.allKeys.map(\.stringValue))
         // The order of a decoder's keys is anybody's guess.
         if let unknown = present.subtracting(allowed).min() {
-            throw PurgeFault.unknown(place, key: unknown, allowed: allowed)
+            throw BodyFault.unknown(place, key: unknown, allowed: allowed)
         }
         names = allowed.filter(present.contains)
     }
@@ -38,13 +38,13 @@ struct StrictObject {
         try value(name, wanted: "a string") { try container.decode(String.self, forKey: $0) }
     }
 
-    func integer(_ name: String) throws(PurgeFault) -> Int64? {
+    func integer(_ name: String) throws(BodyFault) -> Int64? {
         guard names.contains(name) else { return nil }
         do {
             return try container.decode(Int64.self, forKey: Name(stringValue: name))
         } catch {
             // For a fraction, and for more than the type holds, decoders have errors of their own.
-            throw PurgeFault.type(place(of: name), wanted: "a whole number")
+            throw BodyFault.type(place(of: name), wanted: "a whole number")
         }
     }
 
@@ -64,7 +64,7 @@ struct StrictObject {
         do {
             return try decode(Name(stringValue: name))
         } catch DecodingError.typeMismatch, DecodingError.valueNotFound {
-            throw PurgeFault.type(place(of: name), wanted: wanted)
+            throw BodyFault.type(place(of: name), wanted: wanted)
         }
     }
 }

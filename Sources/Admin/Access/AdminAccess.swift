@@ -1,0 +1,136 @@
+package import HTTPRules
+
+/// Who may do what on the admin port.
+///
+/// Without tokens and without issuers of certificates whoever reaches the port may do everything;
+/// it is on loopback then. With either, everybody has to prove who they are, on loopback too: what
+/// stands before a node may pass on what comes from elsewhere.
+package struct AdminAccess: Hashable, Sendable {
+    /// What a token is good for.
+    package struct Grant: Hashable, Sendable {
+        package var role: AdminRole
+        package var digest: TokenDigest
+
+        package init(_ role: AdminRole, _ digest: TokenDigest) {
+            self.role = role
+            self.digest = digest
+        }
+    }
+
+    package var grants: [Grant]
+
+    package init(grants: [Grant] = []) {
+        self.grants = grants
+    }
+
+    package enum Verdict: Hashable, Sendable {
+        case allowed(AdminRole)
+        case refused(AdminRefusal)
+    }
+
+    /// Whether `caller` may do what takes `role`; nil for what everybody may.
+    package func verdict(on caller: AdminCaller, for role: AdminRole?) -> Verdict {
+        guard let role else { return .allowed(.read) }
+        if caller.isCrossSite { return .refused(.crossSite) }
+        switch self.role(of: caller) {
+        case .failure(let refusal): return .refused(refusal)
+        case .success(let has): return has >= role ? .allowed(has) : .refused(.role(has, role))
+        }
+    }
+
+    /// What the caller may do at most.
+    private func role(of caller: AdminCaller) -> Result<AdminRole, AdminRefusal> {
+        switch caller.proof {
+        case .certificate: return .success(.admin)
+        case .token(let digest):
+            // All are compared, so that the time tells nothing of which was right.
+            var found: AdminRole?
+            for grant in grants where digest.isAmong([grant.digest]) { found = grant.role }
+            if let found { return .success(found) }
+            return .failure(grants.isEmpty ? .tokenNotTaken : .tokenWrong)
+        case .malformed: return .failure(.tokenMalformed)
+        case .none where !grants.isEmpty: return .failure(.tokenMissing)
+        case .none where !caller.isByAddress: return .failure(.name(caller.authority))
+        case .none: return .success(.admin)
+        }
+    }
+}
+
+/// Why the admin port does not do what it was asked; nothing was done.
+package enum AdminRefusal: Error, Hashable, Sendable {
+    case tokenMissing
+    case tokenMalformed
+    case tokenWrong
+    /// A token came, and this node has none to compare it with.
+    case tokenNotTaken
+    /// Too many wrong ones came from this address.
+    case tooManyAttempts(retryAfterSeconds: Int)
+    /// Who asks has the first, and it takes the second.
+    case role(AdminRole, AdminRole)
+    case crossSite
+    /// Asked for by a name that anybody may give to this machine.
+    case name([UInt8])
+}
+
+extension AdminRefusal {
+    /// What may be guessed at.
+    package var isFailedAttempt: Bool { self == .tokenWrong || self == .tokenMalformed }
+
+    /// The value of WWW-Authenticate, where a token would be enough (RFC 6750 §3).
+    package var challenge: String? {
+        switch self {
+        case .tokenMissing: "Bearer realm=\"admin\""
+        case .tokenWrong, .tokenMalformed: "Bearer realm=\"admin\", error=\"invalid_token\""
+        case .role(_, let needed):
+            "Bearer realm=\"admin\", error=\"insufficient_scope\", scope=\"\(needed.rawValue)\""
+        case .tokenNotTaken, .tooManyAttempts, .crossSite, .name: nil
+        }
+    }
+
+    package var problem: ProblemDocument {
+        switch self {
+        case .tokenMissing:
+            Self.problem(
+                401, "admin-token", "A token is needed",
+                "Wanted is Authorization: Bearer with a token of the operator's.")
+        case .tokenMalformed:
+            Self.problem(
+                401, "admin-token", "The token is not one",
+                "Authorization must come once, and hold Bearer, a space and a token.")
+        case .tokenWrong:
+            Self.problem(
+                401, "admin-token", "The token is not known",
+                "It is none of the lines of the file that admin-token-file names; after a change "
+                    + "of the file the node is told by SIGHUP.")
+        case .tokenNotTaken:
+            Self.problem(
+                401, "admin-token", "This node takes no token",
+                "Its operator has set no admin-token-file; from this machine it can be asked "
+                    + "without.")
+        case .tooManyAttempts(let seconds):
+            Self.problem(
+                429, "admin-attempts", "Too many wrong tokens",
+                "From this address no token is looked at for another \(seconds) s.")
+        case .role(let has, let needed):
+            Self.problem(
+                403, "admin-role", "The token's role does not allow this",
+                "It takes the role \(needed.rawValue), and the token has \(has.rawValue).")
+        case .crossSite:
+            Self.problem(
+                403, "admin-cross-site", "A page of another site asks",
+                "Sec-Fetch-Site, or Origin, says that this comes from somewhere else.")
+        case .name(let authority):
+            Self.problem(
+                421, "admin-host", "The node is not asked by this name",
+                "Host is \(String(decoding: authority.prefix(256), as: UTF8.self)); without a "
+                    + "token it must be an address or localhost.")
+        }
+    }
+
+    private static func problem(
+        _ status: UInt16, _ name: String, _ title: String, _ detail: String
+    ) -> ProblemDocument {
+        ProblemDocument(
+            status: status, name: name, title: title, detail: detail + " Nothing was done.")
+    }
+}

@@ -1,0 +1,56 @@
+package import HTTPRules
+
+/// The tokens of the admin port: a line each, `ROLE TOKEN`, or a token alone, whose role is admin.
+package enum AdminTokens {
+    /// A token before only its digest is kept.
+    package struct Entry: Hashable, Sendable {
+        package var role: AdminRole
+        package var token: [UInt8]
+    }
+
+    /// What a file of them may be.
+    package static let allowed =
+        "1 to \(TokenFile.countMax) lines, each a role (read, purge or admin), a space, and a "
+        + "token of \(TokenFile.tokenBytesMin) to \(TokenFile.tokenBytesMax) letters, digits and "
+        + "-._~+/=; # begins a comment line"
+
+    /// Why such a file is of no use; nothing of what stands in it is told.
+    package enum Fault: Error, Hashable, Sendable {
+        case role(line: Int)
+        case tokens(TokenFileFault)
+
+        /// One clause, without a full stop.
+        package var sentence: String {
+            switch self {
+            case .role(let line): "line \(line) begins with what is no role"
+            case .tokens(let fault): fault.sentence
+            }
+        }
+    }
+
+    /// The tokens in their order; empty lines and comments are skipped.
+    package static func entries(of bytes: [UInt8]) throws(Fault) -> [Entry] {
+        var roles: [AdminRole] = []
+        var rest: [UInt8] = []
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            if index > 0 { rest.append(UInt8(ascii: "\n")) }
+            let isBlank = line.allSatisfy { $0 == UInt8(ascii: "\r") }
+            guard !isBlank, line.first != UInt8(ascii: "#") else { continue }
+            guard let space = line.firstIndex(of: UInt8(ascii: " ")) else {
+                roles.append(.admin)
+                rest += line
+                continue
+            }
+            let word = String(decoding: line[..<space], as: UTF8.self)
+            guard let role = AdminRole(rawValue: word) else { throw .role(line: index + 1) }
+            roles.append(role)
+            rest += line[space...].drop { $0 == UInt8(ascii: " ") }
+        }
+        do throws(TokenFileFault) {
+            return zip(roles, try TokenFile.tokens(of: rest)).map(Entry.init)
+        } catch {
+            throw .tokens(error)
+        }
+    }
+}

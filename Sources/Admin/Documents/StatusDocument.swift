@@ -1,0 +1,147 @@
+package import Telemetry
+
+/// How things stand with a node: `/admin/v1/status`.
+package struct StatusDocument: Sendable {
+    package struct Memory: Sendable {
+        package var usedBytes: UInt64
+        package var limitBytes: UInt64
+        package var pinnedBytes: UInt64
+        package var entries: UInt64
+
+        package init(_ snapshot: Snapshot) {
+            usedBytes = snapshot[.memoryUsedBytes]
+            limitBytes = snapshot[.memoryLimitBytes]
+            pinnedBytes = snapshot[.memoryPinnedBytes]
+            entries = snapshot[.memoryEntries]
+        }
+    }
+
+    package struct Disk: Sendable {
+        package var isUp: Bool
+        package var usedBytes: UInt64
+        package var limitBytes: UInt64
+        package var entries: UInt64
+
+        package init(_ snapshot: Snapshot) {
+            isUp = snapshot[.diskUp] == 1
+            usedBytes = snapshot[.diskUsedBytes]
+            limitBytes = snapshot[.diskLimitBytes]
+            entries = snapshot[.diskEntries]
+        }
+    }
+
+    package struct Cluster: Sendable {
+        package var membersAlive: UInt64
+        package var membersCounted: UInt64
+
+        package init(_ snapshot: Snapshot) {
+            membersAlive = snapshot[.membersAlive]
+            membersCounted = snapshot[.membersCounted]
+        }
+    }
+
+    /// 32 hexadecimal digits, as is ``process``.
+    package var node: String
+    package var process: String
+    package var version: String
+    package var uptimeMilliseconds: Int64
+    /// What who asks may do.
+    package var role: AdminRole
+    package var readiness: Readiness
+    /// How long the fence has been closed; nil if it is open.
+    package var fencedMilliseconds: Int64?
+    package var memory: Memory
+    /// Nil without a disk.
+    package var disk: Disk?
+    /// Nil for a node that is in no cluster.
+    package var cluster: Cluster?
+    package var invalidationsApplied: UInt64
+    package var invalidationRecords: UInt64
+    /// The names of its sites.
+    package var sites: [String]
+
+    package init(
+        node: String, process: String, version: String, uptimeMilliseconds: Int64,
+        role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?, snapshot: Snapshot,
+        hasDisk: Bool, isInCluster: Bool, sites: [String]
+    ) {
+        self.node = node
+        self.process = process
+        self.version = version
+        self.uptimeMilliseconds = uptimeMilliseconds
+        self.role = role
+        self.readiness = readiness
+        self.fencedMilliseconds = fencedMilliseconds
+        memory = Memory(snapshot)
+        disk = hasDisk ? Disk(snapshot) : nil
+        cluster = isInCluster ? Cluster(snapshot) : nil
+        invalidationsApplied = snapshot[.invalidationsApplied]
+        invalidationRecords = snapshot[.invalidationRecords]
+        self.sites = sites
+    }
+
+    package var json: JSON {
+        [
+            "node": .text(node), "process": .text(process), "version": .text(version),
+            "uptime_ms": .number(uptimeMilliseconds), "role": .text(role.rawValue),
+            "readiness": .text(readiness.rawValue), "fenced": .bool(fencedMilliseconds != nil),
+            "fenced_ms": JSON(fencedMilliseconds), "memory": memory.json,
+            "disk": disk?.json ?? .null, "cluster": cluster?.json ?? .null,
+            "invalidations": [
+                "applied": JSON(invalidationsApplied), "records": JSON(invalidationRecords),
+            ],
+            "sites": JSON(sites),
+        ]
+    }
+
+    static let shape = Shape.object(
+        .has("node", Shape.id), .has("process", Shape.id), .has("version", Shape.string),
+        .has("uptime_ms", Shape.count),
+        .has("role", Shape.choice(AdminRole.allCases.map(\.rawValue)), "What who asks may do"),
+        .has("readiness", Shape.choice(Readiness.allCases.map(\.rawValue))),
+        .has("fenced", Shape.boolean, "It cannot prove that nobody purged without it"),
+        .has("fenced_ms", Shape.orNull(Shape.count), "For how long"),
+        .has("memory", Memory.shape),
+        .has("disk", Shape.orNull(Disk.shape), "Null without a disk"),
+        .has("cluster", Shape.orNull(Cluster.shape), "Null for a node that is in no cluster"),
+        .has(
+            "invalidations",
+            Shape.object(.has("applied", Shape.count), .has("records", Shape.count))),
+        .has("sites", Shape.list(of: Shape.string)))
+}
+
+extension StatusDocument.Memory {
+    package var json: JSON {
+        [
+            "used_bytes": JSON(usedBytes), "limit_bytes": JSON(limitBytes),
+            "pinned_bytes": JSON(pinnedBytes), "entries": JSON(entries),
+        ]
+    }
+
+    static let shape = Shape.object(
+        .has("used_bytes", Shape.count), .has("limit_bytes", Shape.count),
+        .has("pinned_bytes", Shape.count, "Evicted, and still being sent"),
+        .has("entries", Shape.count))
+}
+
+extension StatusDocument.Disk {
+    package var json: JSON {
+        [
+            "up": .bool(isUp), "used_bytes": JSON(usedBytes), "limit_bytes": JSON(limitBytes),
+            "entries": JSON(entries),
+        ]
+    }
+
+    static let shape = Shape.object(
+        .has("up", Shape.boolean), .has("used_bytes", Shape.count),
+        .has("limit_bytes", Shape.count), .has("entries", Shape.count))
+}
+
+extension StatusDocument.Cluster {
+    package var json: JSON {
+        ["members_alive": JSON(membersAlive), "members_counted": JSON(membersCounted)]
+    }
+
+    static let shape = Shape.object(
+        .has("members_alive", Shape.count), .has("members_counted", Shape.count))
+}

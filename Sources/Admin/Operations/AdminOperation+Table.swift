@@ -1,0 +1,135 @@
+extension AdminOperation {
+    /// Every operation once; each method at most once for a path.
+    package static let table = publicRows + nodeRows + clusterRows + purgeRows
+
+    /// The operation's row.
+    package static func row(_ name: Name) -> AdminOperation {
+        guard let row = table.first(where: { $0.name == name }) else {
+            preconditionFailure("\(name) is not in the table")
+        }
+        return row
+    }
+
+    private static let publicRows = [
+        AdminOperation(
+            .getHealth, "GET", "/healthz", for: nil, "Whether the process answers",
+            answers: [Answer(200, "It does", Shape.object(.has("status", Shape.choice(["ok"]))))]),
+        AdminOperation(
+            .getReadiness, "GET", "/readyz", for: nil, "Whether requests should be sent here",
+            answers: [
+                Answer(200, "They should", HealthDocument.shape),
+                Answer(503, "They should go elsewhere", HealthDocument.shape),
+            ]),
+        AdminOperation(
+            .getOpenAPI, "GET", "/admin/v1/openapi.json", for: nil,
+            "This description of the admin port",
+            answers: [Answer(200, "The description", ["type": "object"])]),
+    ]
+
+    private static let nodeRows = [
+        AdminOperation(
+            .getMetrics, "GET", "/metrics", for: .read, "Every metric, for Prometheus",
+            answers: [Answer(200, "The metrics", "text/plain", Shape.string)]),
+        AdminOperation(
+            .getStatus, "GET", "/admin/v1/status", for: .read, "How things stand with the node",
+            answers: [Answer(200, "Its status", StatusDocument.shape)]),
+        AdminOperation(
+            .listOrigins, "GET", "/admin/v1/origins", for: .read,
+            "How things stand with each origin",
+            answers: [Answer(200, "The origins", OriginRow.shape)]),
+        AdminOperation(
+            .getConfiguration, "GET", "/admin/v1/configuration", for: .read,
+            "The settings that hold, and where each comes from",
+            answers: [Answer(200, "The settings", ConfigurationDocument.shape)]),
+        AdminOperation(
+            .getLogLevel, "GET", "/admin/v1/log-level", for: .read,
+            "The least severe message that is logged",
+            answers: [Answer(200, "The level", LogLevelDocument.shape)]),
+        AdminOperation(
+            .setLogLevel, "PUT", "/admin/v1/log-level", for: .admin,
+            "Log from another level on, until the next SIGHUP or start",
+            body: Body(shape: LogLevelDocument.shape, bytesMax: LogLevelDocument.bodyBytesMax),
+            answers: [
+                Answer(200, "The level that holds now", LogLevelDocument.shape),
+                Answer(problem: 422, "The body says no level"),
+            ]),
+        AdminOperation(
+            .drain, "POST", "/admin/v1/drain", for: .admin,
+            "Take the node off the ring and hand over what it owns; it goes on to run",
+            taking: [
+                .query("stop", .choice(["false", "true"]), "Whether it stops once that is done")
+            ],
+            answers: [Answer(202, "It begins", StateDocument.shape)]),
+        AdminOperation(
+            .undrain, "POST", "/admin/v1/undrain", for: .admin,
+            "Put a drained node back on the ring",
+            answers: [
+                Answer(202, "It begins", StateDocument.shape),
+                Answer(problem: 409, "The node is stopping"),
+            ]),
+    ]
+
+    private static let clusterRows = [
+        AdminOperation(
+            .listMembers, "GET", "/admin/v1/members", for: .read,
+            "Who is in the cluster, as this node believes",
+            answers: [Answer(200, "The members", MemberRow.shape)]),
+        AdminOperation(
+            .forgetMember, "POST", "/admin/v1/members/{node}/forget", for: .admin,
+            "Count a member no longer that will not come back",
+            taking: [.path("node", .text(bytesMax: 64), "The member's id")],
+            answers: [
+                Answer(202, "It begins", StateDocument.shape),
+                Answer(problem: 404, "There is no member of this id"),
+                Answer(problem: 409, "It is counted as before"),
+            ]),
+        AdminOperation(
+            .getRing, "GET", "/admin/v1/ring", for: .read, "Who owns how much",
+            answers: [Answer(200, "The ring", RingDocument.shape)]),
+    ]
+
+    private static let purgeRows = [
+        AdminOperation(
+            .listPurges, "GET", "/admin/v1/purges", for: .read,
+            "The receipts of the last purges, or that of the purge with an id",
+            taking: [
+                .query("id", .text(bytesMax: PurgeRequest.idBytesMax), "A client's id"),
+                .query("limit", .number(1...100), "How many receipts; 20 if not said"),
+            ],
+            answers: [
+                Answer(
+                    200, "Receipts, the newest first; with id the one receipt",
+                    Shape.anyOf(ReceiptDocument.listShape, ReceiptDocument.shape)),
+                Answer(problem: 404, "There is no receipt of this id"),
+            ]),
+        AdminOperation(
+            .issuePurge, "POST", "/admin/v1/purges", for: .purge, "Purge, and get the receipt",
+            taking: PurgeOptions.parameters,
+            body: Body(shape: PurgeRequest.shape, bytesMax: PurgeRequest.bodyBytesMax),
+            answers: [
+                Answer(200, "All have confirmed", ReceiptDocument.shape),
+                Answer(202, "Somebody has not confirmed yet", ReceiptDocument.shape),
+                Answer(problem: 409, "An earlier purge with this id is another one"),
+                Answer(problem: 422, "A key, a value or a target is not allowed"),
+                Answer(problem: 503, "Too much waits for the disk"),
+            ]),
+        AdminOperation(
+            .getReceipt, "GET", "/admin/v1/purges/{receipt}", for: .read,
+            "How far a purge has come",
+            taking: [
+                .path("receipt", .text(bytesMax: 64), "Its name, as the answer to the purge says")
+            ],
+            answers: [
+                Answer(200, "The receipt", ReceiptDocument.shape),
+                Answer(problem: 404, "The log does not hold it"),
+            ]),
+    ]
+}
+
+/// What was begun: `{"status": …}`.
+package enum StateDocument {
+    static let shape = Shape.object(.has("status", Shape.string))
+
+    /// `state` is one word.
+    package static func json(_ state: String) -> JSON { ["status": .text(state)] }
+}

@@ -1,0 +1,169 @@
+package import Ground
+import Telemetry
+
+/// One thing that the admin port does: what asks for it, who may, and what can come of it.
+///
+/// ``table`` is what requests are routed by, and what ``OpenAPI`` renders.
+package struct AdminOperation: Sendable {
+    /// The operation's id in the OpenAPI document.
+    package enum Name: String, CaseIterable, Sendable {
+        case getHealth
+        case getReadiness
+        case getMetrics
+        case getOpenAPI
+        case getStatus
+        case listMembers
+        case forgetMember
+        case getRing
+        case listOrigins
+        case getConfiguration
+        case getLogLevel
+        case setLogLevel
+        case listPurges
+        case issuePurge
+        case getReceipt
+        case drain
+        case undrain
+    }
+
+    package let name: Name
+    package let method: String
+    /// Segments in braces are parameters.
+    package let path: String
+    /// Nil for everybody.
+    package let role: AdminRole?
+    /// One line, without a full stop.
+    package let summary: String
+    package let parameters: [AdminParameter]
+    package let body: Body?
+    package let answers: [Answer]
+
+    /// A body of JSON that a request has to bring.
+    package struct Body: Sendable {
+        package let shape: JSON
+        package let bytesMax: Int
+    }
+
+    /// What may come back.
+    package struct Answer: Sendable {
+        package let status: UInt16
+        /// One clause, without a full stop.
+        package let meaning: String
+        /// Media type and shape; nil for a problem document.
+        package let content: (type: String, shape: JSON)?
+
+        package init(_ status: UInt16, _ meaning: String, _ shape: JSON) {
+            self.init(status, meaning, "application/json", shape)
+        }
+
+        package init(_ status: UInt16, _ meaning: String, _ type: String, _ shape: JSON) {
+            self.status = status
+            self.meaning = meaning
+            content = (type, shape)
+        }
+
+        /// An answer with a problem document.
+        package init(problem status: UInt16, _ meaning: String) {
+            self.status = status
+            self.meaning = meaning
+            content = nil
+        }
+    }
+
+    init(
+        _ name: Name, _ method: String, _ path: String, for role: AdminRole?, _ summary: String,
+        taking parameters: [AdminParameter] = [], body: Body? = nil, answers: [Answer]
+    ) {
+        self.name = name
+        self.method = method
+        self.path = path
+        self.role = role
+        self.summary = summary
+        self.parameters = parameters
+        self.body = body
+        self.answers = answers + Self.common(role, hasBody: body != nil, parameters)
+    }
+
+    /// What every operation of its kind may be answered with.
+    private static func common(
+        _ role: AdminRole?, hasBody: Bool, _ parameters: [AdminParameter]
+    ) -> [Answer] {
+        var answers = [
+            Answer(problem: 400, "The request, or its query, cannot be understood"),
+            Answer(problem: 414, "The target is too long"),
+            Answer(problem: 431, "The fields are too long"),
+        ]
+        if role != nil {
+            answers += [
+                Answer(problem: 401, "A token is needed, or this one is not known"),
+                Answer(problem: 403, "The role is too small, or a page of another site asks"),
+                Answer(problem: 421, "Without a token the host must be an address or localhost"),
+                Answer(problem: 429, "Too many wrong tokens came from this address"),
+            ]
+        }
+        if hasBody { answers.append(Answer(problem: 413, "The body is too large")) }
+        return answers
+    }
+
+    /// Segments of ``path``.
+    var segments: [Substring] {
+        path.split(separator: "/", omittingEmptySubsequences: false)
+    }
+
+    /// HEAD is answered as GET is, without the body.
+    func takes(_ method: String) -> Bool {
+        method == self.method || (method == "HEAD" && self.method == "GET")
+    }
+}
+
+/// A parameter of a request, in its path or its query.
+package struct AdminParameter: Sendable {
+    package enum Kind: Sendable {
+        /// Of so many bytes at most, not empty.
+        case text(bytesMax: Int)
+        case choice([String])
+        case number(ClosedRange<Int64>)
+        /// A number and a unit: `250ms`, `1s`.
+        case duration(ClosedRange<Interval>)
+    }
+
+    package let name: String
+    package let isInPath: Bool
+    package let isRequired: Bool
+    package let kind: Kind
+    /// One clause, without a full stop.
+    package let meaning: String
+
+    static func path(_ name: String, _ kind: Kind, _ meaning: String) -> AdminParameter {
+        AdminParameter(
+            name: name, isInPath: true, isRequired: true, kind: kind, meaning: meaning)
+    }
+
+    static func query(
+        _ name: String, _ kind: Kind, _ meaning: String, isRequired: Bool = false
+    ) -> AdminParameter {
+        AdminParameter(
+            name: name, isInPath: false, isRequired: isRequired, kind: kind, meaning: meaning)
+    }
+
+    /// What it may be, in words.
+    var allowed: String {
+        switch kind {
+        case .text(let bytesMax): "1 to \(bytesMax) bytes of UTF-8, percent-encoded"
+        case .choice(let choices): choices.joined(separator: ", ")
+        case .number(let range): "\(range.lowerBound) to \(range.upperBound)"
+        case .duration(let range):
+            "\(DurationText.render(range.lowerBound)) to "
+                + "\(DurationText.render(range.upperBound)), with ms, s or m"
+        }
+    }
+
+    var shape: JSON {
+        switch kind {
+        case .text(let bytesMax): Shape.text(length: 1...bytesMax)
+        case .choice(let choices): Shape.choice(choices)
+        case .number(let range): Shape.integer(range)
+        case .duration: Shape.text(pattern: "^[0-9]+(ms|s|m|h|d)$")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Ground
+package import HTTPRules
+import Telemetry
+
+/// The parameters in a request's query, held against those that its operation has.
+package struct AdminQuery: Hashable, Sendable {
+    private var texts: [String: String] = [:]
+
+    /// Why a query is refused; nothing was done.
+    package enum Fault: Error, Hashable, Sendable {
+        case unknown(String, allowed: [String])
+        case saidTwice(String)
+        case value(String, allowed: String)
+        case missing(String)
+    }
+
+    /// Reads what follows the question mark; a `+` stays one.
+    package init(_ query: Substring, _ parameters: [AdminParameter]) throws(Fault) {
+        let known = parameters.filter { !$0.isInPath }
+        for part in query.split(separator: "&") {
+            let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = String(sides[0])
+            guard let parameter = known.first(where: { $0.name == name }) else {
+                throw .unknown(name, allowed: known.map(\.name))
+            }
+            guard texts[name] == nil else { throw .saidTwice(name) }
+            let raw = sides.count > 1 ? sides[1] : ""
+            guard let bytes = PercentText.decoded(Array(raw.utf8)[...]),
+                let text = String(validating: bytes, as: UTF8.self),
+                parameter.takes(text)
+            else { throw .value(name, allowed: parameter.allowed) }
+            texts[name] = text
+        }
+        for parameter in known where parameter.isRequired && texts[parameter.name] == nil {
+            throw .missing(parameter.name)
+        }
+    }
+
+    /// The value of a parameter; nil if it is not said.
+    package subscript(name: String) -> String? { texts[name] }
+
+    package func number(_ name: String) -> Int64? { texts[name].flatMap { Int64($0) } }
+}
+
+extension AdminParameter {
+    fileprivate func takes(_ text: String) -> Bool {
+        switch kind {
+        case .text(let bytesMax): 1...bytesMax ~= text.utf8.count
+        case .choice(let choices): choices.contains(text)
+        case .number(let range):
+            text.utf8.allSatisfy(ASCII.isDigit) && Int64(text).map(range.contains) == true
+        case .duration(let range): DurationText.parse(text).map(range.contains) == true
+        }
+    }
+}
+
+extension AdminQuery.Fault {
+    package var problem: ProblemDocument {
+        let detail =
+            switch self {
+            case .unknown(let name, let allowed) where allowed.isEmpty:
+                "The parameter \(name.prefix(64)) is not known; there are none here."
+            case .unknown(let name, let allowed):
+                "The parameter \(name.prefix(64)) is not known; "
+                    + "\(allowed.joined(separator: ", ")) can be used."
+            case .saidTwice(let name): "The parameter \(name) is said twice; it is allowed once."
+            case .value(let name, let allowed):
+                "The parameter \(name) has a value that is not allowed; allowed is: \(allowed)."
+            case .missing(let name): "The parameter \(name) is needed."
+            }
+        return ProblemDocument(
+            status: 400, name: "admin-query", title: "The query cannot be followed",
+            detail: detail)
+    }
+}

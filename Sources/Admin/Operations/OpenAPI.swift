@@ -1,0 +1,102 @@
+/// The admin port's description of itself (OpenAPI 3.1).
+package enum OpenAPI {
+    package static let contentType = "application/json"
+
+    /// The document of a node of this version.
+    package static func document(version: String) -> JSON {
+        [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "Nuthatch admin API", "version": .text(version),
+                "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
+                "description": .text(
+                    "Counters count since the start of the process. Ages are …_ms_ago, lengths of "
+                        + "time …_ms, sizes …_bytes; all are measured by the node that answers."),
+            ],
+            "servers": [["url": "/"]],
+            "paths": .object(paths),
+            "components": [
+                "securitySchemes": [
+                    "token": [
+                        "type": "http", "scheme": "bearer",
+                        "description": "A token of admin-token-file",
+                    ]
+                ],
+                "schemas": ["Problem": problem],
+            ],
+        ]
+    }
+
+    private static var paths: [JSON.Member] {
+        var paths: [JSON.Member] = []
+        for operation in AdminOperation.table {
+            let method = JSON.Member(operation.method.lowercased(), item(operation))
+            if let place = paths.firstIndex(where: { $0.name == operation.path }),
+                case .object(let methods) = paths[place].value
+            {
+                paths[place].value = .object(methods + [method])
+            } else {
+                paths.append(JSON.Member(operation.path, .object([method])))
+            }
+        }
+        return paths
+    }
+
+    private static func item(_ operation: AdminOperation) -> JSON {
+        var members = [
+            JSON.Member("operationId", .text(operation.name.rawValue)),
+            JSON.Member("summary", .text(operation.summary)),
+        ]
+        if let role = operation.role {
+            members.append(
+                JSON.Member("description", .text("For tokens of the role \(role.rawValue).")))
+            // On loopback a node without tokens asks for none.
+            members.append(JSON.Member("security", [["token": []], [:]]))
+        } else {
+            members.append(JSON.Member("security", []))
+        }
+        if !operation.parameters.isEmpty {
+            members.append(
+                JSON.Member("parameters", .list(operation.parameters.map(parameter))))
+        }
+        if let body = operation.body {
+            members.append(
+                JSON.Member(
+                    "requestBody",
+                    [
+                        "required": true,
+                        "content": ["application/json": ["schema": body.shape]],
+                    ]))
+        }
+        members.append(
+            JSON.Member(
+                "responses",
+                .object(
+                    operation.answers.map { JSON.Member("\($0.status)", answer($0)) })))
+        return .object(members)
+    }
+
+    private static func parameter(_ parameter: AdminParameter) -> JSON {
+        [
+            "name": .text(parameter.name), "in": parameter.isInPath ? "path" : "query",
+            "required": .bool(parameter.isRequired), "description": .text(parameter.meaning),
+            "schema": parameter.shape,
+        ]
+    }
+
+    private static func answer(_ answer: AdminOperation.Answer) -> JSON {
+        let (type, shape) =
+            answer.content
+            ?? ("application/problem+json", ["$ref": "#/components/schemas/Problem"])
+        return [
+            "description": .text(answer.meaning),
+            "content": .object([JSON.Member(type, ["schema": shape])]),
+        ]
+    }
+
+    /// RFC 9457.
+    private static let problem = Shape.object(
+        .has("type", Shape.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
+        .has("title", Shape.string), .has("status", Shape.integer(400...599)),
+        .may("detail", Shape.string))
+}

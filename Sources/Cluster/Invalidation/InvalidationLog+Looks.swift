@@ -1,0 +1,31 @@
+package import Ground
+
+/// What operators want to know.
+extension InvalidationLog {
+    /// The purges that this node took in last, at most `countMax`, the newest first.
+    package func lastPurges(_ countMax: Int) -> [RecordName] {
+        var found: [(since: Instant, name: RecordName)] = []
+        for stream in streams.streams {
+            // Records of the count lie between them; of those there are few.
+            let slots = stream.shelf.last(2 * countMax).filter {
+                stream.record($0.number)?.invalidation.purge != nil
+            }
+            found += slots.suffix(countMax).map {
+                ($0.heldSince, RecordName(stream: stream.process, number: $0.number))
+            }
+        }
+        found.sort {
+            ($1.since, $1.name.stream, $1.name.number) < ($0.since, $0.name.stream, $0.name.number)
+        }
+        return found.prefix(countMax).map(\.name)
+    }
+
+    /// How many invalidations are synced here that `node` has not confirmed.
+    package func lag(of node: NodeID) -> UInt64 {
+        guard node != self.node else { return 0 }
+        return positions.reduce(0) { sum, position in
+            let had = confirmations.count(of: position.process, by: node)
+            return sum + (position.count > had ? position.count - had : 0)
+        }
+    }
+}

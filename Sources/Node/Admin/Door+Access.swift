@@ -1,0 +1,67 @@
+import Admin
+import Ground
+import HTTPRules
+import Logging
+import Synchronization
+import Wire
+
+/// Who asks the admin port, and whether they may.
+extension Door {
+    /// The role of who asks for `operation`; nil if they may not, which they have been told.
+    func admit(_ request: PendingRequest, _ bytes: Span<UInt8>, to operation: AdminOperation)
+        -> AdminRole?
+    {
+        let caller = caller(request, bytes)
+        let now = SystemClock.now()
+        var verdict = settings.adminAccess.verdict(on: caller, for: operation.role)
+        if operation.role != nil, case .token = caller.proof {
+            let wait = hall.node.attempts.withLock { $0.wait(of: caller.address, at: now) }
+            if let wait {
+                verdict = .refused(
+                    .tooManyAttempts(retryAfterSeconds: Int(wait.seconds) + 1))
+            }
+        }
+        switch verdict {
+        case .allowed(let role): return role
+        case .refused(let refusal):
+            if refusal.isFailedAttempt { failed(caller, now) }
+            refuse(refusal)
+            return nil
+        }
+    }
+
+    private func caller(_ request: PendingRequest, _ bytes: Span<UInt8>) -> AdminCaller {
+        let head = request.head.span
+        var caller = AdminCaller(
+            address: client?.address, proof: .none, authority: bytes.copy(parser.host.range))
+        for line in request.lines {
+            if line.id == .authorization { caller.proof = .malformed }
+            if head.holdsIgnoringCase("origin", at: line.name.range) {
+                caller.origin = head.copy(line.value.range)
+            } else if head.holdsIgnoringCase("sec-fetch-site", at: line.name.range) {
+                caller.fetchSite = head.copy(line.value.range)
+            }
+        }
+        if let token = BearerToken.find(request.lines, in: head) {
+            caller.proof = .token(TokenDigest(ofToken: token))
+        } else if isSecure, settings.adminTLS != nil, caller.proof == .none {
+            // Nobody gets as far without one.
+            caller.proof = .certificate
+        }
+        return caller
+    }
+
+    private func failed(_ caller: AdminCaller, _ now: Instant) {
+        hall.node.attempts.withLock { $0.failed(caller.address, at: now) }
+        hall.node.logger.warning(
+            "an operator's token was refused",
+            metadata: ["client": "\(caller.address.map { "\($0.unmapped)" } ?? "-")"])
+    }
+
+    private func refuse(_ refusal: AdminRefusal) {
+        var problem = Problem(refusal.problem)
+        if case .tooManyAttempts(let seconds) = refusal { problem.retryAfterSeconds = seconds }
+        let challenge = refusal.challenge.map { "WWW-Authenticate: \($0)\r\n" } ?? ""
+        answerProblem(problem, fields: challenge)
+    }
+}

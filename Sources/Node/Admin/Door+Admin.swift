@@ -1,0 +1,156 @@
+import Admin
+import Cluster
+import FoundationEssentials
+import Ground
+import HTTPRules
+import Logging
+import Origin
+import Synchronization
+import Telemetry
+import Wire
+
+extension Door {
+    /// Answers a request to the admin port.
+    func answerAdmin(_ bytes: Span<UInt8>, body: [UInt8]) {
+        let (method, target) = methodAndTarget(bytes)
+        switch AdminRoute(method: method, target: target) {
+        case .notFound: answerProblem(.adminNotFound)
+        case .methodNotAllowed(let allowed): answerProblem(.methodNotAllowed(allowed: allowed))
+        case .operation(let operation, let arguments):
+            let request = PendingRequest(copying: parser, bytes, headRange)
+            guard let role = admit(request, bytes, to: operation) else { return }
+            do throws(AdminQuery.Fault) {
+                let query = try AdminQuery(
+                    target.drop { $0 != "?" }.dropFirst(), operation.parameters)
+                answer(operation, arguments, query, body: body, role)
+            } catch {
+                answerProblem(Problem(error.problem))
+            }
+        }
+    }
+
+    private func answer(
+        _ operation: AdminOperation, _ arguments: [String], _ query: AdminQuery, body: [UInt8],
+        _ role: AdminRole
+    ) {
+        let node = hall.node
+        switch operation.name {
+        case .getHealth, .getReadiness: answerHealth(operation.name)
+        case .getMetrics:
+            sendText(
+                status: 200, contentType: PrometheusText.contentType,
+                Array(PrometheusText.render(node.snapshot()).utf8), fields: Self.noStore)
+        case .getOpenAPI: send(OpenAPI.document(version: Configuration.version))
+        case .getStatus: send(node.status(for: role).json)
+        case .listMembers: send(MemberRow.json(node.memberRows()))
+        case .forgetMember: forget(arguments[0])
+        case .getRing: send(node.ring().json)
+        case .listOrigins:
+            let standings = node.exchange.standings(now: SystemClock.now())
+            send(OriginRow.json(standings.map(OriginRow.init)))
+        case .getConfiguration: send(node.shownConfiguration.json)
+        case .getLogLevel: send(LogLevelDocument(node.logger.logLevel.rawValue).json)
+        case .setLogLevel: setLogLevel(body, operation)
+        case .listPurges: listPurges(query)
+        case .issuePurge: issuePurge(query, body)
+        case .getReceipt: showReceipt(arguments[0])
+        case .drain:
+            node.told(to: .drain(stops: query["stop"] == "true"))
+            send(StateDocument.json("draining"), status: 202)
+        case .undrain: undrain()
+        }
+    }
+
+    private static let noStore = "Cache-Control: no-store\r\n"
+
+    /// Answers with a document, which nobody is to store.
+    func send(_ document: JSON, status: UInt16 = 200, fields: String = "") {
+        sendText(
+            status: status, contentType: "application/json", Array(document.page.utf8),
+            fields: Self.noStore + fields)
+    }
+
+    // MARK: What changes the node
+
+    private func setLogLevel(_ body: [UInt8], _ operation: AdminOperation) {
+        guard body.count <= operation.body?.bytesMax ?? 0 else {
+            return answerProblem(.bodyTooLarge(bytesMax: UInt64(operation.body?.bytesMax ?? 0)))
+        }
+        do {
+            let document = try JSONDecoder().decode(LogLevelDocument.self, from: Data(body))
+            guard let level = Logger.Level(rawValue: document.level) else {
+                preconditionFailure("\(document.level) is no level of the logger")
+            }
+            hall.node.log(from: level)
+            send(document.json)
+        } catch {
+            answerProblem(.body(BodyFault(reading: error)))
+        }
+    }
+
+    /// Begins to count a member no longer that will not come back.
+    private func forget(_ text: String) {
+        guard let id = NodeID(text) else { return answerProblem(.memberUnknown) }
+        do throws(FenceKeeper.ForgetRefusal) {
+            try hall.desk.forget([id])
+            send(StateDocument.json("forgetting"), status: 202)
+        } catch {
+            answerProblem(.notForgotten(error))
+        }
+    }
+
+    private func undrain() {
+        guard !hall.node.isStopping.load(ordering: .relaxed) else {
+            return answerProblem(.stopping)
+        }
+        hall.node.told(to: .undrain)
+        send(StateDocument.json("ready"), status: 202)
+    }
+
+    // MARK: On the data port
+
+    /// Answers what is not for the image API: the health pages; or 404, or 405 for methods that
+    /// nothing here takes.
+    func answerOther(_ bytes: Span<UInt8>) {
+        let (method, target) = methodAndTarget(bytes)
+        switch AdminRoute(method: method, target: target) {
+        case .operation(let operation, _) where AdminRoute.publicPaths.contains(operation.path):
+            answerHealth(operation.name)
+        case .methodNotAllowed where isPublicPage(bytes): answerProblem(.methodNotAllowed)
+        case .operation, .methodNotAllowed, .notFound:
+            guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
+                return answerProblem(.methodNotAllowed)
+            }
+            answerProblem(.notFound)
+        }
+    }
+
+    /// True if the target is one of the pages that clients may see.
+    func isPublicPage(_ bytes: Span<UInt8>) -> Bool {
+        // Every request to a site `*` asks this.
+        AdminRoute.publicPaths.contains { path in
+            let range = parser.path.range
+            let end = range.lowerBound + path.utf8.count
+            guard end <= range.upperBound, bytes.holds(path, at: range.lowerBound..<end) else {
+                return false
+            }
+            return end == range.upperBound || bytes[end] == UInt8(ascii: "?")
+        }
+    }
+
+    private func answerHealth(_ name: AdminOperation.Name) {
+        guard name == .getReadiness else { return send(HealthDocument.alive) }
+        let readiness = hall.node.readiness.value
+        let isFenced = !hall.node.fence.isOpen(at: SystemClock.now())
+        send(
+            HealthDocument.json(readiness, isFenced: isFenced),
+            status: HealthDocument.status(readiness))
+    }
+
+    private func methodAndTarget(_ bytes: Span<UInt8>) -> (String, String) {
+        (
+            String(decoding: bytes.copy(parser.methodName.range), as: UTF8.self),
+            String(decoding: bytes.copy(parser.path.range), as: UTF8.self)
+        )
+    }
+}

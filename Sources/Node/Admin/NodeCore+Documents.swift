@@ -1,0 +1,78 @@
+import Admin
+import Cluster
+import Ground
+import HTTPRules
+import Origin
+import Telemetry
+
+/// What operators are shown of the node as a whole.
+extension NodeCore {
+    func status(for role: AdminRole) -> StatusDocument {
+        let now = SystemClock.now()
+        return StatusDocument(
+            node: "\(desk.id)", process: "\(desk.process)", version: Configuration.version,
+            uptimeMilliseconds: (now - startedAt).milliseconds, role: role,
+            readiness: readiness.value, fencedMilliseconds: fence.closedFor(at: now)?.milliseconds,
+            snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
+            sites: settings.sites.names)
+    }
+
+    /// None for a node that is in no cluster.
+    func memberRows() -> [MemberRow] {
+        guard let hub else { return [] }
+        return MemberRow.rows(hub, desk.table(at: SystemClock.now())) { desk.lags(of: $0) }
+    }
+
+    /// A node that is in no cluster owns everything.
+    func ring() -> RingDocument {
+        guard let ring = hub?.rings.ring, !ring.members.isEmpty else {
+            return RingDocument(
+                slots: RingSlot.count, shares: [.init(node: "\(desk.id)", first: 1, second: 0)],
+                strip: Array(repeating: 0, count: RingDocument.stripCount))
+        }
+        let second = ring.shares(at: 1)
+        let shares = ring.members.indices.map { index in
+            RingDocument.Share(
+                node: "\(ring.members[index].id)", first: ring.share(of: ring.members[index].id),
+                second: second[index])
+        }
+        let strip = (0..<RingDocument.stripCount).map { step in
+            let slot = RingSlot(number: UInt32(step * RingSlot.count / RingDocument.stripCount))
+            return ring.owners(of: slot).memberIndex(at: 0)
+        }
+        return RingDocument(slots: RingSlot.count, shares: shares, strip: strip)
+    }
+}
+
+extension Configuration {
+    /// The settings that hold, for operators.
+    var document: ConfigurationDocument {
+        let rows = Setting.table.map { setting in
+            ConfigurationDocument.Row(
+                setting, values.texts(setting.name),
+                source: values.source(setting.name).text(for: setting.name))
+        }
+        let sites = values.siteBlocks.map { site in
+            ConfigurationDocument.Site(
+                "\(site.pattern)", origin: "\(site.origin)",
+                options: site.lines.map { ($0.option.rawValue, $0.yaml) })
+        }
+        return ConfigurationDocument(rows: rows, sites: sites)
+    }
+}
+
+extension OriginRow {
+    init(_ standing: OriginStanding) {
+        let circuit =
+            switch standing.circuit {
+            case .closed: "closed"
+            case .open: "open"
+            case .halfOpen: "half-open"
+            }
+        self.init(
+            origin: standing.origin.description, connections: standing.connections,
+            idle: standing.idle, waiting: standing.waiting, circuit: circuit,
+            failures: standing.failures,
+            retryAfterMilliseconds: standing.retryAfter?.milliseconds)
+    }
+}

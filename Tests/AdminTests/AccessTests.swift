@@ -1,0 +1,137 @@
+import Admin
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("Who may do what on the admin port")
+struct AccessTests {
+    private static func digest(_ byte: UInt8) -> TokenDigest {
+        TokenDigest([UInt8](repeating: byte, count: 32).span)
+    }
+
+    private static let guarded = AdminAccess(grants: [
+        .init(.read, digest(1)), .init(.purge, digest(2)), .init(.admin, digest(3)),
+    ])
+
+    private func caller(
+        _ proof: AdminCaller.Proof = .none, host: String = "127.0.0.1:8081",
+        origin: String? = nil, site: String? = nil
+    ) -> AdminCaller {
+        AdminCaller(
+            address: .v4(0x7F00_0001), proof: proof, authority: Array(host.utf8),
+            origin: origin.map { Array($0.utf8) }, fetchSite: site.map { Array($0.utf8) })
+    }
+
+    @Test("each role may do what those before it may, and no more")
+    func roles() {
+        for (byte, has) in zip([1, 2, 3] as [UInt8], AdminRole.allCases) {
+            for wanted in AdminRole.allCases {
+                let verdict = Self.guarded.verdict(
+                    on: caller(.token(Self.digest(byte))), for: wanted)
+                #expect(
+                    verdict
+                        == (has >= wanted ? .allowed(has) : .refused(.role(has, wanted))))
+            }
+        }
+    }
+
+    @Test("where there are tokens, everybody has to have one, on loopback too")
+    func tokens() {
+        let access = Self.guarded
+        #expect(access.verdict(on: caller(), for: .read) == .refused(.tokenMissing))
+        #expect(
+            access.verdict(on: caller(.token(Self.digest(9))), for: .read)
+                == .refused(.tokenWrong))
+        #expect(access.verdict(on: caller(.malformed), for: .read) == .refused(.tokenMalformed))
+        #expect(access.verdict(on: caller(.certificate), for: .admin) == .allowed(.admin))
+        #expect(access.verdict(on: caller(), for: nil) == .allowed(.read))
+    }
+
+    @Test("without tokens whoever asks by address may, and nobody by a name that leads here")
+    func names() {
+        let access = AdminAccess()
+        for host in ["127.0.0.1:8081", "[::1]:8081", "localhost", "LOCALHOST:1", "a.localhost:2"] {
+            #expect(access.verdict(on: caller(host: host), for: .admin) == .allowed(.admin))
+        }
+        for host in ["evil.example:8081", "", "127.0.0.1.evil.example", "[::1", "localhost.a"] {
+            #expect(
+                access.verdict(on: caller(host: host), for: .read)
+                    == .refused(.name(Array(host.utf8))))
+        }
+        #expect(
+            access.verdict(on: caller(.token(Self.digest(1))), for: .read)
+                == .refused(.tokenNotTaken))
+    }
+
+    @Test("no page of another site has anything done, whatever it proves")
+    func crossSite() {
+        let mine = "127.0.0.1:8081"
+        for proof in [.none, .certificate, .token(Self.digest(3))] as [AdminCaller.Proof] {
+            for site in ["cross-site", "same-site", "nonsense"] {
+                #expect(
+                    Self.guarded.verdict(on: caller(proof, site: site), for: .read)
+                        == .refused(.crossSite))
+            }
+            for origin in ["https://evil.example", "null", "http://127.0.0.1:80", mine] {
+                #expect(
+                    Self.guarded.verdict(on: caller(proof, origin: origin), for: .read)
+                        == .refused(.crossSite))
+            }
+        }
+        let access = AdminAccess()
+        for site in ["same-origin", "none"] {
+            #expect(access.verdict(on: caller(site: site), for: .admin) == .allowed(.admin))
+        }
+        #expect(
+            access.verdict(on: caller(origin: "http://\(mine)"), for: .admin) == .allowed(.admin))
+    }
+
+    @Test("after ten wrong tokens an address waits, six seconds for each more; others do not")
+    func attempts() {
+        var limiter = AttemptLimiter()
+        let (guesser, other) = (IPAddress.v4(1), IPAddress.v4(2))
+        var now = Instant(nanoseconds: 0)
+        for _ in 0..<10 {
+            #expect(limiter.wait(of: guesser, at: now) == nil)
+            limiter.failed(guesser, at: now)
+        }
+        #expect(limiter.wait(of: guesser, at: now) == .seconds(6))
+        #expect(limiter.wait(of: other, at: now) == nil)
+        now = now + .seconds(6)
+        #expect(limiter.wait(of: guesser, at: now) == nil)
+        limiter.failed(guesser, at: now)
+        #expect(limiter.wait(of: guesser, at: now) == .seconds(6))
+    }
+
+    @Test("an address of IPv6 counts with its neighbours, and no crowd takes more room")
+    func crowd() {
+        var limiter = AttemptLimiter()
+        let now = Instant(nanoseconds: 0)
+        for host in 0..<10 { limiter.failed(.v6(7 << 64 | UInt128(host)), at: now) }
+        #expect(limiter.wait(of: .v6(7 << 64 | 99), at: now) == .seconds(6))
+        #expect(limiter.wait(of: .v6(8 << 64), at: now) == nil)
+        for number in 0..<5_000 { limiter.failed(.v4(UInt32(number)), at: now) }
+        // Who has guessed most is kept longest.
+        #expect(limiter.wait(of: .v6(7 << 64), at: now) == .seconds(6))
+    }
+
+    @Test("a file of tokens gives each its role; one alone is for everything")
+    func file() throws {
+        let long = String(repeating: "a", count: 16)
+        let text = "# people\nread \(long)1\npurge   \(long)2\r\n\n\(long)3\nadmin \(long)4\n"
+        let entries = try AdminTokens.entries(of: Array(text.utf8))
+        #expect(entries.map(\.role) == [.read, .purge, .admin, .admin])
+        #expect(
+            entries.map { String(decoding: $0.token, as: UTF8.self) }
+                == [1, 2, 3, 4].map { "\(long)\($0)" })
+        let faults: [(String, AdminTokens.Fault)] = [
+            ("\nroot \(long)", .role(line: 2)), ("", .tokens(.noTokens)),
+            ("read short", .tokens(.length(line: 1, count: 5))),
+            ("\(long)\nread \(long)", .tokens(.repeated(line: 2))),
+            ("read \(long) more", .tokens(.byte(line: 1))),
+        ]
+        for (text, fault) in faults {
+            #expect(throws: fault, "\(text)") { try AdminTokens.entries(of: Array(text.utf8)) }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Admin
+import Telemetry
+import Testing
+
+@Suite("Documents of the admin port")
+struct DocumentTests {
+    private static let id = String(repeating: "0a", count: 16)
+
+    @Test("health is ok, and only a ready node asks for requests")
+    func health() {
+        #expect(HealthDocument.alive.page == "{\"status\":\"ok\"}\n")
+        #expect(ShapeCheck.faults(HealthDocument.alive, .getHealth) == [])
+        for (readiness, status) in zip(Readiness.allCases, [503, 200, 503] as [UInt16]) {
+            let document = HealthDocument.json(readiness, isFenced: false)
+            #expect(HealthDocument.status(readiness) == status)
+            #expect(document.page == "{\"status\":\"\(readiness)\"}\n")
+            #expect(ShapeCheck.faults(document, .getReadiness, status) == [])
+        }
+        let fenced = HealthDocument.json(.ready, isFenced: true)
+        #expect(fenced.page == "{\"status\":\"ready\",\"fenced\":true}\n")
+        #expect(ShapeCheck.faults(fenced, .getReadiness) == [])
+    }
+
+    @Test("origins are listed with their circuits")
+    func origins() {
+        let row = OriginRow(
+            origin: "a.example:80", connections: 3, idle: 1, waiting: 2, circuit: "open",
+            failures: 20, retryAfterMilliseconds: 4000)
+        let document = OriginRow.json([row])
+        #expect(
+            document.page == """
+                {"origins":[
+                {"origin":"a.example:80","connections":3,"idle":1,"waiting":2,"circuit":"open",\
+                "failures":20,"retry_after_ms":4000}
+                ]}
+
+                """)
+        #expect(ShapeCheck.faults(document, .listOrigins) == [])
+        #expect(ShapeCheck.faults(OriginRow.json([]), .listOrigins) == [])
+    }
+
+    @Test("members are listed with what they own, and with what they have not confirmed")
+    func members() {
+        let row = MemberRow(
+            node: Self.id, process: Self.id, address: "10.0.0.1:8082", state: "alive",
+            isCounted: true, contactMilliseconds: 0, weight: 100, isCaughtUp: true,
+            isDraining: false, isSelf: true, isConnected: true, ringShare: 0.05, lagRecords: 7)
+        let document = MemberRow.json([row])
+        #expect(
+            document.page == """
+                {"members":[
+                {"node":"\(Self.id)","process":"\(Self.id)","address":"10.0.0.1:8082",\
+                "state":"alive","counted":true,"contact_ms_ago":0,\
+                "self":true,"connected":true,"caught_up":true,"draining":false,"weight":100,\
+                "ring_share":0.05,"lag_records":7}
+                ]}
+
+                """)
+        #expect(ShapeCheck.faults(document, .listMembers) == [])
+        #expect(MemberRow.json([]).page == "{\"members\":[]}\n")
+    }
+
+    @Test("a node's status says what there is, and null for what there is not")
+    func status() {
+        let snapshot = Snapshot(loops: [], node: NodeCounters())
+        for isWhole in [true, false] {
+            let document = StatusDocument(
+                node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
+                role: .purge, readiness: .ready, fencedMilliseconds: isWhole ? nil : 7,
+                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, sites: ["a.example"])
+            #expect(ShapeCheck.faults(document.json, .getStatus) == [])
+            #expect(document.json["fenced"] == .bool(!isWhole))
+            #expect((document.json["disk"] == .null) == !isWhole)
+            #expect((document.json["cluster"] == .null) == !isWhole)
+        }
+    }
+
+    @Test("settings are listed with where they come from; the ring with who owns where")
+    func others() {
+        let rows = Setting.table.map {
+            ConfigurationDocument.Row($0, $0.defaults, source: "built in")
+        }
+        let configuration = ConfigurationDocument(
+            rows: rows,
+            sites: [.init("a.example", origin: "http://b", options: [("tag-fields", "xkey")])])
+        #expect(ShapeCheck.faults(configuration.json, .getConfiguration) == [])
+        let ring = RingDocument(
+            slots: 262_144, shares: [.init(node: Self.id, first: 1, second: 0)],
+            strip: Array(repeating: 0, count: RingDocument.stripCount))
+        #expect(ShapeCheck.faults(ring.json, .getRing) == [])
+        #expect(ShapeCheck.faults(LogLevelDocument("debug").json, .setLogLevel) == [])
+        #expect(ShapeCheck.faults(StateDocument.json("draining"), .drain, 202) == [])
+    }
+
+    @Test("a value of JSON is written as RFC 8259 has it")
+    func json() {
+        let value: JSON = [
+            "a": nil, "b": [true, 7, .decimal(0.5), .decimal(.nan)], "c": "\"\\\n\u{1F}ü",
+        ]
+        #expect(
+            value.line
+                == #"{"a":null,"b":[true,7,0.5,null],"c":"\"\\\u000a\u001fü"}"#)
+    }
+}

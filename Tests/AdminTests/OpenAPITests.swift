@@ -1,0 +1,58 @@
+import Admin
+import Testing
+
+@Suite("The admin port's description of itself")
+struct OpenAPITests {
+    private let document = OpenAPI.document(version: "1.2.3")
+
+    private func members(_ value: JSON?) -> [JSON.Member] {
+        if case .object(let members) = value { members } else { [] }
+    }
+
+    @Test("it has every operation once, under its id, and nothing else")
+    func operations() {
+        var ids: [String] = []
+        for path in members(document["paths"]) {
+            for method in members(path.value) {
+                guard case .text(let id) = method.value["operationId"] else {
+                    Issue.record("\(method.name) \(path.name) has no id")
+                    continue
+                }
+                ids.append(id)
+                let operation = AdminOperation.Name(rawValue: id).map(AdminOperation.row)
+                #expect(operation?.path == path.name)
+                #expect(operation?.method.lowercased() == method.name)
+            }
+        }
+        #expect(ids.sorted() == AdminOperation.Name.allCases.map(\.rawValue).sorted())
+    }
+
+    @Test("every parameter of a path is described, and needed", arguments: AdminOperation.table)
+    func parameters(_ operation: AdminOperation) {
+        let named = operation.path.matches(of: /\{([a-z]+)\}/).map { String($0.output.1) }
+        let described = operation.parameters.filter(\.isInPath)
+        #expect(described.map(\.name) == named)
+        #expect(described.filter { !$0.isRequired }.isEmpty)
+        #expect(Set(operation.parameters.map(\.name)).count == operation.parameters.count)
+    }
+
+    @Test(
+        "every status is said once, and who needs a token may hear so",
+        arguments: AdminOperation.table)
+    func answers(_ operation: AdminOperation) {
+        let statuses = operation.answers.map(\.status)
+        #expect(Set(statuses).count == statuses.count, "\(operation.name)")
+        #expect(statuses.contains(401) == (operation.role != nil))
+        #expect(statuses.contains(413) == (operation.body != nil))
+        for answer in operation.answers where answer.content == nil {
+            #expect(answer.status >= 400)
+        }
+    }
+
+    @Test("nothing is changed by who may only read")
+    func roles() {
+        for operation in AdminOperation.table where operation.method != "GET" {
+            #expect((operation.role ?? .read) > .read, "\(operation.name)")
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Who may do what on the admin port")
+    struct AdminAccessTests {
+        private static let words = ["read", "purge", "admin"].map { role in
+            (role: role, token: String(repeating: role, count: 4))
+        }
+
+        /// A node whose operators have a token of each role.
+        private final class Guarded {
+            let node: NodeProcess
+            private let folder: URL
+
+            init(_ flags: String...) throws {
+                folder = try Program.temporaryFolder()
+                let file = folder.appending(path: "tokens")
+                let lines = words.map { "\($0.role) \($0.token)\n" }.joined()
+                try Data(("# of everybody\n" + lines).utf8).write(to: file)
+                node = try NodeProcess(["--admin-token-file", file.path] + flags)
+            }
+
+            deinit {
+                node.kill()
+                try? FileManager.default.removeItem(at: folder)
+            }
+        }
+
+        private func bearer(_ token: String) -> String { "Authorization: Bearer \(token)" }
+
+        private func problem(_ answer: Response) throws -> String {
+            #expect(answer["Content-Type"] == "application/problem+json", "\(answer)")
+            let body = try JSONSerialization.jsonObject(with: Data(answer.body ?? []))
+            let fields = try #require(body as? [String: Any])
+            #expect(fields["status"] as? Int == answer.status)
+            return (fields["type"] as? String ?? "").replacing("urn:nuthatch:problem:", with: "")
+        }
+
+        @Test("A token is needed where there are tokens, and one of its role")
+        func roles() throws {
+            let stage = try Guarded()
+            let admin = try stage.node.connectAdmin()
+            let steps: [(method: String, path: String, body: String, least: Int, status: Int)] = [
+                ("GET", "/admin/v1/status", "", 0, 200), ("GET", "/metrics", "", 0, 200),
+                ("GET", "/admin/v1/configuration", "", 0, 200),
+                (
+                    "POST", "/admin/v1/purges?wait=all", "{\"targets\":[{\"tag\":\"a\"}]}", 1, 200
+                ),
+                ("PUT", "/admin/v1/log-level", "{\"level\":\"info\"}", 2, 200),
+                ("POST", "/admin/v1/undrain", "", 2, 202),
+            ]
+            for step in steps {
+                let none = try admin.post(step.body, to: step.path, method: step.method)
+                #expect(none.status == 401 && none["WWW-Authenticate"] == "Bearer realm=\"admin\"")
+                #expect(try problem(none) == "admin-token")
+                for (rank, word) in Self.words.enumerated() {
+                    let answer = try admin.post(
+                        step.body, to: step.path, method: step.method,
+                        fields: [bearer(word.token)])
+                    guard rank < step.least else {
+                        #expect(answer.status == step.status, "\(step) as \(word.role): \(answer)")
+                        continue
+                    }
+                    #expect(try answer.status == 403 && problem(answer) == "admin-role")
+                    #expect(answer["WWW-Authenticate"]?.contains("insufficient_scope") == true)
+                }
+            }
+            for path in ["/healthz", "/readyz", "/admin/v1/openapi.json"] {
+                #expect(try admin.get(path).status == 200)
+            }
+        }
+
+        @Test("Wrong tokens are refused, logged, and after ten no longer looked at")
+        func guesses() throws {
+            let stage = try Guarded()
+            let admin = try stage.node.connectAdmin()
+            for number in 0..<10 {
+                let answer = try admin.get(
+                    "/admin/v1/status", fields: [bearer("guess-guess-guess-\(number)")])
+                #expect(try answer.status == 401 && problem(answer) == "admin-token")
+                #expect(answer["WWW-Authenticate"]?.contains("invalid_token") == true)
+            }
+            let late = try admin.get("/admin/v1/status", fields: [bearer(Self.words[2].token)])
+            #expect(try late.status == 429 && problem(late) == "admin-attempts")
+            let seconds = try #require(late["Retry-After"].flatMap { Int($0) })
+            #expect((1...7).contains(seconds))
+            #expect(stage.node.said("token was refused", "client=127.0.0.1") == 10)
+            // Whoever proves nothing is not in doubt.
+            #expect(try admin.get("/healthz").status == 200)
+            let isFree = try Deadline.seconds(30).reached {
+                try admin.get("/admin/v1/status", fields: [bearer(Self.words[0].token)])
+                    .status == 200
+            }
+            #expect(isFree)
+        }
+
+        @Test("Tokens are read again by SIGHUP")
+        func reload() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "tokens")
+            let (old, new) = ("old-token-old-token", "new-token-new-token")
+            try Data("\(old)\n".utf8).write(to: file)
+            let node = try NodeProcess(["--admin-token-file", file.path])
+            func status(_ token: String) throws -> Int {
+                try node.connectAdmin().get("/admin/v1/status", fields: [bearer(token)]).status
+            }
+            #expect(try status(old) == 200 && status(new) == 401)
+            try Data("read \(new)\n".utf8).write(to: file)
+            node.hangUp()
+            #expect(Deadline.seconds(30).reached { node.said("settings reloaded") == 1 })
+            #expect(try status(new) == 200 && status(old) == 401)
+            try Data("root \(new)\n".utf8).write(to: file)
+            node.hangUp()
+            #expect(
+                Deadline.seconds(30).reached {
+                    node.said("settings not reloaded", "line 1 begins with what is no role") == 1
+                })
+            #expect(try status(new) == 200)
+        }
+
+        @Test("Without tokens the node is asked by address alone, and by no page of another site")
+        func rebinding() throws {
+            let node = try NodeProcess()
+            let admin = try node.connectAdmin()
+            for host in ["127.0.0.1:\(node.adminPort)", "localhost", "[::1]:9"] {
+                #expect(try admin.get("/admin/v1/status", host: host).status == 200)
+            }
+            for host in [
+                "evil.example", "evil.example:\(node.adminPort)", "127.0.0.1.evil.example",
+            ] {
+                let answer = try admin.get("/admin/v1/status", host: host)
+                #expect(try answer.status == 421 && problem(answer) == "admin-host")
+            }
+            let body = "{\"targets\":[{\"everything\":true}]}"
+            for field in ["Origin: https://evil.example", "Sec-Fetch-Site: cross-site"] {
+                let answer = try admin.post(body, to: "/admin/v1/purges", fields: [field])
+                #expect(try answer.status == 403 && problem(answer) == "admin-cross-site")
+            }
+            #expect(node.figure("nuthatch_purges_issued_total{mode=\"hard\"}") == 0)
+            let same = try admin.post(
+                body, to: "/admin/v1/purges?wait=all",
+                fields: ["Origin: http://localhost", "Sec-Fetch-Site: same-origin"])
+            #expect(same.status == 200)
+        }
+
+        @Test("Paths that lead elsewhere, and bodies that nobody means, are refused")
+        func nonsense() throws {
+            let node = try NodeProcess()
+            for path in [
+                "/admin/v1/../../etc/passwd", "/..%2f..%2fetc/passwd", "/admin/v1/%2e%2e/status",
+                "/admin//v1/status", "/admin/v2/status",
+            ] {
+                let answer = try node.connectAdmin().get(path)
+                #expect(try answer.status == 404 && problem(answer) == "not-found", "\(path)")
+            }
+            let deep = String(repeating: "[", count: 30_000)
+            for (body, status) in [
+                (deep, 400), ("{\"targets\":\(deep)", 400), ("{\"level\":", 400), ("[]", 422),
+                ("{\"level\":\"info\",\"more\":1}", 422), ("{\"level\":7}", 422), ("", 400),
+            ] {
+                let answer = try node.connectAdmin().post(
+                    body, to: "/admin/v1/log-level", method: "PUT")
+                let wanted = body.utf8.count > 1_024 ? 413 : status
+                #expect(answer.status == wanted, "\(body.prefix(40)): \(answer)")
+                _ = try problem(answer)
+                let purge = try node.connectAdmin().post(body, to: "/admin/v1/purges")
+                #expect((400...422).contains(purge.status), "\(body.prefix(40)): \(purge)")
+                _ = try problem(purge)
+            }
+            // Ten megabytes are not even waited for.
+            let large = try node.connectAdmin().get(
+                "/admin/v1/purges", method: "POST", fields: ["Content-Length: 10485760"])
+            #expect(try large.status == 413 && problem(large) == "body-too-large")
+            #expect(try node.connectAdmin().get("/readyz").status == 200)
+        }
+
+        @Test("Beyond loopback the port is opened only where everybody has to prove who they are")
+        func open() throws {
+            let port = try NodeProcess.freePort()
+            let flags = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:\(port)"]
+            let refused = try NodeProcess.run(flags, seconds: 5)
+            #expect(refused.status == 78 && refused.errors.contains("admin-token-file"))
+            let stage = try Guarded("--admin-listen", "0.0.0.0:\(port)")
+            let admin = try HTTPConnection(port: port)
+            #expect(try admin.get("/admin/v1/status").status == 401)
+            let answer = try admin.get(
+                "/admin/v1/status", host: "node.example", fields: [bearer(Self.words[0].token)])
+            #expect(answer.status == 200)
+            withExtendedLifetime(stage) {}
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What the admin port shows and does")
+    struct AdminPagesTests {
+        private func object(_ node: NodeProcess, _ path: String) throws -> [String: Any] {
+            let answer = try node.connectAdmin().get(path)
+            #expect(answer.status == 200 && answer["Cache-Control"] == "no-store", "\(answer)")
+            let value = try JSONSerialization.jsonObject(with: Data(answer.body ?? []))
+            return try #require(value as? [String: Any])
+        }
+
+        @Test("Every path of its description answers as that says")
+        func described() throws {
+            let node = try NodeProcess()
+            let paths = try #require(
+                object(node, "/admin/v1/openapi.json")["paths"] as? [String: [String: Any]])
+            #expect(paths.count > 10)
+            for (path, methods) in paths {
+                let target = path.replacing(/\{[a-z]+\}/, with: "x")
+                for (method, described) in methods where method == "get" {
+                    let answer = try node.connectAdmin().get(target)
+                    let operation = try #require(described as? [String: Any])
+                    let answers = try #require(operation["responses"] as? [String: Any])
+                    #expect(answers["\(answer.status)"] != nil, "\(path): \(answer)")
+                }
+                let odd = try node.connectAdmin().get(target, method: "TRACE")
+                #expect(odd.status == 405 || odd.status == 501, "\(path): \(odd)")
+            }
+        }
+
+        @Test("The status says who the node is and what it holds; the settings where they are from")
+        func status() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB", "--memory-limit", "32MiB")
+            let image = TestImage.noise(1)
+            let path = stage.origin.serve(image, fields: ["Cache-Control: max-age=100"])
+            _ = try stage.get(path)
+            try stage.settle()
+            let status = try object(stage.node, "/admin/v1/status")
+            #expect(
+                status["readiness"] as? String == "ready" && status["role"] as? String == "admin")
+            #expect((status["node"] as? String)?.count == 32 && status["fenced"] as? Bool == false)
+            let memory = try #require(status["memory"] as? [String: Any])
+            #expect(memory["entries"] as? Int == 1 && memory["limit_bytes"] as? Int == 32 << 20)
+            let disk = try #require(status["disk"] as? [String: Any])
+            #expect(disk["up"] as? Bool == true && disk["entries"] as? Int == 1)
+            let settings = try #require(
+                object(stage.node, "/admin/v1/configuration")["settings"] as? [[String: Any]])
+            let limit = settings.first { $0["name"] as? String == "memory-limit" }
+            #expect(limit?["values"] as? [String] == ["32MiB"])
+            #expect(limit?["source"] as? String == "flag --memory-limit")
+        }
+
+        @Test("A drained node owns nothing and says so; put back it owns again")
+        func drain() throws {
+            let stage = try ClusterStage(2)
+            let node = stage.nodes[0]
+            func readiness() throws -> Int { try node.connectAdmin().get("/readyz").status }
+            func share() throws -> Double? {
+                let rows = try object(stage.nodes[1], "/admin/v1/members")["members"]
+                let row = (rows as? [[String: Any]])?.first { $0["self"] as? Bool == false }
+                return row?["ring_share"] as? Double
+            }
+            #expect(try readiness() == 200)
+            #expect(try node.connectAdmin().post("", to: "/admin/v1/drain").status == 202)
+            #expect(try Deadline.seconds(30).reached { try share() == 0 && readiness() == 503 })
+            #expect(try node.connectAdmin().post("", to: "/admin/v1/undrain").status == 202)
+            #expect(
+                try Deadline.seconds(30).reached { try share() ?? 0 > 0.3 && readiness() == 200 })
+            let ring = try object(node, "/admin/v1/ring")
+            let shares = try #require(ring["members"] as? [[String: Any]])
+            #expect(shares.count == 2 && (ring["strip"] as? [Int])?.count == 360)
+        }
+
+        @Test("The last purges are listed at every node, and lag is nothing once all have them")
+        func purges() throws {
+            let stage = try ClusterStage(2)
+            for tag in ["a", "b", "c"] {
+                let receipt = try stage.nodes[0].purge("{\"tag\":\"\(tag)\"}", id: "list-\(tag)")
+                #expect(receipt.isConfirmedByAll)
+            }
+            for node in stage.nodes {
+                let list = try object(node, "/admin/v1/purges?limit=2")["purges"]
+                let ids = (list as? [[String: Any]])?.map { $0["id"] as? String ?? "" }
+                #expect(ids == ["list-c", "list-b"])
+                // A node confirms what it has issued a moment later.
+                let isNothing = try Deadline.seconds(30).reached {
+                    let members = try object(node, "/admin/v1/members")["members"]
+                    let lags = (members as? [[String: Any]])?.map { $0["lag_records"] as? Int }
+                    return lags == [0, 0]
+                }
+                #expect(isNothing)
+            }
+        }
+
+        @Test("The level of the log is shown, and changed while the node runs")
+        func logLevel() throws {
+            let node = try NodeProcess()
+            #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "info")
+            let answer = try node.connectAdmin().post(
+                "{\"level\":\"error\"}", to: "/admin/v1/log-level", method: "PUT")
+            #expect(answer.status == 200)
+            #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "error")
+            #expect(Deadline.seconds(10).reached { node.said("log level changed", "error") == 1 })
+        }
+    }
+}
