@@ -32,6 +32,7 @@ func room(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) 
     .target(
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
+        resources: resources[name] ?? [],
         swiftSettings: house + coverage)
 }
 
@@ -42,8 +43,17 @@ func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = [
         swiftSettings: house)
 }
 
-/// What tests read beside their code.
+/// The parts of the dashboard, beside the code that puts them together.
+let dashboard = [
+    "api.js", "charts.js", "dashboard.css", "dashboard.html", "dom.js", "drain.js", "format.js",
+    "hot.js", "inspect.js", "members.js", "nodes.js", "page.js", "purge.js", "receipt.js",
+    "ring.js", "session.js", "state.js", "stream.js", "theme.js", "tiers.js", "timeline.js",
+    "traffic.js",
+]
+
+/// What targets have beside their code.
 let resources: [String: [Resource]] = [
+    "Admin": dashboard.map { .embedInCode("Dashboard/\($0)") },
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
     "OutsideTests": [.copy("Sites/Table")],
 ]

@@ -16,8 +16,42 @@ package enum PrometheusText {
                 text += "\(family.name)\(label) \(snapshot[member.metric])\n"
             }
         }
+        append(snapshot.outcomes, to: &text)
         if !snapshot.sites.isEmpty { append(snapshot.sites, to: &text) }
         return text
+    }
+
+    private static func append(_ outcomes: OutcomeFigures, to text: inout String) {
+        let bytes = "nuthatch_body_bytes_total"
+        text += "# HELP \(bytes) Bytes of bodies given to clients, by how the cache took part\n"
+        text += "# TYPE \(bytes) counter\n"
+        for row in outcomes.rows {
+            text += "\(bytes){cache=\"\(row.outcome.label)\"} \(row.bodyBytes)\n"
+        }
+        let name = "nuthatch_request_duration_seconds"
+        text += "# HELP \(name) Time from a request's head to the end of its answer\n"
+        text += "# TYPE \(name) histogram\n"
+        for row in outcomes.rows {
+            let label = "cache=\"\(row.outcome.label)\""
+            var sum: UInt64 = 0
+            for (place, count) in row.counts.enumerated() {
+                sum += count
+                let bounds = LatencyBuckets.bounds
+                let bound = place < bounds.count ? seconds(bounds[place] * 1_000) : "+Inf"
+                text += "\(name)_bucket{\(label),le=\"\(bound)\"} \(sum)\n"
+            }
+            text += "\(name)_sum{\(label)} \(seconds(row.nanoseconds))\n"
+            text += "\(name)_count{\(label)} \(sum)\n"
+        }
+    }
+
+    /// Nanoseconds as seconds, without zeros at the end.
+    private static func seconds(_ nanoseconds: UInt64) -> String {
+        let rest = String(nanoseconds % 1_000_000_000)
+        let digits = String(repeating: "0", count: 9 - rest.count) + rest
+        let kept = digits.reversed().drop { $0 == "0" }.reversed()
+        let whole = "\(nanoseconds / 1_000_000_000)"
+        return kept.isEmpty ? whole : whole + "." + String(kept)
     }
 
     private static func append(_ sites: [SiteFigures], to text: inout String) {

@@ -20,6 +20,14 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let index: Int
     let loop: any EventLoop
     let counters = LoopCounters()
+    let outcomes = LoopOutcomes()
+    /// What is asked for most, of a sample of the hits.
+    private(set) var hot = SpaceSaving(countersMax: 256)
+    /// Each hit whose number has none of these bits is in the sample.
+    private var hotMask: UInt64 = 0
+    private var hitNumber: UInt64 = 0
+    private var hitNumberAtTick: UInt64 = 0
+    private var hotAgedAt: Instant
     /// Keys, by their hashes, about which the origin is not asked in the background until then.
     var backgroundPauses: [UInt64: Instant] = [:]
     /// There are sites; here, because every request asks.
@@ -81,6 +89,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         logFormat = node.accessLogFormat
         hasAccessLog = logFormat != nil
         lastTick = SystemClock.now()
+        hotAgedAt = lastTick
         touchesTakenAt = lastTick
         if node.disk != nil { diskRoom = Array(repeating: 0, count: DiskView.roomBytes) }
         if node.disk != nil || node.isInCluster, settings.touchInterval != nil {
@@ -317,6 +326,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.originals.followDisk()
         }
         handOverLog()
+        sampleHot(now)
         if let interval = settings.touchInterval, now - touchesTakenAt >= interval {
             touchesTakenAt = now
             handOverTouches(flushes: true)
@@ -324,11 +334,25 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         node.disk?.ticked(now: now)
     }
 
+    // MARK: What is hot
+
+    /// Some hundred hits of a tick are looked at, however many there are.
+    private func sampleHot(_ now: Instant) {
+        let hits = hitNumber &- hitNumberAtTick
+        hitNumberAtTick = hitNumber
+        hotMask = hits < 256 ? 0 : (1 << UInt64(64 - (hits / 128).leadingZeroBitCount)) - 1
+        guard now - hotAgedAt >= .seconds(60) else { return }
+        hotAgedAt = now
+        hot.age()
+    }
+
     // MARK: Touches
 
     /// Notes that an entry was used.
     @inline(__always)
     func touch(_ resident: Resident, now: Instant) {
+        hitNumber &+= 1
+        if hitNumber & hotMask == 0 { hot.add(resident.hash, times: hotMask &+ 1) }
         guard touches != nil, let name = resident.name else { return }
         note(name.digest, at: node.clock.second(now))
     }

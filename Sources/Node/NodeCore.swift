@@ -336,7 +336,10 @@ final class NodeCore: Sendable {
         counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)
         if let disk { setFigures(of: disk) }
         if let view = hub?.view { setFigures(of: view) }
-        return Snapshot(loops: halls.map(\.counters), node: counters, sites: siteLedger.figures())
+        let halls = halls
+        return Snapshot(
+            loops: halls.map(\.counters), node: counters, sites: siteLedger.figures(),
+            outcomes: halls.map(\.outcomes))
     }
 }
 

@@ -95,6 +95,18 @@ struct Problem: Hashable, Sendable {
         "Members are called by 32 hexadecimal digits, as \(AdminOperation.row(.listMembers).path) "
             + "has them. Nothing was done.")
 
+    /// Nothing is held under a URL; who owns it is said all the same.
+    static func entryUnknown(_ document: EntryDocument) -> Problem {
+        let owners = document.owners.joined(separator: ", ")
+        return Problem(
+            404, "entry-unknown", "Nothing is held here",
+            "Neither memory nor disk of this node has it. Owners are \(owners).")
+    }
+
+    static let entryBodyUnknown = Problem(
+        404, "entry-unknown", "Nothing is held here",
+        "Neither memory nor disk of this node has it, or it is too large to be shown.")
+
     static let stopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
 

@@ -6,6 +6,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case requestsHitOnDisk
     case requestsRevalidated
     case requestsMissed
+    /// Another node had it.
+    case requestsFromPeer
     case requestsCollapsed
     /// Given though no longer fresh.
     case requestsStale

@@ -58,7 +58,7 @@ extension MetricFamily {
             [
                 (.requestsHit, "hit"), (.requestsHitOnDisk, "disk"),
                 (.requestsRevalidated, "revalidated"),
-                (.requestsMissed, "miss"),
+                (.requestsMissed, "miss"), (.requestsFromPeer, "peer"),
                 (.requestsCollapsed, "collapsed"), (.requestsStale, "stale"),
                 (.requestsPassed, "passed"), (.requestsOther, "none"),
             ],

@@ -3,10 +3,15 @@ package struct Snapshot: Sendable {
     private var values: [UInt64]
     /// In the order of the table of sites.
     package let sites: [SiteFigures]
+    package let outcomes: OutcomeFigures
 
     /// Reads all counters; each one is exact, together they are not of one instant.
-    package init(loops: [LoopCounters], node: NodeCounters, sites: [SiteFigures] = []) {
+    package init(
+        loops: [LoopCounters], node: NodeCounters, sites: [SiteFigures] = [],
+        outcomes: [LoopOutcomes] = []
+    ) {
         self.sites = sites
+        self.outcomes = OutcomeFigures(outcomes)
         values = Metric.allCases.map { metric in
             loops.reduce(node.load(metric)) { $0 &+ $1.load(metric) }
         }

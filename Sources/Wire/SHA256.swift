@@ -8,7 +8,7 @@ nonisolated(unsafe) let sha256Algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil
 private let digestBytes = 32
 
 /// SHA-256 (FIPS 180-4), 32 bytes.
-func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
+package func sha256(_ bytes: Span<UInt8>) -> [UInt8] {
     let digest = unsafe [UInt8](unsafeUninitializedCapacity: digestBytes) { room, count in
         var written: UInt32 = 0
         let isDone = unsafe bytes.withUnsafeBytes { raw in

@@ -67,12 +67,50 @@ struct DocumentTests {
             let document = StatusDocument(
                 node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                 role: .purge, readiness: .ready, fencedMilliseconds: isWhole ? nil : 7,
-                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, sites: ["a.example"])
+                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, receiptsPending: 2,
+                sites: ["a.example"])
             #expect(ShapeCheck.faults(document.json, .getStatus) == [])
             #expect(document.json["fenced"] == .bool(!isWhole))
             #expect((document.json["disk"] == .null) == !isWhole)
             #expect((document.json["cluster"] == .null) == !isWhole)
         }
+    }
+
+    @Test("statistics are told apart by where answers came from")
+    func statistics() {
+        let loop = LoopOutcomes()
+        loop.add(.hit, nanoseconds: 60_000, bodyBytes: 10)
+        loop.add(.miss, nanoseconds: 60_000_000_000, bodyBytes: 20)
+        let document = StatisticsDocument(
+            uptimeMilliseconds: 5,
+            snapshot: Snapshot(loops: [], node: NodeCounters(), outcomes: [loop]),
+            readiness: .ready, fencedMilliseconds: 7, hasDisk: true, isInCluster: false,
+            receiptsPending: 0, members: []
+        ).json
+        #expect(ShapeCheck.faults(document, .getStatistics) == [])
+        #expect(document["requests"]?["memory"] == 1 && document["bytes"]?["origin"] == 20)
+        #expect(document["requests"]?["peer"] == 0)
+        guard case .list(let memory) = document["latency"]?["memory"],
+            case .list(let origin) = document["latency"]?["origin"],
+            case .list(let bounds) = document["latency"]?["bounds_us"]
+        else { return #expect(Bool(false), "\(document.line)") }
+        #expect(memory[1] == 1 && origin.last == 1 && origin.count == bounds.count + 1)
+    }
+
+    @Test("an entry is shown with what would be done with it")
+    func entries() {
+        var variant = EntryDocument.Variant(key: "http://a.example/b")
+        variant.isInMemory = true
+        variant.fields = [("content-type", "image/png")]
+        variant.verdict = .refetch
+        let document = EntryDocument(
+            url: "http://a.example/b", key: "http://a.example/b", variants: [variant],
+            owners: [Self.id], isOwner: true)
+        #expect(ShapeCheck.faults(document.json, .getEntry) == [])
+        let hot = HotDocument(rows: [
+            .init(key: "k", url: "u", contentType: "image/png", bodyBytes: 3, accesses: 9)
+        ])
+        #expect(ShapeCheck.faults(hot.json, .listHotEntries) == [])
     }
 
     @Test("settings are listed with where they come from; the ring with who owns where")

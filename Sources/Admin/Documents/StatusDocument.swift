@@ -55,15 +55,16 @@ package struct StatusDocument: Sendable {
     package var disk: Disk?
     /// Nil for a node that is in no cluster.
     package var cluster: Cluster?
-    package var invalidationsApplied: UInt64
-    package var invalidationRecords: UInt64
+    /// How many of this node's purges somebody has not confirmed.
+    package var receiptsPending: Int
+    private let snapshot: Snapshot
     /// The names of its sites.
     package var sites: [String]
 
     package init(
         node: String, process: String, version: String, uptimeMilliseconds: Int64,
         role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?, snapshot: Snapshot,
-        hasDisk: Bool, isInCluster: Bool, sites: [String]
+        hasDisk: Bool, isInCluster: Bool, receiptsPending: Int, sites: [String]
     ) {
         self.node = node
         self.process = process
@@ -75,8 +76,8 @@ package struct StatusDocument: Sendable {
         memory = Memory(snapshot)
         disk = hasDisk ? Disk(snapshot) : nil
         cluster = isInCluster ? Cluster(snapshot) : nil
-        invalidationsApplied = snapshot[.invalidationsApplied]
-        invalidationRecords = snapshot[.invalidationRecords]
+        self.receiptsPending = receiptsPending
+        self.snapshot = snapshot
         self.sites = sites
     }
 
@@ -87,9 +88,7 @@ package struct StatusDocument: Sendable {
             "readiness": .text(readiness.rawValue), "fenced": .bool(fencedMilliseconds != nil),
             "fenced_ms": JSON(fencedMilliseconds), "memory": memory.json,
             "disk": disk?.json ?? .null, "cluster": cluster?.json ?? .null,
-            "invalidations": [
-                "applied": JSON(invalidationsApplied), "records": JSON(invalidationRecords),
-            ],
+            "invalidations": Self.invalidations(snapshot, pending: receiptsPending),
             "sites": JSON(sites),
         ]
     }
@@ -104,9 +103,7 @@ package struct StatusDocument: Sendable {
         .has("memory", Memory.shape),
         .has("disk", Shape.orNull(Disk.shape), "Null without a disk"),
         .has("cluster", Shape.orNull(Cluster.shape), "Null for a node that is in no cluster"),
-        .has(
-            "invalidations",
-            Shape.object(.has("applied", Shape.count), .has("records", Shape.count))),
+        .has("invalidations", invalidationsShape),
         .has("sites", Shape.list(of: Shape.string)))
 }
 
@@ -144,4 +141,17 @@ extension StatusDocument.Cluster {
 
     static let shape = Shape.object(
         .has("members_alive", Shape.count), .has("members_counted", Shape.count))
+}
+
+extension StatusDocument {
+    static func invalidations(_ snapshot: Snapshot, pending: Int) -> JSON {
+        [
+            "applied": JSON(snapshot[.invalidationsApplied]),
+            "records": JSON(snapshot[.invalidationRecords]), "receipts_pending": JSON(pending),
+        ]
+    }
+
+    static let invalidationsShape = Shape.object(
+        .has("applied", Shape.count), .has("records", Shape.count),
+        .has("receipts_pending", Shape.count, "Purges of this node that somebody lacks"))
 }

@@ -1,6 +1,6 @@
 extension AdminOperation {
     /// Every operation once; each method at most once for a path.
-    package static let table = publicRows + nodeRows + clusterRows + purgeRows
+    package static let table = publicRows + nodeRows + entryRows + clusterRows + purgeRows
 
     /// The operation's row.
     package static func row(_ name: Name) -> AdminOperation {
@@ -11,6 +11,9 @@ extension AdminOperation {
     }
 
     private static let publicRows = [
+        AdminOperation(
+            .showDashboard, "GET", "/", for: nil, "The dashboard",
+            answers: [Answer(200, "A page for browsers", "text/html", Shape.string)]),
         AdminOperation(
             .getHealth, "GET", "/healthz", for: nil, "Whether the process answers",
             answers: [Answer(200, "It does", Shape.object(.has("status", Shape.choice(["ok"]))))]),
@@ -26,6 +29,33 @@ extension AdminOperation {
             answers: [Answer(200, "The description", ["type": "object"])]),
     ]
 
+    private static let entryRows = [
+        AdminOperation(
+            .listHotEntries, "GET", "/admin/v1/hot", for: .read,
+            "What is asked for most, of what memory holds",
+            taking: [.query("limit", .number(1...100), "How many; 12 if not said")],
+            answers: [Answer(200, "The hottest first", HotDocument.shape)]),
+        AdminOperation(
+            .getEntry, "GET", "/admin/v1/entry", for: .read,
+            "What the node holds under a URL, and what it would do with it",
+            taking: [url],
+            answers: [
+                Answer(200, "All that is held", EntryDocument.shape),
+                Answer(problem: 404, "Nothing of it is held here"),
+            ]),
+        AdminOperation(
+            .getEntryBody, "GET", "/admin/v1/entry/body", for: .read,
+            "The stored body, whatever it is good for; the origin is not asked",
+            taking: [url, .query("key", .text(bytesMax: 16_384), "The key of one variant")],
+            answers: [
+                Answer(200, "The body, with its own type", "*/*", Shape.string),
+                Answer(problem: 404, "Nothing of it is held here"),
+            ]),
+    ]
+
+    private static let url = AdminParameter.query(
+        "url", .text(bytesMax: 8_192), "The client's URL, or the origin's", isRequired: true)
+
     private static let nodeRows = [
         AdminOperation(
             .getMetrics, "GET", "/metrics", for: .read, "Every metric, for Prometheus",
@@ -33,6 +63,19 @@ extension AdminOperation {
         AdminOperation(
             .getStatus, "GET", "/admin/v1/status", for: .read, "How things stand with the node",
             answers: [Answer(200, "Its status", StatusDocument.shape)]),
+        AdminOperation(
+            .getStatistics, "GET", "/admin/v1/statistics", for: .read,
+            "What was counted since the start",
+            answers: [Answer(200, "The figures", StatisticsDocument.shape)]),
+        AdminOperation(
+            .watchStatistics, "GET", "/admin/v1/events", for: .read,
+            "The same again and again, as server-sent events",
+            taking: [
+                .query("interval_ms", .number(250...60_000), "How often; each second if not said")
+            ],
+            answers: [
+                Answer(200, "Events named statistics", "text/event-stream", Shape.string)
+            ]),
         AdminOperation(
             .listOrigins, "GET", "/admin/v1/origins", for: .read,
             "How things stand with each origin",

@@ -7,11 +7,17 @@ import Telemetry
 package struct AdminOperation: Sendable {
     /// The operation's id in the OpenAPI document.
     package enum Name: String, CaseIterable, Sendable {
+        case showDashboard
         case getHealth
         case getReadiness
         case getMetrics
         case getOpenAPI
         case getStatus
+        case getStatistics
+        case watchStatistics
+        case listHotEntries
+        case getEntry
+        case getEntryBody
         case listMembers
         case forgetMember
         case getRing

@@ -36,6 +36,9 @@ extension InvalidationExchange {
     /// The purges that this node took in last, at most `countMax`, the newest first.
     package func lastPurges(_ countMax: Int) -> [RecordName] { log.lastPurges(countMax) }
 
+    /// How many of this node's records somebody has yet to confirm.
+    package var receiptsPending: UInt64 { log.receiptsPending }
+
     /// How many invalidations are synced here that `node` has not confirmed.
     package func lag(of node: NodeID) -> UInt64 { log.lag(of: node) }
 

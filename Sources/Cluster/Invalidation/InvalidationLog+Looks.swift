@@ -20,6 +20,12 @@ extension InvalidationLog {
         return found.prefix(countMax).map(\.name)
     }
 
+    /// How many of this node's records somebody who counts has yet to confirm.
+    package var receiptsPending: UInt64 {
+        guard let position = position(of: process), position.count > settledCount else { return 0 }
+        return position.count - settledCount
+    }
+
     /// How many invalidations are synced here that `node` has not confirmed.
     package func lag(of node: NodeID) -> UInt64 {
         guard node != self.node else { return 0 }

@@ -35,6 +35,7 @@ extension Door {
     ) {
         let node = hall.node
         switch operation.name {
+        case .showDashboard: showDashboard()
         case .getHealth, .getReadiness: answerHealth(operation.name)
         case .getMetrics:
             sendText(
@@ -42,6 +43,12 @@ extension Door {
                 Array(PrometheusText.render(node.snapshot()).utf8), fields: Self.noStore)
         case .getOpenAPI: send(OpenAPI.document(version: Configuration.version))
         case .getStatus: send(node.status(for: role).json)
+        case .getStatistics: send(node.statistics().json)
+        case .watchStatistics:
+            beginEvents(every: .milliseconds(query.number("interval_ms") ?? 1_000))
+        case .listHotEntries: listHotEntries(Int(query.number("limit") ?? 12))
+        case .getEntry: showEntry(query["url"] ?? "")
+        case .getEntryBody: sendEntryBody(query["url"] ?? "", key: query["key"])
         case .listMembers: send(MemberRow.json(node.memberRows()))
         case .forgetMember: forget(arguments[0])
         case .getRing: send(node.ring().json)

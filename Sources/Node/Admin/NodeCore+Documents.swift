@@ -14,7 +14,16 @@ extension NodeCore {
             uptimeMilliseconds: (now - startedAt).milliseconds, role: role,
             readiness: readiness.value, fencedMilliseconds: fence.closedFor(at: now)?.milliseconds,
             snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
-            sites: settings.sites.names)
+            receiptsPending: desk.receiptsPending, sites: settings.sites.names)
+    }
+
+    func statistics() -> StatisticsDocument {
+        let now = SystemClock.now()
+        return StatisticsDocument(
+            uptimeMilliseconds: (now - startedAt).milliseconds, snapshot: snapshot(),
+            readiness: readiness.value,
+            fencedMilliseconds: fence.closedFor(at: now)?.milliseconds, hasDisk: disk != nil,
+            isInCluster: hub != nil, receiptsPending: desk.receiptsPending, members: memberRows())
     }
 
     /// None for a node that is in no cluster.

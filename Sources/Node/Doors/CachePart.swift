@@ -8,6 +8,8 @@ enum CachePart {
     /// It was on disk.
     case disk
     case miss
+    /// Another node had it.
+    case peer
     /// It asked the origin whether what is stored is still good.
     case stale
     /// It waited for a fetch that another request had caused.
@@ -23,6 +25,7 @@ enum CachePart {
         case .hit: .requestsHit
         case .disk: .requestsHitOnDisk
         case .miss: .requestsMissed
+        case .peer: .requestsFromPeer
         case .stale: .requestsRevalidated
         case .collapsed: .requestsCollapsed
         case .outlived: .requestsStale
@@ -35,9 +38,25 @@ enum CachePart {
         switch self {
         case .none: .refusals
         case .hit, .disk: .hits
-        case .miss, .stale, .collapsed: .misses
+        case .miss, .peer, .stale, .collapsed: .misses
         case .outlived: .stale
         case .passed: .passes
+        }
+    }
+
+    /// What latencies and bytes are told apart by.
+    @inline(__always)
+    var outcome: Outcome {
+        switch self {
+        case .none: .none
+        case .hit: .hit
+        case .disk: .disk
+        case .miss: .miss
+        case .peer: .peer
+        case .stale: .revalidated
+        case .collapsed: .collapsed
+        case .outlived: .stale
+        case .passed: .passed
         }
     }
 
@@ -48,6 +67,7 @@ enum CachePart {
         case .hit: "hit"
         case .disk: "disk"
         case .miss: "miss"
+        case .peer: "peer"
         case .stale: "stale"
         case .collapsed: "collapsed"
         case .outlived: "outlived"

@@ -86,9 +86,9 @@ extension Door {
         }
         let isConfirmed = run.isValidated || run.stale?.body === resident.body
         let status: UInt16 = isConfirmed ? 304 : resident.status
-        serve(
-            waiting, from: resident,
-            note: waiting.note(status: status, isStored: run.isStored))
+        let note = waiting.note(status: status, isStored: run.isStored)
+        noteSource(of: note)
+        serve(waiting, from: resident, note: note)
         return false
     }
 
@@ -103,6 +103,7 @@ extension Door {
         } else {
             noteStale(waiting, run)
             note = waiting.note(status: answer.head.status, isStored: answer.isKept)
+            noteSource(of: note)
         }
         if upload != nil { closesAfterAnswer = true }
         if let query = waiting.query, let examination = answer.examination {
@@ -173,6 +174,11 @@ extension Door {
         }
         if !hasBody { endWaiting(waiting) }
         return hasBody
+    }
+
+    /// What another node had is no miss of the cluster's.
+    private func noteSource(of note: CacheNote) {
+        if case .forwarded(_, _, _, _, isFromPeer: true) = note, part == .miss { part = .peer }
     }
 
     /// The disk had what the origin was then asked about.

@@ -18,6 +18,7 @@ extension Door {
             logged = LoggedRequest(parser, bytes, over: carriage, now)
         }
         part = .none
+        startedAt = now
         guard side == .data else { return answerAdmin(bytes, body: body) }
         if siteCounters != nil { forgetSite() }
         if hasSites {
@@ -196,6 +197,11 @@ extension Door {
     @inline(__always)
     func finishAnswer() {
         if !extraLines.isEmpty { extraLines.removeAll(keepingCapacity: true) }
+        if side == .data {
+            hall.outcomes.add(
+                part.outcome, nanoseconds: (SystemClock.now() - startedAt).nanoseconds,
+                bodyBytes: answeredBytes)
+        }
         if logged != nil { log(isComplete: true) }
         isAnswering = false
         outlet?.answerEnded()

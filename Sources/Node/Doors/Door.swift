@@ -63,6 +63,11 @@ final class Door: FillReader {
     var slices: [ByteBuffer] = []
     var scratch: [UInt8] = []
 
+    /// When the request that is being answered was read.
+    var startedAt = Instant.zero
+    /// What the client is told as it happens.
+    var events: EventStream?
+
     /// How the cache takes part in the answer.
     var part = CachePart.none
     // What the access log will say; `logged` is nil when there is no log or no request in progress.
@@ -104,6 +109,7 @@ final class Door: FillReader {
         outlet = nil
         client = nil
         purgeWaiting = nil
+        events = nil
         isAnswering = false
         extraLines.removeAll(keepingCapacity: true)
         forgetSite()

@@ -119,6 +119,9 @@ final class InvalidationDesk: Sendable {
         }
     }
 
+    /// How many of this node's records somebody has yet to confirm.
+    var receiptsPending: Int { state.withLock { Int(clamping: $0.exchange.receiptsPending) } }
+
     /// By member, how many invalidations are synced here that it has not confirmed.
     func lags(of nodes: [NodeID]) -> [NodeID: UInt64] {
         state.withLock { state in

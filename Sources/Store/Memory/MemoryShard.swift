@@ -39,6 +39,18 @@ struct MemoryShard: ~Copyable {
         return nil
     }
 
+    /// An entry whose key has this keyed hash.
+    func entry(withHash hash: UInt64) -> Resident? {
+        var candidate = tier.first(hash)
+        while let current = candidate {
+            if let resident = residents[Int(current.id.index)], resident.hash == hash {
+                return resident
+            }
+            candidate = tier.next(after: current)
+        }
+        return nil
+    }
+
     /// All entries for the key in `range` of `bytes`, whatever they answer.
     func all(_ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64) -> [Resident] {
         var found: [Resident] = []

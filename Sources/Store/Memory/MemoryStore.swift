@@ -146,8 +146,13 @@ package final class MemoryStore: Sendable {
         case isIn, isOut, overtaken
     }
 
+    /// An entry whose key has this keyed hash; nil if there is none.
+    package func entry(withHash hash: UInt64) -> Resident? {
+        shard(hash).state.withLock { $0.entry(withHash: hash) }
+    }
+
     /// All entries for a key, whatever they answer.
-    func all(_ key: [UInt8], hash: UInt64) -> [Resident] {
+    package func all(_ key: [UInt8], hash: UInt64) -> [Resident] {
         shard(hash).state.withLock { $0.all(key.span, 0..<key.count, hash: hash) }
     }
 

@@ -20,7 +20,9 @@ extension Outside {
             #expect(paths.count > 10)
             for (path, methods) in paths {
                 let target = path.replacing(/\{[a-z]+\}/, with: "x")
-                for (method, described) in methods where method == "get" {
+                // Events never end.
+                for (method, described) in methods
+                where method == "get" && path != "/admin/v1/events" {
                     let answer = try node.connectAdmin().get(target)
                     let operation = try #require(described as? [String: Any])
                     let answers = try #require(operation["responses"] as? [String: Any])
@@ -104,6 +106,74 @@ extension Outside {
             #expect(answer.status == 200)
             #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "error")
             #expect(Deadline.seconds(10).reached { node.said("log level changed", "error") == 1 })
+        }
+
+        @Test("What is held under a URL is shown, with what would be done with it, until purged")
+        func entries() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let image = TestImage.noise(4)
+            let path = stage.origin.serve(
+                image, fields: ["Cache-Control: max-age=1000"], etag: "\"e4\"")
+            let url = ImageTarget.encoded(stage.origin.url(path))
+            func entry() throws -> [String: Any] {
+                let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
+                let variants = try #require(document["variants"] as? [[String: Any]])
+                #expect(variants.count == 1)
+                return try #require(variants.first)
+            }
+            #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
+            _ = try stage.get(path, expecting: image)
+            try stage.settle()
+            let first = try entry()
+            #expect(first["tier"] as? String == "memory" && first["also_on_disk"] as? Bool == true)
+            #expect(first["etag"] as? String == "\"e4\"" && first["verdict"] as? String == "fresh")
+            #expect(first["body_bytes"] as? Int == image.bytes.count)
+            try stage.restart()
+            #expect(try entry()["tier"] as? String == "disk")
+            let body = try stage.node.connectAdmin().get(
+                "/admin/v1/entry/body?url=\(url)", expecting: image)
+            #expect(body.status == 200 && body.bodyByteCount == image.bytes.count, "\(body)")
+            #expect(body["Content-Security-Policy"]?.contains("sandbox") == true)
+            #expect(stage.fetches(path) == 1)
+            let soft = try stage.node.purge("{\"url\":\"\(stage.origin.url(path))\"}", mode: "soft")
+            #expect(soft.isConfirmedByAll)
+            #expect(try entry()["verdict"] as? String == "revalidate")
+            _ = try stage.node.purge("{\"url\":\"\(stage.origin.url(path))\"}")
+            #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
+        }
+
+        @Test("What is asked for most is listed first")
+        func hot() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            for number in 1...3 {
+                let path = stage.origin.serve(
+                    .noise(number), fields: ["Cache-Control: max-age=1000"])
+                for _ in 0..<(5 * number) { _ = try stage.get(path) }
+            }
+            let list = try object(stage.node, "/admin/v1/hot?limit=2")["entries"]
+            let urls = (list as? [[String: Any]])?.map { $0["url"] as? String }
+            #expect(
+                urls == [3, 2].map { stage.origin.url("/" + TestImage.noise($0).name) },
+                "\(String(describing: list))")
+        }
+
+        @Test("Statistics are told as they change, until the client goes")
+        func events() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let path = stage.origin.serve(.noise(1), fields: ["Cache-Control: max-age=1000"])
+            let url = "http://127.0.0.1:\(stage.node.adminPort)/admin/v1/events?interval_ms=250"
+            let watcher = try Program(try Program.find("curl"), ["-sN", "-i", url])
+            func told(_ words: String) -> Bool {
+                String(decoding: watcher.output, as: UTF8.self).contains(words)
+            }
+            #expect(Deadline.seconds(20).reached { told("\"origin\":0") })
+            _ = try stage.get(path)
+            for _ in 0..<3 { _ = try stage.get(path) }
+            #expect(Deadline.seconds(20).reached { told("\"requests\":{\"memory\":3,") })
+            #expect(told("Content-Type: text/event-stream") && told("event: statistics\ndata: {"))
+            watcher.kill()
+            #expect(try stage.node.connectAdmin().get("/readyz").status == 200)
+            stage.stop(gently: true)
         }
     }
 }

@@ -1,0 +1,174 @@
+// Brings the parts together: what comes in goes to whoever shows it.
+class Page {
+  static #hotEvery = 10_000;
+  static #ringEvery = 30_000;
+  static #statusEvery = 60_000;
+  static #purgesMin = 3000;
+
+  constructor() {
+    new Theme();
+    this.session = new Session();
+    this.api = new Api(this.session);
+    this.timeline = new Timeline();
+    this.traffic = new Traffic(this.timeline);
+    this.tiers = new Tiers();
+    this.ring = new Ring();
+    this.members = new Members(this.ring);
+    this.inspect = new Inspect(this.api, (url) => this.purge.fill(url));
+    this.hot = new Hot(this.api, this.inspect);
+    this.purge = new Purge(this.api, this.session, () => this.#purged());
+    this.drain = new Drain(this.api, this.session);
+    this.stream = new Stream(this.api, {
+      received: (event) => this.#received(event),
+      changed: (live) => this.#changed(live),
+    });
+    this.state = new State(() => this.stream.tryNow(), () => this.session.reopen());
+    this.event = null;
+    this.paused = false;
+    this.session.addEventListener("accepted", () => this.#accepted());
+    this.session.addEventListener("declined", () => {
+      this.locked = true;
+      this.state.locked(true);
+    });
+    Dom.find("pause").addEventListener("click", () => this.#pause());
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") Page.#closeHelp(null);
+    });
+    document.addEventListener("pointerdown", (event) => Page.#closeHelp(event.target));
+  }
+
+  start() {
+    this.stream.run();
+    this.#refresh();
+    setInterval(() => this.#quietly(() => this.hot.refresh()), Page.#hotEvery);
+    setInterval(() => this.#quietly(() => this.#ring()), Page.#ringEvery);
+    setInterval(() => this.#quietly(() => this.#status()), Page.#statusEvery);
+    setInterval(() => this.#tick(), 1000);
+  }
+
+  #refresh() {
+    this.#quietly(() => this.#status());
+    this.#quietly(() => this.#ring());
+    this.#quietly(() => this.hot.refresh());
+    this.#quietly(() => this.purge.refresh());
+  }
+
+  // What fails here is tried again by its timer, and the connection's notice has said why.
+  async #quietly(part) {
+    if (document.hidden || this.paused || this.session.declined) return;
+    try {
+      await part();
+    } catch (problem) {
+      if (!(problem instanceof Problem) && problem.name !== "TypeError") throw problem;
+    }
+  }
+
+  async #status() {
+    const status = await this.api.json("/admin/v1/status");
+    Nodes.self ??= status.node;
+    this.state.status(status);
+    this.tiers.sites = status.sites;
+    this.session.setRole(status.role);
+  }
+
+  async #ring() {
+    this.ringAnswer = await this.api.json("/admin/v1/ring");
+    Nodes.self ??= this.ringAnswer.members.length === 1 ? this.ringAnswer.members[0].node : null;
+    this.#drawRing();
+  }
+
+  #drawRing() {
+    if (!this.ringAnswer) return;
+    Nodes.learn([...this.ringAnswer.members, ...(this.event?.members ?? [])]);
+    this.ring.show(this.ringAnswer, this.event?.members ?? [], this.event?.fenced ?? false);
+  }
+
+  #received(event) {
+    const restarted = this.timeline.add(event);
+    this.event = event;
+    if (restarted) this.#refresh();
+    if (this.paused) return;
+    // In the background only the title is seen, and there it matters most.
+    if (document.hidden) this.state.show(event, this.timeline.window(60_000)?.hitRatio);
+    else this.#show();
+  }
+
+  #show() {
+    const { event } = this;
+    Nodes.learn(event.members);
+    this.traffic.show();
+    this.state.show(event, this.traffic.hitRatio);
+    this.drain.show(event.readiness);
+    this.tiers.show(event);
+    this.members.show(event.members, event.fenced);
+    const makeUp = JSON.stringify([event.fenced, ...event.members.map((member) =>
+      [member.node, member.state, member.draining, member.caught_up])]);
+    if (makeUp !== this.makeUp) {
+      this.makeUp = makeUp;
+      this.#drawRing();
+      this.#quietly(() => this.#ring());
+    }
+    const { applied } = event.invalidations;
+    if (applied !== this.applied && performance.now() - (this.purgesAt ?? 0) > Page.#purgesMin) {
+      this.applied = applied;
+      this.purgesAt = performance.now();
+      this.#quietly(() => this.purge.refresh());
+    }
+  }
+
+  #changed(live) {
+    if (live) {
+      this.#refresh();
+      Dom.announce("Connected again.");
+    } else if (!this.session.declined) {
+      Dom.announce("Connection lost, trying again.");
+    }
+    this.#tick();
+  }
+
+  #tick() {
+    const lost = this.stream.lostAt !== null && !this.session.declined;
+    this.state.connection(lost ? performance.now() - this.stream.lostAt : null, this.stream.refusal);
+    if (this.session.declined) this.state.live("Locked");
+    else if (lost) this.state.live("Not connected");
+    else if (this.paused) this.state.live("Paused");
+    else this.state.live(this.event ? "Live" : "Connecting");
+  }
+
+  // Requests that waited for the token go on by themselves; only after "Not now" is there nothing that waits.
+  #accepted() {
+    Dom.announce("The token was accepted.");
+    if (!this.locked) return;
+    this.locked = false;
+    this.state.locked(false);
+    this.stream.tryNow();
+    this.#refresh();
+  }
+
+  #pause() {
+    this.paused = !this.paused;
+    const button = Dom.find("pause");
+    Dom.text(button, this.paused ? "Go on" : "Pause");
+    if (!this.paused && this.event) {
+      this.#show();
+      this.#refresh();
+    }
+    this.#tick();
+  }
+
+  #purged() {
+    this.#quietly(() => this.hot.refresh());
+    this.inspect.refresh();
+  }
+
+  // Escape closes a help text and gives the focus back to what opened it; so does a press elsewhere, without the focus.
+  static #closeHelp(pressed) {
+    for (const help of document.querySelectorAll(".help[open]")) {
+      if (pressed && help.contains(pressed)) continue;
+      help.open = false;
+      if (!pressed) help.querySelector("summary").focus();
+    }
+  }
+}
+
+new Page().start();

@@ -1,0 +1,114 @@
+/// What a node holds under one URL, and what it would do with it: `/admin/v1/entry`.
+package struct EntryDocument: Sendable {
+    /// What a client without wishes of its own would get now.
+    package enum Verdict: String, CaseIterable, Sendable {
+        /// It is given.
+        case fresh
+        /// It is given though it is no longer fresh, and validated meanwhile.
+        case stale
+        /// The origin is asked whether it is still good.
+        case revalidate
+        /// The origin is asked for all of it.
+        case refetch
+    }
+
+    /// One stored answer.
+    package struct Variant: Sendable {
+        package var key: String
+        package var isInMemory = false
+        package var isOnDisk = false
+        package var status: UInt16 = 200
+        package var contentType = ""
+        package var bodyBytes: UInt64 = 0
+        package var entityTag: String?
+        package var lastModified: String?
+        package var ageMilliseconds: Int64 = 0
+        /// Negative: it has been stale for so long.
+        package var freshMilliseconds: Int64 = 0
+        /// Nil if that is not known.
+        package var validatedMillisecondsAgo: Int64?
+        /// As the disk has it; nil if it is not there.
+        package var accesses: UInt64?
+        package var lastAccessMillisecondsAgo: Int64?
+        package var stamp = ""
+        package var tags: [String] = []
+        /// Fields of the request that have selected it.
+        package var vary: [String] = []
+        /// The stored head.
+        package var fields: [(name: String, value: String)] = []
+        package var verdict = Verdict.fresh
+        /// Why, in words.
+        package var why = ""
+
+        package init(key: String) {
+            self.key = key
+        }
+    }
+
+    package var url: String
+    /// Of the first variant, where nothing else is known.
+    package var key: String
+    package var variants: [Variant]
+    /// By node id, the first owner first.
+    package var owners: [String]
+    package var isOwner: Bool
+
+    package init(
+        url: String, key: String, variants: [Variant], owners: [String], isOwner: Bool
+    ) {
+        self.url = url
+        self.key = key
+        self.variants = variants
+        self.owners = owners
+        self.isOwner = isOwner
+    }
+
+    package var json: JSON {
+        [
+            "url": .text(url), "key": .text(key), "variants": .list(variants.map(\.json)),
+            "owners": JSON(owners), "is_owner": .bool(isOwner),
+        ]
+    }
+
+    static let shape = Shape.object(
+        .has("url", Shape.string), .has("key", Shape.string),
+        .has("variants", Shape.list(of: Variant.shape)),
+        .has("owners", Shape.list(of: Shape.id), "The first owner first"),
+        .has("is_owner", Shape.boolean, "This node is one of those who keep it"))
+}
+
+extension EntryDocument.Variant {
+    fileprivate var json: JSON {
+        [
+            "key": .text(key), "tier": isInMemory ? "memory" : "disk",
+            "also_on_disk": .bool(isInMemory && isOnDisk), "content_type": .text(contentType),
+            "body_bytes": JSON(bodyBytes), "status": JSON(status), "etag": JSON(entityTag),
+            "last_modified": JSON(lastModified), "age_ms": .number(ageMilliseconds),
+            "fresh_ms": .number(freshMilliseconds),
+            "validated_ms_ago": JSON(validatedMillisecondsAgo), "accesses": JSON(accesses),
+            "last_access_ms_ago": JSON(lastAccessMillisecondsAgo), "stamp": .text(stamp),
+            "tags": JSON(tags), "vary": JSON(vary),
+            "fields": .list(fields.map { [.text($0.name), .text($0.value)] }),
+            "verdict": .text(verdict.rawValue), "why": .text(why),
+        ]
+    }
+
+    fileprivate static let shape = Shape.object(
+        .has("key", Shape.string), .has("tier", Shape.choice(["memory", "disk"])),
+        .has("also_on_disk", Shape.boolean), .has("content_type", Shape.string),
+        .has("body_bytes", Shape.count), .has("status", Shape.integer(100...599)),
+        .has("etag", Shape.orNull(Shape.string)),
+        .has("last_modified", Shape.orNull(Shape.string)), .has("age_ms", Shape.count),
+        .has("fresh_ms", ["type": "integer"], "Negative: stale for so long"),
+        .has("validated_ms_ago", Shape.orNull(Shape.count), "Since the origin was asked"),
+        .has("accesses", Shape.orNull(Shape.count), "As the disk has it"),
+        .has("last_access_ms_ago", Shape.orNull(Shape.count)),
+        .has("stamp", Shape.string, "Boot epoch, and invalidations applied in it"),
+        .has("tags", Shape.list(of: Shape.string)),
+        .has("vary", Shape.list(of: Shape.string), "What has selected it"),
+        .has(
+            "fields",
+            Shape.list(of: Shape.list(of: Shape.string, count: 2...2)), "The stored head"),
+        .has("verdict", Shape.choice(EntryDocument.Verdict.allCases.map(\.rawValue))),
+        .has("why", Shape.string))
+}

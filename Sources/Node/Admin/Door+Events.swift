@@ -1,0 +1,52 @@
+import Admin
+import Ground
+import NIOCore
+
+/// What goes on being sent to a client that looks on.
+final class EventStream {
+    private let task: RepeatedTask
+
+    /// Calls `send` every `interval`, on the loop.
+    init(
+        on loop: any EventLoop, every interval: Interval, _ send: @escaping @Sendable () -> Void
+    ) {
+        let time = TimeAmount.nanoseconds(interval.nanoseconds)
+        task = loop.scheduleRepeatedTask(initialDelay: time, delay: time) { _ in send() }
+    }
+
+    deinit {
+        task.cancel()
+    }
+}
+
+/// Server-sent events (WHATWG HTML §9.2).
+extension Door {
+    /// Tells the client the statistics, at once and from then on, until it goes.
+    func beginEvents(every interval: Interval) {
+        closesAfterAnswer = true
+        beginAnswer(status: 200)
+        var head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n")
+        head.writeBytes(hall.dateLine.bytes)
+        head.writeString(
+            "Content-Type: text/event-stream\r\nCache-Control: no-store\r\n"
+                + "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n")
+        outlet?.send(head: head)
+        guard !isHeadRequest else { return finishAnswer() }
+        isAnswering = true
+        deadline = .distantFuture
+        // Used on the loop alone.
+        nonisolated(unsafe) weak let door = self
+        events = EventStream(on: hall.loop, every: interval) { unsafe door?.sendEvent() }
+        sendEvent()
+    }
+
+    private func sendEvent() {
+        // Who does not take them misses some.
+        guard events != nil, queuedBytes < Self.eventBytesMax else { return }
+        let text = "event: statistics\ndata: \(hall.node.statistics().json.line)\n\n"
+        outlet?.send(body: ByteBuffer(string: text))
+        outlet?.flush()
+    }
+
+    private static let eventBytesMax = 64 << 10
+}

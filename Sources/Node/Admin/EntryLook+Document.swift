@@ -1,0 +1,141 @@
+import Admin
+import Cluster
+import Ground
+import HTTPRules
+import NIOCore
+import Store
+import Telemetry
+import Tiers
+import Wire
+
+extension EntryLook {
+    /// What operators are shown of what is held under `url`; nil if nothing is.
+    func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
+        let keys = keys(of: Array(url.utf8))
+        let found = look(for: keys)
+        let key = found.first?.key ?? keys.first ?? []
+        let digest = EntryName(ofKey: key).digest
+        let owners = node.hub.map { hub in
+            hub.rings.ring.owners(of: digest).prefix(hub.replicas).map { "\($0)" }
+        }
+        let isOwner = node.hub.map { $0.owns(EntryName(ofKey: key)) } ?? true
+        let document = EntryDocument(
+            url: url, key: String(decoding: key, as: UTF8.self), variants: found.map(variant),
+            owners: owners ?? ["\(node.desk.id)"], isOwner: isOwner)
+        return (document, !found.isEmpty)
+    }
+
+    /// A stored body.
+    struct Body: Sendable {
+        var contentType: String
+        /// Content-Encoding, if there is one.
+        var coding: [String]
+        var bytes: [UInt8]
+    }
+
+    /// Larger bodies are not shown.
+    private static let bodyBytesMax: UInt64 = 16 << 20
+
+    /// The body of the variant with this key, of the first one if that is nil; nil if there is
+    /// none, or it is too large to be shown.
+    func body(of url: String, key: [UInt8]?) -> Body? {
+        let found = look(for: keys(of: Array(url.utf8))).first { key == nil || $0.key == key }
+        guard let found, found.facts.size <= Self.bodyBytesMax else { return nil }
+        var bytes: [UInt8] = []
+        if let resident = found.resident {
+            for chunk in resident.chunks { bytes.append(contentsOf: chunk.readableBytesView) }
+        } else if var reading = found.reading, let view = node.disk?.view {
+            let count = DiskRecord.chunkCount(found.facts.size)
+            guard let chunks = view.readChunks(&reading, from: 0, count: count) else { return nil }
+            for chunk in chunks { bytes.append(contentsOf: chunk.readableBytesView) }
+        }
+        let type = found.head.text(found.head.layout.contentType)
+        return Body(
+            contentType: String(decoding: type, as: UTF8.self),
+            coding: fields(found.head.bytes).filter { $0.name == "content-encoding" }
+                .map(\.value), bytes: bytes)
+    }
+
+    private func variant(_ found: Found) -> EntryDocument.Variant {
+        let now = SystemClock.now()
+        let facts = found.facts
+        var variant = EntryDocument.Variant(key: String(decoding: found.key, as: UTF8.self))
+        variant.isInMemory = found.resident != nil
+        variant.isOnDisk = found.reading != nil
+        variant.status = found.head.status
+        variant.contentType = String(
+            decoding: found.head.text(found.head.layout.contentType), as: UTF8.self)
+        variant.bodyBytes = facts.size
+        variant.ageMilliseconds = max(.zero, now - facts.bornAt).milliseconds
+        let freshUntil = max(facts.freshUntil, facts.bornAt)
+        variant.freshMilliseconds = (freshUntil - now).milliseconds
+        if facts.validatedAt > .zero {
+            variant.validatedMillisecondsAgo = max(.zero, now - facts.validatedAt).milliseconds
+        }
+        if let record = found.reading?.record {
+            variant.accesses = UInt64(record.accessCount)
+            let seconds = SystemClock.wallTime().seconds - Int64(record.lastAccess)
+            variant.lastAccessMillisecondsAgo = max(0, seconds) * 1_000
+        }
+        variant.stamp = "\(found.stamp.epoch).\(found.stamp.count)"
+        variant.tags = found.tags.map { String(decoding: $0, as: UTF8.self) }
+        variant.fields = fields(found.head.bytes)
+        variant.entityTag = variant.fields.first { $0.name == "etag" }?.value
+        variant.lastModified = variant.fields.first { $0.name == "last-modified" }?.value
+        variant.vary = variant.fields.filter { $0.name == "vary" }.flatMap { line in
+            line.value.split(separator: ",").map { $0.trimmed.lowercased() }
+        }
+        (variant.verdict, variant.why) = verdict(found, now)
+        return variant
+    }
+
+    /// What a client without wishes of its own would get now, and why.
+    private func verdict(_ found: Found, _ now: Instant) -> (EntryDocument.Verdict, String) {
+        let name = found.name ?? EntryName(ofKey: found.key)
+        let effect = node.marks.effect(
+            on: name, key: found.key, tags: found.tags, stamp: found.stamp)
+        if effect == .dead { return (.refetch, "purged") }
+        let facts = found.facts
+        if !node.fence.isOpen(at: now), node.fence.excludes(facts.validatedAt, now: now) {
+            return (.revalidate, "the node is fenced, and the origin was not asked of late")
+        }
+        if facts.flags.contains(.noCache) {
+            return (.revalidate, "its origin says no-cache: it is asked each time")
+        }
+        let left = facts.freshUntil - now
+        if left > .zero, effect == nil { return (.fresh, "fresh for \(Self.words(left)) more") }
+        let why =
+            effect == .stale || facts.freshUntil < facts.bornAt
+            ? "purged softly" : "stale for \(Self.words(now - facts.freshUntil))"
+        let grace = Interval.seconds(Int64(facts.staleWhileRevalidateSeconds))
+        if effect == nil, now < facts.freshUntil + grace {
+            return (.stale, why + ", and given while the origin is asked")
+        }
+        return (.revalidate, why)
+    }
+
+    private static func words(_ interval: Interval) -> String {
+        let seconds = interval.seconds
+        if seconds < 120 { return "\(seconds) s" }
+        if seconds < 7_200 { return "\(seconds / 60) min" }
+        return seconds < 172_800 ? "\(seconds / 3_600) h" : "\(seconds / 86_400) days"
+    }
+
+    /// The lines of a stored head, their names in lower case.
+    private func fields(_ head: [UInt8]) -> [(name: String, value: String)] {
+        head.split(separator: 0x0A).compactMap { line in
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+            let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+            let value = String(decoding: line[line.index(after: colon)...], as: UTF8.self)
+            return (name, String(value.trimmed))
+        }
+    }
+}
+
+extension StringProtocol {
+    /// Without white space at either end.
+    fileprivate var trimmed: String {
+        let rest = drop { $0.isWhitespace }
+        return String(rest.reversed().drop { $0.isWhitespace }.reversed())
+    }
+}
