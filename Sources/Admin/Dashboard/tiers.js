@@ -18,9 +18,9 @@ class Tiers {
     if (key === this.shown) return;
     this.shown = key;
     Dom.pairs(this.facts, [
-      ["Purges applied", Format.count(invalidations.applied)],
-      ["Kept in the log", Format.count(invalidations.records)],
-      ["Receipts pending", Format.count(invalidations.receipts_pending)],
+      ["Invalidations applied", Format.count(invalidations.applied)],
+      ["Records in the log", Format.count(invalidations.records)],
+      ["Not confirmed by all", Format.count(invalidations.receipts_pending)],
       ["Sites", this.sites.length ? Format.list(this.sites.map((site) => (site === "*" ? "any host" : site))) : "none"],
     ]);
   }

@@ -142,6 +142,40 @@ extension Outside {
             #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
         }
 
+        @Test("The dashboard is one page that browsers run as it was sent, and nothing else")
+        func dashboard() throws {
+            let node = try NodeProcess()
+            let answer = try node.connectAdmin().get("/")
+            let page = String(decoding: answer.body ?? [], as: UTF8.self)
+            #expect(answer.status == 200 && answer["Content-Type"] == "text/html; charset=utf-8")
+            let policy = try #require(answer["Content-Security-Policy"])
+            #expect(policy.hasPrefix("default-src 'none'; ") && !policy.contains("unsafe"))
+            for (name, start, end) in [
+                ("script-src", "<script type=\"module\">", "</script>"),
+                ("style-src", "<style>", "</style>"),
+            ] {
+                let pieces = page.components(separatedBy: start)
+                try #require(pieces.count == 2, "\(start)")
+                let content = pieces[1].components(separatedBy: end)[0]
+                #expect(policy.contains("\(name) 'sha256-\(try digest(content))'"))
+            }
+            // It loads nothing, from this host or another.
+            for word in ["src=", "@import", "url(http", "href=\"http", "<link rel=\"style"] {
+                #expect(!page.contains(word), "\(word)")
+            }
+        }
+
+        /// The base64 of the SHA-256, as openssl(1) has it.
+        private func digest(_ text: String) throws -> String {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "content")
+            try Data(text.utf8).write(to: file)
+            let made = try Program.run(
+                try Program.find("openssl"), ["dgst", "-sha256", "-binary", file.path])
+            return made.output.base64EncodedString()
+        }
+
         @Test("What is asked for most is listed first")
         func hot() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
