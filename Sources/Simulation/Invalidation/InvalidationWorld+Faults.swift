@@ -138,7 +138,8 @@ extension InvalidationWorld {
         timeline.plan(.fault, at: now + milliseconds(200...2_500))
         guard !isCalm else { return }
         let index = Int.random(in: nodes.indices, using: &dice)
-        switch Int.random(in: 0..<22, using: &dice) {
+        switch Int.random(in: 0..<24, using: &dice) {
+        case 22...23: lag(index)
         case 0...4: crashAndRestart([index])
         case 5: crashAndRestart(nodes.indices.filter { _ in Bool.random(using: &dice) })
         case 6...8:
@@ -155,6 +156,13 @@ extension InvalidationWorld {
             let other = Int.random(in: nodes.indices, using: &dice)
             if other != index { disconnect(index, other) }
         }
+    }
+
+    /// What others say comes to a node late, by more than its fence perhaps, and in order.
+    private mutating func lag(_ index: Int) {
+        nodes[index].lag = milliseconds(500...4_000)
+        nodes[index].laggingUntil = now + milliseconds(1_000...8_000)
+        note("node \(index) hears all \(nodes[index].lag.milliseconds) ms late")
     }
 
     private mutating func crashAndRestart(_ indices: [Int]) {

@@ -19,6 +19,7 @@ extension InvalidationWorld {
             // A frame that is lost is sent again, and holds up what follows it.
             if throwsOne(in: 40) { delay = milliseconds(30...400) }
             if blocked[way] > now { delay = delay + (blocked[way] - now) }
+            if nodes[to].laggingUntil > now { delay = delay + nodes[to].lag }
         }
         let at = max(now + delay, lastArrival[way])
         lastArrival[way] = at

@@ -129,6 +129,8 @@ extension InvalidationWorld {
     }
 
     mutating func tick(_ index: Int) {
+        // It was planned before an earlier one was, which has brought all there was to do.
+        guard nodes[index].plannedTick <= now else { return }
         nodes[index].plannedTick = .distantFuture
         tell(index, .ticked)
         let isCurrent = nodes[index].exchange?.window.isCurrent(at: clock(index)) ?? false

@@ -119,6 +119,9 @@ struct SimulatedCacheNode: Sendable {
     var run = 0
     var epoch: UInt64 = 0
     var pausedUntil = Instant.zero
+    /// What comes to it takes so much longer until then.
+    var lag = Interval.zero
+    var laggingUntil = Instant.zero
     var plannedTick = Instant.distantFuture
     var batch: [LogWrite] = []
     var marks = MarkTable()
