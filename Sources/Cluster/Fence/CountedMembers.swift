@@ -191,6 +191,13 @@ package struct CountedMembers: Sendable {
             records.remove(at: oldest)
         }
         records.append(record)
+        shareSet(at: records.count - 1)
+    }
+
+    /// Of the set there is one copy in memory: records are held against it again and again, and
+    /// arrays of one storage are the same without a look at their elements.
+    private mutating func shareSet(at place: Int) {
+        if let set = standing?.set, records[place].base == set { records[place].base = set }
     }
 
     private func isOfInterest(_ record: CountRecord) -> Bool {
@@ -199,6 +206,7 @@ package struct CountedMembers: Sendable {
 
     mutating func dropOldRecords() {
         records = records.filter(isOfInterest)
+        for place in records.indices { shareSet(at: place) }
     }
 
     /// What this node has promised and given on the set, as far as records say.

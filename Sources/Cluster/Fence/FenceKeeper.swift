@@ -169,7 +169,8 @@ package struct FenceKeeper: Sendable {
     ) {
         if counted.standing != nil { mayOpen = false }
         if let join = counted.takeJoin() { issue.append(join) }
-        fence.update(counted.demand, now: now)
+        let demand = counted.demand
+        fence.update(demand, now: now)
         let isCurrent = window.isCurrent(at: now)
         counted.endAttempt(at: now)
         propose(now, using: &dice)
@@ -177,7 +178,7 @@ package struct FenceKeeper: Sendable {
             counted.vote(synced: votedPositions, isCurrent: isCurrent, issue: &issue)
         }
         // A vote that was just given is one more demand.
-        fence.update(counted.demand, now: now)
+        if counted.demand != demand { fence.update(counted.demand, now: now) }
         askAnew(now)
         effects += ask
         effects += issue.map { .issue($0) }

@@ -148,6 +148,6 @@ extension InvalidationWorld {
     }
 
     func index(of id: NodeID) -> Int {
-        nodes.firstIndex { $0.id == id } ?? 0
+        places[id] ?? 0
     }
 }

@@ -76,6 +76,8 @@ package struct InvalidationWorld: Sendable {
     var dice: Dice
     var timeline = Timeline<Event>()
     var nodes: [SimulatedCacheNode] = []
+    /// Where in ``nodes`` each stands.
+    let places: [NodeID: Int]
     let keys: [SimulatedKey]
     /// By key the nodes in order of preference, whoever is there.
     let preference: [[Int]]
@@ -122,6 +124,8 @@ package struct InvalidationWorld: Sendable {
         preference = keys.preference
         let count = plan.nodes + plan.joiners
         precondition(count <= keys.nodes.count, "a site for \(keys.nodes.count) nodes")
+        places = Dictionary(
+            uniqueKeysWithValues: zip(keys.nodes.prefix(count), 0..<count))
         lines = Array(repeating: Line(), count: count * count)
         blocked = Array(repeating: .zero, count: count * count)
         lastArrival = blocked
