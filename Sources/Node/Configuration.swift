@@ -28,7 +28,7 @@ package struct Configuration: Sendable {
     // Node
     /// At least one.
     package var listen: [ListenAddress]
-    /// Always loopback; nil if the admin port is not opened.
+    /// Beyond loopback only where everybody has to prove who they are; nil if it is not opened.
     package var adminListen: ListenAddress?
     /// Nil for no tokens.
     package var adminTokenFile: String? { values.path(.adminTokenFile) }

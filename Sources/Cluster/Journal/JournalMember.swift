@@ -8,7 +8,8 @@ package struct JournalMember: Hashable, Sendable {
     /// In this boot epoch its journal was begun, or begun anew; 0 if it never was.
     ///
     /// What a run promises to others is in the journal first, and the journal of a run is begun
-    /// before this names it: so a start that ended before that has promised nothing.
+    /// before this names it: so a start that ended before that has promised nothing. Only after a
+    /// loss it is named first, so that the loss is found again until there is another journal.
     package var begun: UInt64
 
     package init(node: NodeID, begun: UInt64) {

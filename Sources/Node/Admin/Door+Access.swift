@@ -14,7 +14,7 @@ extension Door {
         let caller = caller(request, bytes)
         let now = SystemClock.now()
         var verdict = settings.adminAccess.verdict(on: caller, for: operation.role)
-        if operation.role != nil, case .token = caller.proof {
+        if operation.role != nil, caller.isAttempt {
             let wait = hall.node.attempts.withLock { $0.wait(of: caller.address, at: now) }
             if let wait {
                 verdict = .refused(

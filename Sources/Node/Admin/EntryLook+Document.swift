@@ -9,7 +9,7 @@ import Tiers
 import Wire
 
 extension EntryLook {
-    /// What operators are shown of what is held under `url`; nil if nothing is.
+    /// What operators are shown of what is held under `url`, and whether anything is.
     func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
         let keys = keys(of: Array(url.utf8))
         let found = look(for: keys)
@@ -96,7 +96,7 @@ extension EntryLook {
             on: name, key: found.key, tags: found.tags, stamp: found.stamp)
         if effect == .dead { return (.refetch, "purged") }
         let facts = found.facts
-        if !node.fence.isOpen(at: now), node.fence.excludes(facts.validatedAt, now: now) {
+        if node.fence.excludes(facts.validatedAt, now: now) {
             return (.revalidate, "the node is fenced, and the origin was not asked of late")
         }
         if facts.flags.contains(.noCache) {

@@ -73,7 +73,7 @@ struct EntryLook: Sendable {
         for key in keys {
             let hash = node.store.hash(of: key)
             for resident in node.store.all(key, hash: hash) { add(resident, to: &found) }
-            if keys.contains(where: { $0.starts(with: "//".utf8) }) {
+            if key.starts(with: "//".utf8) {
                 for resident in variants(of: key) { add(resident, to: &found) }
             }
             for name in names(of: key) {

@@ -23,6 +23,7 @@ extension Door {
     func refuse(_ problem: Problem) {
         if hall.hasAccessLog { logged = LoggedRequest(unreadableAt: SystemClock.now()) }
         part = .none
+        startedAt = SystemClock.now()
         (answeredStatus, answeredBytes) = (0, 0)
         forgetSite()
         answerProblem(problem)
