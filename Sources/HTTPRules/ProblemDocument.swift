@@ -14,6 +14,20 @@ package struct ProblemDocument: Hashable, Sendable {
     package var title: String
     /// What was wrong this time, where, and what is allowed; empty if there is nothing to add.
     package var detail: String
+    /// A further member, a list of texts, for programs (RFC 9457 §3.2); nil for none.
+    package var list: List?
+
+    /// A member of a problem that others of its kind have, too.
+    package struct List: Hashable, Sendable {
+        /// In lower case, with underscores.
+        package var name: String
+        package var texts: [String]
+
+        package init(_ name: String, _ texts: [String]) {
+            self.name = name
+            self.texts = texts
+        }
+    }
 
     package init(status: UInt16, name: String, title: String, detail: String = "") {
         self.status = status
@@ -33,6 +47,16 @@ package struct ProblemDocument: Hashable, Sendable {
         if !detail.isEmpty {
             bytes.append(contentsOf: ",\"detail\":".utf8)
             JSONText.append(detail, to: &bytes)
+        }
+        if let list {
+            bytes.append(UInt8(ascii: ","))
+            JSONText.append(list.name, to: &bytes)
+            bytes.append(contentsOf: ":[".utf8)
+            for (index, text) in list.texts.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                JSONText.append(text, to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
         }
         bytes.append(contentsOf: "}\n".utf8)
     }

@@ -324,6 +324,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.dropMarks()
             desk.followDisk()
             node.originals.followDisk()
+            node.prefetcher.ticked(node)
         }
         handOverLog()
         sampleHot(now)

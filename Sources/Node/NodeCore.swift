@@ -50,6 +50,7 @@ final class NodeCore: Sendable {
     private let shown = Mutex(ConfigurationDocument(rows: [], sites: []))
     /// Wrong tokens that came to the admin port.
     let attempts = Mutex(AttemptLimiter())
+    let prefetcher = Prefetcher()
     let startedAt = SystemClock.now()
     /// It was told to stop, and does.
     let isStopping = Atomic<Bool>(false)
@@ -271,6 +272,7 @@ final class NodeCore: Sendable {
         switch side {
         case .data: Self.count(connections, max: connectionsMax.load(ordering: .relaxed))
         case .admin: Self.count(adminConnections, max: NodeSettings.adminConnectionsMax)
+        case .errand: preconditionFailure("an errand has no connection")
         }
     }
 

@@ -155,7 +155,7 @@ package struct OperatorCall: Hashable, Sendable {
     }
 
     /// The sentences of a problem document (RFC 9457), on one line.
-    private static func reason(in body: [UInt8]) -> String {
+    static func reason(in body: [UInt8]) -> String {
         struct Problem: Decodable {
             var title: String
             var detail: String?

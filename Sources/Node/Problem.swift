@@ -98,14 +98,25 @@ struct Problem: Hashable, Sendable {
     /// Nothing is held under a URL; who owns it is said all the same.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")
-        return Problem(
+        var problem = Problem(
             404, "entry-unknown", "Nothing is held here",
             "Neither memory nor disk of this node has it. Owners are \(owners).")
+        problem.document.list = ProblemDocument.List("owners", document.owners)
+        return problem
     }
 
     static let entryBodyUnknown = Problem(
         404, "entry-unknown", "Nothing is held here",
         "Neither memory nor disk of this node has it, or it is too large to be shown.")
+
+    static let prefetchUnknown = Problem(
+        404, "prefetch-unknown", "There is no such prefetch",
+        "The last ones are at \(AdminOperation.row(.listPrefetches).path). Nothing was done.")
+
+    static let prefetchesTooMany = Problem(
+        503, "prefetches-too-many", "As many prefetches run as may",
+        "\(PrefetchList.runningMax) run; wait for one, or cancel it. Nothing was done.",
+        retryAfterSeconds: 5)
 
     static let stopping = Problem(
         409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")

@@ -1,6 +1,10 @@
 extension AdminOperation {
     /// Every operation once; each method at most once for a path.
-    package static let table = publicRows + nodeRows + entryRows + clusterRows + purgeRows
+    package static let table =
+        publicRows + nodeRows + entryRows + clusterRows + purgeRows + prefetchRows
+
+    /// Bytes of the largest body that any of them takes.
+    package static let bodyBytesMax = table.compactMap { $0.body?.bytesMax }.max() ?? 0
 
     /// The operation's row.
     package static func row(_ name: Name) -> AdminOperation {
@@ -97,6 +101,10 @@ extension AdminOperation {
                 Answer(problem: 422, "The body says no level"),
             ]),
         AdminOperation(
+            .getSupportSnapshot, "GET", "/admin/v1/support", for: .admin,
+            "All of this at once, for whoever has to find out what is wrong",
+            answers: [Answer(200, "The documents of one moment", SupportDocument.shape)]),
+        AdminOperation(
             .drain, "POST", "/admin/v1/drain", for: .admin,
             "Take the node off the ring and hand over what it owns; it goes on to run",
             taking: [
@@ -165,6 +173,40 @@ extension AdminOperation {
             answers: [
                 Answer(200, "The receipt", ReceiptDocument.shape),
                 Answer(problem: 404, "The log does not hold it"),
+            ]),
+    ]
+
+    private static let prefetchName = AdminParameter.path(
+        "prefetch", .text(bytesMax: 64), "Its name, as the answer that began it says")
+
+    private static let prefetchRows = [
+        AdminOperation(
+            .listPrefetches, "GET", "/admin/v1/prefetches", for: .read,
+            "The prefetches that run, and the last that are over",
+            answers: [Answer(200, "The newest first", PrefetchDocument.listShape)]),
+        AdminOperation(
+            .beginPrefetch, "POST", "/admin/v1/prefetches", for: .purge,
+            "Fetch images before clients ask for them",
+            body: Body(shape: PrefetchRequest.shape, bytesMax: PrefetchRequest.bodyBytesMax),
+            answers: [
+                Answer(202, "It begins", PrefetchDocument.shape),
+                Answer(problem: 409, "The node is stopping"),
+                Answer(problem: 422, "A key or a value is not allowed"),
+                Answer(problem: 503, "As many run as may"),
+            ]),
+        AdminOperation(
+            .getPrefetch, "GET", "/admin/v1/prefetches/{prefetch}", for: .read,
+            "How far a prefetch has come", taking: [prefetchName],
+            answers: [
+                Answer(200, "Its document", PrefetchDocument.shape),
+                Answer(problem: 404, "There is no prefetch of this name"),
+            ]),
+        AdminOperation(
+            .cancelPrefetch, "DELETE", "/admin/v1/prefetches/{prefetch}", for: .purge,
+            "Ask for nothing more of a prefetch", taking: [prefetchName],
+            answers: [
+                Answer(202, "What is under way ends", PrefetchDocument.shape),
+                Answer(problem: 404, "There is no prefetch of this name"),
             ]),
     ]
 }

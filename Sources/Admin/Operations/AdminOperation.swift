@@ -25,9 +25,14 @@ package struct AdminOperation: Sendable {
         case getConfiguration
         case getLogLevel
         case setLogLevel
+        case getSupportSnapshot
         case listPurges
         case issuePurge
         case getReceipt
+        case listPrefetches
+        case beginPrefetch
+        case getPrefetch
+        case cancelPrefetch
         case drain
         case undrain
     }

@@ -25,6 +25,15 @@ extension Door {
         }
     }
 
+    func sendSupport(for role: AdminRole) {
+        let node = hall.node
+        answerLater(onThread { node.support(for: role) }) { door, document in
+            door.send(
+                document.json,
+                fields: "Content-Disposition: attachment; filename=\"nuthatch-support.json\"\r\n")
+        }
+    }
+
     /// Sends the body of one variant; of the first if `key` is nil.
     func sendEntryBody(_ url: String, key: String?) {
         let look = EntryLook(node: hall.node, settings: settings)
@@ -46,14 +55,15 @@ extension Door {
 
     // MARK: Later
 
-    private func onThread<Value: Sendable>(
+    /// Does `work` where it may take its time.
+    func onThread<Value: Sendable>(
         _ work: @escaping @Sendable () -> Value
     ) -> EventLoopFuture<Value> {
         NIOThreadPool.singleton.runIfActive(eventLoop: hall.loop, work)
     }
 
     /// Answers when `future` is there; until then no further request is looked at.
-    private func answerLater<Value: Sendable>(
+    func answerLater<Value: Sendable>(
         _ future: EventLoopFuture<Value>, _ answer: @escaping @Sendable (Door, Value) -> Void
     ) {
         isAnswering = true

@@ -32,7 +32,7 @@ struct EntryLook: Sendable {
         let made = CacheKey.normalise(
             url: url.span, at: 0..<url.count, into: &key, bytesMax: settings.urlBytesMax)
         if made == .made { keys.append(key) }
-        guard let parts = Parts(url) else { return keys }
+        guard let parts = AbsoluteURL(url) else { return keys }
         // What a client asks the image API for is the image.
         let target = Array(url[parts.target])
         if case .image(let extent) = ImageTarget.parse(target.span, at: 0..<target.count) {
@@ -47,24 +47,6 @@ struct EntryLook: Sendable {
             if isMade, !keys.contains(key) { keys.append(key) }
         }
         return keys
-    }
-
-    /// An absolute URL taken apart.
-    private struct Parts {
-        var isSecure: Bool
-        var host: Range<Int>
-        /// Path and query; a fragment is no part of it.
-        var target: Range<Int>
-
-        init?(_ url: [UInt8]) {
-            guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
-            isSecure = url[..<colon.lowerBound].elementsEqual("https".utf8)
-            let end = url.firstIndex(of: UInt8(ascii: "#")) ?? url.count
-            let rest = url[colon.upperBound..<end]
-            let slash = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
-            host = colon.upperBound..<(slash ?? end)
-            target = (slash ?? end)..<end
-        }
     }
 
     /// Everything that is held under `keys`.

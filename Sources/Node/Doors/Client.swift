@@ -3,7 +3,8 @@ import NIOCore
 
 /// Who is at the other end of a connection.
 final class Client {
-    private let channel: any Channel
+    /// Nil if it is the node itself.
+    private let channel: (any Channel)?
     /// The client's address as a trusted proxy gives it.
     var proxied: IPAddress?
     /// The connection is encrypted.
@@ -17,13 +18,19 @@ final class Client {
         self.channel = channel
     }
 
+    /// The node itself, which asks as a client would whose connection is encrypted or not.
+    init(isSecure: Bool) {
+        channel = nil
+        self.isSecure = isSecure
+    }
+
     /// Where requests come from.
     var address: IPAddress? {
-        proxied ?? channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        proxied ?? channel?.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
     }
 
     /// Keeps the address, which is not known any more when the last line of the log is written.
     func note() {
-        remote = proxied.map { "\($0)" } ?? channel.remoteAddress?.ipAddress ?? "-"
+        remote = proxied.map { "\($0)" } ?? channel?.remoteAddress?.ipAddress ?? "-"
     }
 }

@@ -13,13 +13,13 @@ extension Door {
     func answer(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
         closesAfterAnswer = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head
-        if hall.hasAccessLog {
+        if hall.hasAccessLog, side != .errand {
             (answeredStatus, answeredBytes) = (0, 0)
             logged = LoggedRequest(parser, bytes, over: carriage, now)
         }
         part = .none
         startedAt = now
-        guard side == .data else { return answerAdmin(bytes, body: body) }
+        guard side != .admin else { return answerAdmin(bytes, body: body) }
         if siteCounters != nil { forgetSite() }
         if hasSites {
             if let number = site(bytes) { return answerSite(bytes, number, now: now) }
@@ -27,7 +27,7 @@ extension Door {
         guard parser.method == .get || parser.method == .head else {
             return parser.method == .purge ? answerPurge(bytes) : answerOther(bytes)
         }
-        if settings.signer != nil { return answerSigned(bytes, now: now) }
+        if settings.signer != nil, side == .data { return answerSigned(bytes, now: now) }
         switch ImageTarget.parse(bytes, at: parser.path.range) {
         case .image(let url):
             if CacheKey.isCanonical(bytes, at: url.range, bytesMax: settings.urlBytesMax) {
@@ -186,7 +186,7 @@ extension Door {
     func beginAnswer(status: UInt16) {
         answeredStatus = status
         answeredBytes = 0
-        // What operators ask for would blur what they look at.
+        // What operators and the node itself ask for would blur what they look at.
         guard side == .data else { return }
         hall.counters.add(.answers(status: status))
         hall.counters.add(part.metric)

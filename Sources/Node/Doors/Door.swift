@@ -18,6 +18,9 @@ final class Door: FillReader {
     enum Side {
         case data
         case admin
+        /// Of the node itself, which asks as a client would: answered as they are without a
+        /// signature, and counted and logged as nobody's.
+        case errand
     }
 
     /// How requests and answers are carried (RFC 9110 §2.5).

@@ -119,7 +119,7 @@ struct PendingRequest {
 
     /// Keeps a piece of the body, as far as anybody looks at it.
     mutating func keep(_ piece: Span<UInt8>, on side: Door.Side) {
-        guard side == .admin, body.count <= PurgeRequest.bodyBytesMax else { return }
+        guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }
         body += piece.copy(0..<piece.count)
     }
 

@@ -13,7 +13,7 @@ extension Door {
 
     /// True if the request that the parser holds is for a site.
     func isOfSite(_ bytes: Span<UInt8>) -> Bool {
-        side == .data && hasSites && site(bytes) != nil
+        side != .admin && hasSites && site(bytes) != nil
     }
 
     /// The number of the site that the request is for: a named one for everything on its host, `*`
@@ -41,7 +41,7 @@ extension Door {
         let plan = settings.sitePlans[number]
         siteCounters = hall.siteCounters[number]
         if parser.method == .purge { return answerPurge(bytes, at: plan) }
-        if plan.isSigned, !admits(bytes, to: plan) { return }
+        if plan.isSigned, side == .data, !admits(bytes, to: plan) { return }
         if settings.decisionToken != nil { tellsDecision = asksForDecision(bytes) }
         let isRead = parser.method == .get || isHeadRequest
         guard isRead, parser.framing == .none, plan.site.settings.methods.isEmpty else {

@@ -1,0 +1,109 @@
+/// What helps whoever has to find out what is wrong with a node: `/admin/v1/support`.
+///
+/// All documents of one moment, and what the kernel says of the process. Secrets are in none of
+/// them; names of hosts and the last purges are.
+package struct SupportDocument: Sendable {
+    /// What the kernel says; nil where it does not.
+    package struct Process: Hashable, Sendable {
+        /// Name and version of the kernel, and the machine's kind.
+        package var system = ""
+        package var processors = 0
+        package var id: Int32 = 0
+        package var residentBytes: UInt64?
+        package var threads: UInt64?
+        package var openDescriptors: Int?
+        package var descriptorsMax: Int?
+        package var userMilliseconds: Int64?
+        package var systemMilliseconds: Int64?
+
+        package init() {}
+
+        /// Takes what is of interest from the lines of `/proc/self/status` (proc(5)).
+        package mutating func read(status: String) {
+            for line in status.split(separator: "\n") {
+                let words = line.split { $0 == "\t" || $0 == " " }
+                guard words.count > 1, let number = UInt64(words[1]) else { continue }
+                switch words[0] {
+                case "VmRSS:": residentBytes = number << 10
+                case "Threads:": threads = number
+                default: break
+                }
+            }
+        }
+    }
+
+    /// As in `2026-11-21T01:02:03Z`.
+    package var takenAt: String
+    package var process: Process
+    package var status: StatusDocument
+    package var statistics: StatisticsDocument
+    package var configuration: ConfigurationDocument
+    package var logLevel: LogLevelDocument
+    package var members: [MemberRow]
+    package var ring: RingDocument
+    package var origins: [OriginRow]
+    package var purges: [ReceiptDocument]
+    package var prefetches: [PrefetchDocument]
+    /// As Prometheus is told them.
+    package var metrics: String
+
+    package init(
+        takenAt: String, process: Process, status: StatusDocument, statistics: StatisticsDocument,
+        configuration: ConfigurationDocument, logLevel: LogLevelDocument, members: [MemberRow],
+        ring: RingDocument, origins: [OriginRow], purges: [ReceiptDocument],
+        prefetches: [PrefetchDocument], metrics: String
+    ) {
+        self.takenAt = takenAt
+        self.process = process
+        self.status = status
+        self.statistics = statistics
+        self.configuration = configuration
+        self.logLevel = logLevel
+        self.members = members
+        self.ring = ring
+        self.origins = origins
+        self.purges = purges
+        self.prefetches = prefetches
+        self.metrics = metrics
+    }
+
+    package var json: JSON {
+        [
+            "taken_at": .text(takenAt), "process": process.json, "status": status.json,
+            "statistics": statistics.json, "configuration": configuration.json,
+            "log_level": logLevel.json, "members": MemberRow.json(members), "ring": ring.json,
+            "origins": OriginRow.json(origins), "purges": ReceiptDocument.json(purges),
+            "prefetches": PrefetchDocument.json(prefetches), "metrics": .text(metrics),
+        ]
+    }
+
+    static let shape = Shape.object(
+        .has("taken_at", Shape.string), .has("process", Process.shape),
+        .has("status", StatusDocument.shape), .has("statistics", StatisticsDocument.shape),
+        .has("configuration", ConfigurationDocument.shape),
+        .has("log_level", LogLevelDocument.shape), .has("members", MemberRow.shape),
+        .has("ring", RingDocument.shape), .has("origins", OriginRow.shape),
+        .has("purges", ReceiptDocument.listShape),
+        .has("prefetches", PrefetchDocument.listShape),
+        .has("metrics", Shape.string, "As /metrics has them"))
+}
+
+extension SupportDocument.Process {
+    fileprivate var json: JSON {
+        [
+            "system": .text(system), "processors": JSON(processors), "id": JSON(id),
+            "resident_bytes": JSON(residentBytes), "threads": JSON(threads),
+            "open_descriptors": JSON(openDescriptors), "descriptors_limit": JSON(descriptorsMax),
+            "user_cpu_ms": JSON(userMilliseconds), "system_cpu_ms": JSON(systemMilliseconds),
+        ]
+    }
+
+    fileprivate static let shape = Shape.object(
+        .has("system", Shape.string), .has("processors", Shape.count), .has("id", Shape.count),
+        .has("resident_bytes", Shape.orNull(Shape.count)),
+        .has("threads", Shape.orNull(Shape.count)),
+        .has("open_descriptors", Shape.orNull(Shape.count)),
+        .has("descriptors_limit", Shape.orNull(Shape.count)),
+        .has("user_cpu_ms", Shape.orNull(Shape.count)),
+        .has("system_cpu_ms", Shape.orNull(Shape.count)))
+}

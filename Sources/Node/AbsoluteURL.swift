@@ -1,0 +1,19 @@
+/// An absolute URL taken apart (RFC 3986 §4.3), as operators write one.
+struct AbsoluteURL {
+    let isSecure: Bool
+    /// Host, and port if there is one.
+    let host: Range<Int>
+    /// Path and query; a fragment is no part of it.
+    let target: Range<Int>
+
+    /// Nil if there is no scheme.
+    init?(_ url: [UInt8]) {
+        guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
+        isSecure = url[..<colon.lowerBound].elementsEqual("https".utf8)
+        let end = url.firstIndex(of: UInt8(ascii: "#")) ?? url.count
+        let rest = url[colon.upperBound..<max(end, colon.upperBound)]
+        let slash = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
+        host = colon.upperBound..<(slash ?? rest.endIndex)
+        target = (slash ?? rest.endIndex)..<rest.endIndex
+    }
+}

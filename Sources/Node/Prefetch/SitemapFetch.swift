@@ -1,0 +1,82 @@
+import Admin
+import Ground
+import HTTPRules
+import NIOCore
+import Origin
+import Wire
+
+typealias PrefetchEnding = Prefetch.Ending
+
+/// Brings a sitemap from an origin that is no site's; it is not cached.
+///
+/// Confined to the loop of its hall; held by the fetch.
+final class SitemapFetch: OriginFetchDelegate {
+    private var bytes: [UInt8] = []
+    private var status: UInt16?
+    private var fetch: OriginFetch?
+    private var told: ((PrefetchEnding) -> Void)?
+
+    /// Asks for `key`, which is canonical.
+    func begin(_ key: [UInt8], on hall: Hall, _ told: @escaping (PrefetchEnding) -> Void) {
+        self.told = told
+        do {
+            var request = try OriginFetchRequest(key: key.span, negotiation: [])
+            request.bodyBytesMax = UInt64(Sitemap.bytesMax)
+            fetch = hall.origin.fetch(request, to: self)
+        } catch {
+            preconditionFailure("no request can be made of a canonical key: \(error)")
+        }
+    }
+
+    func originRedirected(
+        _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
+    ) {}
+
+    func originAnswered(
+        _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
+    ) {
+        status = head.status
+    }
+
+    func originSent(_ body: ByteBuffer) {
+        guard bytes.count + body.readableBytes <= Sitemap.bytesMax else {
+            fetch?.cancel()
+            return end(.failed(why: Sitemap.tooLarge))
+        }
+        bytes += body.readableBytesView
+    }
+
+    func originEnded(delimitedByClose: Bool) {
+        guard status == 200 else { return end(.failed(why: "it answered \(status ?? 0)")) }
+        end(PrefetchEnding(sitemap: bytes))
+    }
+
+    func originFailed(_ failure: OriginFailure) {
+        end(.failed(why: "\(failure)"))
+    }
+
+    private func end(_ ending: PrefetchEnding) {
+        fetch = nil
+        told.take()?(ending)
+    }
+}
+
+extension Sitemap {
+    static let tooLarge = "it has more than \(bytesMax >> 20) MiB"
+}
+
+extension PrefetchEnding {
+    /// What was read of a sitemap with these bytes.
+    init(sitemap bytes: [UInt8]) {
+        do throws(Sitemap.Fault) {
+            self = .sitemap(try Sitemap(bytes, imagesMax: PrefetchRequest.urlsMax))
+        } catch {
+            switch error {
+            case .noSitemap:
+                self = .failed(why: "it is no sitemap: neither urlset nor sitemapindex, nor URLs")
+            case .cutOff: self = .failed(why: "its XML ends too early")
+            case .compressed: self = .failed(why: "it is compressed; name one that is not")
+            }
+        }
+    }
+}

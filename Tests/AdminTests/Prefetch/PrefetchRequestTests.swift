@@ -1,0 +1,76 @@
+import Admin
+import FoundationEssentials
+import Testing
+
+@Suite("The body of a prefetch")
+struct PrefetchRequestTests {
+    private func read(_ json: String) -> Result<PrefetchRequest, BodyFault> {
+        do {
+            return .success(try JSONDecoder().decode(PrefetchRequest.self, from: Data(json.utf8)))
+        } catch {
+            return .failure(BodyFault(reading: error))
+        }
+    }
+
+    @Test("URLs are taken in their order, each once")
+    func urls() throws {
+        let request = try read(
+            """
+            {"urls": ["http://a.example/1", "HTTPS://b.example/2", "http://a.example/1"]}
+            """
+        ).get()
+        #expect(request.source == .urls(["http://a.example/1", "HTTPS://b.example/2"]))
+        #expect(request.accept == "*/*")
+    }
+
+    @Test("a sitemap is taken by its URL, and what is asked with by its words")
+    func sitemap() throws {
+        let request = try read(
+            "{\"sitemap\": \"http://a.example/map.xml\", \"accept\": \"image/avif, */*\"}"
+        ).get()
+        #expect(request.source == .sitemap("http://a.example/map.xml"))
+        #expect(request.accept == "image/avif, */*")
+    }
+
+    @Test(
+        "what is not allowed is named by its place",
+        arguments: [
+            ("{}", ""), ("{\"urls\":[\"http://a\"],\"sitemap\":\"http://a\"}", ""),
+            ("{\"urls\":[]}", "urls"), ("{\"urls\":\"http://a\"}", "urls"),
+            ("{\"urls\":[\"http://a\",7]}", "urls[1]"), ("{\"urls\":[\"/a\"]}", "urls[0]"),
+            ("{\"urls\":[\"http://a/\\r\\nX: y\"]}", "urls[0]"),
+            ("{\"urls\":[\"ftp://a/\"]}", "urls[0]"), ("{\"sitemap\":\"\"}", "sitemap"),
+            ("{\"sitemap\":\"http://a\",\"accept\":\"a\\nb\"}", "accept"),
+            ("{\"sitemap\":\"http://a\",\"accept\":\"\"}", "accept"),
+            ("{\"sitemaps\":\"http://a\"}", ""), ("[]", ""),
+        ])
+    func faults(json: String, place: String) throws {
+        guard case .failure(let fault) = read(json) else {
+            Issue.record("\(json) was taken")
+            return
+        }
+        switch fault {
+        case .value(let found, _), .type(let found, _), .unknown(let found, _, _):
+            #expect(found == place, "\(fault)")
+        case .notJSON: Issue.record("\(fault)")
+        }
+    }
+
+    @Test("as many URLs as are allowed are taken, and not one more")
+    func limits() throws {
+        let whole = body(PrefetchRequest.urlsMax)
+        #expect(whole.utf8.count < PrefetchRequest.bodyBytesMax)
+        guard case .urls(let urls) = try read(whole).get().source else {
+            return #expect(Bool(false))
+        }
+        #expect(urls.count == PrefetchRequest.urlsMax)
+        #expect(throws: BodyFault.self) { try read(body(PrefetchRequest.urlsMax + 1)).get() }
+        let long = "http://a/" + String(repeating: "b", count: PrefetchRequest.urlBytesMax)
+        #expect(throws: BodyFault.self) { try read("{\"urls\":[\"\(long)\"]}").get() }
+    }
+
+    private func body(_ count: Int) -> String {
+        let urls = (0..<count).map { "\"http://a.example/\($0)\"" }
+        return "{\"urls\":[\(urls.joined(separator: ","))]}"
+    }
+}

@@ -1,0 +1,169 @@
+import Admin
+import Ground
+import Testing
+
+@Suite("Prefetches")
+struct PrefetchTests {
+    private static let start = Instant.zero + .seconds(100)
+
+    private func urls(_ range: Range<Int>) -> [String] { range.map { "http://a.example/\($0)" } }
+
+    private func list(
+        _ source: PrefetchRequest.Source
+    ) throws -> PrefetchList {
+        var list = PrefetchList()
+        _ = try list.begin(PrefetchRequest(source), name: "p", at: Self.start)
+        return list
+    }
+
+    private func sitemap(_ text: String) throws -> Prefetch.Ending {
+        .sitemap(try Sitemap(Array(text.utf8), imagesMax: PrefetchRequest.urlsMax))
+    }
+
+    @Test("every URL is asked for once, some at a time, and what came of it is counted")
+    func whole() throws {
+        var list = try list(.urls(urls(0..<10)))
+        var asked: [Prefetch.Task] = []
+        var under: [PrefetchList.Step] = []
+        var now = Self.start
+        var last: PrefetchDocument?
+        while !list.isIdle {
+            under += list.take(at: now)
+            #expect(under.count <= Prefetch.runningMax && !under.isEmpty)
+            now = now + .milliseconds(10)
+            let step = under.removeFirst()
+            asked.append(step.task)
+            let ending: Prefetch.Ending =
+                switch asked.count % 3 {
+                case 0: .held(bodyBytes: 1)
+                case 1: .fetched(bodyBytes: 10)
+                default: .failed(why: "it answered 404")
+                }
+            if let document = list.ended(step, ending, at: now) { last = document }
+        }
+        #expect(asked == urls(0..<10).map(Prefetch.Task.url))
+        let document = try #require(last)
+        #expect(document.state == .done && document.urlsTotal == 10 && document.urlsDone == 10)
+        #expect(document.urlsHeld == 3 && document.urlsFetched == 4 && document.urlsFailed == 3)
+        #expect(document.bodyBytes == 43 && document.runningMilliseconds == 100)
+        #expect(document.faults.map(\.url) == [1, 4, 7].map { "http://a.example/\($0)" })
+        #expect(list.document("p", at: now + .seconds(9)) == document)
+        #expect(ShapeCheck.faults(document.json, .getPrefetch) == [])
+    }
+
+    @Test("a node that is busy is left alone for as long as it says, and then asked again")
+    func busy() throws {
+        var list = try list(.urls(urls(0..<1)))
+        var now = Self.start
+        for attempt in 1...Prefetch.attemptsMax {
+            let step = try #require(list.take(at: now).first, "attempt \(attempt)")
+            let document = list.ended(
+                step, .busy(why: "it answered 503", retryAfter: .seconds(3)), at: now)
+            #expect((document != nil) == (attempt == Prefetch.attemptsMax))
+            #expect(list.take(at: now + .milliseconds(2_999)).isEmpty)
+            now = now + .seconds(3)
+        }
+        let document = try #require(list.document("p", at: now))
+        #expect(document.state == .done && document.urlsFailed == 1)
+        #expect(document.faults == [.init(url: urls(0..<1)[0], why: "it answered 503")])
+    }
+
+    @Test("a pause is at least one and at most half a minute, whatever the node says")
+    func pauses() throws {
+        for (said, pause) in [
+            (nil, Prefetch.pause), (.zero, Prefetch.pause), (.seconds(3_600), Prefetch.pauseMax),
+        ] as [(Interval?, Interval)] {
+            var list = try list(.urls(urls(0..<1)))
+            let step = try #require(list.take(at: Self.start).first)
+            _ = list.ended(step, .busy(why: "", retryAfter: said), at: Self.start)
+            #expect(list.take(at: Self.start + pause - .milliseconds(1)).isEmpty)
+            #expect(list.take(at: Self.start + pause) == [step])
+        }
+    }
+
+    @Test("an index leads to its sitemaps and no further, and each image is asked for once")
+    func sitemaps() throws {
+        var list = try list(.sitemap("http://a.example/index.xml"))
+        let first = list.take(at: Self.start)
+        #expect(first.map(\.task) == [.sitemap("http://a.example/index.xml")])
+        #expect(list.document("p", at: Self.start)?.state == .reading)
+        _ = list.ended(
+            first[0],
+            try sitemap(
+                "<sitemapindex><sitemap><loc>http://a.example/1</loc></sitemap>"
+                    + "<sitemap><loc>http://a.example/2</loc></sitemap></sitemapindex>"),
+            at: Self.start)
+        let second = list.take(at: Self.start)
+        #expect(second.map(\.task) == [1, 2].map { .sitemap("http://a.example/\($0)") })
+        _ = list.ended(second[0], try sitemap("http://a.example/a.png"), at: Self.start)
+        let nested = "<sitemapindex><sitemap><loc>http://a.example/3</loc></sitemap></sitemapindex>"
+        _ = list.ended(second[1], try sitemap(nested), at: Self.start)
+        let third = list.take(at: Self.start)
+        #expect(third.map(\.task) == [.url("http://a.example/a.png")])
+        let document = list.ended(third[0], .held(bodyBytes: 5), at: Self.start)
+        #expect(document?.state == .done && document?.urlsTotal == 1 && document?.faults == [])
+    }
+
+    @Test("a sitemap that cannot be read fails it; one of an index is left out")
+    func unread() throws {
+        var list = try list(.sitemap("http://a.example/index.xml"))
+        let first = list.take(at: Self.start)
+        let failed = list.ended(first[0], .failed(why: "it answered 404"), at: Self.start)
+        #expect(failed?.state == .failed && failed?.faults.count == 1)
+        #expect(list.take(at: Self.start).isEmpty)
+        _ = try list.begin(
+            PrefetchRequest(.sitemap("http://a.example/index.xml")), name: "q", at: Self.start)
+        let again = list.take(at: Self.start)
+        let index = "<sitemapindex><sitemap><loc>http://a.example/1</loc></sitemap></sitemapindex>"
+        _ = list.ended(again[0], try sitemap(index), at: Self.start)
+        let inner = list.take(at: Self.start)
+        let done = list.ended(inner[0], .failed(why: "it answered 404"), at: Self.start)
+        #expect(done?.state == .done && done?.urlsTotal == 0)
+        #expect(done?.faults.map(\.why) == ["it answered 404", "it names no image"])
+    }
+
+    @Test("a sitemap that names too much is cut, and that is said")
+    func cut() throws {
+        var list = try list(.sitemap("http://a.example/map.txt"))
+        let first = list.take(at: Self.start)
+        let text = urls(0..<PrefetchRequest.urlsMax + 1).joined(separator: "\n")
+        _ = list.ended(first[0], try sitemap(text), at: Self.start)
+        let document = try #require(list.document("p", at: Self.start))
+        #expect(document.urlsTotal == PrefetchRequest.urlsMax && document.faults.count == 1)
+    }
+
+    @Test("a prefetch that is cancelled asks for nothing more; what is under way is counted")
+    func cancel() throws {
+        var list = try list(.urls(urls(0..<10)))
+        let steps = list.take(at: Self.start)
+        let cancelled = list.cancel("p", at: Self.start + .seconds(1))
+        #expect(cancelled?.state == .cancelled && cancelled?.runningMilliseconds == 1_000)
+        #expect(list.take(at: Self.start + .seconds(2)).isEmpty && list.isIdle)
+        let end = list.ended(steps[0], .held(bodyBytes: 1), at: Self.start + .seconds(3))
+        #expect(end == nil && list.document("p", at: Self.start)?.urlsDone == 1)
+        #expect(list.cancel("p", at: Self.start + .seconds(4))?.state == .cancelled)
+        #expect(list.cancel("other", at: Self.start) == nil)
+    }
+
+    @Test("only so many run at once, and the last that are over are still shown")
+    func bounds() throws {
+        var list = PrefetchList()
+        let request = PrefetchRequest(.urls(urls(0..<1)))
+        for number in 0..<50 {
+            let name = "p\(number)"
+            _ = try list.begin(request, name: name, at: Self.start)
+            if number < PrefetchList.runningMax - 1 { continue }
+            #expect(throws: PrefetchList.Refusal.tooMany) {
+                try list.begin(request, name: "more", at: Self.start)
+            }
+            for step in list.take(at: Self.start) where step.name == name {
+                _ = list.ended(step, .held(bodyBytes: 0), at: Self.start)
+            }
+        }
+        let documents = list.documents(at: Self.start)
+        #expect(documents.first?.prefetch == "p49")
+        #expect(documents.count { $0.state.isOver } == PrefetchList.keptMax)
+        #expect(documents.count { !$0.state.isOver } == PrefetchList.runningMax - 1)
+        #expect(ShapeCheck.faults(PrefetchDocument.json(documents), .listPrefetches) == [])
+    }
+}

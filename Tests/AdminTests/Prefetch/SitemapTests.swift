@@ -1,0 +1,104 @@
+import Admin
+import Testing
+
+@Suite("Sitemaps")
+struct SitemapTests {
+    private func read(_ text: String, imagesMax: Int = 100) throws(Sitemap.Fault) -> Sitemap {
+        try Sitemap(Array(text.utf8), imagesMax: imagesMax)
+    }
+
+    @Test("images of pages are taken, and pages that are images; other pages are not")
+    func images() throws {
+        let sitemap = try read(
+            """
+            \u{FEFF}<?xml version="1.0" encoding="UTF-8"?>
+            <!-- <url><loc>http://a.example/comment.png</loc></url> -->
+            <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="urn:i">
+              <url>
+                <loc>http://a.example/page.html</loc>
+                <image:image><image:loc> http://a.example/1.jpg
+                </image:loc><image:title>One &lt;&amp;</image:title></image:image>
+                <image:image>
+                  <image:loc>http://a.example/2?a=1&amp;b=%20&#x26;c</image:loc>
+                </image:image>
+              </url>
+              <url><loc><![CDATA[http://a.example/3.WebP?x=<1>&y]]></loc><lastmod/></url>
+              <url><loc>http://a.example/1.jpg</loc></url>
+            </urlset>
+            """)
+        #expect(
+            sitemap.images == [
+                "http://a.example/1.jpg", "http://a.example/2?a=1&b=%20&c",
+                "http://a.example/3.WebP?x=<1>&y",
+            ])
+        #expect(sitemap.sitemaps.isEmpty && !sitemap.isCut)
+    }
+
+    @Test("an index names sitemaps and no images, so many at most")
+    func index() throws {
+        let entries = (0..<Sitemap.sitemapsMax + 5).map {
+            "<sitemap><loc>http://a.example/\($0).png</loc></sitemap>"
+        }
+        let sitemap = try read("<sitemapindex>\(entries.joined())</sitemapindex>")
+        #expect(sitemap.images.isEmpty && sitemap.isCut)
+        #expect(sitemap.sitemaps.count == Sitemap.sitemapsMax)
+        #expect(sitemap.sitemaps.first == "http://a.example/0.png")
+    }
+
+    @Test("a list of URLs, one a line, is a sitemap too; all of them are taken")
+    func lines() throws {
+        let sitemap = try read("http://a.example/1\r\n\n  https://a.example/2.png \r\n")
+        #expect(sitemap.images == ["http://a.example/1", "https://a.example/2.png"])
+    }
+
+    @Test("no more images are taken than are wanted, and that is said")
+    func limit() throws {
+        let list = (0..<10).map { "http://a.example/\($0)" }.joined(separator: "\n")
+        #expect(try read(list, imagesMax: 10).isCut == false)
+        let cut = try read(list, imagesMax: 9)
+        #expect(cut.isCut && cut.images.count == 9)
+    }
+
+    @Test(
+        "what is none is refused, and why is said",
+        arguments: [
+            ("", Sitemap.Fault.noSitemap), ("<html><body/></html>", .noSitemap),
+            ("{\"urls\":[]}", .noSitemap), ("/1.png", .noSitemap),
+            ("<urlset><url><loc>http://a.example/1.png</loc>", .cutOff),
+            ("<urlset><!-- ", .cutOff), ("<urlset><url", .cutOff), ("<!--->", .cutOff),
+            (String(repeating: "<urlset>", count: 17), .noSitemap),
+        ])
+    func faults(text: String, fault: Sitemap.Fault) {
+        #expect(throws: fault) { try read(text) }
+    }
+
+    @Test("what gzip has written is not guessed at")
+    func compressed() {
+        #expect(throws: Sitemap.Fault.compressed) {
+            try Sitemap([0x1F, 0x8B, 0x08, 0x00], imagesMax: 1)
+        }
+    }
+
+    @Test("references that are none stay as they are, and entities are not expanded")
+    func references() throws {
+        let sitemap = try read(
+            """
+            <!DOCTYPE urlset [ <!ENTITY e "x"> ]>
+            <urlset><image:image><loc>http://a.example/&e;&#0;&#xD800;&amp;&</loc></image:image>
+            </urlset>
+            """)
+        #expect(sitemap.images == ["http://a.example/&e;\u{0}&#xD800;&&"])
+    }
+
+    @Test("no text makes it read beyond its end, whatever is cut from it")
+    func prefixes() {
+        let text = Array(
+            "<urlset><url><a:b c='d'/><!-- --><loc><![CDATA[http://f/g]]>&amp;</loc></url></urlset>"
+                .utf8)
+        for end in text.indices {
+            #expect(throws: Sitemap.Fault.self) {
+                try Sitemap(Array(text[..<end]), imagesMax: 9)
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Images fetched before clients ask for them")
+    struct PrefetchTests {
+        private static let fields = ["Cache-Control: max-age=1000"]
+
+        private func begin(_ node: NodeProcess, _ body: [String: Any]) throws -> String {
+            let json = try JSONSerialization.data(withJSONObject: body)
+            let answer = try node.connectAdmin().post(
+                String(decoding: json, as: UTF8.self), to: "/admin/v1/prefetches")
+            #expect(answer.status == 202, "\(answer)")
+            return try #require(answer["Location"])
+        }
+
+        private func document(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
+            let answer = try node.connectAdmin().get(place)
+            #expect(answer.status == 200, "\(answer)")
+            let value = try JSONSerialization.jsonObject(with: Data(answer.body ?? []))
+            return try #require(value as? [String: Any])
+        }
+
+        /// The document of a prefetch that is over.
+        private func ended(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
+            let isOver = try Deadline.seconds(60).reached {
+                let state = try document(node, place)["state"] as? String
+                return state != "running" && state != "reading"
+            }
+            try #require(isOver)
+            return try document(node, place)
+        }
+
+        @Test("What was prefetched is a hit; the origin was asked once; a second time nothing is")
+        func urls() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let images = (1...12).map { TestImage.noise($0) }
+            let paths = images.map { stage.origin.serve($0, fields: Self.fields) }
+            let gone = "/gone.png"
+            let urls = (paths + [gone]).map(stage.origin.url)
+            let first = try ended(stage.node, begin(stage.node, ["urls": urls]))
+            #expect(first["state"] as? String == "done" && first["urls_fetched"] as? Int == 12)
+            #expect(first["urls_failed"] as? Int == 1 && first["urls_done"] as? Int == 13)
+            #expect(first["body_bytes"] as? Int == images.map(\.bytes.count).reduce(0, +))
+            let faults = try #require(first["faults"] as? [[String: Any]])
+            #expect(faults.map { $0["url"] as? String } == [stage.origin.url(gone)])
+            // Whoever looks at hit ratios is not to see what no client has asked for.
+            for outcome in ["hit", "disk", "miss", "peer"] {
+                #expect(try stage.figure("nuthatch_requests_total{cache=\"\(outcome)\"}") == 0)
+            }
+            for (path, image) in zip(paths, images) {
+                let answer = try stage.get(path, expecting: image)
+                #expect(answer["Cache-Status"]?.contains("hit") == true, "\(answer)")
+                #expect(stage.fetches(path) == 1)
+            }
+            let second = try ended(stage.node, begin(stage.node, ["urls": Array(urls.dropLast())]))
+            #expect(second["urls_held"] as? Int == 12 && second["urls_done"] as? Int == 12)
+            #expect(paths.allSatisfy { stage.fetches($0) == 1 })
+            let list = try document(stage.node, "/admin/v1/prefetches")["prefetches"]
+            #expect((list as? [Any])?.count == 2)
+        }
+
+        @Test("In a cluster each image is fetched from its origin once, at whichever node one asks")
+        func cluster() throws {
+            let stage = try ClusterStage(3)
+            let images = (1...9).map { TestImage.noise($0) }
+            let paths = images.map { stage.origin.serve($0, fields: Self.fields) }
+            let urls = paths.map(stage.origin.url)
+            for node in stage.nodes {
+                let end = try ended(node, begin(node, ["urls": urls]))
+                #expect(end["urls_failed"] as? Int == 0, "\(end)")
+            }
+            for (path, image) in zip(paths, images) {
+                for node in stage.nodes {
+                    let answer = try node.get(
+                        ImageTarget.of(stage.origin.url(path)), expecting: image)
+                    #expect(answer.status == 200)
+                }
+                #expect(stage.origin.requests(path).count == 1)
+            }
+        }
+
+        @Test("The images of a site's sitemap are fetched, and images where signatures are wanted")
+        func sitemap() throws {
+            let stage = try SignedStage()
+            let host = "http://\(SignedStage.site)"
+            stage.origin.on(
+                "/map.xml",
+                .text(
+                    "<sitemapindex><sitemap><loc>\(host)/inner.xml</loc></sitemap></sitemapindex>",
+                    contentType: "application/xml", fields: Self.fields))
+            stage.origin.on(
+                "/inner.xml",
+                .text(
+                    "<urlset><url><loc>\(host)/page</loc><image:image><image:loc>\(host)/1.png"
+                        + "</image:loc></image:image></url></urlset>",
+                    contentType: "application/xml", fields: Self.fields))
+            let image = TestImage.noise(3)
+            stage.origin.on("/1.png", OriginAnswer(image, fields: Self.fields))
+            let end = try ended(
+                stage.node, begin(stage.node, ["sitemap": "\(host)/map.xml"]))
+            #expect(end["state"] as? String == "done" && end["urls_fetched"] as? Int == 1, "\(end)")
+            let path = stage.origin.serve(TestImage.noise(4), fields: Self.fields)
+            let other = try ended(
+                stage.node, begin(stage.node, ["urls": ["\(host)/1.png", stage.origin.url(path)]]))
+            #expect(other["urls_held"] as? Int == 1 && other["urls_fetched"] as? Int == 1)
+            #expect(stage.origin.requests("/1.png").count == 1)
+            #expect(stage.origin.requests(path).count == 1)
+            #expect(stage.origin.requests("/page").isEmpty)
+        }
+
+        @Test("A sitemap that no site has is read from its origin, and what is none fails")
+        func origins() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let path = stage.origin.serve(TestImage.noise(1), fields: Self.fields)
+            stage.origin.on("/map.txt", .text(stage.origin.url(path) + "\n"))
+            stage.origin.on("/page.html", .text("<html></html>", contentType: "text/html"))
+            let good = try ended(
+                stage.node, begin(stage.node, ["sitemap": stage.origin.url("/map.txt")]))
+            #expect(good["state"] as? String == "done" && good["urls_fetched"] as? Int == 1)
+            #expect(stage.fetches(path) == 1)
+            let bad = try ended(
+                stage.node, begin(stage.node, ["sitemap": stage.origin.url("/page.html")]))
+            #expect(bad["state"] as? String == "failed" && bad["urls_total"] as? Int == 0)
+        }
+
+        @Test("One that is cancelled asks for no more; a stranger's name is not found")
+        func cancel() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            let gate = Gate()
+            stage.origin.onAnythingElse { _ in
+                OriginAnswer(TestImage.noise(2), fields: Self.fields).holdingHead(.gate(gate))
+            }
+            let urls = (0..<40).map { stage.origin.url("/\($0).png") }
+            let place = try begin(stage.node, ["urls": urls])
+            #expect(
+                Deadline.seconds(30).reached { stage.fetches("/3.png") == 1 })
+            let answer = try stage.node.connectAdmin().get(place, method: "DELETE")
+            #expect(answer.status == 202)
+            gate.open()
+            let isQuiet = try Deadline.seconds(30).reached {
+                try document(stage.node, place)["urls_fetched"] as? Int == 4
+            }
+            #expect(isQuiet && stage.fetches("/4.png") == 0)
+            #expect(try document(stage.node, place)["state"] as? String == "cancelled")
+            for method in ["GET", "DELETE"] {
+                let unknown = try stage.node.connectAdmin().get(
+                    "/admin/v1/prefetches/none", method: method)
+                #expect(unknown.status == 404)
+            }
+        }
+    }
+}
