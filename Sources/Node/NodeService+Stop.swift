@@ -59,7 +59,7 @@ extension NodeService {
         _ node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
     ) async {
         node.isStopping.store(true, ordering: .relaxed)
-        node.prefetcher.cancelAll()
+        node.prefetcher.cancelAll(on: node)
         node.readiness.set(.draining)
         // Nobody would tell the other nodes of them later.
         node.purgeMergedHosts(dueAt: .distantFuture)

@@ -74,14 +74,17 @@ package struct PrefetchList: Sendable {
         return !wasOver && prefetches[index].isOver ? prefetches[index].document(at: now) : nil
     }
 
-    /// Nil if there is no such one.
+    /// Nil if there is no such one, or it is over.
     package mutating func cancel(_ name: String, at now: Instant) -> PrefetchDocument? {
-        guard let index = prefetches.firstIndex(where: { $0.name == name }) else { return nil }
+        guard let index = prefetches.firstIndex(where: { $0.name == name && !$0.isOver }) else {
+            return nil
+        }
         prefetches[index].cancel(at: now)
         return prefetches[index].document(at: now)
     }
 
-    package mutating func cancelAll(at now: Instant) {
-        for index in prefetches.indices { prefetches[index].cancel(at: now) }
+    /// Gives the documents of those that were not over.
+    package mutating func cancelAll(at now: Instant) -> [PrefetchDocument] {
+        prefetches.filter { !$0.isOver }.compactMap { cancel($0.name, at: now) }
     }
 }

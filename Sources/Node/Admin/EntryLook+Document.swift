@@ -3,6 +3,7 @@ import Cluster
 import Ground
 import HTTPRules
 import NIOCore
+import Serving
 import Store
 import Telemetry
 import Tiers
@@ -11,9 +12,9 @@ import Wire
 extension EntryLook {
     /// What operators are shown of what is held under `url`, and whether anything is.
     func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
-        let keys = keys(of: Array(url.utf8))
-        let found = look(for: keys)
-        let key = found.first?.key ?? keys.first ?? []
+        let places = places(of: Array(url.utf8))
+        let found = look(at: places)
+        let key = found.first?.key ?? places.first?.key ?? []
         let digest = EntryName(ofKey: key).digest
         let owners = node.hub.map { hub in
             hub.rings.ring.owners(of: digest).prefix(hub.replicas).map { "\($0)" }
@@ -39,7 +40,7 @@ extension EntryLook {
     /// The body of the variant with this key, of the first one if that is nil; nil if there is
     /// none, or it is too large to be shown.
     func body(of url: String, key: [UInt8]?) -> Body? {
-        let found = look(for: keys(of: Array(url.utf8))).first { key == nil || $0.key == key }
+        let found = look(at: places(of: Array(url.utf8))).first { key == nil || $0.key == key }
         guard let found, found.facts.size <= Self.bodyBytesMax else { return nil }
         var bytes: [UInt8] = []
         if let resident = found.resident {
@@ -92,26 +93,34 @@ extension EntryLook {
     /// What a client without wishes of its own would get now, and why.
     private func verdict(_ found: Found, _ now: Instant) -> (EntryDocument.Verdict, String) {
         let name = found.name ?? EntryName(ofKey: found.key)
-        let effect = node.marks.effect(
-            on: name, key: found.key, tags: found.tags, stamp: found.stamp)
-        if effect == .dead { return (.refetch, "purged") }
-        let facts = found.facts
-        if node.fence.excludes(facts.validatedAt, now: now) {
+        let (marks, fence) = (node.marks, node.fence)
+        let purge: Prognosis.Purge? =
+            switch marks.effect(on: name, key: found.key, tags: found.tags, stamp: found.stamp) {
+            case .dead: .hard
+            case .stale:
+                .soft(
+                    since: marks.staleSince(
+                        name, key: found.key, tags: found.tags, stamp: found.stamp))
+            case nil: nil
+            }
+        let prognosis = Prognosis(
+            found.facts, by: found.rules, purge: purge, window: fence.window, fence: fence.fence,
+            now: now)
+        switch prognosis {
+        case .fresh(let left): return (.fresh, "fresh for \(Self.words(left)) more")
+        case .stale(let since):
+            return (
+                .stale, "stale for \(Self.words(since)), and given while the origin is asked"
+            )
+        case .refetch: return (.refetch, "purged")
+        case .revalidate(.fenced):
             return (.revalidate, "the node is fenced, and the origin was not asked of late")
-        }
-        if facts.flags.contains(.noCache) {
+        case .revalidate(.noCache):
             return (.revalidate, "its origin says no-cache: it is asked each time")
+        case .revalidate(.purgedSoftly): return (.revalidate, "purged softly")
+        case .revalidate(.stale(let since)):
+            return (.revalidate, "stale for \(Self.words(since))")
         }
-        let left = facts.freshUntil - now
-        if left > .zero, effect == nil { return (.fresh, "fresh for \(Self.words(left)) more") }
-        let why =
-            effect == .stale || facts.freshUntil < facts.bornAt
-            ? "purged softly" : "stale for \(Self.words(now - facts.freshUntil))"
-        let grace = Interval.seconds(Int64(facts.staleWhileRevalidateSeconds))
-        if effect == nil, now < facts.freshUntil + grace {
-            return (.stale, why + ", and given while the origin is asked")
-        }
-        return (.revalidate, why)
     }
 
     private static func words(_ interval: Interval) -> String {

@@ -15,6 +15,7 @@ struct EntryLook: Sendable {
     /// One stored answer, wherever it is.
     struct Found: Sendable {
         var key: [UInt8]
+        var rules: Prognosis.Rules
         var facts: EntryFacts
         var head: RenderedHead
         var stamp: Stamp
@@ -24,9 +25,28 @@ struct EntryLook: Sendable {
         var reading: DiskReading?
     }
 
+    /// Where answers may be held, and by whose rules they are given.
+    struct Place {
+        var key: [UInt8]
+        var rules: Prognosis.Rules
+    }
+
     /// Keys under which answers to `url` may be held: of images, and of every site that answers for
     /// its host; in no key is a variant named.
-    func keys(of url: [UInt8]) -> [[UInt8]] {
+    func places(of url: [UInt8]) -> [Place] {
+        var places = imageKeys(of: url).map { Place(key: $0, rules: .images) }
+        guard let parts = AbsoluteURL(url),
+            let number = settings.sites.find(url.span, at: parts.host, isSecure: parts.isSecure)
+        else { return places }
+        let plan = settings.sitePlans[number]
+        var key: [UInt8] = []
+        let isMade = plan.makeKey(
+            url.span, host: parts.host, path: parts.target, isSecure: parts.isSecure, &key)
+        if isMade { places.append(Place(key: key, rules: .site(plan.reuse))) }
+        return places
+    }
+
+    private func imageKeys(of url: [UInt8]) -> [[UInt8]] {
         var keys: [[UInt8]] = []
         var key: [UInt8] = []
         let made = CacheKey.normalise(
@@ -41,29 +61,31 @@ struct EntryLook: Sendable {
                 bytesMax: settings.urlBytesMax)
             if inner == .made, !keys.contains(key) { keys.append(key) }
         }
-        if let number = settings.sites.find(url.span, at: parts.host, isSecure: parts.isSecure) {
-            let isMade = settings.sitePlans[number].makeKey(
-                url.span, host: parts.host, path: parts.target, isSecure: parts.isSecure, &key)
-            if isMade, !keys.contains(key) { keys.append(key) }
-        }
         return keys
     }
 
-    /// Everything that is held under `keys`.
-    func look(for keys: [[UInt8]]) -> [Found] {
+    /// Everything that is held at `places`; of a site's answers that were selected by fields of
+    /// their requests what memory has, and of those that the disk alone has the newest few.
+    func look(at places: [Place]) -> [Found] {
         var found: [Found] = []
-        for key in keys {
-            let hash = node.store.hash(of: key)
-            for resident in node.store.all(key, hash: hash) { add(resident, to: &found) }
-            if key.starts(with: "//".utf8) {
-                for resident in variants(of: key) { add(resident, to: &found) }
-            }
-            for name in names(of: key) {
-                guard let reading = node.disk?.view?.read(name, key: key) else { continue }
-                add(reading, to: &found)
-            }
+        for place in places {
+            look(for: place.key, place.rules, &found)
+            guard case .site = place.rules else { continue }
+            for resident in variants(of: place.key) { add(resident, place.rules, to: &found) }
+            // An index keeps the keys of its newest variants as its tags.
+            let indexes = found.filter { $0.facts.flags.contains(.isVariantIndex) }
+            for key in Set(indexes.flatMap(\.tags)) { look(for: key, place.rules, &found) }
         }
         return found.filter { !$0.facts.flags.contains(.isVariantIndex) }
+    }
+
+    private func look(for key: [UInt8], _ rules: Prognosis.Rules, _ found: inout [Found]) {
+        let hash = node.store.hash(of: key)
+        for resident in node.store.all(key, hash: hash) { add(resident, rules, to: &found) }
+        for name in names(of: key) {
+            guard let reading = node.disk?.view?.read(name, key: key) else { continue }
+            add(reading, rules, to: &found)
+        }
     }
 
     /// Answers of a site that were selected by fields of their requests, as far as memory has them.
@@ -98,16 +120,21 @@ struct EntryLook: Sendable {
         return names
     }
 
-    private func add(_ resident: Resident, to found: inout [Found]) {
+    private func add(
+        _ resident: Resident, _ rules: Prognosis.Rules, to found: inout [Found]
+    ) {
         guard !found.contains(where: { $0.resident === resident }) else { return }
         found.append(
             Found(
-                key: resident.key, facts: resident.facts, head: RenderedHead(resident),
+                key: resident.key, rules: rules, facts: resident.facts,
+                head: RenderedHead(resident),
                 stamp: resident.stamp, tags: resident.tags, name: resident.name,
                 resident: resident))
     }
 
-    private func add(_ reading: DiskReading, to found: inout [Found]) {
+    private func add(
+        _ reading: DiskReading, _ rules: Prognosis.Rules, to found: inout [Found]
+    ) {
         let record = reading.record
         let place = found.firstIndex { other in
             other.key == record.key && other.facts.negotiation == record.negotiation
@@ -118,7 +145,8 @@ struct EntryLook: Sendable {
         } else if let clock = node.disk?.clock {
             found.append(
                 Found(
-                    key: record.key, facts: reading.facts(clock), head: RenderedHead(reading),
+                    key: record.key, rules: rules, facts: reading.facts(clock),
+                    head: RenderedHead(reading),
                     stamp: record.stamp, tags: record.tags, name: record.name, reading: reading))
         }
     }

@@ -47,14 +47,16 @@ final class Prefetcher: Sendable {
 
     /// Nil if there is no such one.
     func cancel(_ name: String, on node: NodeCore) -> PrefetchDocument? {
-        let document = state.withLock { $0.list.cancel(name, at: SystemClock.now()) }
-        if let document { Self.log(document, to: node.logger) }
-        return document
+        if let cancelled = state.withLock({ $0.list.cancel(name, at: SystemClock.now()) }) {
+            Self.log(cancelled, to: node.logger)
+        }
+        return document(name)
     }
 
     /// The node stops.
-    func cancelAll() {
-        state.withLock { $0.list.cancelAll(at: SystemClock.now()) }
+    func cancelAll(on node: NodeCore) {
+        let cancelled = state.withLock { $0.list.cancelAll(at: SystemClock.now()) }
+        for document in cancelled { Self.log(document, to: node.logger) }
     }
 
     /// Goes on with what had to wait; called again and again.

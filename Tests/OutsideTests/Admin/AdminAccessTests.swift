@@ -86,7 +86,10 @@ extension Outside {
             #expect(try late.status == 429 && problem(late) == "admin-attempts")
             let seconds = try #require(late["Retry-After"].flatMap { Int($0) })
             #expect((1...7).contains(seconds))
-            #expect(stage.node.said("token was refused", "client=127.0.0.1") == 10)
+            #expect(
+                Deadline.seconds(30).reached {
+                    stage.node.said("token was refused", "client=127.0.0.1") == 10
+                })
             // Whoever proves nothing is not in doubt.
             #expect(try admin.get("/healthz").status == 200)
             let isFree = try Deadline.seconds(30).reached {
@@ -94,6 +97,20 @@ extension Outside {
                     .status == 200
             }
             #expect(isFree)
+        }
+
+        @Test("What is no token at all is limited as a wrong one is")
+        func otherSchemes() throws {
+            let stage = try Guarded()
+            let admin = try stage.node.connectAdmin()
+            for _ in 0..<10 {
+                let answer = try admin.get(
+                    "/admin/v1/status", fields: ["Authorization: Basic b3BlbjpzZXNhbWU="])
+                #expect(try answer.status == 401 && problem(answer) == "admin-token")
+            }
+            let late = try admin.get(
+                "/admin/v1/status", fields: ["Authorization: Basic b3BlbjpzZXNhbWU="])
+            #expect(try late.status == 429 && problem(late) == "admin-attempts")
         }
 
         @Test("Tokens are read again by SIGHUP")

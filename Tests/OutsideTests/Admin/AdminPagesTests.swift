@@ -121,7 +121,8 @@ extension Outside {
                 #expect(variants.count == 1)
                 return try #require(variants.first)
             }
-            #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
+            let unknown = try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)")
+            #expect(unknown.status == 404 && unknown.text.contains("\"owners\":[\""))
             _ = try stage.get(path, expecting: image)
             try stage.settle()
             let first = try entry()
@@ -140,6 +141,31 @@ extension Outside {
             #expect(try entry()["verdict"] as? String == "revalidate")
             _ = try stage.node.purge("{\"url\":\"\(stage.origin.url(path))\"}")
             #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
+        }
+
+        @Test("Of a site each variant is shown, from memory and after a restart from disk")
+        func variants() throws {
+            let stage = try SiteStage(keepsDisk: true)
+            stage.origin.on("/it") { request in
+                .text(
+                    "in \(request.fields["Accept-Language"] ?? "none")",
+                    fields: ["Cache-Control: max-age=1000", "Vary: Accept-Language"])
+            }
+            let languages = ["de", "en"]
+            for language in languages {
+                _ = try stage.get("/it", fields: ["Accept-Language: \(language)"])
+            }
+            func tiers() throws -> [String?] {
+                let url = ImageTarget.encoded("http://\(SiteStage.host)/it")
+                let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
+                let variants = try #require(document["variants"] as? [[String: Any]])
+                #expect(variants.allSatisfy { $0["verdict"] as? String == "fresh" })
+                return variants.map { $0["tier"] as? String }
+            }
+            #expect(try tiers() == ["memory", "memory"])
+            try stage.restart(inOrder: true)
+            #expect(try tiers() == ["disk", "disk"])
+            #expect(stage.origin.requests("/it").count == 2)
         }
 
         @Test("The dashboard is one page that browsers run as it was sent, and nothing else")

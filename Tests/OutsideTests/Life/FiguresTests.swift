@@ -32,6 +32,21 @@ extension Outside {
             #expect(counted == [2, 1, 1, 9, 1], "\(counted)")
         }
 
+        @Test("What was no request took the time that its refusal took, and no more")
+        func malformed() throws {
+            let node = try NodeProcess()
+            let connection = try node.connect()
+            try connection.socket.send(Array("GET / HTTP/1.1\r\nno field\r\n\r\n".utf8))
+            #expect(connection.readResponse(method: "GET").status == 400)
+            let name = "nuthatch_request_duration_seconds"
+            let count = try #require(node.figure("\(name)_count{cache=\"none\"}"))
+            let sum = try #require(node.figure("\(name)_sum{cache=\"none\"}"))
+            let status = try node.connectAdmin().get("/admin/v1/status").text
+            let uptime = try #require(
+                status.firstMatch(of: /"uptime_ms":(\d+)/).flatMap { Double($0.output.1) })
+            #expect(count >= 1 && sum <= count * uptime / 1_000)
+        }
+
         @Test("Requests that are sent away from another's fetch are counted for their own")
         func sentAway() throws {
             let stage = try Stage()

@@ -1,0 +1,88 @@
+package import Cluster
+package import Ground
+import HTTPRules
+
+/// What a request that asks for nothing special would get of a stored answer at one moment.
+///
+/// Decided by what decides requests, so that operators are told what would be done.
+package enum Prognosis: Hashable, Sendable {
+    /// It is given, and fresh for so long yet.
+    case fresh(Interval)
+    /// It is given though it has not been fresh for so long, and validated meanwhile.
+    case stale(Interval)
+    /// The origin is asked first.
+    case revalidate(Reason)
+    /// It is as if it were not there.
+    case refetch
+
+    package enum Reason: Hashable, Sendable {
+        /// The node may lack a purge, and the origin was not asked of late.
+        case fenced
+        /// Its origin wants to be asked each time.
+        case noCache
+        case purgedSoftly
+        /// It has not been fresh for so long.
+        case stale(Interval)
+    }
+
+    /// What purges have made of an answer.
+    package enum Purge: Hashable, Sendable {
+        case hard
+        /// It is stale since then.
+        case soft(since: Instant)
+    }
+
+    /// By whose rules it is given.
+    package enum Rules: Hashable, Sendable {
+        /// Those of the image API.
+        case images
+        case site(ReusePolicy)
+    }
+
+    /// What would be done with an answer.
+    ///
+    /// - Parameters:
+    ///   - facts: as they are stored.
+    ///   - rules: by which it is given.
+    ///   - purge: what no request has made of the entry yet; nil for nothing.
+    ///   - window: says whether the node is proven current; see ``EntryFacts/fenced(by:_:now:)``.
+    ///   - fence: for how long a validation counts while it is not.
+    ///   - now: when the request would come.
+    package init(
+        _ facts: EntryFacts, by rules: Rules, purge: Purge?, window: FenceWindow, fence: Interval,
+        now: Instant
+    ) {
+        var counted = facts
+        switch purge {
+        case .hard:
+            self = .refetch
+            return
+        case .soft(let since): counted.freshUntil = min(facts.freshUntil, since)
+        case nil: break
+        }
+        let isPurged = counted.freshUntil < facts.bornAt || counted.freshUntil < facts.freshUntil
+        if now >= window.currentUntil { counted = counted.fenced(by: window, fence, now: now) }
+        let isGiven: Bool
+        switch rules {
+        case .images: isGiven = judge(counted, for: [], now: now) == .serve
+        case .site(let policy):
+            let use = reuse(counted, for: .none, hasAuthorization: false, policy: policy, now: now)
+            if case .stale = use {
+                self = .stale(now - counted.freshUntil)
+                return
+            }
+            isGiven = use == .fresh
+        }
+        if isGiven {
+            self = .fresh(counted.freshUntil - now)
+        } else if counted.flags.contains(.isFenced) {
+            self = .revalidate(.fenced)
+        } else if counted.flags.contains(.noCache) {
+            self = .revalidate(.noCache)
+        } else if isPurged {
+            self = .revalidate(.purgedSoftly)
+        } else {
+            self = .revalidate(.stale(now - counted.freshUntil))
+        }
+    }
+}
