@@ -170,6 +170,7 @@ if fuzzing {
         fuzzer("fuzz-vary", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-range", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-query", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
+        fuzzer("fuzz-trace", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-control", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-structured", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
         fuzzer("fuzz-date", uses: ["FuzzSupport", "HTTPRules", "Ground"]),

@@ -35,6 +35,12 @@ struct ByteSet: Hashable, Sendable {
         ByteSet(low: 0x03FF_6000_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
     }
 
+    /// ``unreserved`` and what Base64 has beside (RFC 4648 §4).
+    @inline(__always)
+    static var requestID: ByteSet {
+        ByteSet(low: 0x23FF_E800_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
+    }
+
     /// What stands for itself in path and query (RFC 3986 §3.3, §3.4): `pchar` without escapes,
     /// `/` and `?`.
     @inline(__always)

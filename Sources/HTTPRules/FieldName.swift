@@ -1,6 +1,6 @@
 package import Ground
 
-/// The field names that Nuthatch acts on (RFC 9110, 9111, 9211); every other name is ``other``.
+/// The field names that Nuthatch acts on (RFC 9110, 9111, 9211, W3C Trace Context); every other name is ``other``.
 ///
 /// The raw value is the bit number in ``FieldSet``.
 package enum FieldName: UInt8, CaseIterable, Sendable {
@@ -38,12 +38,15 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case server
     case setCookie
     case te
+    case traceparent
+    case tracestate
     case trailer
     case transferEncoding
     case upgrade
     case userAgent
     case vary
     case via
+    case xRequestID
 
     /// The name in lower case, as RFC 9110 compares it; empty for ``other``.
     package var text: StaticString {
@@ -82,12 +85,15 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .server: "server"
         case .setCookie: "set-cookie"
         case .te: "te"
+        case .traceparent: "traceparent"
+        case .tracestate: "tracestate"
         case .trailer: "trailer"
         case .transferEncoding: "transfer-encoding"
         case .upgrade: "upgrade"
         case .userAgent: "user-agent"
         case .vary: "vary"
         case .via: "via"
+        case .xRequestID: "x-request-id"
         }
     }
 
@@ -156,9 +162,12 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     private static func middle(_ first: UInt64, _ second: UInt64) -> FieldName {
         switch second {
         case 0x6E6F: first == 0x6974_6365_6E6E_6F63 ? .connection : .other
+        case 0x6574: first == 0x6174_7365_6361_7274 ? .tracestate : .other
         case 0x6576: first == 0x696C_612D_7065_656B ? .keepAlive : .other
         case 0x6569: first == 0x6B6F_6F63_2D74_6573 ? .setCookie : .other
         case 0x746E: first == 0x6567_612D_7265_7375 ? .userAgent : .other
+        case 0x0074_6E65: first == 0x7261_7065_6361_7274 ? .traceparent : .other
+        case 0x6469_2D74: first == 0x7365_7571_6572_2D78 ? .xRequestID : .other
         case 0x7375_7461: first == 0x7473_2D65_6863_6163 ? .cacheStatus : .other
         case 0x6570_7974: first == 0x2D74_6E65_746E_6F63 ? .contentType : .other
         case 0x0073_6567_6E61: first == 0x722D_7470_6563_6361 ? .acceptRanges : .other

@@ -1,12 +1,12 @@
 package import Ground
-import HTTPRules
+package import HTTPRules
 package import Wire
 
 /// What is asked of an origin, already written as bytes: a GET for one canonical URL, or anything
 /// for a site.
 ///
 /// In the first nothing of the client's is but what ``Negotiation`` keeps of Accept and
-/// Accept-Encoding.
+/// Accept-Encoding, and what its request is called.
 package struct OriginFetchRequest: Hashable, Sendable {
     package let origin: OriginAuthority
     /// The canonical key that is asked for; empty in a site's request, after which no redirect is
@@ -28,6 +28,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
     private let negotiation: Negotiation
     private let ifNoneMatch: [UInt8]
     private let ifModifiedSince: [UInt8]
+    private let causeLines: [FieldSetting]
 
     /// The value of User-Agent.
     package static let userAgent = "nuthatch/0.1"
@@ -41,11 +42,12 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///     9110 §13.1.2).
     ///   - ifModifiedSince: Last-Modified of a stored answer, as a date in the form of RFC 9110
     ///     §5.6.7; empty for none.
+    ///   - causeLines: those of the ``RequestCause``; of other names than the ones named here.
     /// - Throws: `invalidTarget` if `key` is no canonical key, `invalidValue` for a validator that
     ///   no field may hold.
     package init(
         key: Span<UInt8>, negotiation: Negotiation, ifNoneMatch: [UInt8] = [],
-        ifModifiedSince: [UInt8] = []
+        ifModifiedSince: [UInt8] = [], causeLines: [FieldSetting] = []
     ) throws(OriginRequestError) {
         guard let url = OriginURL(canonical: key, at: 0..<key.count) else { throw .invalidTarget }
         self.key = key.copy(0..<key.count)
@@ -55,6 +57,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
         self.negotiation = negotiation
         self.ifNoneMatch = ifNoneMatch
         self.ifModifiedSince = ifModifiedSince
+        self.causeLines = causeLines
         origin = OriginAuthority(key, url)
         let target = key.copy(url.target.range)
         let authority = key.copy(url.authority.range)
@@ -68,6 +71,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
         try request.add(.acceptEncoding, codings.span)
         if !ifNoneMatch.isEmpty { try request.add(.ifNoneMatch, ifNoneMatch.span) }
         if !ifModifiedSince.isEmpty { try request.add(.ifModifiedSince, ifModifiedSince.span) }
+        for line in causeLines { try request.add(name: line.name.span, line.value.span) }
         bytes = request.finish()
     }
 
@@ -98,6 +102,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
         negotiation = []
         ifNoneMatch = []
         ifModifiedSince = []
+        causeLines = []
         var bytes = head
         body.appendField(to: &bytes)
         bytes += Array("\r\n".utf8)
@@ -110,6 +115,6 @@ package struct OriginFetchRequest: Hashable, Sendable {
     func redirected(to key: [UInt8]) throws(OriginRequestError) -> OriginFetchRequest {
         try OriginFetchRequest(
             key: key.span, negotiation: negotiation, ifNoneMatch: ifNoneMatch,
-            ifModifiedSince: ifModifiedSince)
+            ifModifiedSince: ifModifiedSince, causeLines: causeLines)
     }
 }

@@ -32,6 +32,24 @@ struct OriginFetchRequestTests {
         #expect(written == lines.joined(separator: "\r\n"))
     }
 
+    @Test("What the request is called goes with it, also where a redirect leads")
+    func cause() throws {
+        let key = Array("http://a.example/b".utf8)
+        let trace = TraceContext(
+            parent: Array("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".utf8),
+            state: Array("k=v".utf8))
+        let cause = RequestCause(RequestID(run: 1, number: 2), trace)
+        let request = try OriginFetchRequest(
+            key: key.span, negotiation: [], causeLines: cause.lines(span: 0xAB))
+        let text = String(decoding: request.bytes, as: UTF8.self)
+        let lines = [
+            "X-Request-Id: 00000000000000010000000000000002",
+            "traceparent: 00-0af7651916cd43dd8448eb211c80319c-00000000000000ab-01",
+            "tracestate: k=v", "", "",
+        ]
+        #expect(text.hasSuffix("\r\n" + lines.joined(separator: "\r\n")), "\(text)")
+    }
+
     @Test(
         "Host and port are those of the key",
         arguments: [

@@ -19,6 +19,13 @@ package enum PeerProtocol {
     package static let requestBytesMax = 32 << 10
     /// The most bytes of an entity tag in a question.
     package static let entityTagBytesMax = 1 << 10
+    /// The most bytes of the id of the request for whose sake something is asked.
+    package static let requestIDBytesMax = 128
+    /// The most bytes of the traceparent that goes with a question; later versions may be longer
+    /// than that of today.
+    package static let traceParentBytesMax = 128
+    /// The most bytes of the tracestate that goes with a question.
+    package static let traceStateBytesMax = 512
     /// The most stream positions in a question.
     package static let positionsMax = 256
     /// The most bytes of all invalidations in a question.
@@ -57,6 +64,7 @@ package enum PeerLimit: Hashable, Sendable {
     case key
     case request
     case entityTag
+    case cause
     case positions
     case invalidations
     case tags

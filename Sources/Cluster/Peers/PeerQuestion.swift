@@ -23,6 +23,33 @@ package struct PeerQuestion: Hashable, Sendable {
     package var knowledge: [StreamPosition]
     /// Records of invalidations that this connection was not told.
     package var invalidations: [[UInt8]]
+    /// The request for whose sake it is asked; empty if there is none.
+    package var cause = Cause()
+
+    /// What a request is called, in the forms of the fields of HTTP that say so; not looked into
+    /// here.
+    package struct Cause: Hashable, Sendable {
+        /// X-Request-Id.
+        package var requestID: [UInt8]
+        /// traceparent, with the asker as the parent.
+        package var traceParent: [UInt8]
+        /// tracestate.
+        package var traceState: [UInt8]
+
+        package init(
+            requestID: [UInt8] = [], traceParent: [UInt8] = [], traceState: [UInt8] = []
+        ) {
+            self.requestID = requestID
+            self.traceParent = traceParent
+            self.traceState = traceState
+        }
+
+        fileprivate var isTooLong: Bool {
+            requestID.count > PeerProtocol.requestIDBytesMax
+                || traceParent.count > PeerProtocol.traceParentBytesMax
+                || traceState.count > PeerProtocol.traceStateBytesMax
+        }
+    }
 
     /// What may be done to answer (DESIGN.md §7 "Owners and the path of a miss").
     package enum Kind: UInt8, Hashable, Sendable {
@@ -72,6 +99,7 @@ package struct PeerQuestion: Hashable, Sendable {
         if key.count > PeerProtocol.keyBytesMax { return .key }
         if request.count > PeerProtocol.requestBytesMax { return .request }
         if entityTag.count > PeerProtocol.entityTagBytesMax { return .entityTag }
+        if cause.isTooLong { return .cause }
         if knowledge.count > PeerProtocol.positionsMax { return .positions }
         // The head of a field costs an empty record, too.
         let bytes = invalidations.reduce(0) { $0 + $1.count + PeerStructure.fieldHeadBytes }
@@ -86,6 +114,9 @@ extension PeerQuestion {
         static let entityTag: UInt16 = 3
         static let position: UInt16 = 4
         static let invalidation: UInt16 = 5
+        static let requestID: UInt16 = 6
+        static let traceParent: UInt16 = 7
+        static let traceState: UInt16 = 8
     }
 
     private static let fixedBytes = 52
@@ -112,6 +143,9 @@ extension PeerQuestion {
             position.put(into: &writer)
         }
         for record in invalidations { writer.putField(Tag.invalidation, record) }
+        writer.putField(Tag.requestID, unlessEmpty: cause.requestID)
+        writer.putField(Tag.traceParent, unlessEmpty: cause.traceParent)
+        writer.putField(Tag.traceState, unlessEmpty: cause.traceState)
         return try writer.frame(.ask, stream: stream)
     }
 
@@ -139,6 +173,9 @@ extension PeerQuestion {
                 question.knowledge.append(
                     StreamPosition(payload, at: field.range.lowerBound))
             case Tag.invalidation: question.invalidations.append(payload.kept(field.range))
+            case Tag.requestID: question.cause.requestID = payload.kept(field.range)
+            case Tag.traceParent: question.cause.traceParent = payload.kept(field.range)
+            case Tag.traceState: question.cause.traceState = payload.kept(field.range)
             default: continue
             }
         }

@@ -50,13 +50,14 @@ package struct AnswerFieldRules: Hashable, Sendable {
     ///
     /// Not for one that frames the message or is of one hop, nor for what a stored answer is
     /// selected, validated and dated by: a 304 updates the lines that were rendered (RFC 9111
-    /// §3.2), which must still say what the origin said.
+    /// §3.2), which must still say what the origin said. X-Request-Id is
+    /// this node's own.
     package static func mayChange(_ name: [UInt8]) -> Bool {
         let bytes = name.span
         let id = FieldName(bytes, at: name.indices)
         switch id {
         case .age, .cacheStatus, .contentEncoding, .contentLength, .contentRange, .date, .etag,
-            .lastModified, .vary, .via:
+            .lastModified, .vary, .via, .xRequestID:
             return false
         default:
             return !name.isEmpty && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
@@ -90,7 +91,9 @@ package struct AnswerFieldRules: Hashable, Sendable {
     /// True if `line` is not passed on.
     func drops(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
-        return (line.id == .other && Self.isOurControl(bytes, at: name))
+        // An answer has the id of the request that it is given to.
+        return line.id == .xRequestID
+            || (line.id == .other && Self.isOurControl(bytes, at: name))
             || tagsStripped.contains(bytes, at: name) || removed.contains(bytes, at: name)
             || lines.name(bytes, at: name)
     }

@@ -83,6 +83,13 @@ package struct RequestFieldRules: Hashable, Sendable {
         return only.contains(bytes, at: name) || Self.isNeeded(line, in: bytes)
     }
 
+    /// True if the operator decides about the field of `line` by name.
+    func decides(_ line: FieldSetting) -> Bool {
+        let name = line.name.span
+        return removed.contains(name, at: line.name.indices)
+            || lines.name(name, at: line.name.indices)
+    }
+
     /// The operator's lines, then what is left of Accept and Accept-Encoding unless the operator
     /// decides them.
     func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {

@@ -71,10 +71,13 @@ package enum RequestForwarder {
     ///   - purpose: what becomes of the answer.
     ///   - takesTrailers: the client said that it reads trailer fields, and they are passed on (RFC
     ///     9110 §6.5.1).
+    ///   - causeLines: those of a ``RequestCause``, in place of the client's of the same names unless
+    ///     `rules` decide about those; nil leaves the client's as they are.
     /// - Returns: what is to be done.
     package static func forward(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
-        rules: RequestFieldRules, purpose: Purpose, takesTrailers: Bool = false
+        rules: RequestFieldRules, purpose: Purpose, takesTrailers: Bool = false,
+        causeLines: [FieldSetting]? = nil
     ) -> Outcome {
         guard Via.count(lines, in: bytes) < rules.passagesMax else { return .loop }
         let forwards = MaxForwards(request.method, lines, in: bytes)
@@ -84,7 +87,8 @@ package enum RequestForwarder {
             rules.reducesAccept = false
             rules.reducesAcceptEncoding = false
         }
-        var head = Head(rules: rules, isStored: purpose != .pass, forwards: forwards)
+        var head = Head(
+            rules: rules, isStored: purpose != .pass, forwards: forwards, causeLines: causeLines)
         head.begin(request)
         head.append(lines, in: bytes, of: request)
         if case .store(let validation) = purpose { validation.append(to: &head.bytes) }
@@ -105,7 +109,7 @@ package enum RequestForwarder {
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
         rules: RequestFieldRules
     ) -> (lines: [FieldLine], bytes: [UInt8]) {
-        var head = Head(rules: rules, isStored: true, forwards: .any)
+        var head = Head(rules: rules, isStored: true, forwards: .any, causeLines: nil)
         head.begin(request)
         head.append(lines, in: bytes, of: request)
         return (WrittenHead.lines(head.bytes), head.bytes)
@@ -117,12 +121,18 @@ package enum RequestForwarder {
         /// The answer is to be stored whole.
         let isStored: Bool
         let forwards: MaxForwards
+        /// What the request is called here; nil for what the client calls it.
+        let causeLines: [FieldSetting]?
         var bytes: [UInt8] = []
 
-        init(rules: RequestFieldRules, isStored: Bool, forwards: MaxForwards) {
+        init(
+            rules: RequestFieldRules, isStored: Bool, forwards: MaxForwards,
+            causeLines: [FieldSetting]?
+        ) {
             self.rules = rules
             self.isStored = isStored
             self.forwards = forwards
+            self.causeLines = causeLines
         }
 
         /// Request line and Host (RFC 9112 §3).
@@ -157,6 +167,7 @@ package enum RequestForwarder {
                 append(line, in: source)
             }
             for setting in rules.operatorLines(lines, in: source) { bytes.appendLine(setting) }
+            for line in causeLines ?? [] where !rules.decides(line) { bytes.appendLine(line) }
             guard rules.forwarded != .unchanged else { return }
             for field in ForwardedField.all where !field.isDecided(by: rules) {
                 field.append(rules.forwarded, request, kept, in: source, to: &bytes)
@@ -170,6 +181,8 @@ package enum RequestForwarder {
                 if isStored { return }
             case .cacheControl:
                 if isStored { return appendControl(line, in: source) }
+            case _ where RequestCause.says(line.id):
+                if causeLines != nil { return }
             case .other:
                 let name = line.name.range
                 if forwards != .any, source.holdsIgnoringCase("max-forwards", at: name) {

@@ -29,14 +29,14 @@ struct FieldVector: ~Copyable {
     @inline(__always)
     mutating func append(
         _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>,
-        _ valueCount: Int
+        _ valueCount: Int, flags: UInt8 = 0
     ) {
         if count == capacity { grow() }
         unsafe (start + count).initialize(
             to: nghttp2_nv(
                 name: UnsafeMutablePointer(mutating: name),
                 value: UnsafeMutablePointer(mutating: value),
-                namelen: nameCount, valuelen: valueCount, flags: 0))
+                namelen: nameCount, valuelen: valueCount, flags: flags))
         count &+= 1
     }
 
@@ -68,10 +68,20 @@ struct FieldVector: ~Copyable {
                 }
                 unsafe append(
                     base + Int(line.nameStart), Int(line.nameCount),
-                    base + Int(line.valueStart), Int(line.valueCount))
+                    base + Int(line.valueStart), Int(line.valueCount),
+                    flags: Self.isNew(line) ? Self.notIndexed : 0)
             }
         }
     }
+
+    /// True for fields whose value no other message has: in the table of HPACK they would only push
+    /// out what comes again (RFC 7541 §6.2).
+    @inline(__always)
+    private static func isNew(_ line: LineMark) -> Bool {
+        line.id == .xRequestID || line.id == .traceparent
+    }
+
+    private static let notIndexed = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
 
     @inline(__always)
     private static func isConnectionSpecific(_ text: Span<UInt8>, _ line: LineMark) -> Bool {

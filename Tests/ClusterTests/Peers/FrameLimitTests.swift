@@ -66,10 +66,16 @@ struct FrameLimitTests {
         full.entityTag = Array(repeating: 3, count: 1_024)
         full.knowledge = Array(repeating: PeerSamples.position, count: 256)
         full.invalidations = [Array(repeating: 4, count: 4_096 - 8), []]
+        full.cause.requestID = Array(repeating: 5, count: 128)
+        full.cause.traceParent = Array(repeating: 6, count: 128)
+        full.cause.traceState = Array(repeating: 7, count: 512)
         #expect(try refusal(.question(full)) == nil)
         let above: [(PeerLimit, (inout PeerQuestion) -> Void)] = [
             (.key, { $0.key.append(1) }), (.request, { $0.request.append(1) }),
             (.entityTag, { $0.entityTag.append(1) }),
+            (.cause, { $0.cause.requestID.append(1) }),
+            (.cause, { $0.cause.traceParent.append(1) }),
+            (.cause, { $0.cause.traceState.append(1) }),
             (.positions, { $0.knowledge.append(PeerSamples.position) }),
             (.invalidations, { $0.invalidations.append([]) }),
         ]
@@ -80,7 +86,7 @@ struct FrameLimitTests {
         }
         let fields: [(PeerLimit, UInt16, Int)] = [
             (.key, 1, 16_385), (.request, 2, 32_769), (.entityTag, 3, 1_025),
-            (.invalidations, 5, 4_093),
+            (.invalidations, 5, 4_093), (.cause, 6, 129), (.cause, 7, 129), (.cause, 8, 513),
         ]
         for (limit, tag, count) in fields {
             let field = (tag: tag, value: [UInt8](repeating: 1, count: count))

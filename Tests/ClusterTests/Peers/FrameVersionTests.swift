@@ -52,6 +52,17 @@ struct FrameVersionTests {
         #expect(try PeerFrame.read(kind, bytes) == frame)
     }
 
+    @Test("a question of a node that knows nothing of what requests are called is one without")
+    func untraced() throws {
+        let frame = PeerFrame.question(PeerSamples.untracedQuestion)
+        let bytes = try frame.bytes()
+        #expect(try PeerFrame.read(bytes) == frame)
+        let named = try PeerFrame.question(PeerSamples.question).bytes()
+        // What is new stands behind all that the other one reads.
+        let head = PeerFrameHead.bytesCount
+        #expect(named[head...].starts(with: bytes[head...]))
+    }
+
     @Test("of a field that is no list and comes twice the last counts")
     func twice() throws {
         var (_, kind, bytes) = try sample("ASK")

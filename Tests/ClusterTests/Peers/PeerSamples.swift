@@ -97,7 +97,16 @@ enum PeerSamples {
         RecordName(stream: member.process, number: 78), content: [1, 2, 3])
     static let range = StreamRange(process: member.process, numbers: 5...78)
 
-    static let question = PeerQuestion(
+    static let question = {
+        var question = untracedQuestion
+        question.cause = PeerQuestion.Cause(
+            requestID: Array("id-7".utf8), traceParent: Array("00-1f-2a-01".utf8),
+            traceState: Array("k=v".utf8))
+        return question
+    }()
+
+    /// As a node asks that knows nothing of what requests are called.
+    static let untracedQuestion = PeerQuestion(
         .get, name: name(1), key: Array("http://a.example/b".utf8),
         flags: [.passedOver, .mustBeFresh], deadlineMilliseconds: 30_000,
         negotiation: [.avif, .webp], entityTag: Array("\"v1\"".utf8),

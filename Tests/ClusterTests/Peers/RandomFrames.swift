@@ -105,7 +105,7 @@ extension Gossip {
 
 extension PeerQuestion {
     static func random(using dice: inout Dice) -> PeerQuestion {
-        PeerQuestion(
+        var question = PeerQuestion(
             Bool.random(using: &dice) ? .get : .probe, name: dice.name(),
             key: dice.bytes(max: 16_384), flags: .init(rawValue: dice.number()),
             deadlineMilliseconds: dice.number(), negotiation: .init(rawValue: dice.number()),
@@ -115,6 +115,10 @@ extension PeerQuestion {
             request: dice.bytes(max: 32_768),
             knowledge: dice.list(max: 256) { .random(using: &$0) },
             invalidations: dice.list(max: 15) { $0.bytes(max: 268) })
+        question.cause = PeerQuestion.Cause(
+            requestID: dice.bytes(max: 128), traceParent: dice.bytes(max: 128),
+            traceState: dice.bytes(max: 512))
+        return question
     }
 }
 

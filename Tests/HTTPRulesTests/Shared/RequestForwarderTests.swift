@@ -10,7 +10,7 @@ struct RequestForwarderTests {
         _ fields: [String], _ rules: RequestFieldRules? = nil,
         purpose: RequestForwarder.Purpose = .pass, method: String = "GET", target: String = "/a?b",
         client: IPAddress? = IPAddress("192.0.2.7"), isSecure: Bool = false, isTrusted: Bool = true,
-        version: String = "1.1", trailers: Bool = false
+        version: String = "1.1", trailers: Bool = false, cause: RequestCause? = nil
     ) -> RequestForwarder.Outcome {
         let head = AnswerHead(status: 200, fields: fields)
         let request = ForwardedRequest(
@@ -18,7 +18,7 @@ struct RequestForwarderTests {
             isTrusted: isTrusted, isSecure: isSecure, version: version)
         return RequestForwarder.forward(
             request, head.lines, in: head.bytes.span, rules: rules ?? plain, purpose: purpose,
-            takesTrailers: trailers)
+            takesTrailers: trailers, causeLines: cause?.lines(span: 0xAB))
     }
 
     private func lines(_ outcome: RequestForwarder.Outcome) -> [String] {
@@ -51,6 +51,42 @@ struct RequestForwarderTests {
                 "User-Agent: u", "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
                 "X-Forwarded-Host: site:8080", "Via: 1.1 nuthatch",
             ])
+    }
+
+    private static let traced = [
+        "X-Request-Id: a b", "A: 1", "traceparent: 00-\(TraceContextTests.trace)-01",
+        "tracestate: b=2", "x-request-id: c",
+    ]
+
+    @Test("What the request is called here goes on in place of what its client calls it")
+    func cause() {
+        let trace = TraceContext(
+            parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes,
+            state: "k=v".bytes)
+        let id = RequestID(run: 1, number: 2)
+        let named = "X-Request-Id: 00000000000000010000000000000002"
+        #expect(fields(outcome(Self.traced, cause: RequestCause(id, nil))) == ["A: 1", named])
+        for purpose in [RequestForwarder.Purpose.pass, .store(Validation())] {
+            let sent = outcome(Self.traced, purpose: purpose, cause: RequestCause(id, trace))
+            #expect(
+                fields(sent) == [
+                    "A: 1", named, "traceparent: 00-\(TraceContextTests.trace)-00000000000000ab-01",
+                    "tracestate: k=v",
+                ])
+        }
+        #expect(fields(outcome(Self.traced)) == Self.traced)
+    }
+
+    @Test("An operator may take it out, or put something else in its place")
+    func decidedCause() {
+        let trace = TraceContext(
+            parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes)
+        let cause = RequestCause(RequestID(run: 1, number: 2), trace)
+        var rules = plain
+        rules.removed = FieldNames(listed: ["traceparent", "tracestate"])
+        rules.lines = [FieldSetting(text: "x-request-id: mine")].compactMap { $0 }
+        #expect(
+            fields(outcome(Self.traced, rules, cause: cause)) == ["A: 1", "x-request-id: mine"])
     }
 
     @Test(

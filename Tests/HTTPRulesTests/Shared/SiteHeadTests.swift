@@ -130,6 +130,11 @@ struct SiteHeadTests {
         #expect(head.bytes.text(head.multipart).hasPrefix("Content-Language: de\r\n"))
     }
 
+    @Test("The id of the request that an answer was stored for is no other request's")
+    func requestID() {
+        #expect(StoredHead(site: ["A: 1", "x-request-ID: 7", "B: 2"]).fields == ["A: 1", "B: 2"])
+    }
+
     @Test("RFC 9110 §6.6.1: an answer without Date gets the time at which it came")
     func date() {
         let received = WallTime(seconds: 784_111_777)
@@ -147,7 +152,8 @@ struct SiteHeadTests {
             ("Content-Length", false), ("Transfer-Encoding", false), ("connection", false),
             ("Proxy-Connection", false), ("Age", false), ("Date", false), ("ETag", false),
             ("LAST-MODIFIED", false), ("Vary", false), ("Via", false), ("Cache-Status", false),
-            ("Content-Range", false), ("Content-Encoding", false), ("", false),
+            ("Content-Range", false), ("Content-Encoding", false), ("X-Request-Id", false),
+            ("", false),
         ])
     func mayChange(name: String, expected: Bool) {
         #expect(AnswerFieldRules.mayChange(name.bytes) == expected)

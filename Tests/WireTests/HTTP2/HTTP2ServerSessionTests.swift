@@ -47,6 +47,21 @@ import Wire
         #expect(bench.server.openStreamCount == 0)
     }
 
+    @Test("the id of a request takes no room in the table of fields, which is for what comes again")
+    func requestID() {
+        let bench = ServerBench()
+        bench.greet()
+        for (stream, id) in [(1, "one"), (3, "two"), (5, "three")] as [(Int32, String)] {
+            bench.send([.headers(UInt32(stream), RawHPACK.request())])
+            bench.respond(stream, "X-Request-Id: \(id)\r\nA: 1\r\n", endsStream: true)
+            let block = bench.takeFrames().first?.payload ?? []
+            // Never indexed, under a name of its own (RFC 7541 §6.2.3).
+            #expect(block.prefix(2) == [0x88, 0x10], "\(block)")
+            // The other line is the first of the table.
+            #expect(stream == 1 || block.last == 0xBE, "\(block)")
+        }
+    }
+
     @Test("a body is told as it comes, and its end with the trailers")
     func body() {
         let bench = ServerBench()

@@ -1,0 +1,116 @@
+import Ground
+
+/// Where a request stands in a distributed trace (W3C Trace Context, levels 1 and 2): what
+/// traceparent and tracestate say.
+package struct TraceContext: Hashable, Sendable {
+    /// Not zero.
+    package let traceID: UInt128
+    /// What the one who asks calls its own part of the trace; not zero.
+    package let parentID: UInt64
+    /// Those that are known: 1 sampled, 2 the trace id is random.
+    package let flags: UInt8
+    /// The members of tracestate, between commas; at most ``TraceState/bytesMax`` bytes, empty for
+    /// none.
+    package let state: [UInt8]
+
+    /// Bytes of a traceparent as it is written here, and the least of one of any version.
+    package static let parentBytes = 55
+    private static let knownFlags: UInt8 = 3
+
+    private init(traceID: UInt128, parentID: UInt64, flags: UInt8, state: [UInt8]) {
+        self.traceID = traceID
+        self.parentID = parentID
+        self.flags = flags
+        self.state = state
+    }
+
+    /// What `parent`, the value of traceparent, and `state`, that of tracestate, say; nil if the
+    /// first is not valid.
+    ///
+    /// Of a later version is read what it has in common with this one. A state that is not valid
+    /// counts as none.
+    package init?(parent: [UInt8], state: [UInt8] = []) {
+        guard let parent = Self.read(parent.span, at: parent.indices) else { return nil }
+        self.init(
+            traceID: parent.traceID, parentID: parent.parentID, flags: parent.flags,
+            state: TraceState.read(state))
+    }
+
+    /// What the field lines of a request say, whose extents lie in `bytes`; nil without a valid
+    /// traceparent, of which there is to be one.
+    package init?(_ lines: [FieldLine], in bytes: Span<UInt8>) {
+        var parent: Extent?
+        var states: [UInt8] = []
+        for line in lines {
+            switch line.id {
+            case .traceparent:
+                guard parent == nil else { return nil }
+                parent = line.value
+            case .tracestate:
+                // Several lines are one list (RFC 9110 §5.3).
+                if !states.isEmpty { states.append(UInt8(ascii: ",")) }
+                states += bytes.copy(line.value.range)
+            default: break
+            }
+        }
+        guard let parent else { return nil }
+        self.init(parent: bytes.copy(parent.range), state: states)
+    }
+
+    /// The value of traceparent by which somebody is asked for a part of this request's work:
+    /// `span` is what that part is called, and not zero.
+    package func parent(span: UInt64) -> [UInt8] {
+        precondition(span != 0, "a span has to have a name")
+        var text = Array("00-".utf8)
+        text.reserveCapacity(Self.parentBytes)
+        appendTraceID(to: &text)
+        text.append(UInt8(ascii: "-"))
+        HexDigits(span).append(to: &text)
+        text += Array("-0".utf8)
+        text.append(ASCII.hexDigit(flags))
+        return text
+    }
+
+    /// The trace's 32 digits.
+    package var traceIDText: String {
+        var text: [UInt8] = []
+        appendTraceID(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private func appendTraceID(to bytes: inout [UInt8]) {
+        HexDigits(UInt64(truncatingIfNeeded: traceID >> 64)).append(to: &bytes)
+        HexDigits(UInt64(truncatingIfNeeded: traceID)).append(to: &bytes)
+    }
+
+    private static func read(
+        _ bytes: Span<UInt8>, at range: Range<Int>
+    ) -> (traceID: UInt128, parentID: UInt64, flags: UInt8)? {
+        let start = range.lowerBound
+        guard range.count >= parentBytes, bytes[start + 2] == dash, bytes[start + 35] == dash,
+            bytes[start + 52] == dash,
+            let version = number(bytes, at: start..<start + 2), version != 0xFF,
+            // What a later version adds stands behind another dash.
+            range.count == parentBytes || (version > 0 && bytes[start + parentBytes] == dash),
+            let traceID = number(bytes, at: start + 3..<start + 35), traceID != 0,
+            let parentID = number(bytes, at: start + 36..<start + 52), parentID != 0,
+            let flags = number(bytes, at: start + 53..<start + 55)
+        else { return nil }
+        return (traceID, UInt64(parentID), UInt8(flags) & knownFlags)
+    }
+
+    private static let dash = UInt8(ascii: "-")
+
+    /// Hexadecimal digits, of which those in upper case are none.
+    private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt128? {
+        var number: UInt128 = 0
+        for index in range {
+            let byte = bytes[index]
+            guard ASCII.lowercased(byte) == byte, let digit = ASCII.hexValue(byte) else {
+                return nil
+            }
+            number = number << 4 | UInt128(digit)
+        }
+        return number
+    }
+}

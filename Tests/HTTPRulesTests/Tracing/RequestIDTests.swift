@@ -1,0 +1,56 @@
+import Ground
+import HTTPRules
+import Testing
+
+@Suite("What a request is called")
+struct RequestIDTests {
+    @Test(
+        "a number is written in sixteen digits",
+        arguments: [
+            (0, "0000000000000000"), (.max, "ffffffffffffffff"), (1, "0000000000000001"),
+            (0x0123_4567_89AB_CDEF, "0123456789abcdef"), (0x9A << 32, "0000009a00000000"),
+        ] as [(UInt64, String)])
+    func digits(number: UInt64, expected: String) {
+        var bytes: [UInt8] = []
+        HexDigits(number).append(to: &bytes)
+        #expect(bytes.text == expected)
+    }
+
+    @Test("the digits of any number are those that are read back")
+    func anyDigits() {
+        var dice = Dice(seed: 1)
+        for _ in 0..<10_000 {
+            let number = dice.next() >> UInt64.random(in: 0...63, using: &dice)
+            var bytes: [UInt8] = []
+            HexDigits(number).append(to: &bytes)
+            #expect(bytes.count == HexDigits.count && UInt64(bytes.text, radix: 16) == number)
+            #expect(bytes.text == bytes.text.lowercased())
+        }
+    }
+
+    @Test("no two requests of a run have one id, and what is given is safe to be taken over")
+    func own() {
+        let ids = (0..<1_000 as Range<UInt64>).map { RequestID(run: 7, number: $0 << 40 | $0) }
+        #expect(Set(ids).count == 1_000)
+        #expect(ids.allSatisfy { $0.text.count == 32 && RequestID($0.text) == $0 })
+        #expect(RequestID(run: 7, number: 1) != RequestID(run: 8, number: 1))
+        #expect("\(RequestID(run: 0xA, number: 0xB))" == "000000000000000a000000000000000b")
+    }
+
+    @Test("every byte that is taken over is one of the harmless ones")
+    func bytes() {
+        let harmless = Set(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-".utf8)
+        for byte in UInt8.min...UInt8.max {
+            #expect((RequestID([0x61, byte, 0x62]) != nil) == harmless.contains(byte), "\(byte)")
+        }
+    }
+
+    @Test("an id has one byte at least, and 128 at most")
+    func length() {
+        #expect(RequestID([]) == nil)
+        #expect(RequestID("x".bytes) != nil)
+        #expect(RequestID([UInt8](repeating: 0x61, count: 128)) != nil)
+        #expect(RequestID([UInt8](repeating: 0x61, count: 129)) == nil)
+    }
+}
