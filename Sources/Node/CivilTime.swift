@@ -8,23 +8,28 @@ struct CivilTime {
     private let month: String
     private let year: String
     private let clock: String
+    private let milliseconds: Int64
 
-    init(_ time: WallTime) {
+    /// So many milliseconds after the beginning of 1970.
+    init(milliseconds time: Int64) {
         var bytes: [UInt8] = []
-        HTTPDate.append(time, to: &bytes)
+        let (seconds, rest) = time.quotientAndRemainder(dividingBy: 1_000)
+        HTTPDate.append(WallTime(seconds: seconds), to: &bytes)
         let part = { (range: Range<Int>) in String(decoding: bytes[range], as: UTF8.self) }
         day = part(5..<7)
         month = part(8..<11)
         year = part(12..<16)
         clock = part(17..<25)
+        milliseconds = rest
     }
 
     /// As in `21/Nov/2026:01:02:03 +0000`.
     var logText: String { "\(day)/\(month)/\(year):\(clock) +0000" }
 
-    /// As in `2026-11-21T01:02:03Z`.
+    /// As in `2026-11-21T01:02:03.004Z`.
     var isoText: String {
         let number = (HTTPDate.monthNames.firstIndex(of: month) ?? 0) + 1
-        return "\(year)-\(number < 10 ? "0" : "")\(number)-\(day)T\(clock)Z"
+        let zeros = milliseconds < 10 ? "00" : milliseconds < 100 ? "0" : ""
+        return "\(year)-\(number < 10 ? "0" : "")\(number)-\(day)T\(clock).\(zeros)\(milliseconds)Z"
     }
 }

@@ -15,6 +15,8 @@ package struct Configuration: Sendable {
 
     /// How the log on standard error is written.
     package enum LogFormat: String, CaseIterable, Sendable {
+        /// For people.
+        case text
         case logfmt
         case json
     }

@@ -106,8 +106,11 @@ extension FillFetch {
         }
     }
 
-    private func log(_ what: Logger.Message, why: String) {
+    func log(_ what: Logger.Message, why: String) {
         hall.node.logger.info(
-            what, metadata: ["url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(why)"])
+            what,
+            metadata: run.cause.metadata([
+                "url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(why)",
+            ]))
     }
 }

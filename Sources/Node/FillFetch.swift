@@ -52,7 +52,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         do {
             let request = try OriginFetchRequest(
                 key: key.span, negotiation: run.negotiation,
-                ifNoneMatch: validators.entityTag, ifModifiedSince: validators.lastModified)
+                ifNoneMatch: validators.entityTag, ifModifiedSince: validators.lastModified,
+                causeLines: run.cause.lines(span: .newSpan()))
             hall.counters.add(.originFetchesStarted)
             fetch = hall.origin.fetch(request, to: self)
         } catch {
@@ -142,11 +143,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         // What this node did not even try is counted, and said once for the origin: a storm of
         // misses must not become one of lines.
         if !failure.isReportedOnce {
-            hall.node.logger.info(
-                "origin fetch failed",
-                metadata: [
-                    "url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(failure)",
-                ])
+            log("origin fetch failed", why: "\(failure)")
         }
         refuse(.origin(failure))
         end()
@@ -161,7 +158,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// What the answer is kept with: where the redirects ended, and what its origin says.
     private func tags(_ said: AnswerTags) -> [[UInt8]] {
         let tags = EntryTags(key: run.key, answer: said, urls: places)
-        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: run.key) }
+        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: run.key, for: run.cause) }
         return tags.tags
     }
 
@@ -255,12 +252,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
     func drop(_ problem: Problem, _ length: UInt64?) {
         if problem.status >= 500, problem.retryAfterSeconds == nil {
-            hall.node.logger.info(
-                "origin answer refused",
-                metadata: [
-                    "url": "\(String(decoding: run.key, as: UTF8.self))",
-                    "why": "\(problem.document.detail)",
-                ])
+            log("origin answer refused", why: problem.document.detail)
         }
         refuse(problem)
         if let length, length <= Self.droppedBytesMax { return }

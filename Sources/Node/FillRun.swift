@@ -19,6 +19,8 @@ final class FillRun: Sendable {
     let lease: StampLease
     /// The loop on which the fetch runs.
     let hall: Hall
+    /// The request that causes it, which owners and origins are told of.
+    let cause: RequestCause
     /// What is asked of a site; nil for an image.
     let query: SiteRequest?
     /// Nobody else may wait for it.
@@ -90,7 +92,7 @@ final class FillRun: Sendable {
 
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        lease: StampLease, hall: Hall, query: SiteRequest? = nil,
+        lease: StampLease, hall: Hall, cause: RequestCause, query: SiteRequest? = nil,
         expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
         isResumption: Bool = false, skipsPeers: Bool = false
     ) {
@@ -103,6 +105,7 @@ final class FillRun: Sendable {
         self.negotiation = negotiation
         self.lease = lease
         self.hall = hall
+        self.cause = cause
         // It was looked for before the lease: what was purged between is not covered by it.
         let marks = hall.node.marks
         let stale = stale.flatMap { stale in

@@ -6,9 +6,12 @@ import Wire
 
 /// Questions to origins that no client waits for.
 extension Hall {
-    /// Asks the origin in the background whether `stale`, which is being given to a client, is
-    /// still good; at most one such question for a key runs at a time (RFC 5861 §3).
-    func revalidate(_ query: SiteRequest, _ stale: Resident, now: Instant) {
+    /// Asks the origin in the background whether `stale`, which is being given to the client whose
+    /// request is the cause, is still good; at most one such question for a key runs at a time (RFC
+    /// 5861 §3).
+    func revalidate(
+        _ query: SiteRequest, _ stale: Resident, cause: RequestCause, now: Instant
+    ) {
         if let until = backgroundPauses[query.hash], now < until { return }
         let background = query.inBackground
         let expected = stale.nominated
@@ -22,7 +25,8 @@ extension Hall {
             begin: {
                 FillRun(
                     key: query.key, hash: query.hash, negotiation: [], stale: stale,
-                    lease: node.marks.lease(), hall: self, query: background, expected: expected)
+                    lease: node.marks.lease(), hall: self, cause: cause, query: background,
+                    expected: expected)
             })
         switch admission {
         case .stored: break

@@ -28,6 +28,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var hitNumber: UInt64 = 0
     private var hitNumberAtTick: UInt64 = 0
     private var hotAgedAt: Instant
+    /// Names the requests that come here, and the questions that come without a name.
+    var requestNames: RequestNames
     /// Keys, by their hashes, about which the origin is not asked in the background until then.
     var backgroundPauses: [UInt64: Instant] = [:]
     /// There are sites; here, because every request asks.
@@ -64,7 +66,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// For the deadlines of fetches.
     private let alarm: Alarm
     private var lastTick: Instant
-    private var logFormat: AccessLog.Format?
+    private var logFormat: AccessLine.Format?
     private var logBuffer = ByteBuffer()
     private var logLines = 0
 
@@ -79,6 +81,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         self.loop = loop
         alarm = Alarm(on: loop)
         self.node = node
+        requestNames = RequestNames(run: node.run, loop: index)
         settings = node.settings
         hasSites = !settings.sitePlans.isEmpty
         siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
@@ -372,9 +375,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     // MARK: The access log
 
     /// Adds a line; on the loop.
-    func log(_ request: LoggedRequest, _ answer: LoggedAnswer) {
-        guard let logFormat else { return }
-        logBuffer.writeAccessLine(request, answer, logFormat)
+    func log(_ line: AccessLine) {
+        guard let logFormat, line.append(to: &logBuffer, logFormat) else { return }
         logLines += 1
         if logBuffer.readableBytes >= AccessLog.bufferBytes { handOverLog() }
     }

@@ -21,17 +21,33 @@ package struct LogLine {
     /// The line with its end.
     package func text(_ format: Configuration.LogFormat) -> String {
         switch format {
+        case .text: text
         case .logfmt: logfmt
         case .json: json
         }
     }
 
-    // MARK: logfmt
+    // MARK: Text and logfmt
+
+    /// Levels of up to five letters, so that messages begin one below the other.
+    private static let levelWidth = 5
+
+    private var text: String {
+        let level = level.rawValue
+        let space = String(repeating: " ", count: max(0, Self.levelWidth - level.count) + 1)
+        return "\(time) \(level)\(space)\(Self.visible(message))\(pairs)\n"
+    }
 
     private var logfmt: String {
-        var line = "\(time) level=\(level) message=\(Self.word(message))"
-        for (key, value) in fields { line += " \(key)=\(Self.word(Self.plain(value)))" }
-        return line + "\n"
+        "\(time) level=\(level) message=\(Self.word(message))\(pairs)\n"
+    }
+
+    private var pairs: String {
+        fields.map { " \($0.key)=\(Self.word(Self.plain($0.value)))" }.joined()
+    }
+
+    private static func visible(_ text: String) -> String {
+        text.unicodeScalars.map { $0.isInvisible ? escaped($0) : String($0) }.joined()
     }
 
     private static func plain(_ value: Logger.MetadataValue) -> String {

@@ -15,13 +15,13 @@ struct LoopSettings: Sendable {
     /// Nil if they are as they were.
     var origins: Origins?
     /// Nil for no access log.
-    var accessLog: AccessLog.Format?
+    var accessLog: AccessLine.Format?
 
     /// What `configuration` is for a loop, after a change of it.
     init(_ configuration: Configuration, _ budget: DescriptorBudget, _ change: ConfigurationChange)
     {
         node = NodeSettings(configuration, budget)
-        accessLog = AccessLog.Format(configuration.accessLog)
+        accessLog = AccessLine.Format(configuration.accessLog)
         guard change.touches(.origins) || change.hasNewTrust else { return }
         origins = Origins(
             settings: OriginSettings(configuration, budget),

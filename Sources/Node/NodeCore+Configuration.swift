@@ -44,13 +44,13 @@ extension NodeCore {
                 resolver: SystemResolver(threads: lookups),
                 addressGuard: AddressGuard(opening: configuration.allowPrivateOrigins),
                 patterns: configuration.allowOrigins),
-            accessLog: AccessLog.Format(configuration.accessLog),
+            accessLog: AccessLine.Format(configuration.accessLog),
             fence: FenceGate(configuration.cluster.fence, now: SystemClock.now()),
             isInCluster: configuration.cluster.secrets != nil, logger: logger)
     }
 }
 
-extension AccessLog.Format {
+extension AccessLine.Format {
     init?(_ setting: Configuration.AccessLog) {
         switch setting {
         case .off: return nil

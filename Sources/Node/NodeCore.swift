@@ -32,7 +32,7 @@ final class NodeCore: Sendable {
     let tickets = TicketKeeper()
     let accessLog: AccessLog
     /// What is logged of answers from the start on; nil for nothing.
-    let accessLogFormat: AccessLog.Format?
+    let accessLogFormat: AccessLine.Format?
     let origins: Origins
     let exchange: OriginExchange
     let logger: Logger
@@ -52,6 +52,8 @@ final class NodeCore: Sendable {
     let attempts = Mutex(AttemptLimiter())
     let prefetcher = Prefetcher()
     let startedAt = SystemClock.now()
+    /// With what the ids of requests begin that come to this run of the node.
+    let run = UInt64.random(in: .min ... .max)
     /// It was told to stop, and does.
     let isStopping = Atomic<Bool>(false)
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
@@ -73,7 +75,7 @@ final class NodeCore: Sendable {
 
     init(
         settings: NodeSettings, store: MemoryStore, disk: DiskTier?, clock: DiskClock,
-        origins: Origins, accessLog: AccessLog.Format?, fence: FenceGate, isInCluster: Bool,
+        origins: Origins, accessLog: AccessLine.Format?, fence: FenceGate, isInCluster: Bool,
         logger: Logger
     ) {
         self.fence = fence
@@ -87,7 +89,7 @@ final class NodeCore: Sendable {
         self.logger = logger
         originals = OriginalsKeeper(
             settings.sites, disk: disk, marks: store.marks, logger: logger)
-        exchange = OriginExchange(origins.settings) { Self.log($0, to: logger) }
+        exchange = OriginExchange(origins.settings) { $0.log(to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(fillsMax: settings.fillsMax, marks: store.marks)
         accessLogFormat = accessLog
@@ -191,30 +193,6 @@ final class NodeCore: Sendable {
             loop: loop, resolver: origins.resolver, addressGuard: origins.addressGuard,
             patterns: origins.patterns, exchange: exchange, settings: origins.settings,
             now: SystemClock.now)
-    }
-
-    private static func log(_ event: OriginEvent, to logger: Logger) {
-        switch event {
-        case .circuit(let origin, .opened(let failures, let pause)):
-            logger.warning(
-                "origin left alone: it fails again and again",
-                metadata: [
-                    "origin": "\(origin)", "failures": "\(failures)",
-                    "seconds": "\(pause.seconds)",
-                ])
-        case .circuit(let origin, .closed):
-            logger.info("origin answers again", metadata: ["origin": "\(origin)"])
-        case .tlsFailed(let origin, let failure):
-            logger.warning(
-                "no TLS connection to an origin",
-                metadata: ["origin": "\(origin)", "why": "\(failure.sentence)"])
-        case .tlsSucceeded(let origin):
-            logger.info("TLS connection to an origin again", metadata: ["origin": "\(origin)"])
-        case .lookUpFailed(let host, let reason):
-            logger.warning(
-                "name look-up failed; using the addresses known last",
-                metadata: ["host": "\(host)", "why": "\(reason)"])
-        }
     }
 
     // MARK: Entries

@@ -15,11 +15,11 @@ struct NodeLog: LogHandler {
         let writer = LineWriter(to: STDERR_FILENO)
         let dropped = Atomic<Int>(0)
         let level: Atomic<Int>
-        let isJSON: Atomic<Bool>
+        let format: Atomic<Int>
 
         init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
             self.level = Atomic(NodeLog.rank(level))
-            isJSON = Atomic(format == .json)
+            self.format = Atomic(NodeLog.rank(format))
         }
     }
 
@@ -36,8 +36,8 @@ struct NodeLog: LogHandler {
     }
 
     var format: Configuration.LogFormat {
-        get { output.isJSON.load(ordering: .relaxed) ? .json : .logfmt }
-        nonmutating set { output.isJSON.store(newValue == .json, ordering: .relaxed) }
+        get { Configuration.LogFormat.allCases[output.format.load(ordering: .relaxed)] }
+        nonmutating set { output.format.store(Self.rank(newValue), ordering: .relaxed) }
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -47,7 +47,7 @@ struct NodeLog: LogHandler {
 
     func log(event: LogEvent) {
         let format = format
-        let time = CivilTime(SystemClock.wallTime()).isoText
+        let time = CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText
         var text = LogLine(
             time: time, level: event.level, message: "\(event.message)",
             metadata.merging(event.metadata ?? [:]) { $1 }
@@ -69,7 +69,7 @@ struct NodeLog: LogHandler {
         await output.writer.finish(on: loop)
     }
 
-    private static func rank(_ level: Logger.Level) -> Int {
-        Logger.Level.allCases.firstIndex(of: level) ?? 0
+    private static func rank<Choice: CaseIterable & Equatable>(_ choice: Choice) -> Int {
+        Choice.allCases.enumerated().first { $1 == choice }?.offset ?? 0
     }
 }

@@ -34,7 +34,7 @@ extension Setting {
             advice: "More loops than cores do not help; fewer leave cores to other programs."),
         Setting(
             .accessLog, in: .node, .choice(["off", "combined", "json"]), default: "off",
-            meaning: "One line per request on standard output",
+            meaning: "One line per request on standard output, with its id",
             advice: "Lines that the reader does not take in time are dropped and counted."),
         Setting(
             .logLevel, in: .node,
@@ -43,9 +43,9 @@ extension Setting {
             meaning: "The least severe message that is logged on standard error",
             advice: "debug and trace cost time on every request."),
         Setting(
-            .logFormat, in: .node, .choice(["logfmt", "json"]), default: "logfmt",
+            .logFormat, in: .node, .choice(["text", "logfmt", "json"]), default: "logfmt",
             meaning: "How a message of the log on standard error is written, one a line",
-            advice: "json for a collector that reads no logfmt."),
+            advice: "text for people, logfmt for people and collectors, json for collectors."),
         Setting(
             .decisionTokenFile, in: .node, .path,
             meaning: "File with the token that makes an answer tell how it came about",

@@ -12,6 +12,19 @@ struct LogLineTests {
             .text(format)
     }
 
+    @Test("text: time, level and message as they are, and behind them the words of logfmt")
+    func text() {
+        #expect(
+            line("all is\nwell", ["b": .stringConvertible(3), "a": "x y"], .text)
+                == #"2026-11-21T01:02:03Z warning all is\nwell a="x y" b=3"# + "\n")
+        for (level, begin) in [(.info, "info  "), (.debug, "debug "), (.critical, "critical ")]
+            as [(Logger.Level, String)]
+        {
+            let line = LogLine(time: "T", level: level, message: "m \"q\" =", [:])
+            #expect(line.text(.text) == "T \(begin)m \"q\" =\n")
+        }
+    }
+
     @Test("logfmt: words stand bare, everything else in quotes")
     func logfmt() {
         let metadata: Logger.Metadata = [

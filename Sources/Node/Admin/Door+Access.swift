@@ -24,7 +24,7 @@ extension Door {
         switch verdict {
         case .allowed(let role): return role
         case .refused(let refusal):
-            if refusal.isFailedAttempt { failed(caller, now) }
+            if refusal.isFailedAttempt { failed(caller, cause(request), now) }
             refuse(refusal)
             return nil
         }
@@ -51,11 +51,13 @@ extension Door {
         return caller
     }
 
-    private func failed(_ caller: AdminCaller, _ now: Instant) {
+    private func failed(_ caller: AdminCaller, _ cause: RequestCause, _ now: Instant) {
         hall.node.attempts.withLock { $0.failed(caller.address, at: now) }
         hall.node.logger.warning(
             "an operator's token was refused",
-            metadata: ["client": "\(caller.address.map { "\($0.unmapped)" } ?? "-")"])
+            metadata: cause.metadata([
+                "client": "\(caller.address.map { "\($0.unmapped)" } ?? "-")"
+            ]))
     }
 
     private func refuse(_ refusal: AdminRefusal) {

@@ -29,7 +29,8 @@ extension Door {
         head.writeBytes(hall.dateLine.bytes)
         head.writeString(
             "Content-Type: text/event-stream\r\nCache-Control: no-store\r\n"
-                + "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n")
+                + "X-Content-Type-Options: nosniff\r\nX-Request-Id: \(requestID)\r\n"
+                + "Connection: close\r\n\r\n")
         outlet?.send(head: head)
         guard !isHeadRequest else { return finishAnswer() }
         isAnswering = true

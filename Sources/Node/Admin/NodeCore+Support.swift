@@ -15,7 +15,8 @@ extension NodeCore {
             ReceiptDocument($0, issuedBy: issuer(of: $0.record.name))
         }
         return SupportDocument(
-            takenAt: CivilTime(SystemClock.wallTime()).isoText, process: .ofThisProcess(),
+            takenAt: CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText,
+            process: .ofThisProcess(),
             status: status(for: role), statistics: statistics(), configuration: shownConfiguration,
             logLevel: LogLevelDocument(logger.logLevel.rawValue), members: memberRows(),
             ring: ring(),

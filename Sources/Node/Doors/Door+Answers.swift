@@ -46,7 +46,7 @@ extension Door {
         sendHead(
             Self.notModifiedLine, status: 304, head, from: head.layout.notModifiedStart
         ) {
-            $0.appendTail(facts, note: note, date: hall.dateLine, connectionNote, now: now)
+            appendTail(facts, note, to: &$0, now: now)
         }
         finishAnswer()
     }
@@ -75,7 +75,7 @@ extension Door {
             $0.append("/")
             $0.append(facts.size)
             $0.append("\r\n")
-            $0.appendTail(facts, note: note, date: hall.dateLine, connectionNote, now: now)
+            appendTail(facts, note, to: &$0, now: now)
         }
     }
 
@@ -98,7 +98,7 @@ extension Door {
             $0.append("\r\ncontent-type: ")
             $0.append(type)
             $0.append("\r\n")
-            $0.appendTail(resident.facts, note: note, date: hall.dateLine, connectionNote, now: now)
+            appendTail(resident.facts, note, to: &$0, now: now)
         }
         var segments: [Segment] = []
         for index in ranges.indices {
@@ -132,7 +132,7 @@ extension Door {
             case .chunked where carriage == .http1: $0.append("transfer-encoding: chunked\r\n")
             case .chunked, .untilClose, .none: break
             }
-            $0.appendTail(answer.facts, note: note, date: hall.dateLine, connectionNote, now: now)
+            appendTail(answer.facts, note, to: &$0, now: now)
         }
     }
 

@@ -13,9 +13,11 @@ extension Door {
     func answer(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
         closesAfterAnswer = isDraining || !parser.isPersistent
         isHeadRequest = parser.method == .head
+        nameRequest(bytes)
         if hall.hasAccessLog, side != .errand {
             (answeredStatus, answeredBytes) = (0, 0)
-            logged = LoggedRequest(parser, bytes, over: carriage, now)
+            logged = LoggedRequest(
+                parser, bytes, over: carriage, on: side, as: requestID, now)
         }
         part = .none
         startedAt = now
@@ -140,7 +142,6 @@ extension Door {
     func sendWhole(_ resident: Resident, note: CacheNote, isHead: Bool, now: Instant) {
         beginAnswer(status: resident.status)
         if !note.isHit { addStatusLine(note, resident.facts, now: now) }
-        let connection = connectionNote
         let size = resident.facts.size
         let copies =
             !isHead && size <= UInt64(settings.copiedBytesMax) && outlet?.joinsBodies == true
@@ -151,8 +152,7 @@ extension Door {
             buffer.writeHead(room: room) { writer in
                 writer.append(resident.text, from: resident.headStart)
                 if !extraLines.isEmpty { writer.append(extraLines) }
-                writer.appendTail(
-                    resident.facts, note: note, date: hall.dateLine, connection, now: now)
+                appendTail(resident.facts, note, to: &writer, now: now)
                 guard copies else { return }
                 for chunk in resident.chunks { writer.append(chunk) }
             }

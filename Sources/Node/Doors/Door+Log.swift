@@ -7,11 +7,10 @@ extension Door {
         guard let request = logged else { return }
         logged = nil
         hall.log(
-            request,
-            LoggedAnswer(
-                remote: client?.remote ?? "-",
-                wallTime: SystemClock.wallTime(), status: answeredStatus, bodyBytes: answeredBytes,
-                outcome: part.text, isComplete: isComplete,
+            AccessLine(
+                request, remote: client?.remote ?? "-",
+                milliseconds: SystemClock.wallMilliseconds(), status: answeredStatus,
+                bodyBytes: answeredBytes, outcome: part.text, isComplete: isComplete,
                 took: SystemClock.now() - request.startedAt))
     }
 }

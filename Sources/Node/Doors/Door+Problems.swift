@@ -21,7 +21,10 @@ extension Door {
 
     /// Refuses what was no request, or not one in time; it is the last answer.
     func refuse(_ problem: Problem) {
-        if hall.hasAccessLog { logged = LoggedRequest(unreadableAt: SystemClock.now()) }
+        nameUnread()
+        if hall.hasAccessLog {
+            logged = LoggedRequest(unreadableOn: side, as: requestID, SystemClock.now())
+        }
         part = .none
         startedAt = SystemClock.now()
         (answeredStatus, answeredBytes) = (0, 0)
@@ -46,6 +49,7 @@ extension Door {
         head.writeString("HTTP/1.1 \(status) \(ReasonPhrase.of(status))\r\n")
         head.writeBytes(hall.dateLine.bytes)
         head.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
+        head.writeString("X-Request-Id: \(requestID)\r\n")
         head.writeString("X-Content-Type-Options: nosniff\r\n\(fields)")
         if siteCounters != nil { head.writeString("Cache-Status: nuthatch\r\n") }
         head.writeBytes(extraLines)

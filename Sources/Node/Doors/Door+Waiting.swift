@@ -37,11 +37,12 @@ extension Door {
         var stale: Resident?
         var expected = FieldNames()
         var note = CacheNote.hit(.memory)
-        let begin = { [hall] in
+        let begin = { [self] in
             FillRun(
                 key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-                lease: node.marks.lease(), hall: hall, query: waiting.query, expected: expected,
-                isAlone: alone, skipsPeers: waiting.skipsPeers)
+                lease: node.marks.lease(), hall: hall, cause: cause(waiting.request),
+                query: waiting.query, expected: expected, isAlone: alone,
+                skipsPeers: waiting.skipsPeers)
         }
         let lookUp = { [self] () -> Resident? in
             let finding = find(waiting)

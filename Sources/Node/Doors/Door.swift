@@ -52,6 +52,10 @@ final class Door: FillReader {
     var siteCounters: SiteCounters?
     /// The key that the site was asked for, of a request that memory did not answer.
     var answeredKey: [UInt8] = []
+    /// What the request is called, unless ``givenID`` says it.
+    var requestNumber: UInt64 = 0
+    /// What its client calls it; empty if it does not, or not in a way that is taken over.
+    var givenID: [UInt8] = []
     /// Lines that this answer has beside its own.
     var extraLines: [UInt8] = []
     /// Who asked wants to know how the answer came about, and may.

@@ -52,7 +52,8 @@ struct Doorway: CustomStringConvertible {
             hall.counters.add(.connectionsRefused)
             // What could be said would need a handshake first.
             guard tls == nil else { throw NoRoom() }
-            return try channel.pipeline.syncOperations.addHandler(FullHouse())
+            let id = hall.requestNames.id(hall.requestNames.next())
+            return try channel.pipeline.syncOperations.addHandler(FullHouse(id))
         }
         hall.counters.add(.connectionsAccepted)
         // Comes last, also for a channel that is closed before it is ever active.

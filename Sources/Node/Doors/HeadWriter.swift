@@ -13,7 +13,7 @@ import Store
     private(set) var count = 0
 
     /// Room beside the rendered head for all lines that this file writes.
-    static let linesBytesMax = 512
+    static let linesBytesMax = 640
 
     /// - Parameter buffer: has room for everything that will be written.
     init(_ buffer: UnsafeMutableRawBufferPointer) {
@@ -38,6 +38,14 @@ import Store
     @inline(__always)
     mutating func append(_ text: StaticString) {
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Eight bytes, the first of them the lowest.
+    @inline(__always)
+    mutating func append(digits: UInt64) {
+        precondition(8 <= room - count, "head past its room")
+        unsafe start.storeBytes(of: digits.littleEndian, toByteOffset: count, as: UInt64.self)
+        count += 8
     }
 
     /// Decimal digits.

@@ -3,10 +3,12 @@ import Logging
 
 extension Hall {
     /// An answer has more tags than are kept: a purge by those will not find it.
-    func noteCut(_ count: Int, of key: [UInt8]) {
+    func noteCut(_ count: Int, of key: [UInt8], for cause: RequestCause) {
         node.logger.warning(
             "tags left out: too many or too long",
-            metadata: ["url": "\(String(decoding: key, as: UTF8.self))", "tags": "\(count)"])
+            metadata: cause.metadata([
+                "url": "\(String(decoding: key, as: UTF8.self))", "tags": "\(count)",
+            ]))
     }
 
     /// What says of which originals answers of the site of `plan` are made.

@@ -16,6 +16,9 @@ final class PeerAnswering: FillReader {
     private let stream: UInt32
     let question: PeerQuestion
     let hall: Hall
+    /// For whose sake the peer asks.
+    let cause: RequestCause
+    var result = Result()
     private(set) var stage = Stage.beginning
     /// Bytes of the body that were announced and are not sent.
     private var slices: CircularBuffer<ByteBuffer> = []
@@ -40,6 +43,7 @@ final class PeerAnswering: FillReader {
         self.stream = stream
         self.connection = connection
         self.hall = hall
+        cause = RequestCause(question.cause, orAs: &hall.requestNames)
     }
 
     /// Looks where the answer may be.
@@ -94,6 +98,7 @@ final class PeerAnswering: FillReader {
 
     /// The asker wants it no more, or is gone.
     func cancelled() {
+        log(isComplete: false)
         leave()
         stage = .over
     }
@@ -114,10 +119,11 @@ final class PeerAnswering: FillReader {
             return answer(isProbe ? .absent : .fetchYourself(.overloaded))
         }
         let name = EntryName(ofKey: key)
-        let begin = { [hall, question] in
+        let begin = { [hall, question, cause] in
             FillRun(
                 key: key, hash: hash, negotiation: question.negotiation, stale: stale,
-                lease: hall.node.marks.lease(), hall: hall, isAlone: isProbe, isProbe: isProbe)
+                lease: hall.node.marks.lease(), hall: hall, cause: cause, isAlone: isProbe,
+                isProbe: isProbe)
         }
         let fills = hall.node.fills
         let admission: FillTable.Admission
@@ -133,10 +139,12 @@ final class PeerAnswering: FillReader {
         switch admission {
         case .stored(let resident): give(resident, from: .memory)
         case .joined(let run, let reader):
+            result.part = .collapsed
             run.waitedForByPeer()
             run.hall.tell(run) { $0.becomeOwner() }
             attach(run, reader)
         case .begun(let run, let reader):
+            result.part = stale == nil ? .miss : .stale
             run.waitedForByPeer()
             hall.start(run, name: name, asksDisk: asksDisk, for: nil)
             attach(run, reader)
@@ -217,6 +225,7 @@ final class PeerAnswering: FillReader {
                 fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
                 from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
             guard hold(entry) else { return }
+            if fill.isFromDisk { result.part = .disk }
             stage = .following(run, reader, lentBytes: 0)
             timer?.cancel()
             proceed(run, reader)
@@ -236,7 +245,7 @@ final class PeerAnswering: FillReader {
             end()
         case .startOver, .breakOff, .fail:
             connection.link.breakOff(stream, .broken)
-            end()
+            end(isComplete: false)
         }
     }
 
@@ -270,6 +279,11 @@ final class PeerAnswering: FillReader {
     /// Says it; if that is the last, all is over.
     func answer(_ answer: PeerAnswer) {
         try? connection.link.answer(answer, on: stream)
+        switch answer {
+        case .notModified: result.status = 304
+        case .originFailed(let failure): result.status = failure.status == 0 ? 502 : failure.status
+        default: break
+        }
         if answer.isFinal { end() }
     }
 
@@ -277,6 +291,7 @@ final class PeerAnswering: FillReader {
     private func hold(_ entry: HeldEntry) -> Bool {
         do throws(SendRefusal) {
             try connection.link.answer(.held(entry), on: stream)
+            result.status = entry.status
             return true
         } catch {
             answer(refusal(error == .tooLong(.payload) ? .tooLarge : .overloaded))
@@ -284,13 +299,19 @@ final class PeerAnswering: FillReader {
         }
     }
 
-    private func end() {
+    private func end(isComplete: Bool = true) {
+        log(isComplete: isComplete)
         leave()
         stage = .over
         connection.answered(stream)
     }
 
     func give(_ resident: Resident, from source: HeldEntry.Source) {
+        switch source {
+        case .memory: result.part = .hit
+        case .disk: result.part = .disk
+        default: break
+        }
         let entry = HeldEntry(
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
             from: source, stamp: resident.stamp,
@@ -313,6 +334,7 @@ final class PeerAnswering: FillReader {
 
     /// The next `count` bytes of the body, which are being sent.
     func takeBody(_ count: Int, into frames: inout [ByteBuffer]) {
+        result.bodyBytes += UInt64(count)
         switch stage {
         case .giving(let resident, let offset):
             resident.body.appendSlices(from: offset, count: count, to: &frames)

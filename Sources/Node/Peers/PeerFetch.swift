@@ -173,14 +173,13 @@ final class PeerFetch: FillSource, PeerAskDelegate {
             }
         }
         let validators = run.stale.map(StoredValidators.init) ?? StoredValidators()
-        let ask = PeerAsk(
-            node,
-            PeerQuestion(
-                question == .get ? .get : .probe, name: name, key: run.key,
-                deadlineMilliseconds: 0, negotiation: run.negotiation,
-                entityTag: validators.entityTag.count > PeerProtocol.entityTagBytesMax
-                    ? [] : validators.entityTag),
-            on: connection, for: self, of: hall)
+        var told = PeerQuestion(
+            question == .get ? .get : .probe, name: name, key: run.key,
+            deadlineMilliseconds: 0, negotiation: run.negotiation,
+            entityTag: validators.entityTag.count > PeerProtocol.entityTagBytesMax
+                ? [] : validators.entityTag)
+        told.cause = PeerQuestion.Cause(run.cause, span: .newSpan())
+        let ask = PeerAsk(node, told, on: connection, for: self, of: hall)
         asks[node] = ask
         hall.counters.add(question == .get ? .peerGetsSent : .peerProbesSent)
         connection.ask(ask)

@@ -20,7 +20,9 @@ final class SitemapFetch: OriginFetchDelegate {
     func begin(_ key: [UInt8], on hall: Hall, _ told: @escaping (PrefetchEnding) -> Void) {
         self.told = told
         do {
-            var request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let cause = RequestCause(hall.requestNames.id(hall.requestNames.next()), nil)
+            var request = try OriginFetchRequest(
+                key: key.span, negotiation: [], causeLines: cause.lines(span: .newSpan()))
             request.bodyBytesMax = UInt64(Sitemap.bytesMax)
             fetch = hall.origin.fetch(request, to: self)
         } catch {

@@ -112,7 +112,9 @@ extension Door {
             give(resident, pending, facts, note: .hit(.memory), now: now)
         case .answer(let resident, .stale(let use)):
             part = .outlived
-            if use == .whileRevalidate { hall.revalidate(query, resident, now: now) }
+            if use == .whileRevalidate {
+                hall.revalidate(query, resident, cause: cause(pending), now: now)
+            }
             give(resident, pending, facts, note: .stale(.memory), now: now)
         case .answer(let resident, .validate(let reason)):
             waitSite(query, pending, facts, .init(reason), stale: resident, now: now)

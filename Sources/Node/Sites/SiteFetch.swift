@@ -70,7 +70,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             query.asked, query.lines.lines, in: lines.span,
             rules: query.plan.requestRules,
             purpose: query.mode == .whole ? .store(validation) : .pass,
-            takesTrailers: takesTrailers)
+            takesTrailers: takesTrailers, causeLines: run.cause.lines(span: .newSpan()))
         switch outcome {
         case .send(let head): ask(head)
         case .loop, .answerHere:
@@ -205,7 +205,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     private func tags(of head: AnswerHead) -> [[UInt8]] {
         let tags = query.plan.tags(
             of: head, key: query.key, hall.originals(by: query.plan))
-        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: query.key) }
+        if tags.cutCount > 0 { hall.noteCut(tags.cutCount, of: query.key, for: run.cause) }
         return tags.tags
     }
 
@@ -214,9 +214,9 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         if !failure.isReportedOnce {
             hall.node.logger.info(
                 "origin fetch failed",
-                metadata: [
+                metadata: run.cause.metadata([
                     "url": "\(String(decoding: query.key, as: UTF8.self))", "why": "\(failure)",
-                ])
+                ]))
         }
         if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
         if !standIn(status: nil) {

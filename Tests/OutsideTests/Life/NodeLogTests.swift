@@ -27,7 +27,8 @@ extension Outside {
             for line in lines {
                 let members = try members(line)
                 let time = try #require(members["time"] as? String)
-                #expect(time.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil, "\(line)")
+                #expect(
+                    time.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil, "\(line)")
                 #expect(
                     ["info", "notice", "warning", "error"].contains(members["level"] as? String))
                 messages.append(try #require(members["message"] as? String))

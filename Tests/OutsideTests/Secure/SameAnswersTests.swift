@@ -30,6 +30,7 @@ extension Outside {
         /// What differs from one answer to the next in any case, or belongs to the connection.
         private static let own: Set = [
             "date", "age", "connection", "keep-alive", "transfer-encoding", "cache-status",
+            "x-request-id",
         ]
 
         /// An answer as far as it must be the same.

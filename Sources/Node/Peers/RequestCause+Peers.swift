@@ -1,0 +1,21 @@
+import Cluster
+import HTTPRules
+
+extension PeerQuestion.Cause {
+    /// What a peer is told of a request; `span` is what the question is called in its trace, and not
+    /// zero.
+    init(_ cause: RequestCause, span: UInt64) {
+        self.init(
+            requestID: cause.id.text, traceParent: cause.trace?.parent(span: span) ?? [],
+            traceState: cause.trace?.state ?? [])
+    }
+}
+
+extension RequestCause {
+    /// The request that a peer has told of; one of which it says nothing has an id of `names`.
+    init(_ told: PeerQuestion.Cause, orAs names: inout RequestNames) {
+        self.init(
+            RequestID(told.requestID) ?? names.id(names.next()),
+            TraceContext(parent: told.traceParent, state: told.traceState))
+    }
+}

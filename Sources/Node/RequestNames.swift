@@ -1,0 +1,29 @@
+import HTTPRules
+
+/// Gives requests their ids: what the node drew at its start, and a number.
+///
+/// The highest bits of a number are the loop's own, so that no two loops give the same; a loop that
+/// answers a million requests a second has enough for two thousand years.
+struct RequestNames {
+    let run: UInt64
+    /// ``run`` in digits, as every answer has it.
+    let runDigits: HexDigits
+    private var last: UInt64
+
+    init(run: UInt64, loop: Int) {
+        precondition(loop < 1 << 8, "a loop's number is a byte")
+        self.run = run
+        runDigits = HexDigits(run)
+        last = UInt64(loop) << 56
+    }
+
+    /// The number of a request that begins.
+    @inline(__always)
+    mutating func next() -> UInt64 {
+        last &+= 1
+        return last
+    }
+
+    /// The id of the request with this number.
+    func id(_ number: UInt64) -> RequestID { RequestID(run: run, number: number) }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Every answer has the id of its request, and every line that is logged of it")
+    struct RequestIDTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 12_345, seed: 860)
+
+        private func id(
+            _ response: Response, _ status: Int, _ note: String,
+            at location: SourceLocation = #_sourceLocation
+        ) -> String {
+            let ids = response.fields.all("X-Request-Id")
+            #expect(response.status == status, "\(note) \(response)", sourceLocation: location)
+            #expect(ids.count == 1, "\(note) \(response)", sourceLocation: location)
+            return ids.first ?? ""
+        }
+
+        /// A request that is no request that could be read, and what it is answered with.
+        private static let unreadable = [
+            ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505),
+            ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\n\r\n", 414),
+            ("GET / HTTP/1.1\r\nX: \(String(repeating: "a", count: 40_000))\r\n\r\n", 431),
+            ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+            ("GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\nX : a\r\n\r\n", 400),
+        ]
+
+        /// Has the node answer in every way there is; gives the ids in order.
+        private func everyAnswer(_ stage: Stage) throws -> [String] {
+            let path = stage.origin.serve(image, fields: [lasting], etag: "\"v\"")
+            let target = stage.target(path)
+            stage.origin.on("/text", .text("text"))
+            let node = stage.node
+            let requests: [(String, String, [String], Int)] = [
+                ("GET", target, [], 200), ("GET", target, [], 200), ("HEAD", target, [], 200),
+                ("GET", target, ["If-None-Match: \"v\""], 304),
+                ("GET", target, ["Range: bytes=0-9"], 206),
+                ("GET", target, ["Range: bytes=0-9,20-29"], 206),
+                ("GET", target, ["Range: bytes=99999-"], 416),
+                ("GET", target, ["If-Match: \"w\""], 412),
+                ("GET", "/missing", [], 404), ("POST", target, [], 405),
+                ("GET", "/v1/image?url=nothing", [], 400), ("GET", "/v1/image", [], 400),
+                ("GET", "/v1/image?url=http://10.0.0.1/", [], 403),
+                ("GET", stage.target("/text"), [], 502),
+                ("GET", "/healthz", [], 200), ("GET", "/readyz", [], 200),
+            ]
+            var ids = try requests.map { method, target, fields, status in
+                let answer = try node.get(target, method: method, fields: fields)
+                return id(answer, status, "\(method) \(target) \(fields)")
+            }
+            ids += try Self.unreadable.map { text, status in
+                let connection = try node.connect()
+                try? connection.socket.send(Array(text.utf8))
+                return id(connection.readResponse(), status, "\(text.prefix(60))")
+            }
+            let admin: [(String, String, Int)] = [
+                ("GET", "/", 200), ("GET", "/healthz", 200), ("GET", "/metrics", 200),
+                ("GET", "/admin/v1/status", 200), ("GET", "/admin/v1/nothing", 404),
+                ("DELETE", "/admin/v1/status", 405), ("GET", "/admin/v1/hot?limit=x", 400),
+                ("GET", "/admin/v1/purges?id=none", 404),
+            ]
+            ids += try admin.map { method, target, status in
+                id(try node.connectAdmin().get(target, method: method), status, target)
+            }
+            let events = try node.connectAdmin()
+            try events.socket.send(HTTPConnection.request("/admin/v1/events"))
+            ids.append(id(events.readResponse(bodyBytesMax: 1), 200, "events"))
+            let purge = #"{"targets": [{"everything": true}]}"#
+            ids.append(
+                id(try node.connectAdmin().post(purge, to: "/admin/v1/purges"), 200, "purge"))
+            return ids
+        }
+
+        @Test("Whatever the answer: one id, of its own, that its access line has too")
+        func everywhere() throws {
+            let stage = try Stage(
+                "--access-log", "json", "--loops", "2", "--request-head-limit", "16KiB")
+            let ids = try everyAnswer(stage)
+            #expect(Set(ids).count == ids.count)
+            #expect(ids.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(ids)")
+            // What begins them is this run of the node.
+            #expect(Set(ids.map { $0.prefix(16) }).count == 1)
+            stage.node.terminate()
+            #expect(stage.node.waitForExit() == 0)
+            let lines = stage.node.printed.split(separator: "\n")
+            for id in ids {
+                #expect(lines.count { $0.contains("\"request_id\":\"\(id)\"") } == 1, "\(id)")
+            }
+        }
+
+        @Test("Over HTTP/2 as well, and from a node that has no room for a connection")
+        func elsewhere() throws {
+            let stage = try Stage("--connections-limit", "5")
+            let path = stage.origin.serve(image, fields: [lasting])
+            let base = "http://127.0.0.1:\(stage.node.port)"
+            var ids: [String] = []
+            for target in [stage.target(path), stage.target(path), "/missing", "/v1/image"] {
+                let answer = try Curl()("--http2-prior-knowledge", base + target)
+                #expect(answer.version == "2")
+                #expect(answer.fields.all("X-Request-Id").count == 1, "\(answer)")
+                ids += answer.fields.all("x-request-id")
+            }
+            let given = try Curl()(
+                "--http2-prior-knowledge", "-H", "X-Request-Id: mine", base + stage.target(path))
+            #expect(given.fields.all("X-Request-Id") == ["mine"])
+            #expect(Set(ids).count == 4)
+            var held: [HTTPConnection] = []
+            let isRefused = Deadline.seconds(20).reached {
+                guard let connection = try? stage.node.connect() else { return false }
+                held.append(connection)
+                let answer = try? connection.get("/healthz", seconds: 2)
+                guard answer?.status == 503, let id = answer?["X-Request-Id"] else { return false }
+                return !ids.contains(id)
+            }
+            #expect(isRefused)
+        }
+
+        @Test("A hit has the id of its own request, not that of the one for which it was stored")
+        func hits() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("ok", fields: [lasting, "X-Request-Id: of-the-origin"]))
+            var ids: Set<String> = []
+            for number in 0..<3 {
+                let answer = try stage.get("/it")
+                #expect(answer.isHit == (number > 0), "\(answer)")
+                ids.insert(id(answer, 200, "\(number)"))
+            }
+            let posted = try stage.send("POST", "/it", body: "x")
+            ids.insert(id(posted, 200, "passed"))
+            #expect(ids.count == 4 && !ids.contains("of-the-origin"), "\(ids)")
+        }
+
+        @Test(
+            "What a client calls its request is taken over, and goes to the origin",
+            arguments: ["mine", "a", "A-Z_0.9~+/=", String(repeating: "x", count: 128)])
+        func taken(given: String) throws {
+            let stage = try Stage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            for _ in 0..<2 {
+                let answer = try stage.get(path, fields: ["x-request-ID: \(given)"])
+                #expect(id(answer, 200, given) == given)
+            }
+            #expect(
+                try stage.get("/none", fields: ["X-Request-Id: \(given)"])["X-Request-Id"] == given)
+            let sent = stage.origin.requests(path).map { $0.fields.all("X-Request-Id") }
+            #expect(sent == [[given]])
+            // The next request is not called so.
+            #expect(try stage.get(path)["X-Request-Id"] != given)
+        }
+
+        @Test(
+            "What cannot be repeated everywhere is not taken over",
+            arguments: [
+                ["a b"], ["a,b"], ["a\"b"], ["é"], ["<a>"], ["a;b"], [""], ["a", "b"], ["a", "a"],
+                [String(repeating: "x", count: 129)],
+            ])
+        func refused(given: [String]) throws {
+            let stage = try Stage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            let connection = try stage.node.connect()
+            for _ in 0..<2 {
+                let fields = given.map { "X-Request-Id: \($0)" }
+                let answer = try connection.get(stage.target(path), fields: fields)
+                let id = id(answer, 200, "\(given)")
+                #expect(id.wholeMatch(of: /[0-9a-f]{32}/) != nil)
+            }
+            let sent = stage.origin.requests(path).flatMap { $0.fields.all("X-Request-Id") }
+            #expect(sent.count == 1 && sent[0].wholeMatch(of: /[0-9a-f]{32}/) != nil, "\(sent)")
+        }
+
+        @Test("A line of the log that a request has caused names it, in every form")
+        func log() throws {
+            for format in ["text", "logfmt", "json"] {
+                let stage = try Stage("--log-format", format, "--origin-connect-timeout", "2s")
+                stage.origin.on("/text", .text("text"))
+                let trace = "0af7651916cd43dd8448eb211c80319c"
+                let answer = try stage.get(
+                    "/text",
+                    fields: [
+                        "X-Request-Id: mine-\(format)",
+                        "traceparent: 00-\(trace)-b7ad6b7169203331-01",
+                    ])
+                #expect(answer.status == 502)
+                let words: [String] =
+                    format == "json"
+                    ? [
+                        "\"message\":\"origin answer refused\"",
+                        "\"request_id\":\"mine-json\"", "\"trace_id\":\"\(trace)\"",
+                    ]
+                    : [
+                        "origin answer refused", "request_id=mine-\(format)", "trace_id=\(trace)",
+                    ]
+                let isSaid = Deadline.seconds(20).reached {
+                    stage.node.lines.contains { line in words.allSatisfy(line.contains) }
+                }
+                #expect(isSaid, "\(stage.node.lines)")
+                guard format == "text" else { continue }
+                let form =
+                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin answer refused \w+=.*/
+                #expect(stage.node.lines.contains { $0.wholeMatch(of: form) != nil })
+            }
+        }
+    }
+}
