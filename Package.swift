@@ -54,6 +54,7 @@ let dashboard = [
 /// What targets have beside their code.
 let resources: [String: [Resource]] = [
     "Admin": dashboard.map { .embedInCode("Dashboard/\($0)") },
+    "AdminTests": [.copy("Console/Screens")],
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
     "OutsideTests": [.copy("Sites/Table")],
 ]

@@ -62,12 +62,36 @@ extension Configuration {
         file: (name: String, text: String)?
     ) throws(ConfigurationFaults) -> [ListenAddress] {
         let values = try values(
-            of: [.adminListen, .listen, .plainListen, .tlsCertificate, .clientCA],
+            of: [.adminListen, .clientCA],
             ConfigurationLayers(
                 flags: flags, environment: environment, file: try file.map(read)))
         let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
+        return admin + (try clientAddresses(flags: flags, environment: environment, file: file))
+    }
+
+    /// Where it serves clients in clear text.
+    static func clientAddresses(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationFaults) -> [ListenAddress] {
+        let values = try values(
+            of: [.listen, .plainListen, .tlsCertificate],
+            ConfigurationLayers(
+                flags: flags, environment: environment, file: try file.map(read)))
         let hasTLS = !values.paths(.tlsCertificate).isEmpty
-        return admin + values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
+        return values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
+    }
+
+    /// The file of operators' tokens.
+    static func adminTokenFile(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationFaults) -> String? {
+        try values(
+            of: [.adminTokenFile],
+            ConfigurationLayers(
+                flags: flags, environment: environment, file: try file.map(read))
+        ).path(.adminTokenFile)
     }
 
     /// Where operators ask a node with these settings; whatever is wrong with other settings.
@@ -177,7 +201,8 @@ private struct ConfigurationLayers {
 
     /// Variables that look like settings and are none; Kubernetes injects such.
     var warnings: [String] {
-        let known = Set(SettingName.allCases.map(\.environmentName))
+        let others = [OperatorOptions.nodeVariable, OperatorOptions.tokenVariable]
+        let known = Set(SettingName.allCases.map(\.environmentName) + others)
         let unknown = environment.keys.filter {
             $0.hasPrefix(SettingName.environmentPrefix) && !known.contains($0)
         }

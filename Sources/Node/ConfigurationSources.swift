@@ -140,6 +140,31 @@ package struct ConfigurationSources: Sendable {
             flags: flags, environment: environment, file: try file())
     }
 
+    /// The file of operators' tokens; faults in other settings do not matter.
+    func adminTokenFile() throws(ConfigurationFaults) -> String? {
+        try Configuration.adminTokenFile(
+            flags: flags, environment: environment, file: try file())
+    }
+
+    /// The first address at which clients are served in clear text, of the node of this machine;
+    /// nil if there is none, or all have port 0.
+    func clientAddress() throws(ConfigurationFaults) -> ListenAddress? {
+        try Configuration.clientAddresses(
+            flags: flags, environment: environment, file: try file()
+        ).first { $0.port != 0 }
+    }
+
+    /// True if the command line gives the setting.
+    func hasFlag(_ name: SettingName) -> Bool { flags[name.rawValue]?.isEmpty == false }
+
+    /// The environment.
+    var variables: [String: String] { environment }
+
+    /// What a variable of the environment says, cut at white space.
+    func words(ofVariable name: String) -> [String] {
+        (environment[name] ?? "").split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
     /// The file as the operator names it; nil if none is named.
     package var path: String? {
         let named = flags[SettingName.config.rawValue]?.last

@@ -1,4 +1,3 @@
-import Glibc
 import Ground
 import Telemetry
 
@@ -33,38 +32,25 @@ package struct HealthCheck: Hashable, Sendable {
     private static func ask(
         _ address: ListenAddress, within limit: Interval, as timeout: String
     ) -> HealthCheck {
-        let url = "http://\(address)/readyz"
+        let place = AskedPlace(address)
+        let url = "http://\(place)/readyz"
         do throws(AskingFailure) {
-            let request = "GET /readyz HTTP/1.1\r\nHost: \(address)\r\nConnection: close\r\n\r\n"
-            let answer = try AskingSocket(address, until: SystemClock.now() + limit)
-                .exchange(Array(request.utf8), answerBytesMax: 16 << 10)
-            guard let status = status(answer) else {
-                return HealthCheck(isReady: false, line: "\(url): what answered is not a node")
+            let exchange = Exchange(
+                Question("GET", "/readyz"), at: place, by: try place.addresses(),
+                until: SystemClock.now() + limit, bodyBytesMax: 16 << 10)
+            Exchange.advance([exchange])
+            guard let answer = try exchange.outcome?.get() else {
+                preconditionFailure("\(url) is still being asked")
             }
-            let text = String(decoding: answer, as: UTF8.self)
-            let state = text.split(separator: "\r\n\r\n", maxSplits: 1).dropFirst().first ?? ""
+            let state = String(decoding: answer.body, as: UTF8.self)
             let shown = state.filter { !$0.isNewline }.prefix(80)
             return HealthCheck(
-                isReady: status == 200,
-                line: "\(url) answered \(status) \(String(shown).onOneLine)")
+                isReady: answer.status == 200,
+                line: "\(url) answered \(answer.status) \(String(shown).onOneLine)")
         } catch {
-            switch error {
-            case .timedOut:
-                return HealthCheck(isReady: false, line: "\(url) did not answer within \(timeout)")
-            case .system(let code):
-                let why = unsafe String(cString: strerror(code))
-                return HealthCheck(isReady: false, line: "\(url): \(why)")
-            }
+            return HealthCheck(
+                isReady: false, line: OperatorFault(error, asking: url, within: timeout).text)
         }
-    }
-
-    /// The three digits of the status line (RFC 9112 §4); nil if it is none.
-    static func status(_ answer: [UInt8]) -> Int? {
-        let start = Array("HTTP/1.1 ".utf8)
-        guard answer.starts(with: start), answer.count >= start.count + 3 else { return nil }
-        let digits = answer[start.count..<start.count + 3]
-        guard digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int(String(decoding: digits, as: UTF8.self))
     }
 }
 

@@ -122,6 +122,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case offersTaken
     case offersWaiting
     case offersOpen
+    case handingOver
     case membersAlive
     case membersSuspected
     case membersDead

@@ -50,6 +50,10 @@ extension MetricFamily {
             meaning: "Offers that are to be made, and those made that are not answered",
             advice: "0 when everybody has been offered what it owns, and has answered."),
         MetricFamily(
+            "nuthatch_handing_over", .gauge, "nodes", .handingOver,
+            meaning: "Whether the node hands over everything that it holds, to go: 1, else 0",
+            advice: "0 again while nuthatch_offers_pending is not is a node that nobody answers."),
+        MetricFamily(
             "nuthatch_offers_received_total", .counter, "offers", by: "outcome",
             [(.offersReceived, "received"), (.offersTaken, "taken")],
             meaning: "Offers of other nodes, and images that were fetched because of one and kept",

@@ -1,21 +1,18 @@
 import ArgumentParser
-import Foundation
 import Node
 
 struct Members: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the members of the cluster, or forget one.",
         discussion: """
-            Asks the node of this machine or container on its admin port. Takes the flags, the \
-            environment and the file of serve, of which only admin-listen matters.
+            \(CallHelp.whom)
 
             Examples:
               nuthatch members
-              nuthatch members --json --admin-listen 127.0.0.1:8091
+              nuthatch members --json --node 10.0.0.7:8081
               nuthatch members forget 0123456789abcdef0123456789abcdef
 
-            Exit status: 0 if it was done, 1 if the node refused, 64 for a command line that \
-            cannot be read, 69 if no node answered, 78 if the settings do not say where one is.
+            \(CallHelp.status())
             """,
         subcommands: [MembersList.self, MembersForget.self],
         defaultSubcommand: MembersList.self)
@@ -31,18 +28,17 @@ struct MembersList: ParsableCommand {
             there is a connection with it; how long ago it last said what it has; its share of \
             the keys; and where its peers reach it. A member that is counted and was not seen \
             since the node started is unknown.
-            """)
 
-    @Flag(help: "Print the answer of the admin port as it is.")
-    var json = false
+            Example:
+              nuthatch members list --json
+
+            \(CallHelp.status())
+            """)
 
     @OptionGroup
     var call: CallOptions
 
-    func run() throws {
-        try call.end(
-            OperatorCall.members(call.settings.sources, timeout: call.limit, asJSON: json))
-    }
+    func run() throws { try call.caller().members().exit() }
 }
 
 struct MembersForget: ParsableCommand {
@@ -57,6 +53,8 @@ struct MembersForget: ParsableCommand {
 
             Example:
               nuthatch members forget 0123456789abcdef0123456789abcdef
+
+            \(CallHelp.status())
             """)
 
     @Argument(help: ArgumentHelp("The member's id, 32 hexadecimal digits.", valueName: "id"))
@@ -66,39 +64,10 @@ struct MembersForget: ParsableCommand {
     var call: CallOptions
 
     func validate() throws {
-        guard OperatorCall.isMember(member) else {
+        guard Operator.isMember(member) else {
             throw ValidationError("'\(member)' is no id of a member: 32 hexadecimal digits")
         }
     }
 
-    func run() throws {
-        try call.end(
-            OperatorCall.forget(member, call.settings.sources, timeout: call.limit))
-    }
-}
-
-/// What every command takes that tells a running node something.
-struct CallOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Time for the whole of it. Units: ms, s, m, h, d. Default: 3s.", valueName: "duration"))
-    var timeout: String?
-
-    @OptionGroup
-    var settings: SettingOptions
-
-    var limit: String { timeout ?? "3s" }
-
-    /// Prints what came of a call.
-    ///
-    /// - Throws: the exit code, unless it is done.
-    func end(_ call: OperatorCall) throws {
-        switch call.outcome {
-        case .done: return print(call.text)
-        case .refused, .unanswered, .misconfigured: complain(call.text)
-        }
-        throw ExitCode(
-            call.outcome == .refused
-                ? 1 : call.outcome == .unanswered ? EX_UNAVAILABLE : EX_CONFIG)
-    }
+    func run() throws { try call.caller().forget(member).exit() }
 }

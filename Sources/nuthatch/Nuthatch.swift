@@ -8,7 +8,8 @@ struct Nuthatch: AsyncParsableCommand {
         abstract: "A cache node for images.",
         version: Configuration.versionText,
         subcommands: [
-            Serve.self, CheckConfig.self, Health.self, Members.self, Sign.self, Version.self,
+            Serve.self, Get.self, Purge.self, Status.self, Members.self, Top.self, Inspect.self,
+            Prefetch.self, Drain.self, Sign.self, Health.self, CheckConfig.self, Version.self,
         ])
 
     static func main() async {

@@ -33,10 +33,16 @@ package struct StatusDocument: Sendable {
     package struct Cluster: Sendable {
         package var membersAlive: UInt64
         package var membersCounted: UInt64
+        /// Offers that are to be made, or are not answered.
+        package var offersPending: UInt64
+        /// It hands over everything that it holds.
+        package var isHandingOver: Bool
 
         package init(_ snapshot: Snapshot) {
             membersAlive = snapshot[.membersAlive]
             membersCounted = snapshot[.membersCounted]
+            offersPending = snapshot[.offersWaiting] + snapshot[.offersOpen]
+            isHandingOver = snapshot[.handingOver] == 1
         }
     }
 
@@ -136,11 +142,16 @@ extension StatusDocument.Disk {
 
 extension StatusDocument.Cluster {
     package var json: JSON {
-        ["members_alive": JSON(membersAlive), "members_counted": JSON(membersCounted)]
+        [
+            "members_alive": JSON(membersAlive), "members_counted": JSON(membersCounted),
+            "offers_pending": JSON(offersPending), "handing_over": .bool(isHandingOver),
+        ]
     }
 
     static let shape = Shape.object(
-        .has("members_alive", Shape.count), .has("members_counted", Shape.count))
+        .has("members_alive", Shape.count), .has("members_counted", Shape.count),
+        .has("offers_pending", Shape.count, "Images that others are to take, or to answer for"),
+        .has("handing_over", Shape.boolean, "It hands over all that it holds, to go"))
 }
 
 extension StatusDocument {

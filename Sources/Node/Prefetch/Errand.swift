@@ -147,7 +147,7 @@ extension Errand.Report {
     }
 
     private func words(_ status: UInt16) -> String {
-        let sentence = OperatorCall.reason(in: body)
+        let sentence = ProblemDocument.sentence(in: body)
         return sentence.isEmpty ? "it answered \(status)" : "it answered \(status): \(sentence)"
     }
 }

@@ -29,7 +29,9 @@ final class HandOver: @unchecked Sendable {
     private var isWalking = false
     private var retry: Scheduled<Void>?
     private var ticker: RepeatedTask?
-    private var drain: Drain?
+    private var drain: Drain? {
+        didSet { counters.set(.handingOver, to: drain == nil ? 0 : 1) }
+    }
     private let pendingCount = Atomic<Int>(0)
 
     /// A node that hands over everything, to go.

@@ -1,0 +1,47 @@
+/// Lengths that are drawn with block elements of Unicode.
+package enum Bar {
+    private static let eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
+    private static let heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+
+    /// `share`, from 0 to 1, of `columns`; what there is of it is always seen, and it is full only
+    /// when it is all.
+    package static func text(_ share: Double, columns: Int) -> String {
+        let bounded = share.isFinite ? min(1, max(0, share)) : 0
+        var units = Int(bounded * Double(columns * 8))
+        if bounded > 0 { units = max(1, units) }
+        if bounded < 1 { units = min(units, columns * 8 - 1) }
+        let text = String(repeating: "█", count: units / 8) + eighths[units % 8]
+        return text + String(repeating: " ", count: columns - (units + 7) / 8)
+    }
+
+    /// The last `columns` of `values` as a line of bars, between 0 and `most`; a blank where there
+    /// is no value, and before the first.
+    package static func sparkline(_ values: [Double?], most: Double, columns: Int) -> String {
+        let shown = values.suffix(columns)
+        let bars = shown.map { value -> String in
+            guard let value, value.isFinite else { return " " }
+            guard most > 0 else { return heights[0] }
+            let share = min(1, max(0, value / most))
+            return heights[min(heights.count - 1, Int(share * Double(heights.count)))]
+        }
+        return String(repeating: " ", count: columns - shown.count) + bars.joined()
+    }
+}
+
+/// How far something long has come.
+package enum ProgressLine {
+    /// `what ███▌     35%  note`, cut to `columnsMax`; `share` is nil where the whole is not known.
+    package static func line(
+        _ what: String, share: Double?, note: String, columnsMax: Int
+    ) -> TextLine {
+        let barColumns = max(8, min(30, columnsMax / 3))
+        var line = TextLine(what, .strong) + TextLine("  ")
+        if let share {
+            line += TextLine(Bar.text(share, columns: barColumns), .accent)
+            line += TextLine("  \(Figures.wholePercent(share))").filled(to: 6, isRight: true)
+            line.append("  ")
+        }
+        line.append(note)
+        return line.cut(to: columnsMax)
+    }
+}

@@ -1,0 +1,61 @@
+import Telemetry
+
+extension MemberRow {
+    /// The page of members, as `/admin/v1/members` gives it.
+    package struct Page: Decodable {
+        package var members: [MemberRow]
+    }
+}
+
+extension MemberRow.Page {
+    /// The members for people to read, one a line under heads.
+    package func lines(columnsMax: Int? = nil) -> [TextLine] {
+        guard !members.isEmpty else { return [TextLine("this node is in no cluster")] }
+        var table = Table([
+            .left(""), .left("NODE"), .left("STATE"), .left("COUNTED"), .left("CONNECTED"),
+            .left("CONTACT"), .left("SHARE"), .flexible("ADDRESS"),
+        ])
+        for member in members { table.append(member.cells) }
+        return table.lines(columnsMax: columnsMax)
+    }
+
+    /// The same without colours, and without a line's end behind the last.
+    package var table: String {
+        lines().map { $0.written(isColoured: false) }.joined(separator: "\n")
+    }
+}
+
+extension MemberRow {
+    /// How a member's state is shown.
+    static func look(ofState state: String) -> Look {
+        switch state {
+        case "alive": .good
+        case "suspected": .warning
+        case "left": .faint
+        default: .bad
+        }
+    }
+
+    /// What it is in each column.
+    fileprivate var cells: [TextLine] {
+        let conditions = [isDraining ? "draining" : nil, isAlive && !isCaughtUp ? "joining" : nil]
+        let states = [state] + conditions.compactMap(\.self)
+        return [
+            TextLine(isSelf ? "*" : "", .strong), TextLine(node),
+            TextLine(states.joined(separator: ","), Self.look(ofState: state)),
+            TextLine(isCounted ? "yes" : "no"),
+            TextLine(isConnected ? "yes" : "no"), TextLine(contact),
+            TextLine("\(Int(ringShare * 1000) / 10).\(Int(ringShare * 1000) % 10)%"),
+            TextLine(address),
+        ]
+    }
+
+    private var isAlive: Bool { state == "alive" }
+
+    /// How long ago, to a second from one on.
+    private var contact: String {
+        guard let milliseconds = contactMilliseconds else { return "never" }
+        if isSelf { return "-" }
+        return milliseconds < 1000 ? "\(milliseconds)ms ago" : "\(milliseconds / 1000)s ago"
+    }
+}

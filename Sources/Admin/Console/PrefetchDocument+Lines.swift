@@ -1,0 +1,71 @@
+/// How far a prefetch has come, for people.
+extension PrefetchDocument {
+    package func progress(_ what: String, columnsMax: Int) -> TextLine {
+        guard state != .reading else {
+            return ProgressLine.line(
+                what, share: nil, note: "reading the sitemap", columnsMax: columnsMax)
+        }
+        var note =
+            "\(Figures.count(UInt64(urlsDone))) of \(Figures.count(UInt64(urlsTotal))), "
+            + Figures.bytes(bodyBytes)
+        if urlsFailed > 0 { note += ", \(Figures.count(UInt64(urlsFailed))) failed" }
+        if urlsDone > 0, urlsDone < urlsTotal {
+            let left = Double(runningMilliseconds) / Double(urlsDone) * Double(urlsTotal - urlsDone)
+            if left >= 1000 { note += ", \(Figures.duration(milliseconds: Int64(left))) left" }
+        }
+        let share = urlsTotal == 0 ? 1 : Double(urlsDone) / Double(urlsTotal)
+        return ProgressLine.line(what, share: share, note: note, columnsMax: columnsMax)
+    }
+
+    /// What came of it, and what could not be fetched.
+    package func lines(columnsMax: Int?) -> [TextLine] {
+        var first = TextLine(state.rawValue, look)
+        first.append(
+            "  \(Figures.plural(UInt64(urlsTotal), "URL")): \(Figures.count(UInt64(urlsFetched))) "
+                + "fetched, \(Figures.count(UInt64(urlsHeld))) held already")
+        if urlsFailed > 0 {
+            first.append(", ")
+            first.append("\(Figures.count(UInt64(urlsFailed))) failed", .bad)
+        }
+        first.append(
+            "; \(Figures.bytes(bodyBytes)) in \(Figures.duration(milliseconds: runningMilliseconds))"
+        )
+        if !state.isOver { first += TextLine("  \(prefetch)", .faint) }
+        var lines = [first]
+        if !faults.isEmpty {
+            var table = Table([.flexible("NOT FETCHED"), .left("WHY")])
+            for fault in faults { table.append([TextLine(fault.url), TextLine(fault.why)]) }
+            lines += table.lines(columnsMax: columnsMax)
+        }
+        return lines
+    }
+
+    private var look: Look {
+        switch state {
+        case .reading, .running: .plain
+        case .done: urlsFailed == 0 ? .good : .warning
+        case .cancelled, .failed: .bad
+        }
+    }
+}
+
+extension PrefetchRequest {
+    /// `urls` in as many parts as there have to be, so that each fits into one request.
+    package static func batches(_ urls: [String]) -> [[String]] {
+        var batches: [[String]] = []
+        var bytes = 0
+        for url in urls {
+            // Quotation marks and a comma; escapes may take six bytes for one.
+            let needed = JSON.text(url).line.utf8.count + 1
+            let isFull =
+                (batches.last?.count ?? 0) >= urlsMax || bytes + needed > bodyBytesMax - 1024
+            if batches.isEmpty || isFull {
+                batches.append([])
+                bytes = 0
+            }
+            batches[batches.count - 1].append(url)
+            bytes += needed
+        }
+        return batches
+    }
+}

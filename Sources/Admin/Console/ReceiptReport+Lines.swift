@@ -1,0 +1,70 @@
+/// How far a purge has come, for people.
+extension ReceiptReport {
+    /// What it is, then a line for each member; `own` is the node that was asked, if it is known.
+    package func lines(columnsMax: Int?) -> [TextLine] {
+        var table = Table([.flexible("MEMBER"), .left("STANDING"), .right("AFTER")])
+        for member in members { table.append(member.cells) }
+        return [headline, targetsLine.cut(to: columnsMax ?? .max)]
+            + table.lines(columnsMax: columnsMax) + [summary]
+    }
+
+    private var headline: TextLine {
+        TextLine("\(mode) purge ", .strong) + TextLine(id, .strong)
+            + TextLine("  receipt \(receipt)", .faint)
+    }
+
+    private var targetsLine: TextLine {
+        guard let first = targets.first else { return TextLine("") }
+        let more = targets.count > 1 ? " and \(targets.count - 1) more" : ""
+        return TextLine(first.words) + TextLine(more, .faint)
+    }
+
+    /// Who has it, and from when on nobody serves what it covers.
+    package var summary: TextLine {
+        if isConfirmedByAll {
+            return TextLine("confirmed by all \(confirmed)", .good)
+                + TextLine(
+                    slowest.map { " within \(Figures.duration(milliseconds: $0))" } ?? "")
+        }
+        var line = TextLine("\(confirmed) of \(members.count) confirmed", .warning)
+        if pending > 0 { line.append("; \(pending) pending") }
+        if unreachable > 0 {
+            line.append("; ")
+            line.append("\(unreachable) unreachable", .bad)
+        }
+        switch boundedInMilliseconds {
+        case .some(0): line.append("; no node serves what it covers")
+        case .some(let left):
+            line.append(
+                "; no node serves what it covers in "
+                    + "\(Figures.duration(milliseconds: left)) from now")
+        case nil where majorityMilliseconds == nil: line.append("; no majority has it yet")
+        case nil: break
+        }
+        return line
+    }
+
+    private var slowest: Int64? { members.compactMap(\.elapsedMilliseconds).max() }
+
+    /// One line that fills in while members confirm.
+    package func progress(columnsMax: Int) -> TextLine {
+        let share = members.isEmpty ? 0 : Double(confirmed) / Double(members.count)
+        var note = "\(confirmed)/\(members.count) confirmed"
+        if unreachable > 0 { note += ", \(unreachable) unreachable" }
+        return ProgressLine.line("purging", share: share, note: note, columnsMax: columnsMax)
+    }
+}
+
+extension ReceiptReport.Member {
+    fileprivate var cells: [TextLine] {
+        switch standing {
+        case "confirmed":
+            let after = elapsedMilliseconds.map { Figures.duration(milliseconds: $0) } ?? "–"
+            return [TextLine(node), TextLine(standing, .good), TextLine(after)]
+        case "unreachable":
+            let since = unreachableMilliseconds.map { Figures.ago(milliseconds: $0) } ?? "–"
+            return [TextLine(node), TextLine(standing, .bad), TextLine("since \(since)")]
+        default: return [TextLine(node), TextLine(standing, .warning), TextLine("–")]
+        }
+    }
+}

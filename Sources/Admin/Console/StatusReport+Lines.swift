@@ -1,0 +1,170 @@
+/// How things stand with a node, in a few lines.
+extension StatusReport {
+    /// `statistics` are of the same moment, `place` where the node was asked.
+    package func lines(_ statistics: StatisticsReport, at place: String) -> [TextLine] {
+        var pairs = Pairs()
+        pairs.append("node", "\(node) at \(place)")
+        pairs.append(
+            "version",
+            "\(version), up \(Figures.duration(milliseconds: uptimeMilliseconds))")
+        pairs.append("health", health)
+        pairs.append("memory", memory.line("entry", "entries"))
+        pairs.append("disk", diskLine)
+        pairs.append("requests", Self.requestsLine(statistics))
+        pairs.append("origin", Self.originLine(statistics))
+        pairs.append("cluster", clusterLine(statistics.members))
+        pairs.append("purges", purgesLine)
+        if !sites.isEmpty { pairs.append("sites", sites.joined(separator: ", ")) }
+        pairs.append("you may", permission)
+        return pairs.lines()
+    }
+
+    private var permission: String {
+        switch role {
+        case "read": "look"
+        case "purge": "look and purge"
+        case "admin": "do everything"
+        default: role
+        }
+    }
+
+    /// `ready`, or what it is, and whether it is fenced.
+    package var health: TextLine {
+        let word = TextLine(readiness, readiness == "ready" ? .good : .warning)
+        guard isFenced else { return word }
+        let time = fencedMilliseconds.map { " for \(Figures.duration(milliseconds: $0))" } ?? ""
+        return word + TextLine(", ") + TextLine("fenced\(time)", .bad)
+    }
+
+    private var diskLine: TextLine {
+        guard let disk else { return TextLine("none") }
+        return disk.isUp == false
+            ? TextLine("down", .bad) + TextLine("; serving from memory and origins")
+            : disk.line("entry", "entries")
+    }
+
+    private static func requestsLine(_ statistics: StatisticsReport) -> TextLine {
+        let requests = statistics.requests
+        guard requests.all > 0 else { return TextLine("none yet") }
+        return TextLine(
+            "\(Figures.count(requests.all)) since the start; "
+                + "hit ratio \(Figures.percent(requests.hitRatio)) of requests, "
+                + "\(Figures.percent(statistics.bytes.hitRatio)) of bytes")
+    }
+
+    private static func originLine(_ statistics: StatisticsReport) -> TextLine {
+        let (origin, sent) = (statistics.origin, statistics.bytes.cacheable)
+        var line = TextLine(Figures.plural(origin.fetches, "fetch", "fetches"))
+        if origin.fetchesFailed > 0 {
+            line.append(", ")
+            line.append("\(Figures.count(origin.fetchesFailed)) failed", .warning)
+        }
+        line.append("; \(Figures.bytes(origin.receivedBytes)) received")
+        if sent > origin.receivedBytes {
+            line.append(" of \(Figures.bytes(sent)) sent")
+            let saved = Double(sent - origin.receivedBytes) / Double(sent)
+            line.append(": \(Figures.percent(saved)) saved")
+        }
+        return line
+    }
+
+    private func clusterLine(_ members: [MemberRow]) -> TextLine {
+        guard let cluster else { return TextLine("in none") }
+        var line = TextLine("")
+        let states = ["alive", "suspected", "dead", "unknown"].compactMap { state -> TextLine? in
+            let count = members.count { $0.state == state }
+            guard count > 0 else { return nil }
+            return TextLine("\(count) \(state)", MemberRow.look(ofState: state))
+        }
+        for (index, state) in states.enumerated() {
+            if index > 0 { line.append(", ") }
+            line += state
+        }
+        line.append("; \(cluster.membersCounted) counted")
+        if let share = members.first(where: \.isSelf)?.ringShare {
+            line.append("; owns \(Figures.percent(share)) of the keys")
+        }
+        if cluster.offersPending > 0 {
+            line.append("; \(Figures.plural(cluster.offersPending, "image")) to be handed over")
+        }
+        return line
+    }
+
+    private var purgesLine: TextLine {
+        let applied = "\(Figures.count(invalidations.applied)) applied"
+        guard invalidations.receiptsPending > 0 else { return TextLine(applied) }
+        let count = Figures.count(invalidations.receiptsPending)
+        return TextLine(applied + "; ") + TextLine("\(count) not confirmed by all", .warning)
+    }
+}
+
+extension TierReport {
+    /// `1.5 GiB of 2 GiB (75%), 3,000 entries`.
+    package func line(_ one: String, _ many: String) -> TextLine {
+        var line = TextLine(
+            "\(Figures.bytes(usedBytes)) of \(Figures.bytes(limitBytes)) "
+                + "(\(Figures.wholePercent(share))), \(Figures.plural(entries, one, many))")
+        if let pinnedBytes, pinnedBytes > 0 {
+            line.append(", \(Figures.bytes(pinnedBytes)) evicted and still being sent")
+        }
+        return line
+    }
+}
+
+/// Several nodes under one another.
+package enum StatusTable {
+    /// What came of asking one node.
+    package enum Row: Sendable {
+        case answered(StatusReport, StatisticsReport)
+        case failed(String)
+    }
+
+    /// A line for each node, in the order in which they were asked.
+    package static func lines(
+        _ rows: [(place: String, row: Row)], columnsMax: Int?
+    ) -> [TextLine] {
+        var table = Table([
+            .left("AT"), .left("NODE"), .flexible("HEALTH"), .left("ALIVE"), .right("MEMORY"),
+            .right("DISK"), .right("REQUESTS"), .right("HITS"), .right("BYTES"), .right("UP"),
+        ])
+        for (place, row) in rows {
+            switch row {
+            case .answered(let status, let statistics):
+                table.append(
+                    [TextLine(place), TextLine(String(status.node.prefix(8)))]
+                        + cells(status, statistics))
+            case .failed(let why):
+                table.append(
+                    [TextLine(place), TextLine("–"), TextLine(why, .bad)]
+                        + Array(repeating: TextLine("–"), count: 7))
+            }
+        }
+        return table.lines(columnsMax: columnsMax)
+    }
+
+    private static func cells(
+        _ status: StatusReport, _ statistics: StatisticsReport
+    ) -> [TextLine] {
+        let alive = statistics.members.count { $0.state == "alive" }
+        let all = statistics.members.count { $0.state != "left" }
+        return [
+            status.health,
+            all == 0
+                ? TextLine("–") : TextLine("\(alive)/\(all)", alive == all ? .plain : .warning),
+            TextLine(Figures.wholePercent(status.memory.share)),
+            status.disk.map(disk) ?? TextLine("–"),
+            TextLine(Figures.count(statistics.requests.all)),
+            TextLine(Figures.percent(statistics.requests.hitRatio)),
+            TextLine(Figures.percent(statistics.bytes.hitRatio)),
+            TextLine(
+                String(
+                    Figures.duration(milliseconds: status.uptimeMilliseconds)
+                        .split(separator: " ")[0])),
+        ]
+    }
+
+    private static func disk(_ disk: TierReport) -> TextLine {
+        disk.isUp == false
+            ? TextLine("down", .bad) : TextLine(Figures.wholePercent(disk.share))
+    }
+}

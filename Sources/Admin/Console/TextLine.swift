@@ -1,0 +1,127 @@
+import Telemetry
+
+/// How text is set off on a terminal that has colours.
+package enum Look: Hashable, Sendable {
+    case plain
+    case strong
+    case faint
+    case good
+    case warning
+    case bad
+    case accent
+    /// Light and dark exchanged, for heads and for what is chosen.
+    case reversed
+
+    /// Parameters of SGR (ECMA-48 §8.3.117), nil for none.
+    ///
+    /// Colours are those that the user has chosen for the terminal.
+    var parameters: String? {
+        switch self {
+        case .plain: nil
+        case .strong: "1"
+        case .faint: "2"
+        case .good: "32"
+        case .warning: "33"
+        case .bad: "31"
+        case .accent: "36"
+        case .reversed: "7"
+        }
+    }
+}
+
+/// Text on one line of a terminal, in pieces that may look differently.
+///
+/// Whatever it is made of, nothing in it can move the cursor or change the terminal: control and
+/// format characters are escaped when it is made.
+package struct TextLine: Hashable, Sendable {
+    package struct Piece: Hashable, Sendable {
+        package let text: String
+        package let look: Look
+    }
+
+    package private(set) var pieces: [Piece] = []
+    /// Columns of a terminal that it takes.
+    package private(set) var columns = 0
+
+    /// Nothing.
+    package init() {}
+
+    package init(_ text: String, _ look: Look = .plain) {
+        append(text, look)
+    }
+
+    package mutating func append(_ text: String, _ look: Look = .plain) {
+        guard !text.isEmpty else { return }
+        appendShown(text.onOneLine, look)
+    }
+
+    /// `text` must have been escaped.
+    private mutating func appendShown(_ text: String, _ look: Look) {
+        guard !text.isEmpty else { return }
+        columns += TextWidth.columns(of: text)
+        if let last = pieces.last, last.look == look {
+            pieces[pieces.count - 1] = Piece(text: last.text + text, look: look)
+        } else {
+            pieces.append(Piece(text: text, look: look))
+        }
+    }
+
+    package static func + (left: TextLine, right: TextLine) -> TextLine {
+        var sum = left
+        for piece in right.pieces { sum.appendShown(piece.text, piece.look) }
+        return sum
+    }
+
+    package static func += (left: inout TextLine, right: TextLine) { left = left + right }
+
+    /// Without looks.
+    package var text: String { pieces.map(\.text).joined() }
+
+    /// At most `columnsMax` columns of it, the last an ellipsis if something is left out.
+    package func cut(to columnsMax: Int) -> TextLine {
+        guard columns > columnsMax else { return self }
+        guard columnsMax > 0 else { return TextLine() }
+        var line = TextLine()
+        var room = columnsMax - 1
+        for piece in pieces {
+            let kept = TextWidth.prefix(of: piece.text, columnsMax: room)
+            line.appendShown(String(kept), piece.look)
+            guard kept.endIndex == piece.text.endIndex else {
+                line.appendShown("…", piece.look)
+                return line
+            }
+            room -= TextWidth.columns(of: piece.text)
+        }
+        return line
+    }
+
+    /// Exactly `count` columns of it, with blanks behind it, or before it.
+    package func filled(to count: Int, isRight: Bool = false, with look: Look = .plain) -> TextLine
+    {
+        let line = cut(to: count)
+        let blanks = TextLine(String(repeating: " ", count: count - line.columns), look)
+        return isRight ? blanks + line : line + blanks
+    }
+
+    /// All of it in one look.
+    package func looking(_ look: Look) -> TextLine { TextLine(text, look) }
+
+    /// What is written to a terminal, or, without colours, into a file; no blanks at its end.
+    package func written(isColoured: Bool) -> String {
+        var ended = pieces[...]
+        var tail = ""
+        // Blanks that are reversed can be seen.
+        while let last = ended.last, !isColoured || last.look != .reversed {
+            tail = String(last.text.reversed().drop { $0 == " " }.reversed())
+            ended.removeLast()
+            guard tail.isEmpty else {
+                ended.append(Piece(text: tail, look: last.look))
+                break
+            }
+        }
+        guard isColoured else { return ended.map(\.text).joined() }
+        return ended.map { piece in
+            piece.look.parameters.map { "\u{1B}[\($0)m\(piece.text)\u{1B}[0m" } ?? piece.text
+        }.joined()
+    }
+}

@@ -1,0 +1,120 @@
+import Ground
+
+/// A line of the table of nodes: a node that is asked, or a member that cannot be.
+struct TopRow: Sendable {
+    /// Its place in ``TopState/nodes``; nil for a member that is not asked.
+    var index: Int?
+    var id: String?
+    var place: String
+    var figures: TopFigures?
+    var report: StatisticsReport?
+    var failure: TopNode.Failure?
+    /// As another node sees it.
+    var member: MemberRow?
+    /// Purges that others know it lacks; nil if nobody knows.
+    var lag: UInt64?
+
+    /// The first digits of its id, or where it is asked.
+    var name: String { id.map { String($0.prefix(8)) } ?? place }
+
+    /// What matters most of how it stands.
+    func state(now: Instant) -> TextLine {
+        if let failure {
+            let time = Figures.duration(milliseconds: (now - failure.since).milliseconds)
+            let word = member?.state == "dead" ? "dead" : "silent"
+            return TextLine("\(word) \(time.prefix { $0 != " " })", .bad)
+        }
+        guard let report else {
+            guard let member else { return TextLine("asked", .faint) }
+            return TextLine(member.state, MemberRow.look(ofState: member.state))
+        }
+        if report.isFenced {
+            let time = report.fencedMilliseconds.map { Figures.duration(milliseconds: $0) } ?? ""
+            return TextLine("fenced \(time.prefix { $0 != " " })", .bad)
+        }
+        if report.readiness != "ready" { return TextLine(report.readiness, .warning) }
+        if let member, member.state == "suspected" { return TextLine("suspected", .warning) }
+        if member?.isCaughtUp == false { return TextLine("joining", .warning) }
+        return TextLine("ready", .good)
+    }
+}
+
+extension TopState {
+    /// In their order; members that are not asked come last.
+    var rows: [TopRow] {
+        let views = nodes.compactMap { node in node.report.map { (node.id, $0.members) } }
+        let members = witnessed(views)
+        let asked = nodes.indices.map { row($0, members, views.map(\.1)) }
+        var known = Set(asked.compactMap(\.id))
+        let silent = asked.indices.filter { asked[$0].id == nil }
+        let others = members.values.filter {
+            !known.contains($0.node) && $0.state != "left"
+        }.sorted { $0.node < $1.node }
+        var rows = asked
+        // One that was never heard of, and one member that nobody asks: they are the same.
+        if silent.count == 1, others.count == 1 {
+            rows[silent[0]].id = others[0].node
+            rows[silent[0]].member = others[0]
+            rows[silent[0]].lag = lag(of: others[0].node, views.map(\.1))
+            known.insert(others[0].node)
+        }
+        rows = sorted(rows)
+        return rows
+            + others.filter { !known.contains($0.node) }.map { member in
+                TopRow(
+                    id: member.node, place: member.address, member: member,
+                    lag: lag(of: member.node, views.map(\.1)))
+            }
+    }
+
+    /// What others say of each member, those first who are not fenced.
+    private func witnessed(_ views: [(id: String?, members: [MemberRow])]) -> [String: MemberRow] {
+        var found: [String: MemberRow] = [:]
+        let fenced = Set(nodes.filter { $0.report?.isFenced == true }.compactMap(\.id))
+        let ordered =
+            views.filter { view in view.id.map { !fenced.contains($0) } ?? true }
+            + views.filter { view in view.id.map(fenced.contains) ?? false }
+        for member in ordered.flatMap(\.members) where !member.isSelf {
+            if found[member.node] == nil { found[member.node] = member }
+        }
+        // Of itself it knows what nobody else may know.
+        for member in ordered.flatMap(\.members) where member.isSelf {
+            if found[member.node] == nil { found[member.node] = member }
+        }
+        return found
+    }
+
+    private func row(
+        _ index: Int, _ members: [String: MemberRow], _ views: [[MemberRow]]
+    ) -> TopRow {
+        let node = nodes[index]
+        return TopRow(
+            index: index, id: node.id, place: node.place, figures: node.figures,
+            report: node.report, failure: node.failure, member: node.id.flatMap { members[$0] },
+            lag: node.id.flatMap { lag(of: $0, views) })
+    }
+
+    private func lag(of id: String, _ views: [[MemberRow]]) -> UInt64? {
+        views.joined().filter { $0.node == id && !$0.isSelf }.compactMap(\.lagRecords).max()
+    }
+
+    /// Those with the same figure stay as they were given; those without are last.
+    private func sorted(_ rows: [TopRow]) -> [TopRow] {
+        func figure(_ row: TopRow) -> Double? {
+            switch order {
+            case .given: -Double(row.index ?? 0)
+            case .requests: row.figures?.requestsPerSecond
+            case .hits: row.figures?.requests.hitRatio.map { -$0 }
+            case .latency: row.figures?.latency(0.99)
+            case .memory: row.report?.memory.share
+            case .origin: row.figures?.fetchesPerSecond
+            }
+        }
+        return rows.enumerated().sorted { left, right in
+            let (one, other) = (
+                figure(left.element) ?? -.infinity, figure(right.element) ?? -.infinity
+            )
+            return one == other ? left.offset < right.offset : one > other
+        }.map(\.element)
+    }
+}

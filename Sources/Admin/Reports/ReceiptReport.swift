@@ -1,0 +1,61 @@
+/// A receipt as who has asked for it reads it; ``ReceiptDocument`` is what writes it.
+package struct ReceiptReport: Hashable, Sendable, Decodable {
+    package struct Member: Hashable, Sendable, Decodable {
+        package var node: String
+        /// `confirmed`, `pending` or `unreachable`.
+        package var standing: String
+        package var elapsedMilliseconds: Int64?
+        package var unreachableMilliseconds: Int64?
+
+        private enum CodingKeys: String, CodingKey {
+            case node, standing
+            case elapsedMilliseconds = "elapsed_ms"
+            case unreachableMilliseconds = "unreachable_since_ms_ago"
+        }
+    }
+
+    /// One of the four.
+    package struct Target: Hashable, Sendable, Decodable {
+        package var url: String?
+        package var prefix: String?
+        package var tag: String?
+        package var everything: Bool?
+
+        /// What it covers, in a few words.
+        package var words: String {
+            if let url { return "url \(url)" }
+            if let prefix { return "prefix \(prefix)" }
+            return tag.map { "tag \($0)" } ?? "everything"
+        }
+    }
+
+    package struct Page: Decodable {
+        package var purges: [ReceiptReport]
+    }
+
+    package var receipt: String
+    package var id: String
+    package var mode: String
+    package var issuedBy: String?
+    package var heldMilliseconds: Int64
+    package var isConfirmedByAll: Bool
+    package var confirmed: Int
+    package var pending: Int
+    package var unreachable: Int
+    package var majorityMilliseconds: Int64?
+    package var boundedInMilliseconds: Int64?
+    package var members: [Member]
+    package var targets: [Target]
+
+    private enum CodingKeys: String, CodingKey {
+        case receipt, id, mode, confirmed, pending, unreachable, members, targets
+        case issuedBy = "issued_by"
+        case heldMilliseconds = "held_ms"
+        case isConfirmedByAll = "all_confirmed"
+        case majorityMilliseconds = "majority_ms"
+        case boundedInMilliseconds = "bounded_in_ms"
+    }
+
+    /// Nobody who can be reached is waited for: what is missing will not come soon.
+    package var isSettled: Bool { isConfirmedByAll || (pending == 0 && unreachable > 0) }
+}

@@ -1,0 +1,65 @@
+import Glibc
+import Ground
+import NIOCore
+import Telemetry
+
+/// Host and port of a node that is asked something.
+struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
+    /// A name or an address, IPv6 without brackets.
+    let host: String
+    let port: UInt16
+
+    init(host: String, port: UInt16) {
+        (self.host, self.port) = (host, port)
+    }
+
+    init(_ address: ListenAddress) {
+        (host, port) = ("\(address.address)", address.port)
+    }
+
+    /// `HOST`, `HOST:PORT`, either with `http://` before and `/` behind; nil for anything else.
+    init?(_ text: String, defaultPort: UInt16) {
+        var text = text[...]
+        if text.hasPrefix("http://") { text = text.dropFirst(7) }
+        if text.hasSuffix("/") { text = text.dropLast() }
+        guard let parts = HostPort(String(text)), parts.port != 0 else { return nil }
+        port = parts.port ?? defaultPort
+        if let address = parts.address {
+            host = "\(address)"
+        } else {
+            guard let name = DomainName.canonical(parts.host[...]) else { return nil }
+            host = name
+        }
+    }
+
+    /// As it stands in URLs and in Host.
+    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// What it can be connected to by, in the order in which that is to be tried.
+    func addresses() throws(AskingFailure) -> [SocketAddress] {
+        if let address = try? SocketAddress(ipAddress: host, port: Int(port)) { return [address] }
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var first: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(host, "\(port)", &hints, &first)
+        guard code == 0 else { throw .unresolved(unsafe String(cString: gai_strerror(code))) }
+        defer { unsafe freeaddrinfo(first) }
+        var addresses: [SocketAddress] = []
+        var next = unsafe first
+        while let entry = unsafe next {
+            if let address = unsafe Self.address(entry.pointee) { addresses.append(address) }
+            unsafe next = entry.pointee.ai_next
+        }
+        return addresses
+    }
+
+    private static func address(_ entry: addrinfo) -> SocketAddress? {
+        guard let pointer = unsafe entry.ai_addr else { return nil }
+        let raw = UnsafeRawPointer(pointer)
+        switch unsafe entry.ai_family {
+        case AF_INET: return SocketAddress(unsafe raw.loadUnaligned(as: sockaddr_in.self))
+        case AF_INET6: return SocketAddress(unsafe raw.loadUnaligned(as: sockaddr_in6.self))
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,250 @@
+import Glibc
+import Ground
+import HTTPRules
+import NIOCore
+import Wire
+
+/// Why a node could not be asked.
+enum AskingFailure: Error, Hashable {
+    case timedOut
+    case system(CInt)
+    /// Its name leads nowhere.
+    case unresolved(String)
+    /// What answered does not speak HTTP as it has to.
+    case malformed(String)
+    /// The connection ended before the answer did.
+    case brokenOff
+    case tooLarge(bytesMax: Int)
+}
+
+/// One question on its way to a node and its answer, over a connection of its own; nothing in it
+/// waits.
+final class Exchange {
+    /// Takes the answer's body piece by piece; the answer has its head.
+    typealias Taker = (Answer, ArraySlice<UInt8>) throws(AskingFailure) -> Void
+
+    private enum State {
+        case connecting
+        case sending(sent: Int)
+        case awaitingHead
+        case body(BodyDecoder)
+    }
+
+    let question: Question
+    let place: AskedPlace
+    let deadline: Instant
+    /// Nil while it goes on.
+    private(set) var outcome: Result<Answer, AskingFailure>?
+    /// What is still to be tried.
+    private var addresses: ArraySlice<SocketAddress>
+    private let request: [UInt8]
+    private let take: Taker?
+    private let bodyBytesMax: Int
+    private(set) var descriptor: CInt = -1
+    private var state = State.connecting
+    private var parser = ResponseParser()
+    private var received: [UInt8] = []
+    private var answer: Answer?
+    private var endsWithConnection = false
+
+    /// Begins to connect.
+    ///
+    /// Without `take` the answer has its body, of `bodyBytesMax` at most.
+    init(
+        _ question: Question, at place: AskedPlace, by addresses: [SocketAddress],
+        until deadline: Instant, bodyBytesMax: Int = 8 << 20, take: Taker? = nil
+    ) {
+        self.question = question
+        self.place = place
+        self.addresses = addresses[...]
+        self.deadline = deadline
+        self.bodyBytesMax = bodyBytesMax
+        self.take = take
+        request = question.bytes(for: place)
+        connect(after: .system(EADDRNOTAVAIL))
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// What poll(2) has to wait for.
+    var awaited: Int16 {
+        switch state {
+        case .connecting, .sending: Int16(POLLOUT)
+        case .awaitingHead, .body: Int16(POLLIN)
+        }
+    }
+
+    /// Does what can be done at once; to be called when the descriptor is ready, or time has
+    /// passed.
+    func advance(now: Instant) {
+        guard outcome == nil else { return }
+        guard now < deadline else { return end(.failure(.timedOut)) }
+        do throws(AskingFailure) {
+            while outcome == nil, try step() {}
+        } catch {
+            if case .connecting = state { return connect(after: error) }
+            end(.failure(error))
+        }
+    }
+
+    private func end(_ outcome: Result<Answer, AskingFailure>) {
+        self.outcome = outcome
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+
+    /// Tries the next address; with none left it has ended with `failure`.
+    private func connect(after failure: AskingFailure) {
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+        guard let address = addresses.popFirst() else { return end(.failure(failure)) }
+        let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+        descriptor = socket(address.protocol == .inet6 ? AF_INET6 : AF_INET, CInt(kind), 0)
+        guard descriptor >= 0 else { return connect(after: .system(errno)) }
+        let result = unsafe address.withSockAddr { pointer, bytes in
+            unsafe Glibc.connect(descriptor, pointer, socklen_t(bytes))
+        }
+        if result != 0, errno != EINPROGRESS { connect(after: .system(errno)) }
+    }
+
+    /// False if it has to wait.
+    private func step() throws(AskingFailure) -> Bool {
+        switch state {
+        case .connecting:
+            guard try isConnected() else { return false }
+            state = .sending(sent: 0)
+            return true
+        case .sending(let sent):
+            let rest = request[sent...]
+            let count = unsafe rest.withUnsafeBytes { bytes in
+                unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+            }
+            guard count >= 0 else { return try isToBeRepeated() }
+            state = sent + count == request.count ? .awaitingHead : .sending(sent: sent + count)
+            return true
+        case .awaitingHead, .body: return try receive()
+        }
+    }
+
+    private func isConnected() throws(AskingFailure) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        guard unsafe poll(&entry, 1, 0) > 0 else { return false }
+        var code: CInt = 0
+        var bytes = socklen_t(MemoryLayout<CInt>.size)
+        unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &bytes)
+        guard code == 0 else { throw .system(code) }
+        return true
+    }
+
+    /// True if the call that has just failed has to be made again at once.
+    private func isToBeRepeated() throws(AskingFailure) -> Bool {
+        switch errno {
+        case EINTR: return true
+        case EAGAIN: return false
+        default: throw .system(errno)
+        }
+    }
+
+    private func receive() throws(AskingFailure) -> Bool {
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        let count = unsafe recv(descriptor, &piece, piece.count, 0)
+        guard count >= 0 else { return try isToBeRepeated() }
+        guard count > 0 else {
+            try closed()
+            return false
+        }
+        received += piece[..<count]
+        try read()
+        return true
+    }
+
+    /// Takes in what has been received.
+    private func read() throws(AskingFailure) {
+        while case .awaitingHead = state {
+            let isHead = question.method == "HEAD"
+            switch parser.parse(received.span, from: 0, requestIsHead: isHead) {
+            case .incomplete: return
+            case .interim(_, let end): received.removeFirst(end)
+            case .refused(let refusal): throw .malformed(refusal.sentence)
+            case .head(let head, let end):
+                received.removeFirst(end)
+                answer = Answer(head.answer)
+                endsWithConnection = head.framing == .untilClose
+                state = .body(BodyDecoder(head.framing))
+            }
+        }
+        guard case .body(var decoder) = state else { return }
+        var start = 0
+        while true {
+            switch decoder.next(received.span, from: start) {
+            case .data(let extent, let next):
+                try take(received[extent.range])
+                start = next
+            case .needsMore:
+                received = []
+                state = .body(decoder)
+                return
+            case .end: return succeed()
+            case .refused(let refusal): throw .malformed(refusal.sentence)
+            }
+        }
+    }
+
+    private func take(_ piece: ArraySlice<UInt8>) throws(AskingFailure) {
+        guard let answer else { preconditionFailure("a body before its head") }
+        if let take { return try take(answer, piece) }
+        guard answer.body.count + piece.count <= bodyBytesMax else {
+            throw .tooLarge(bytesMax: bodyBytesMax)
+        }
+        self.answer?.body += piece
+    }
+
+    private func succeed() {
+        guard let answer else { preconditionFailure("an end before a head") }
+        end(.success(answer))
+    }
+
+    /// The other side has closed, which ends a body that nothing else ends.
+    private func closed() throws(AskingFailure) {
+        guard answer != nil, endsWithConnection else { throw .brokenOff }
+        succeed()
+    }
+}
+
+extension Exchange {
+    /// Returns when all of `exchanges` are over.
+    static func advance(_ exchanges: [Exchange]) {
+        while exchanges.contains(where: { $0.outcome == nil }) {
+            _ = wait(for: exchanges, orUntilReadable: [], until: .distantFuture)
+        }
+    }
+
+    /// Advances those of `exchanges` that can be; returns when one of them was, or one of `others`
+    /// can be read, or at `time`, or for a signal.
+    ///
+    /// - Returns: those of `others` that can be read.
+    static func wait(
+        for exchanges: [Exchange], orUntilReadable others: [CInt], until time: Instant
+    ) -> Set<CInt> {
+        let running = exchanges.filter { $0.outcome == nil }
+        let end = running.reduce(time) { min($0, $1.deadline) }
+        let left = (end - SystemClock.now()).nanoseconds
+        var entries =
+            running.map { pollfd(fd: $0.descriptor, events: $0.awaited, revents: 0) }
+            + others.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        let milliseconds =
+            end == .distantFuture ? -1 : CInt(clamping: max(0, left + 999_999) / 1_000_000)
+        let count = unsafe poll(&entries, nfds_t(entries.count), milliseconds)
+        let now = SystemClock.now()
+        for (exchange, entry) in zip(running, entries)
+        where exchange.deadline <= now || (count > 0 && entry.revents != 0) {
+            exchange.advance(now: now)
+        }
+        let readable = zip(others, entries.dropFirst(running.count)).filter {
+            count > 0 && $0.1.revents != 0
+        }
+        return Set(readable.map(\.0))
+    }
+}

@@ -1,0 +1,121 @@
+import Admin
+import FoundationEssentials
+import Glibc
+import Ground
+import Telemetry
+
+/// What is to be fetched before clients ask for it.
+package struct PrefetchOrder: Sendable {
+    package var urls: [String] = []
+    /// Files with a URL on each line; `-` is standard input.
+    package var files: [String] = []
+    /// In place of URLs.
+    package var sitemap: String?
+    /// Nil for what the node asks with.
+    package var accept: String?
+    package var waits = true
+    /// For how long that is waited for, as the operator writes it; nil for as long as it takes.
+    package var limit: String?
+
+    package init() {}
+}
+
+extension Operator {
+    /// Has the node fetch, and shows how far it is; refused if a URL could not be fetched.
+    package func prefetch(_ order: PrefetchOrder) -> OperatorEnding {
+        attempt { () throws(OperatorFault) in
+            var limit: Interval?
+            if let text = order.limit { limit = try OperatorOptions.duration(text, "--within") }
+            let bodies = try bodies(order)
+            let client = try options.client()
+            let deadline = limit.map { SystemClock.now() + $0 } ?? .distantFuture
+            var ending = OperatorEnding.done
+            for (index, body) in bodies.enumerated() {
+                let question = OperatorClient.question(.beginPrefetch, body: body)
+                let answer = try client.ask(question)
+                let begun = try client.document(PrefetchDocument.self, in: answer, to: question)
+                let batch = bodies.count > 1 ? "prefetching \(index + 1) of \(bodies.count)" : nil
+                var last: Standing = (answer, begun)
+                if order.waits {
+                    last = try follow(
+                        last, client, as: batch ?? "prefetching", until: deadline)
+                }
+                show(last)
+                if let worse = last.document.ending(isWaitedFor: order.waits) { ending = worse }
+            }
+            return ending
+        }
+    }
+
+    private typealias Standing = (answer: Answer, document: PrefetchDocument)
+
+    private func follow(
+        _ begun: Standing, _ client: OperatorClient, as what: String, until deadline: Instant
+    ) throws(OperatorFault) -> Standing {
+        var last = begun
+        let question = OperatorClient.question(.getPrefetch, [begun.document.prefetch])
+        var pause = Interval.milliseconds(20)
+        defer { console.endProgress() }
+        while !last.document.state.isOver, SystemClock.now() < deadline {
+            console.show { last.document.progress(what, columnsMax: $0) }
+            Self.pause(pause)
+            pause = min(.milliseconds(250), pause + pause)
+            last.answer = try client.ask(question)
+            last.document = try client.document(
+                PrefetchDocument.self, in: last.answer, to: question)
+        }
+        return last
+    }
+
+    private func show(_ last: Standing) {
+        if options.isJSON {
+            console.print(last.answer.jsonLine)
+        } else {
+            console.print(last.document.lines(columnsMax: console.columns))
+        }
+    }
+
+    // MARK: What is fetched
+
+    /// The body of each request: so many URLs as one may have.
+    private func bodies(_ order: PrefetchOrder) throws(OperatorFault) -> [JSON] {
+        let accept = order.accept.map { [JSON.Member("accept", .text($0))] } ?? []
+        if let sitemap = order.sitemap {
+            return [.object([JSON.Member("sitemap", .text(sitemap))] + accept)]
+        }
+        var urls = order.urls
+        for file in order.files { urls += try Self.urls(in: file) }
+        guard !urls.isEmpty else {
+            throw OperatorFault(
+                .misused, "there is no URL in \(order.files.joined(separator: ", "))")
+        }
+        return PrefetchRequest.batches(urls).map { batch in
+            .object([JSON.Member("urls", JSON(batch))] + accept)
+        }
+    }
+
+    private static func urls(in file: String) throws(OperatorFault) -> [String] {
+        let bytes: Data
+        do {
+            bytes = try Data(
+                contentsOf: URL(filePath: file == "-" ? "/dev/stdin" : file))
+        } catch {
+            throw OperatorFault(.misused, "\(file.quoted()) cannot be read")
+        }
+        return String(decoding: bytes, as: UTF8.self)
+            .split(whereSeparator: \.isNewline)
+            .map { String($0.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }) }
+            .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+    }
+}
+
+extension PrefetchDocument {
+    /// How the command ends, if not well.
+    fileprivate func ending(isWaitedFor: Bool) -> OperatorEnding? {
+        switch state {
+        case .failed, .cancelled: .refused
+        case .reading, .running: isWaitedFor ? .unfinished : nil
+        case .done: urlsFailed > 0 ? .refused : nil
+        }
+    }
+}

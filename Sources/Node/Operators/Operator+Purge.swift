@@ -1,0 +1,103 @@
+import Admin
+import Glibc
+import Ground
+
+/// What is to be purged, and how.
+package struct PurgeOrder: Sendable {
+    package var urls: [String] = []
+    package var prefixes: [String] = []
+    package var tags: [String] = []
+    package var isEverything = false
+    package var isSoft = false
+    /// Nil for one that the node makes.
+    package var id: String?
+    package var wait = PurgePatience.all
+
+    package init() {}
+
+    var json: JSON {
+        var members = [JSON.Member("mode", isSoft ? "soft" : "hard")]
+        if let id { members.append(JSON.Member("id", .text(id))) }
+        let targets: [JSON] =
+            urls.map { ["url": .text($0)] } + prefixes.map { ["prefix": .text($0)] }
+            + tags.map { ["tag": .text($0)] } + (isEverything ? [["everything": true]] : [])
+        return .object(members + [JSON.Member("targets", .list(targets))])
+    }
+}
+
+/// What a purge is waited for.
+package enum PurgePatience: String, CaseIterable, Sendable {
+    /// Every member that can be reached has confirmed.
+    case all
+    /// It is synced to the node's disk, and sent.
+    case issued
+    /// Nothing.
+    case none
+}
+
+extension Operator {
+    /// Purges, and shows the receipt while it fills in.
+    ///
+    /// Done if what was waited for has come, unfinished if a member has not confirmed in time or
+    /// cannot be reached.
+    package func purge(_ order: PurgeOrder) -> OperatorEnding {
+        attempt { () throws(OperatorFault) in
+            let client = try options.client()
+            let deadline = SystemClock.now() + client.limit
+            let wait = order.wait == .none ? "none" : "issued"
+            let question = OperatorClient.question(
+                .issuePurge,
+                query: [
+                    ("wait", wait),
+                    ("timeout_ms", "\(min(60_000, client.limit.milliseconds))"),
+                ], body: order.json)
+            var answer = try client.ask(question, patience: .seconds(1))
+            var receipt = try client.document(ReceiptReport.self, in: answer, to: question)
+            if order.wait == .all {
+                (answer, receipt) = try follow(receipt, answer, client, until: deadline)
+            }
+            if options.isJSON {
+                console.print(String(decoding: answer.body, as: UTF8.self))
+            } else {
+                console.print(receipt.lines(columnsMax: console.columns))
+            }
+            return order.wait != .all || receipt.isConfirmedByAll ? .done : .unfinished
+        }
+    }
+
+    /// Asks for the receipt again and again, until nobody in reach is waited for.
+    private func follow(
+        _ first: ReceiptReport, _ answer: Answer, _ client: OperatorClient, until deadline: Instant
+    ) throws(OperatorFault) -> (Answer, ReceiptReport) {
+        var (last, receipt) = (answer, first)
+        let question = OperatorClient.question(.getReceipt, [first.receipt])
+        var pause = Interval.milliseconds(20)
+        defer { console.endProgress() }
+        while !receipt.isSettled, SystemClock.now() + pause < deadline {
+            console.show { receipt.progress(columnsMax: $0) }
+            Self.pause(pause)
+            pause = min(.milliseconds(250), pause + pause)
+            last = try client.ask(question)
+            receipt = try client.document(ReceiptReport.self, in: last, to: question)
+        }
+        return (last, receipt)
+    }
+
+    /// Asks on the terminal whether everything is to be purged.
+    ///
+    /// - Returns: nil if it is, else how the command has ended.
+    package func confirmEverything() -> OperatorEnding? {
+        guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
+            console.complain("--everything needs --yes where nobody can be asked")
+            return .misused
+        }
+        Console.write(
+            Array("Purge everything, on every node of the cluster? Type yes: ".utf8),
+            to: STDERR_FILENO)
+        guard readLine() == "yes" else {
+            console.complain("nothing was purged")
+            return .refused
+        }
+        return nil
+    }
+}

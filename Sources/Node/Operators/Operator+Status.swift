@@ -1,0 +1,89 @@
+import Admin
+
+extension Operator {
+    /// Shows how things stand with each node that is asked: one at length, several as a table.
+    ///
+    /// All are asked at once; it is done only if all have answered.
+    package func status() -> OperatorEnding {
+        attempt { () throws(OperatorFault) in
+            let clients = try options.clients()
+            let looks = clients.map(Look.init)
+            Exchange.advance(looks.flatMap(\.exchanges))
+            var rows: [(place: String, row: StatusTable.Row)] = []
+            var ending = OperatorEnding.done
+            for look in looks {
+                do throws(OperatorFault) {
+                    let (status, statistics) = try look.reports()
+                    rows.append(("\(look.client.place)", .answered(status, statistics)))
+                } catch {
+                    if looks.count == 1 { throw error }
+                    rows.append(("\(look.client.place)", .failed(error.shortText)))
+                    if ending != .unanswered { ending = error.ending }
+                }
+            }
+            show(looks, rows)
+            return ending
+        }
+    }
+
+    private func show(
+        _ looks: [Look], _ rows: [(place: String, row: StatusTable.Row)]
+    ) {
+        if options.isJSON {
+            for (look, row) in zip(looks, rows) { console.print(look.line(row.row)) }
+        } else if rows.count == 1, case .answered(let status, let statistics) = rows[0].row {
+            console.print(status.lines(statistics, at: rows[0].place))
+        } else {
+            console.print(StatusTable.lines(rows, columnsMax: console.columns))
+        }
+    }
+
+    /// One node that is being asked.
+    private struct Look {
+        let client: OperatorClient
+        let exchanges: [Exchange]
+
+        init(_ client: OperatorClient) {
+            self.client = client
+            exchanges = [.getStatus, .getStatistics].map {
+                client.begin(OperatorClient.question($0))
+            }
+        }
+
+        func reports() throws(OperatorFault) -> (StatusReport, StatisticsReport) {
+            (
+                try client.document(StatusReport.self, of: exchanges[0]),
+                try client.document(StatisticsReport.self, of: exchanges[1])
+            )
+        }
+
+        /// Both answers as they are, with the place; or why there is none; on one line.
+        func line(_ row: StatusTable.Row) -> String {
+            if case .failed(let why) = row {
+                let document: JSON = ["at": .text("\(client.place)"), "fault": .text(why)]
+                return document.line
+            }
+            let parts = zip(["status", "statistics"], exchanges).map { name, exchange in
+                guard case .success(let answer) = exchange.outcome else { return "" }
+                return ",\"\(name)\":\(answer.jsonLine)"
+            }
+            return "{\"at\":\(JSON.text("\(client.place)").line)\(parts.joined())}"
+        }
+    }
+}
+
+extension Answer {
+    /// A document on one line: in JSON the ends of lines are between values alone.
+    var jsonLine: String {
+        String(decoding: body.filter { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+    }
+}
+
+extension OperatorFault {
+    /// Without the URL that was asked, for where it is known.
+    var shortText: String {
+        let rest = text.split(separator: " ", maxSplits: 1)
+        guard rest.count == 2, rest[0].hasPrefix("http://") else { return text }
+        return String(rest[1])
+    }
+}

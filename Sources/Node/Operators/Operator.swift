@@ -1,0 +1,78 @@
+import Admin
+import Glibc
+import Ground
+import Telemetry
+
+/// Asks nodes what an operator wants to know, tells them what is to be done, and prints what came
+/// of it: documents to standard output, everything else to standard error.
+package struct Operator: Sendable {
+    let options: OperatorOptions
+    let console: Console
+
+    package init(_ options: OperatorOptions) {
+        self.options = options
+        console = Console(environment: options.sources.variables)
+    }
+
+    /// Does `work`, and says what went wrong.
+    func attempt(
+        _ work: () throws(OperatorFault) -> OperatorEnding
+    ) -> OperatorEnding {
+        do throws(OperatorFault) {
+            return try work()
+        } catch {
+            console.complain(error.text)
+            return error.ending
+        }
+    }
+
+    /// Prints the answer to `question` as the node gave it, or the lines that `show` makes of its
+    /// document.
+    func show<Document: Decodable>(
+        _ question: Question, as type: Document.Type, _ lines: (Document) -> [TextLine]
+    ) -> OperatorEnding {
+        attempt { () throws(OperatorFault) in
+            let client = try options.client()
+            let answer = try client.ask(question)
+            let document = try client.document(type, in: answer, to: question)
+            if options.isJSON {
+                console.print(String(decoding: answer.body, as: UTF8.self))
+            } else {
+                console.print(lines(document))
+            }
+            return .done
+        }
+    }
+
+    /// Waits a moment, between looking at something and looking again.
+    static func pause(_ interval: Interval) {
+        let until = SystemClock.now() + interval
+        while SystemClock.now() < until {
+            _ = poll(nil, 0, CInt(clamping: (until - SystemClock.now()).milliseconds + 1))
+        }
+    }
+
+    // MARK: Members
+
+    /// Shows who is in the cluster, as the node believes.
+    package func members() -> OperatorEnding {
+        show(OperatorClient.question(.listMembers), as: MemberRow.Page.self) {
+            $0.lines(columnsMax: console.columns)
+        }
+    }
+
+    /// Has the node begin to count a member no longer.
+    package func forget(_ member: String) -> OperatorEnding {
+        attempt { () throws(OperatorFault) in
+            let answer = try options.client().ask(
+                OperatorClient.question(.forgetMember, [member]))
+            console.print(
+                options.isJSON
+                    ? String(decoding: answer.body, as: UTF8.self) : "forgetting \(member)")
+            return .done
+        }
+    }
+
+    /// True if a member may be called so.
+    package static func isMember(_ text: String) -> Bool { NodeID(text) != nil }
+}

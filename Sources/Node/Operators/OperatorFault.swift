@@ -1,0 +1,83 @@
+import FoundationEssentials
+import Glibc
+import HTTPRules
+import Telemetry
+
+/// How what an operator wanted has ended.
+package enum OperatorEnding: CaseIterable, Sendable {
+    case done
+    /// The node has answered, and says no; or what was asked for is not there.
+    case refused
+    /// The command line asks for what cannot be.
+    case misused
+    /// There was no answer that a node gives.
+    case unanswered
+    /// It goes on, and was not over in time.
+    case unfinished
+    /// The settings do not say where the node is, or who asks.
+    case misconfigured
+
+    /// What sysexits(3) has for it.
+    package var status: CInt {
+        switch self {
+        case .done: 0
+        case .refused: 1
+        case .misused: EX_USAGE
+        case .unanswered: EX_UNAVAILABLE
+        case .unfinished: EX_TEMPFAIL
+        case .misconfigured: EX_CONFIG
+        }
+    }
+}
+
+/// Why an operator's wish was not fulfilled.
+struct OperatorFault: Error, Hashable {
+    let ending: OperatorEnding
+    /// For the operator, on one line.
+    let text: String
+
+    init(_ ending: OperatorEnding, _ text: String) {
+        self.ending = ending
+        self.text = text
+    }
+
+    /// `timeout` is what was given for the whole of it, as the operator wrote it.
+    init(_ failure: AskingFailure, asking url: String, within timeout: String) {
+        let why =
+            switch failure {
+            case .timedOut: " did not answer within \(timeout)"
+            case .system(let code): ": \(unsafe String(cString: strerror(code)))"
+            case .unresolved(let why): ": the name leads nowhere (\(why))"
+            case .malformed(let why): ": what answered is not a node (\(why))"
+            case .brokenOff: ": the answer broke off"
+            case .tooLarge(let bytesMax): ": the answer is larger than \(bytesMax) bytes"
+            }
+        self.init(.unanswered, url + why)
+    }
+
+    /// The node has said no.
+    init(_ answer: Answer, asking url: String) {
+        let reason = ProblemDocument.sentence(in: answer.body)
+        self.init(.refused, "\(url) answered \(answer.status) \(reason)")
+    }
+
+    /// `url` was answered by something else.
+    static func notNode(_ url: String) -> OperatorFault {
+        OperatorFault(.unanswered, "\(url): what answered is not a node")
+    }
+}
+
+extension ProblemDocument {
+    /// What the body of an answer that says no has to say (RFC 9457), on one line.
+    static func sentence(in body: [UInt8]) -> String {
+        struct Problem: Decodable {
+            var title: String
+            var detail: String?
+        }
+        guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)) else {
+            return String(String(decoding: body, as: UTF8.self).prefix(80)).onOneLine
+        }
+        let detail = problem.detail.map { ": \($0)" } ?? ""
+        return String((problem.title + detail).prefix(500)).onOneLine
+    }
+}

@@ -1,0 +1,139 @@
+import Admin
+import Glibc
+import Ground
+import Synchronization
+
+/// The whole of the terminal, for as long as this lives: another screen than the shell's, no
+/// cursor, and keys that are read one by one.
+///
+/// One at a time; used on one thread.
+final class Screen {
+    /// What a signal has asked for.
+    enum Wish {
+        case resize
+        /// To the shell, until it is called back.
+        case suspend
+        case end(CInt)
+    }
+
+    /// Where keys come from; nil if nobody can press any.
+    let keyboard: CInt?
+    /// Can be read after a signal.
+    let bell: CInt
+    private let bellPush: CInt
+    private var modes = termios()
+    private var isOn = false
+
+    /// Where signals are told: the end of a pipe that is written to.
+    private static let pushing = Atomic<CInt>(-1)
+    private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH]
+
+    /// Nil if standard output is no terminal.
+    init?() {
+        guard isatty(STDOUT_FILENO) == 1 else { return nil }
+        var ends: [CInt] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else { return nil }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        (bell, bellPush) = (ends[0], ends[1])
+        keyboard = isatty(STDIN_FILENO) == 1 ? STDIN_FILENO : nil
+        Self.pushing.store(bellPush, ordering: .sequentiallyConsistent)
+        enter()
+    }
+
+    deinit {
+        leave()
+        Self.pushing.store(-1, ordering: .sequentiallyConsistent)
+        close(bell)
+        close(bellPush)
+    }
+
+    /// Columns and lines.
+    var size: (columns: Int, rows: Int) { Console.size(of: STDOUT_FILENO) ?? (80, 24) }
+
+    // MARK: Coming and going
+
+    private func enter() {
+        for number in Self.signals {
+            _ = signal(number) { number in
+                // The only thing that is safe here.
+                var byte = UInt8(truncatingIfNeeded: number)
+                let saved = errno
+                _ = unsafe Glibc.write(
+                    Screen.pushing.load(ordering: .sequentiallyConsistent), &byte, 1)
+                errno = saved
+            }
+        }
+        if let keyboard {
+            unsafe tcgetattr(keyboard, &modes)
+            var raw = modes
+            raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
+            unsafe tcsetattr(keyboard, TCSADRAIN, &raw)
+        }
+        // Another screen, no cursor, no new line behind the last column.
+        say("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
+        isOn = true
+    }
+
+    private func leave() {
+        guard isOn else { return }
+        isOn = false
+        say("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+        if let keyboard { unsafe tcsetattr(keyboard, TCSADRAIN, &modes) }
+        for number in Self.signals { _ = signal(number, SIG_DFL) }
+    }
+
+    /// Gives the terminal back, and returns when the shell has called this back.
+    func suspend() {
+        leave()
+        raise(SIGTSTP)
+        enter()
+    }
+
+    /// Gives the terminal back, and ends the process as the signal would have.
+    func end(by number: CInt) {
+        leave()
+        raise(number)
+    }
+
+    // MARK: In and out
+
+    /// What signals have asked for since this was asked last.
+    func wishes() -> [Wish] {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = unsafe read(bell, &bytes, bytes.count)
+        return bytes.prefix(max(0, count)).map { byte in
+            switch CInt(byte) {
+            case SIGWINCH: .resize
+            case SIGTSTP: .suspend
+            case let number: .end(number)
+            }
+        }
+    }
+
+    /// The keys that were pressed; nil if there is nobody any more.
+    func keys() -> [TopKey]? {
+        guard let keyboard else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = unsafe read(keyboard, &bytes, bytes.count)
+        guard count > 0 else { return count < 0 && errno == EINTR ? [] : nil }
+        return TopKey.keys(Array(bytes[..<count]))
+    }
+
+    /// Shows `lines` in place of what was there.
+    func show(_ lines: [TextLine], isColoured: Bool) {
+        // Terminals that can show all of it at once (mode 2026); others ignore that.
+        var text = "\u{1B}[?2026h\u{1B}[H"
+        for (index, line) in lines.enumerated() {
+            if index > 0 { text += "\r\n" }
+            text += line.written(isColoured: isColoured) + "\u{1B}[K"
+        }
+        say(text + "\u{1B}[J\u{1B}[?2026l")
+    }
+
+    private func say(_ text: String) {
+        Console.write(Array(text.utf8), to: STDOUT_FILENO)
+    }
+}

@@ -1,0 +1,55 @@
+import ArgumentParser
+import Node
+
+struct Drain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Take a node off the ring and hand over what it owns, or put it back.",
+        discussion: """
+            The node owns nothing from then on, /readyz answers 503, and it goes on answering. \
+            Shows how much is left to be handed over, until nothing is, or nobody answers for what \
+            is left. Ending the command does not end the drain; --undo does.
+
+            \(CallHelp.whom)
+
+            Examples:
+              nuthatch drain
+              nuthatch drain --stop --within 10m --node 10.0.0.7:8081
+              nuthatch drain --undo
+
+            \(CallHelp.status("75 if not all was handed over, "))
+            """)
+
+    @Flag(help: "Stop the node once everything is handed over.")
+    var stop = false
+
+    @Flag(help: "Put a drained node back on the ring.")
+    var undo = false
+
+    @Flag(help: "Do not wait until everything is handed over.")
+    var noWait = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How long that is waited for. Units: ms, s, m, h, d. Default: as long as it takes.",
+            valueName: "duration"))
+    var within: String?
+
+    @OptionGroup
+    var call: CallOptions
+
+    func validate() throws {
+        if undo, stop || noWait || within != nil {
+            throw ValidationError("--undo stands alone")
+        }
+        if noWait, within != nil {
+            throw ValidationError("--no-wait and --within exclude each other")
+        }
+    }
+
+    func run() throws {
+        guard !undo else { return try call.caller().undrain().exit() }
+        var order = DrainOrder()
+        (order.stops, order.waits, order.limit) = (stop, !noWait, within)
+        try call.caller().drain(order).exit()
+    }
+}

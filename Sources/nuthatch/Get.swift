@@ -1,0 +1,75 @@
+import ArgumentParser
+import Node
+
+struct Get: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Get an image as a client would, or see how it is answered.",
+        discussion: """
+            Asks the node where it serves clients in clear text: TLS is not spoken. A file is there \
+            only when it is whole.
+
+            The node of this machine is found by plain-listen and listen, in the flags, the \
+            environment and the file of serve.
+
+            Examples:
+              nuthatch get --output photo.jpg https://images.example.com/photo.jpg
+              nuthatch get --head --header 'Accept: image/avif' https://images.example.com/photo.jpg
+              nuthatch get --site-url --base http://10.0.0.7:8080 http://www.example.com/ > index.html
+
+            Exit status: 0 if it was got, 1 if the answer is an error or the file cannot be \
+            written, 64 for a command line that cannot be read, 69 if no node answered, or not all \
+            of it came, 78 if the settings do not say where one is.
+            """)
+
+    @Argument(help: "The URL of the image.")
+    var url: String
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("File for the body. Default: standard output.", valueName: "path"),
+        completion: .file())
+    var output: String?
+
+    @Flag(help: "Show status, Cache-Status, type, size, time and fields, and not the body (HEAD).")
+    var head = false
+
+    @Option(
+        help: ArgumentHelp(
+            "A field of the request. May be repeated.", valueName: "name: value"))
+    var header: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Where clients are served. Default: the node of this machine.", valueName: "url"))
+    var base: String?
+
+    @Flag(help: "The URL is that of a site: its host is asked for, and its path.")
+    var siteUrl = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Time for the whole of it. Units: ms, s, m, h, d. Default: 1m.", valueName: "duration"))
+    var timeout: String?
+
+    @Flag(help: "Print JSON, for programs; with --head or --output.")
+    var json = false
+
+    @OptionGroup(visibility: .hidden)
+    var settings: SettingOptions
+
+    func validate() throws {
+        if head, output != nil { throw ValidationError("--head has no body for --output") }
+        if json, !head, output == nil {
+            throw ValidationError("--json needs --head or --output: the body is no JSON")
+        }
+    }
+
+    func run() throws {
+        var wish = Fetching(url: url)
+        (wish.base, wish.isOfSite, wish.output) = (base, siteUrl, output)
+        (wish.isHeadOnly, wish.fields) = (head, header)
+        let options = OperatorOptions(
+            sources: settings.sources, timeout: timeout ?? "1m", isJSON: json)
+        try Operator(options).get(wish).exit()
+    }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import Node
+
+struct Prefetch: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Fetch images before clients ask for them.",
+        discussion: """
+            The node asks for each URL as a client of it would, so that the image is where it \
+            belongs: at its owners. Shows how far it is; ending the command does not end it.
+
+            \(CallHelp.whom)
+
+            Examples:
+              nuthatch prefetch https://images.example.com/a.jpg https://images.example.com/b.jpg
+              sort -u urls.txt | nuthatch prefetch --file -
+              nuthatch prefetch --sitemap https://www.example.com/sitemap.xml --no-wait
+
+            \(CallHelp.status(CallHelp.late)) It is 1, too, if a URL could not be fetched.
+            """)
+
+    @Argument(help: "URLs of images, or of sites that the node answers for.")
+    var urls: [String] = []
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "File with a URL on each line, or - for standard input; empty lines and those that "
+                + "begin with # are passed over. May be repeated.", valueName: "path"),
+        completion: .file())
+    var file: [String] = []
+
+    @Option(help: ArgumentHelp("URL of a sitemap, whose URLs are fetched.", valueName: "url"))
+    var sitemap: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The value of Accept with which images are asked for, which decides what variant is "
+                + "kept. Default: */*.", valueName: "types"))
+    var accept: String?
+
+    @Flag(help: "Do not wait until it is over.")
+    var noWait = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How long that is waited for. Units: ms, s, m, h, d. Default: as long as it takes.",
+            valueName: "duration"))
+    var within: String?
+
+    @OptionGroup
+    var call: CallOptions
+
+    func validate() throws {
+        if sitemap != nil, !urls.isEmpty || !file.isEmpty {
+            throw ValidationError("--sitemap stands alone; one prefetch is of one kind")
+        }
+        if sitemap == nil, urls.isEmpty, file.isEmpty {
+            throw ValidationError("say what is to be fetched: URLs, --file, --sitemap")
+        }
+        if noWait, within != nil {
+            throw ValidationError("--no-wait and --within exclude each other")
+        }
+    }
+
+    func run() throws {
+        var order = PrefetchOrder()
+        (order.urls, order.files, order.sitemap) = (urls, file, sitemap)
+        (order.accept, order.waits, order.limit) = (accept, !noWait, within)
+        try call.caller().prefetch(order).exit()
+    }
+}

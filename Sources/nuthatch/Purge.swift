@@ -1,0 +1,79 @@
+import ArgumentParser
+import Node
+
+struct Purge: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Purge URLs, prefixes, tags or everything on every node.",
+        discussion: """
+            Shows the receipt while it fills in, member by member. A purge that was issued reaches \
+            every node, also when this command does not wait for it.
+
+            \(CallHelp.whom)
+
+            Examples:
+              nuthatch purge https://images.example.com/photo.jpg
+              nuthatch purge --prefix https://www.example.com/avatars --soft
+              nuthatch purge --tag product-17 --id deploy-7 --timeout 30s
+              nuthatch purge --everything --yes
+
+            \(CallHelp.status("75 if a member has not confirmed in time, or cannot be reached, "))
+            """)
+
+    @Argument(help: "URLs, the client's or the origin's, each with all its variants.")
+    var urls: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A host, or a host and a path: all below it. May be repeated.", valueName: "url"))
+    var prefix: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "All answers with this tag. May be repeated.", valueName: "tag"))
+    var tag: [String] = []
+
+    @Flag(help: "Everything. Asks on the terminal whether it is meant.")
+    var everything = false
+
+    @Flag(help: "Do not ask whether everything is meant.")
+    var yes = false
+
+    @Flag(help: "Leave it stale, in place of gone: the origin is asked whether it still holds.")
+    var soft = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Makes a repeat harmless: the same purge with the same id is done once.",
+            valueName: "id"))
+    var id: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "all: until every member in reach has confirmed. issued: until it is on the node's "
+                + "disk, and sent. none: not at all. Default: all.", valueName: "what"),
+        completion: .list(PurgePatience.allCases.map(\.rawValue)))
+    var wait: String?
+
+    // Said here again, for it means more than one answer.
+    @OptionGroup
+    var call: CallOptions
+
+    func validate() throws {
+        if urls.isEmpty, prefix.isEmpty, tag.isEmpty, !everything {
+            throw ValidationError("say what is to be purged: URLs, --prefix, --tag, --everything")
+        }
+        if let wait, PurgePatience(rawValue: wait) == nil {
+            throw ValidationError("--wait: '\(wait)' is none of all, issued, none")
+        }
+    }
+
+    func run() throws {
+        let caller = call.caller(timeout: "10s")
+        if everything, !yes { try caller.confirmEverything()?.exit() }
+        var order = PurgeOrder()
+        (order.urls, order.prefixes, order.tags) = (urls, prefix, tag)
+        (order.isEverything, order.isSoft, order.id) = (everything, soft, id)
+        order.wait = wait.flatMap(PurgePatience.init) ?? .all
+        try caller.purge(order).exit()
+    }
+}

@@ -1,0 +1,45 @@
+import ArgumentParser
+import Node
+
+struct Top: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Watch nodes at work, on the terminal.",
+        discussion: """
+            Traffic, hit ratios and latencies of each node and of all together, members that are \
+            down or fenced, what is asked for most, and the last purges. q quits, ? shows the other \
+            keys. Where one node is named, members of its cluster on other hosts are watched, too, \
+            if they answer at the same port.
+
+            \(CallHelp.whom)
+
+            Examples:
+              nuthatch top
+              nuthatch top --node 10.0.0.7 --node 10.0.0.8 --interval 5s
+              nuthatch top --once
+              nuthatch top --json | jq -c '[.at, .statistics.requests.memory]'
+
+            \(CallHelp.status())
+            """)
+
+    @Option(
+        help: ArgumentHelp(
+            "How often the nodes are asked, at least 100ms. Units: ms, s, m, h, d. Default: 1s.",
+            valueName: "duration"))
+    var interval: String?
+
+    @Flag(
+        help:
+            "Print one picture without colours or control codes, and end; with --json one line for each node."
+    )
+    var once = false
+
+    @OptionGroup
+    var call: CallOptions
+
+    func run() throws {
+        var order = TopOrder()
+        if let interval { order.interval = interval }
+        order.isOnce = once
+        try call.caller().top(order).exit()
+    }
+}

@@ -1,0 +1,207 @@
+import Admin
+import Foundation
+import Testing
+
+@Suite("Pages of the command line")
+struct PageTests {
+    private func text(_ lines: [TextLine]) -> String {
+        lines.map { $0.written(isColoured: false) }.joined(separator: "\n")
+    }
+
+    private func status(_ statistics: StatisticsReport) throws -> StatusReport {
+        let document: JSON = [
+            "node": .text(Reports.id(1)), "process": .text(Reports.id(9)), "version": "1.2.3",
+            "uptime_ms": 93_784_000, "role": "purge", "readiness": "ready", "fenced": true,
+            "fenced_ms": 12_000,
+            "memory": [
+                "used_bytes": .number(1 << 28), "limit_bytes": .number(1 << 29),
+                "pinned_bytes": 0, "entries": 1,
+            ],
+            "disk": nil,
+            "cluster": [
+                "members_alive": 2, "members_counted": 3, "offers_pending": 4,
+                "handing_over": false,
+            ],
+            "invalidations": ["applied": 1_200, "records": 7, "receipts_pending": 1],
+            "sites": ["www.example.com", "*"],
+        ]
+        return try JSONDecoder().decode(StatusReport.self, from: Data(document.line.utf8))
+    }
+
+    private let members = [
+        Reports.member(1, isSelf: true), Reports.member(2), Reports.member(3, "dead"),
+    ]
+
+    @Test("the status of one node")
+    func one() throws {
+        let statistics = try Reports.statistics(
+            1, at: 93_784_000, hits: 987, misses: 13, members: members)
+        let lines = try status(statistics).lines(statistics, at: "127.0.0.1:8081")
+        #expect(
+            text(lines) == """
+                node      11111111111111111111111111111111 at 127.0.0.1:8081
+                version   1.2.3, up 1d 2h
+                health    ready, fenced for 12s
+                memory    256 MiB of 512 MiB (50%), 1 entry
+                disk      none
+                requests  1,000 since the start; hit ratio 98.7% of requests, 98.7% of bytes
+                origin    13 fetches; 130 KiB received of 9.8 MiB sent: 98.7% saved
+                cluster   2 alive, 1 dead; 3 counted; owns 20.0% of the keys; 4 images to be handed over
+                purges    1,200 applied; 1 not confirmed by all
+                sites     www.example.com, *
+                you may   look and purge
+                """)
+    }
+
+    @Test("several nodes are a table, and one that does not answer has its reason in it")
+    func several() throws {
+        let statistics = try Reports.statistics(
+            1, at: 1, hits: 987, misses: 13, members: members)
+        let lines = StatusTable.lines(
+            [
+                ("a:8081", .answered(try status(statistics), statistics)),
+                ("b:8081", .failed("Connection refused")),
+            ], columnsMax: nil)
+        #expect(
+            text(lines) == """
+                AT      NODE      HEALTH                 ALIVE  MEMORY  DISK  REQUESTS   HITS  BYTES  UP
+                a:8081  11111111  ready, fenced for 12s  2/3       50%     –     1,000  98.7%  98.7%  1d
+                b:8081  –         Connection refused     –           –     –         –      –      –   –
+                """)
+    }
+
+    @Test("a receipt says who has it, and from when on nobody serves what it covers")
+    func receipt() throws {
+        let receipt = try Reports.receipt(1, held: 9, confirmed: 1, of: 2, ["tag": "t\u{1B}[2J"])
+        #expect(
+            text(receipt.lines(columnsMax: nil)) == """
+                hard purge deploy-1  receipt 11111111111111111111111111111111-1
+                tag t\\u{1B}[2J
+                MEMBER                            STANDING           AFTER
+                11111111111111111111111111111111  confirmed            3ms
+                22222222222222222222222222222222  unreachable  since 8s ago
+                1 of 2 confirmed; 1 unreachable; no node serves what it covers in 4s from now
+                """)
+        #expect(receipt.isSettled)
+        let whole = try Reports.receipt(1, held: 9, confirmed: 2, of: 2, ["tag": "t"])
+        #expect(whole.summary.text == "confirmed by all 2 within 3ms")
+        #expect(whole.progress(columnsMax: 60).text.hasSuffix("100%  2/2 confirmed"))
+    }
+
+    @Test("an entry says what would be done with it, and why")
+    func entry() throws {
+        var variant = EntryDocument.Variant(key: "http://a.example/b")
+        (variant.isInMemory, variant.isOnDisk) = (true, true)
+        (variant.contentType, variant.bodyBytes) = ("image/png", 2048)
+        (variant.ageMilliseconds, variant.freshMilliseconds) = (61_000, -5_000)
+        (variant.verdict, variant.why, variant.stamp) = (.revalidate, "stale for 5 s", "1.2")
+        (variant.accesses, variant.lastAccessMillisecondsAgo) = (3, 2_000)
+        variant.tags = ["one", "two"]
+        let document = EntryDocument(
+            url: "http://A.example/b", key: "http://a.example/b", variants: [variant],
+            owners: [Reports.id(1), Reports.id(2)], isOwner: false)
+        let report = try JSONDecoder().decode(
+            EntryReport.self, from: Data(document.json.line.utf8))
+        #expect(
+            text(report.lines(columnsMax: nil)) == """
+                url     http://A.example/b
+                key     http://a.example/b
+                owners  11111111, 22222222  this node is none
+
+                now     revalidate: stale for 5 s
+                tier    memory and disk
+                answer  200 image/png, 2 KiB
+                age     1m 1s; stale for 5s
+                use     3 accesses on disk, last 2s ago
+                tags    one two
+                stamp   1.2
+                """)
+    }
+
+    @Test("an answer is told in one line, or field by field")
+    func answer() {
+        let summary = AnswerSummary(
+            status: 200,
+            fields: [
+                ("Content-Type", "image/png"), ("Cache-Status", "nuthatch; hit; detail=memory"),
+                ("Content-Length", "2048"),
+            ], bodyBytes: nil, tookMilliseconds: 3)
+        #expect(
+            text(summary.lines) == """
+                status  200
+                cache   nuthatch; hit; detail=memory
+                type    image/png
+                size    2 KiB
+                time    3ms
+
+                Content-Type: image/png
+                Cache-Status: nuthatch; hit; detail=memory
+                Content-Length: 2048
+                """)
+        #expect(
+            summary.line(savedAs: "a.png").text
+                == "a.png: 2 KiB image/png, nuthatch; hit; detail=memory, 3ms")
+    }
+
+    @Test("a prefetch says how far it is, what it got and what not")
+    func prefetch() {
+        var document = PrefetchDocument(prefetch: "p1", source: .urls, state: .running)
+        (document.urlsTotal, document.urlsDone, document.urlsFetched) = (2000, 500, 499)
+        (document.urlsFailed, document.bodyBytes) = (1, 5 << 20)
+        document.runningMilliseconds = 10_000
+        #expect(
+            document.progress("prefetching", columnsMax: 90).text.hasSuffix(
+                "25%  500 of 2,000, 5 MiB, 1 failed, 30s left"))
+        document.state = .done
+        document.faults = [.init(url: "http://a.example/x", why: "it answered 404")]
+        #expect(
+            text(document.lines(columnsMax: nil)) == """
+                done  2,000 URLs: 499 fetched, 0 held already, 1 failed; 5 MiB in 10s
+                NOT FETCHED         WHY
+                http://a.example/x  it answered 404
+                """)
+    }
+
+    @Test("URLs are parted so that each part fits into one request, and none is lost")
+    func batches() {
+        #expect(PrefetchRequest.batches([]) == [])
+        let many = (0..<25_000).map { "http://a.example/\($0)" }
+        let parts = PrefetchRequest.batches(many)
+        #expect(parts.map(\.count) == [10_000, 10_000, 5_000] && parts.flatMap(\.self) == many)
+        let long = (0..<300).map { "http://a.example/\(String(repeating: "x", count: 8_000))\($0)" }
+        let cut = PrefetchRequest.batches(long)
+        #expect(cut.flatMap(\.self) == long)
+        for part in cut {
+            let body: JSON = ["urls": JSON(part)]
+            #expect(body.line.utf8.count <= PrefetchRequest.bodyBytesMax)
+        }
+    }
+
+    @Test("a drain is over when nothing is handed over twice in succession")
+    func drain() throws {
+        func report(_ change: (inout StatisticsReport) -> Void) throws -> StatisticsReport {
+            var report = try Reports.statistics(
+                1, at: 1, members: [Reports.member(1, isSelf: true)])
+            report.readiness = "draining"
+            report.members[0].ringShare = 0
+            change(&report)
+            return report
+        }
+        var progress = DrainProgress()
+        progress.saw(try report { $0.members[0].ringShare = 0.2 })
+        progress.saw(try report { $0.members[0].ringShare = 0.2 })
+        #expect(!progress.isOver)
+        for left: UInt64 in [80, 20] {
+            progress.saw(
+                try report {
+                    $0.cluster?.isHandingOver = true
+                    $0.cluster?.offersPending = left
+                })
+        }
+        #expect(progress.line(columnsMax: 80).text.hasSuffix("75%  20 images left"))
+        progress.saw(try report { _ in })
+        #expect(!progress.isOver)
+        progress.saw(try report { _ in })
+        #expect(progress.isOver && progress.offersLeft == 0)
+    }
+}

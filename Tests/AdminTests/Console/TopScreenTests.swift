@@ -1,0 +1,208 @@
+import Admin
+import Foundation
+import Ground
+import Testing
+
+@Suite("The screen of nuthatch top")
+struct TopScreenTests {
+    private static func time(_ seconds: Double) -> Instant {
+        Instant(nanoseconds: Int64(seconds * 1e9))
+    }
+
+    /// Five nodes after 20 s of traffic: the fourth is dead, the fifth fenced.
+    private func cluster() throws -> TopState {
+        var state = TopState(
+            places: (1...5).map { "127.0.0.1:808\($0)" }, interval: .seconds(1))
+        for second in 0...20 {
+            for node in 0..<5 where node != 3 || second < 12 {
+                let isCut = node == 4 && second > 12
+                let members = (1...5).map { digit in
+                    let isAway = (digit == 4 && second > 14) || (isCut && digit != 5)
+                    return Reports.member(
+                        digit, isAway ? "dead" : "alive", isSelf: digit == node + 1,
+                        lag: digit == 5 && second > 14 ? 3 : 0)
+                }
+                let rate = UInt64(400 * (node + 1) + second * 10)
+                let report = try Reports.statistics(
+                    node + 1, at: Int64(second) * 1000, hits: rate * UInt64(second),
+                    misses: UInt64(second * node), members: members,
+                    fenced: isCut && second > 16 ? Int64(second - 16) * 1000 : nil,
+                    pending: node == 0 ? 1 : 0)
+                state.answered(node, report, at: Self.time(Double(second)))
+            }
+            if second >= 12 {
+                state.failed(3, "Connection refused", at: Self.time(Double(second)))
+            }
+        }
+        state.answered(
+            0,
+            try Reports.hot([
+                ("http://origin.example/photos/nuthatch.jpg", 48_000),
+                ("http://origin.example/photos/tree-creeper.jpg", 12_500),
+                (
+                    "http://origin.example/a/very/long/path/that/no/terminal/of/80/columns/has.jpg",
+                    9
+                ),
+            ]))
+        state.answered(1, try Reports.hot([("http://origin.example/photos/nuthatch.jpg", 2_000)]))
+        state.answered(
+            0,
+            [
+                try Reports.receipt(2, held: 9_000, confirmed: 3, of: 5, ["tag": "product-17"]),
+                try Reports.receipt(
+                    1, held: 130_000, confirmed: 5, of: 5, ["url": "//origin.example/photo.jpg"]),
+            ])
+        return state
+    }
+
+    /// Holds a screen against the file of that name, which is to be read before it is renewed: it
+    /// is what people will see.
+    private func expect(
+        _ state: TopState, _ columns: Int, _ rows: Int?, is name: String,
+        at location: SourceLocation = #_sourceLocation
+    ) throws {
+        let lines = state.screen(columns: columns, rows: rows, now: Self.time(20))
+        let text = lines.map { $0.written(isColoured: false) + "\n" }.joined()
+        if let folder = ProcessInfo.processInfo.environment["RENEW_SCREENS"] {
+            try Data(text.utf8).write(to: URL(filePath: folder).appending(path: "\(name).txt"))
+        }
+        let file = try #require(
+            Bundle.module.url(forResource: name, withExtension: "txt", subdirectory: "Screens"))
+        let wanted = try String(contentsOf: file, encoding: .utf8)
+        #expect(text == wanted, "\n\(text)", sourceLocation: location)
+    }
+
+    @Test("it fits a terminal of 80 columns and 24 lines")
+    func small() throws {
+        try expect(cluster(), 80, 24, is: "top-80x24")
+    }
+
+    @Test("on a terminal of 140 columns and 40 lines it says more")
+    func large() throws {
+        try expect(cluster(), 140, 40, is: "top-140x40")
+    }
+
+    @Test("one node alone, its images and purges; help; and a picture without a terminal")
+    func others() throws {
+        var state = try cluster()
+        for _ in 0..<5 { _ = state.pressed(.next) }
+        #expect(state.selection == 4)
+        try expect(state, 80, 24, is: "top-fenced-node")
+        _ = state.pressed(.previous)
+        try expect(state, 80, 24, is: "top-dead-node")
+        _ = state.pressed(.help)
+        try expect(state, 80, 32, is: "top-help")
+        _ = state.pressed(.escape)
+        #expect(!state.showsHelp && state.selection == 3)
+        _ = state.pressed(.escape)
+        #expect(state.selection == nil)
+        try expect(state, 100, nil, is: "top-once")
+    }
+
+    @Test("whatever the terminal's size, as many lines as it has and none wider", arguments: 0...3)
+    func sizes(presses: Int) throws {
+        var state = try cluster()
+        for _ in 0..<presses { _ = state.pressed(.next) }
+        for columns in [1, 7, 20, 40, 79, 81, 119, 121, 200, 400] {
+            for rows in [0, 1, 2, 5, 9, 13, 16, 23, 60, 200] {
+                let lines = state.screen(columns: columns, rows: rows, now: Self.time(20))
+                #expect(lines.count == rows && lines.allSatisfy { $0.columns <= columns })
+            }
+        }
+    }
+
+    @Test("nodes are sorted by what is asked for, those without a figure last")
+    func sorted() throws {
+        var state = try cluster()
+        func names() -> [String] {
+            state.screen(columns: 80, rows: 24, now: Self.time(20))[8..<13].map {
+                String($0.text.prefix(1))
+            }
+        }
+        #expect(names() == ["1", "2", "3", "4", "5"])
+        _ = state.pressed(.sort)
+        #expect(state.order == .requests)
+        #expect(names() == ["5", "3", "2", "1", "4"])
+        _ = state.pressed(.sort)
+        #expect(state.order == .hits)
+        #expect(names() == ["5", "3", "2", "1", "4"])
+        for _ in 0..<4 { _ = state.pressed(.sort) }
+        #expect(state.order == .given)
+    }
+
+    @Test("a node that was never heard of is the member that nobody else is")
+    func neverHeard() throws {
+        var state = TopState(places: ["10.0.0.1:8081", "10.0.0.2:8081"], interval: .seconds(1))
+        let members = [Reports.member(1, isSelf: true), Reports.member(2, "dead")]
+        for second in 0...1 {
+            let report = try Reports.statistics(1, at: Int64(second) * 1000, members: members)
+            state.answered(0, report, at: Self.time(Double(second)))
+            state.failed(1, "no route", at: Self.time(Double(second)))
+        }
+        let lines = state.screen(columns: 80, rows: 24, now: Self.time(1)).map(\.text)
+        #expect(lines.contains { $0.hasPrefix("22222222 dead 1s") })
+        #expect(!lines.contains { $0.hasPrefix("10.0.0.2") })
+    }
+
+    @Test("a member that is not asked is shown as others see it")
+    func unasked() throws {
+        var state = TopState(places: ["10.0.0.1:8081"], interval: .seconds(1))
+        let members = [
+            Reports.member(1, isSelf: true), Reports.member(2, "suspected", lag: 4),
+            Reports.member(3, "left"),
+        ]
+        state.answered(0, try Reports.statistics(1, at: 0, members: members), at: Self.time(0))
+        let lines = state.screen(columns: 80, rows: 24, now: Self.time(0)).map(\.text)
+        #expect(lines.contains { $0.hasPrefix("22222222 suspected") && $0.hasSuffix("   4") })
+        #expect(!lines.contains { $0.hasPrefix("33333333") })
+    }
+
+    @Test("after a restart nothing is subtracted from what another process has counted")
+    func restarted() throws {
+        var state = TopState(places: ["a:1"], interval: .seconds(1))
+        for (second, at) in [(0, 90_000), (1, 91_000), (2, 500)] {
+            let report = try Reports.statistics(1, at: Int64(at), hits: UInt64(at))
+            state.answered(0, report, at: Self.time(Double(second)))
+        }
+        let lines = state.screen(columns: 80, rows: 24, now: Self.time(2)).map(\.text)
+        #expect(lines.contains { $0.contains("no figures yet") })
+    }
+
+    @Test("what a node says of itself cannot change the terminal")
+    func hostile() throws {
+        var state = TopState(places: ["a:1"], interval: .seconds(1))
+        state.answered(0, try Reports.statistics(1, at: 0), at: Self.time(0))
+        state.answered(0, try Reports.hot([("http://a/\u{1B}]0;x\u{7}\u{1B}[2J", 9)]))
+        let text = state.screen(columns: 80, rows: 24, now: Self.time(0)).map {
+            $0.written(isColoured: false)
+        }.joined()
+        #expect(!text.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
+    }
+}
+
+@Suite("The keys of nuthatch top")
+struct TopKeyTests {
+    @Test(
+        "keys are read one by one, with those that terminals spell as sequences",
+        arguments: [
+            ("q", [.quit]), ("\u{3}", [.quit]), ("sp ?", [.sort, .pause, .pause, .help]),
+            ("n\tN", [.next, .next, .previous]), ("\u{1B}", [.escape]),
+            ("\u{1B}[B\u{1B}[A", [.next, .previous]), ("\u{1B}OB", [.next]),
+            ("\u{1B}[Z", [.previous]), ("\u{1B}[15~q", [.quit]), ("x", []), ("\u{1B}[1;5", []),
+        ] as [(String, [TopKey])])
+    func keys(text: String, keys: [TopKey]) {
+        #expect(TopKey.keys(Array(text.utf8)) == keys)
+    }
+
+    @Test("q ends it, and nothing else does")
+    func quit() {
+        var state = TopState(places: ["a:1"], interval: .seconds(1))
+        let others: [TopKey] = [.sort, .pause, .next, .previous, .help, .escape]
+        for key in others {
+            let goesOn = state.pressed(key)
+            #expect(goesOn, "\(key)")
+        }
+        let goesOn = state.pressed(.quit)
+        #expect(!goesOn)
+    }
+}
