@@ -20,4 +20,24 @@ extension Configuration {
         }
         return (setting.help, setting.kind.placeholder)
     }
+
+    /// What the values of a setting are, as far as a shell can offer them.
+    package enum Completion: Hashable, Sendable {
+        case file
+        case directory
+        case choices([String])
+    }
+
+    /// What a shell can offer for the setting `name`, which must be one of the table's; nil for
+    /// nothing.
+    package static func completion(for name: String) -> Completion? {
+        guard let setting = SettingName(rawValue: name)?.setting else {
+            preconditionFailure("\(name) is not a setting")
+        }
+        switch setting.kind {
+        case .path: return setting.name == .cacheDir ? .directory : .file
+        case .choice(let choices): return .choices(choices)
+        default: return nil
+        }
+    }
 }

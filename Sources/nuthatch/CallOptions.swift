@@ -29,12 +29,12 @@ struct CallOptions: ParsableArguments {
     @OptionGroup(visibility: .hidden)
     var settings: SettingOptions
 
-    /// The operator; `timeout` is for each answer if nothing is said.
-    func caller(timeout usual: String = "3s") -> Operator {
+    /// Who asks.
+    var caller: Operator {
         Operator(
             OperatorOptions(
                 sources: settings.sources, nodes: node, tokenFile: tokenFile,
-                timeout: timeout ?? usual, isJSON: json))
+                timeout: timeout ?? "3s", isJSON: json))
     }
 }
 
@@ -47,9 +47,9 @@ enum CallHelp {
 
     /// The statuses; `others` are those that the command has besides.
     static func status(_ others: String = "") -> String {
-        "Exit status: 0 if it was done, 1 if the node refused or has no such thing, 64 for a command "
-            + "line that cannot be read, 69 if no node answered, \(others)78 if the settings do not "
-            + "say where one is."
+        "Exit status: 0 if it was done, 1 if the node refused or has no such thing, 64 for a "
+            + "command line that cannot be read, 69 if no node answered, \(others)78 if the "
+            + "settings do not say where one is."
     }
 
     static let late = "75 if it was not over in time, "

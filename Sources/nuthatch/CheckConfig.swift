@@ -10,6 +10,9 @@ struct CheckConfig: ParsableCommand {
             something gives, with its source, in the form of a file of settings; warnings and \
             faults, all of them, go to standard error.
 
+            Example:
+              nuthatch check-config --config /etc/nuthatch/nuthatch.yaml
+
             Exit status: 0 if a node would start with these settings, otherwise 78. Ports, \
             directories and origins are not tried.
             """)

@@ -8,7 +8,7 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("purge-from"))
     var purgeFrom: [String] = []
 
-    @Option(help: help("purge-token-file"))
+    @Option(help: help("purge-token-file"), completion: completion("purge-token-file"))
     var purgeTokenFile: String?
 
     @Option(help: help("connections-limit"))

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The flags under “Cluster” of the table of settings.
 struct ClusterOptions: ParsableArguments {
-    @Option(help: help("cluster-secret-file"))
+    @Option(help: help("cluster-secret-file"), completion: completion("cluster-secret-file"))
     var clusterSecretFile: String?
 
     @Option(help: help("join"))

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The flags under “Disk” of the table of settings.
 struct DiskOptions: ParsableArguments {
-    @Option(help: help("cache-dir"))
+    @Option(help: help("cache-dir"), completion: completion("cache-dir"))
     var cacheDir: String?
 
     @Option(help: help("disk-limit"))

@@ -47,9 +47,9 @@ struct Drain: ParsableCommand {
     }
 
     func run() throws {
-        guard !undo else { return try call.caller().undrain().exit() }
+        guard !undo else { return try call.caller.undrain().exit() }
         var order = DrainOrder()
         (order.stops, order.waits, order.limit) = (stop, !noWait, within)
-        try call.caller().drain(order).exit()
+        try call.caller.drain(order).exit()
     }
 }

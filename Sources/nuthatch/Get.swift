@@ -5,8 +5,8 @@ struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Get an image as a client would, or see how it is answered.",
         discussion: """
-            Asks the node where it serves clients in clear text: TLS is not spoken. A file is there \
-            only when it is whole.
+            Asks the node where it serves clients in clear text: TLS is not spoken. A file is \
+            there only when it is whole.
 
             The node of this machine is found by plain-listen and listen, in the flags, the \
             environment and the file of serve.
@@ -14,7 +14,7 @@ struct Get: ParsableCommand {
             Examples:
               nuthatch get --output photo.jpg https://images.example.com/photo.jpg
               nuthatch get --head --header 'Accept: image/avif' https://images.example.com/photo.jpg
-              nuthatch get --site-url --base http://10.0.0.7:8080 http://www.example.com/ > index.html
+              nuthatch get --site-url --base 10.0.0.7:8080 http://www.example.com/ >index.html
 
             Exit status: 0 if it was got, 1 if the answer is an error or the file cannot be \
             written, 64 for a command line that cannot be read, 69 if no node answered, or not all \

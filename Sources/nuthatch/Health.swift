@@ -9,6 +9,10 @@ struct Health: ParsableCommand {
             admin-listen matter. Asks for /readyz on the admin port, or if that is off on the \
             first address for clients.
 
+            Examples:
+              nuthatch health
+              nuthatch health --timeout 1s --admin-listen 127.0.0.1:8091
+
             Exit status: 0 if the node is ready, otherwise 1.
             """)
 

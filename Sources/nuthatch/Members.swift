@@ -38,7 +38,7 @@ struct MembersList: ParsableCommand {
     @OptionGroup
     var call: CallOptions
 
-    func run() throws { try call.caller().members().exit() }
+    func run() throws { try call.caller.members().exit() }
 }
 
 struct MembersForget: ParsableCommand {
@@ -69,5 +69,5 @@ struct MembersForget: ParsableCommand {
         }
     }
 
-    func run() throws { try call.caller().forget(member).exit() }
+    func run() throws { try call.caller.forget(member).exit() }
 }

@@ -8,7 +8,7 @@ struct MemoryOptions: ParsableArguments {
     @Option(help: help("memory-entries"))
     var memoryEntries: String?
 
-    @Option(help: help("memory-pressure"))
+    @Option(help: help("memory-pressure"), completion: completion("memory-pressure"))
     var memoryPressure: String?
 
     @Option(help: help("object-limit"))

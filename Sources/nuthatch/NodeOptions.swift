@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// The flags under “Node” of the table of settings.
 struct NodeOptions: ParsableArguments {
-    @Option(help: help("config"))
+    @Option(help: help("config"), completion: completion("config"))
     var config: String?
 
     @Option(help: help("listen"))
@@ -11,25 +11,25 @@ struct NodeOptions: ParsableArguments {
     @Option(help: help("admin-listen"))
     var adminListen: String?
 
-    @Option(help: help("admin-token-file"))
+    @Option(help: help("admin-token-file"), completion: completion("admin-token-file"))
     var adminTokenFile: String?
 
     @Option(help: help("loops"))
     var loops: String?
 
-    @Option(help: help("access-log"))
+    @Option(help: help("access-log"), completion: completion("access-log"))
     var accessLog: String?
 
-    @Option(help: help("log-level"))
+    @Option(help: help("log-level"), completion: completion("log-level"))
     var logLevel: String?
 
-    @Option(help: help("log-format"))
+    @Option(help: help("log-format"), completion: completion("log-format"))
     var logFormat: String?
 
-    @Option(help: help("decision-token-file"))
+    @Option(help: help("decision-token-file"), completion: completion("decision-token-file"))
     var decisionTokenFile: String?
 
-    @Option(help: help("signing-key-file"))
+    @Option(help: help("signing-key-file"), completion: completion("signing-key-file"))
     var signingKeyFile: String?
 
     @Option(help: help("drain-timeout"))

@@ -6,6 +6,12 @@ struct Nuthatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch",
         abstract: "A cache node for images.",
+        discussion: """
+            serve runs a node; the others ask running nodes, sign URLs and check settings. People \
+            get tables, programs JSON (--json). Each command's help has examples and says what its \
+            exit status means. A shell completes what `nuthatch --generate-completion-script bash` \
+            (zsh, fish) tells it.
+            """,
         version: Configuration.versionText,
         subcommands: [
             Serve.self, Get.self, Purge.self, Status.self, Members.self, Top.self, Inspect.self,
@@ -19,7 +25,16 @@ struct Nuthatch: AsyncParsableCommand {
 }
 
 struct Version: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Print the version.")
+    static let configuration = CommandConfiguration(
+        abstract: "Print the version.",
+        discussion: """
+            Of this program and of the libraries it is linked with.
+
+            Example:
+              nuthatch version
+
+            Exit status: 0.
+            """)
 
     func run() {
         print(Nuthatch.configuration.version)

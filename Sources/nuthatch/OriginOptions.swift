@@ -65,7 +65,7 @@ struct OriginOptions: ParsableArguments {
     @Option(help: help("origin-proxy"))
     var originProxy: String?
 
-    @Option(help: help("origin-proxy-names"))
+    @Option(help: help("origin-proxy-names"), completion: completion("origin-proxy-names"))
     var originProxyNames: String?
 
     @Option(help: help("dns-ttl"))

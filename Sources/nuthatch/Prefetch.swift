@@ -66,6 +66,6 @@ struct Prefetch: ParsableCommand {
         var order = PrefetchOrder()
         (order.urls, order.files, order.sitemap) = (urls, file, sitemap)
         (order.accept, order.waits, order.limit) = (accept, !noWait, within)
-        try call.caller().prefetch(order).exit()
+        try call.caller.prefetch(order).exit()
     }
 }

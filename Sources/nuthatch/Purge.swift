@@ -13,7 +13,7 @@ struct Purge: ParsableCommand {
             Examples:
               nuthatch purge https://images.example.com/photo.jpg
               nuthatch purge --prefix https://www.example.com/avatars --soft
-              nuthatch purge --tag product-17 --id deploy-7 --timeout 30s
+              nuthatch purge --tag product-17 --id deploy-7 --within 30s
               nuthatch purge --everything --yes
 
             \(CallHelp.status("75 if a member has not confirmed in time, or cannot be reached, "))
@@ -54,7 +54,12 @@ struct Purge: ParsableCommand {
         completion: .list(PurgePatience.allCases.map(\.rawValue)))
     var wait: String?
 
-    // Said here again, for it means more than one answer.
+    @Option(
+        help: ArgumentHelp(
+            "How long that is waited for. Units: ms, s, m, h, d. Default: 10s.",
+            valueName: "duration"))
+    var within: String?
+
     @OptionGroup
     var call: CallOptions
 
@@ -68,12 +73,13 @@ struct Purge: ParsableCommand {
     }
 
     func run() throws {
-        let caller = call.caller(timeout: "10s")
+        let caller = call.caller
         if everything, !yes { try caller.confirmEverything()?.exit() }
         var order = PurgeOrder()
         (order.urls, order.prefixes, order.tags) = (urls, prefix, tag)
         (order.isEverything, order.isSoft, order.id) = (everything, soft, id)
         order.wait = wait.flatMap(PurgePatience.init) ?? .all
+        if let within { order.limit = within }
         try caller.purge(order).exit()
     }
 }

@@ -12,6 +12,12 @@ struct Serve: AsyncParsableCommand {
             once, or none does when anything is wrong. SIGTERM and SIGINT end what is under way \
             within --drain-timeout; a second one ends at once.
 
+            Examples:
+              nuthatch serve --allow-private-origin 127.0.0.0/8
+              nuthatch serve --cache-dir /var/cache/nuthatch --disk-limit 50GiB
+              nuthatch serve --listen 0.0.0.0:8080 --allow-origin '*.example.com'
+              nuthatch serve --config /etc/nuthatch/nuthatch.yaml
+
             Exit status: 0 when everything under way was ended, 1 when something was broken off \
             or a port could not be opened, 64 for a command line that cannot be read, 78 for \
             settings that are refused.

@@ -10,13 +10,18 @@ struct Sign: ParsableCommand {
             the API, of a site (--site) the URL with its signature. The first key of the file \
             signs. Without --expires-in and --expires-at the URL is good for as long as its key is.
 
+            Examples:
+              nuthatch sign --signing-key-file keys --expires-in 1h http://images.example/photo.jpg
+              nuthatch sign --signing-key-file keys --site www.example.com /photo.jpg?width=300
+
             Exit status: 0 if all were signed, 64 for a command line that cannot be read or a URL \
             that cannot be signed, 78 for a file of keys that is refused.
             """)
 
     @Option(
         help: ArgumentHelp(
-            "File with the keys. Default: what NUTHATCH_SIGNING_KEY_FILE says.", valueName: "path"))
+            "File with the keys. Default: what NUTHATCH_SIGNING_KEY_FILE says.", valueName: "path"),
+        completion: .file())
     var signingKeyFile: String?
 
     @Option(

@@ -6,8 +6,8 @@ struct Status: ParsableCommand {
         abstract: "Show how things stand with one node or several.",
         discussion: """
             Health, what memory and disk hold, the hit ratio, what origins gave, the cluster, and \
-            purges that somebody has not confirmed; of several nodes a table. They are asked at the \
-            same time.
+            purges that somebody has not confirmed; of several nodes a table. They are asked at \
+            the same time.
 
             \(CallHelp.whom)
 
@@ -22,7 +22,7 @@ struct Status: ParsableCommand {
     @OptionGroup
     var call: CallOptions
 
-    func run() throws { try call.caller().status().exit() }
+    func run() throws { try call.caller.status().exit() }
 }
 
 struct Inspect: ParsableCommand {
@@ -50,5 +50,5 @@ struct Inspect: ParsableCommand {
     @OptionGroup
     var call: CallOptions
 
-    func run() throws { try call.caller().inspect(url, withHeads: head).exit() }
+    func run() throws { try call.caller.inspect(url, withHeads: head).exit() }
 }

@@ -2,16 +2,16 @@ import ArgumentParser
 
 /// The flags under “TLS” of the table of settings.
 struct TLSOptions: ParsableArguments {
-    @Option(help: help("tls-certificate"))
+    @Option(help: help("tls-certificate"), completion: completion("tls-certificate"))
     var tlsCertificate: [String] = []
 
-    @Option(help: help("tls-key"))
+    @Option(help: help("tls-key"), completion: completion("tls-key"))
     var tlsKey: [String] = []
 
     @Option(help: help("plain-listen"))
     var plainListen: [String] = []
 
-    @Option(help: help("tls-minimum"))
+    @Option(help: help("tls-minimum"), completion: completion("tls-minimum"))
     var tlsMinimum: String?
 
     @Option(help: help("tls-handshake-timeout"))
@@ -20,16 +20,24 @@ struct TLSOptions: ParsableArguments {
     @Option(help: help("tls-handshakes-limit"))
     var tlsHandshakesLimit: String?
 
-    @Option(name: .customLong("client-ca"), help: help("client-ca"))
+    @Option(
+        name: .customLong("client-ca"), help: help("client-ca"), completion: completion("client-ca")
+    )
     var clientCA: String?
 
-    @Option(name: .customLong("origin-ca"), help: help("origin-ca"))
+    @Option(
+        name: .customLong("origin-ca"), help: help("origin-ca"), completion: completion("origin-ca")
+    )
     var originCA: [String] = []
 
-    @Option(name: .customLong("origin-tls-minimum"), help: help("origin-tls-minimum"))
+    @Option(
+        name: .customLong("origin-tls-minimum"), help: help("origin-tls-minimum"),
+        completion: completion("origin-tls-minimum"))
     var originTLSMinimum: String?
 
-    @Option(name: .customLong("origin-http2"), help: help("origin-http2"))
+    @Option(
+        name: .customLong("origin-http2"), help: help("origin-http2"),
+        completion: completion("origin-http2"))
     var originHTTP2: String?
 
     /// The texts given for each setting; none for those not given.

@@ -6,9 +6,9 @@ struct Top: ParsableCommand {
         abstract: "Watch nodes at work, on the terminal.",
         discussion: """
             Traffic, hit ratios and latencies of each node and of all together, members that are \
-            down or fenced, what is asked for most, and the last purges. q quits, ? shows the other \
-            keys. Where one node is named, members of its cluster on other hosts are watched, too, \
-            if they answer at the same port.
+            down or fenced, what is asked for most, and the last purges. q quits, ? shows the \
+            other keys. Where one node is named, members of its cluster on other hosts are \
+            watched, too, if they answer at the same port.
 
             \(CallHelp.whom)
 
@@ -28,9 +28,9 @@ struct Top: ParsableCommand {
     var interval: String?
 
     @Flag(
-        help:
-            "Print one picture without colours or control codes, and end; with --json one line for each node."
-    )
+        help: """
+            Print one picture without control codes, and end; with --json one line for each node.
+            """)
     var once = false
 
     @OptionGroup
@@ -40,6 +40,6 @@ struct Top: ParsableCommand {
         var order = TopOrder()
         if let interval { order.interval = interval }
         order.isOnce = once
-        try call.caller().top(order).exit()
+        try call.caller.top(order).exit()
     }
 }

@@ -19,7 +19,7 @@ struct MembersCommandTests {
         "what cannot be read is a mistake of usage",
         arguments: [
             ["forget"], ["forget", "0a"], ["forget", id + "0"], ["forget", id, id],
-            ["forget", String(repeating: "0g", count: 16)], ["forget", "--json", id], ["remove"],
+            ["forget", String(repeating: "0g", count: 16)], ["remove"],
             ["--jsn"],
         ])
     func usage(arguments: [String]) throws {

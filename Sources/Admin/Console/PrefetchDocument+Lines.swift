@@ -28,7 +28,8 @@ extension PrefetchDocument {
             first.append("\(Figures.count(UInt64(urlsFailed))) failed", .bad)
         }
         first.append(
-            "; \(Figures.bytes(bodyBytes)) in \(Figures.duration(milliseconds: runningMilliseconds))"
+            "; \(Figures.bytes(bodyBytes)) in "
+                + Figures.duration(milliseconds: runningMilliseconds)
         )
         if !state.isOver { first += TextLine("  \(prefetch)", .faint) }
         var lines = [first]

@@ -62,8 +62,8 @@ extension ReceiptReport.Member {
             let after = elapsedMilliseconds.map { Figures.duration(milliseconds: $0) } ?? "–"
             return [TextLine(node), TextLine(standing, .good), TextLine(after)]
         case "unreachable":
-            let since = unreachableMilliseconds.map { Figures.ago(milliseconds: $0) } ?? "–"
-            return [TextLine(node), TextLine(standing, .bad), TextLine("since \(since)")]
+            let time = unreachableMilliseconds.map { Figures.duration(milliseconds: $0) } ?? "–"
+            return [TextLine(node), TextLine(standing, .bad), TextLine("for \(time)")]
         default: return [TextLine(node), TextLine(standing, .warning), TextLine("–")]
         }
     }

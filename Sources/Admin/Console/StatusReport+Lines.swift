@@ -13,7 +13,7 @@ extension StatusReport {
         pairs.append("requests", Self.requestsLine(statistics))
         pairs.append("origin", Self.originLine(statistics))
         pairs.append("cluster", clusterLine(statistics.members))
-        pairs.append("purges", purgesLine)
+        pairs.append("log", logLine)
         if !sites.isEmpty { pairs.append("sites", sites.joined(separator: ", ")) }
         pairs.append("you may", permission)
         return pairs.lines()
@@ -85,16 +85,16 @@ extension StatusReport {
             line.append("; owns \(Figures.percent(share)) of the keys")
         }
         if cluster.offersPending > 0 {
-            line.append("; \(Figures.plural(cluster.offersPending, "image")) to be handed over")
+            line.append("; \(Figures.plural(cluster.offersPending, "image")) to hand over")
         }
         return line
     }
 
-    private var purgesLine: TextLine {
-        let applied = "\(Figures.count(invalidations.applied)) applied"
+    private var logLine: TextLine {
+        let applied = Figures.plural(invalidations.applied, "invalidation") + " applied"
         guard invalidations.receiptsPending > 0 else { return TextLine(applied) }
-        let count = Figures.count(invalidations.receiptsPending)
-        return TextLine(applied + "; ") + TextLine("\(count) not confirmed by all", .warning)
+        let pending = Figures.plural(invalidations.receiptsPending, "purge")
+        return TextLine(applied + "; ") + TextLine("\(pending) not confirmed by all", .warning)
     }
 }
 

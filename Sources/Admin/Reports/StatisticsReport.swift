@@ -108,8 +108,9 @@ package struct LatencyReport: Hashable, Sendable, Decodable {
     }
 
     /// What `share`, from 0 to 1, of the answers counted in `buckets` were no slower than, in
-    /// microseconds: within a bucket as if they lay evenly in it; infinite above the last bound, and
-    /// nil if there were none.
+    /// microseconds; within a bucket as if they lay evenly in it.
+    ///
+    /// Infinite above the last bound, and nil if there were none.
     package static func quantile(
         _ share: Double, of buckets: [UInt64], bounds: [UInt64]
     ) -> Double? {

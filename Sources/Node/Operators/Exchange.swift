@@ -11,7 +11,7 @@ enum AskingFailure: Error, Hashable {
     /// Its name leads nowhere.
     case unresolved(String)
     /// What answered does not speak HTTP as it has to.
-    case malformed(String)
+    case malformed
     /// The connection ended before the answer did.
     case brokenOff
     case tooLarge(bytesMax: Int)
@@ -167,7 +167,7 @@ final class Exchange {
             switch parser.parse(received.span, from: 0, requestIsHead: isHead) {
             case .incomplete: return
             case .interim(_, let end): received.removeFirst(end)
-            case .refused(let refusal): throw .malformed(refusal.sentence)
+            case .refused: throw .malformed
             case .head(let head, let end):
                 received.removeFirst(end)
                 answer = Answer(head.answer)
@@ -187,7 +187,7 @@ final class Exchange {
                 state = .body(decoder)
                 return
             case .end: return succeed()
-            case .refused(let refusal): throw .malformed(refusal.sentence)
+            case .refused: throw .malformed
             }
         }
     }

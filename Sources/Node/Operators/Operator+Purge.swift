@@ -12,6 +12,8 @@ package struct PurgeOrder: Sendable {
     /// Nil for one that the node makes.
     package var id: String?
     package var wait = PurgePatience.all
+    /// For how long, as the operator writes it.
+    package var limit = "10s"
 
     package init() {}
 
@@ -42,16 +44,16 @@ extension Operator {
     /// cannot be reached.
     package func purge(_ order: PurgeOrder) -> OperatorEnding {
         attempt { () throws(OperatorFault) in
+            let limit = try OperatorOptions.duration(order.limit, "--within")
             let client = try options.client()
-            let deadline = SystemClock.now() + client.limit
-            let wait = order.wait == .none ? "none" : "issued"
+            let deadline = SystemClock.now() + limit
             let question = OperatorClient.question(
                 .issuePurge,
                 query: [
-                    ("wait", wait),
-                    ("timeout_ms", "\(min(60_000, client.limit.milliseconds))"),
+                    ("wait", order.wait == .none ? "none" : "issued"),
+                    ("timeout_ms", "\(min(60_000, limit.milliseconds))"),
                 ], body: order.json)
-            var answer = try client.ask(question, patience: .seconds(1))
+            var answer = try client.ask(question, patience: limit)
             var receipt = try client.document(ReceiptReport.self, in: answer, to: question)
             if order.wait == .all {
                 (answer, receipt) = try follow(receipt, answer, client, until: deadline)

@@ -48,7 +48,7 @@ struct OperatorFault: Error, Hashable {
             case .timedOut: " did not answer within \(timeout)"
             case .system(let code): ": \(unsafe String(cString: strerror(code)))"
             case .unresolved(let why): ": the name leads nowhere (\(why))"
-            case .malformed(let why): ": what answered is not a node (\(why))"
+            case .malformed: ": what answered is not a node"
             case .brokenOff: ": the answer broke off"
             case .tooLarge(let bytesMax): ": the answer is larger than \(bytesMax) bytes"
             }

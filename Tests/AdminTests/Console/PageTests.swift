@@ -46,8 +46,8 @@ struct PageTests {
                 disk      none
                 requests  1,000 since the start; hit ratio 98.7% of requests, 98.7% of bytes
                 origin    13 fetches; 130 KiB received of 9.8 MiB sent: 98.7% saved
-                cluster   2 alive, 1 dead; 3 counted; owns 20.0% of the keys; 4 images to be handed over
-                purges    1,200 applied; 1 not confirmed by all
+                cluster   2 alive, 1 dead; 3 counted; owns 20.0% of the keys; 4 images to hand over
+                log       1,200 invalidations applied; 1 purge not confirmed by all
                 sites     www.example.com, *
                 you may   look and purge
                 """)
@@ -62,12 +62,12 @@ struct PageTests {
                 ("a:8081", .answered(try status(statistics), statistics)),
                 ("b:8081", .failed("Connection refused")),
             ], columnsMax: nil)
-        #expect(
-            text(lines) == """
-                AT      NODE      HEALTH                 ALIVE  MEMORY  DISK  REQUESTS   HITS  BYTES  UP
-                a:8081  11111111  ready, fenced for 12s  2/3       50%     –     1,000  98.7%  98.7%  1d
-                b:8081  –         Connection refused     –           –     –         –      –      –   –
-                """)
+        let wanted = """
+            AT      NODE      HEALTH                 ALIVE  MEMORY  DISK  REQUESTS   HITS  BYTES  UP
+            a:8081  11111111  ready, fenced for 12s  2/3       50%     –     1,000  98.7%  98.7%  1d
+            b:8081  –         Connection refused     –           –     –         –      –      –   –
+            """
+        #expect(text(lines) == wanted)
     }
 
     @Test("a receipt says who has it, and from when on nobody serves what it covers")
@@ -77,9 +77,9 @@ struct PageTests {
             text(receipt.lines(columnsMax: nil)) == """
                 hard purge deploy-1  receipt 11111111111111111111111111111111-1
                 tag t\\u{1B}[2J
-                MEMBER                            STANDING           AFTER
-                11111111111111111111111111111111  confirmed            3ms
-                22222222222222222222222222222222  unreachable  since 8s ago
+                MEMBER                            STANDING      AFTER
+                11111111111111111111111111111111  confirmed       3ms
+                22222222222222222222222222222222  unreachable  for 8s
                 1 of 2 confirmed; 1 unreachable; no node serves what it covers in 4s from now
                 """)
         #expect(receipt.isSettled)

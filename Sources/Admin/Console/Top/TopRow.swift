@@ -20,8 +20,12 @@ struct TopRow: Sendable {
     /// What matters most of how it stands.
     func state(now: Instant) -> TextLine {
         if let failure {
-            let time = Figures.duration(milliseconds: (now - failure.since).milliseconds)
-            let word = member?.state == "dead" ? "dead" : "silent"
+            let isDead = member?.state == "dead"
+            // Others may have known it for longer.
+            let silence = max(
+                (now - failure.since).milliseconds, isDead ? member?.contactMilliseconds ?? 0 : 0)
+            let time = Figures.duration(milliseconds: silence)
+            let word = isDead ? "dead" : "silent"
             return TextLine("\(word) \(time.prefix { $0 != " " })", .bad)
         }
         guard let report else {

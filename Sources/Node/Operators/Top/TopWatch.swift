@@ -30,6 +30,8 @@ final class TopWatch {
         let node: Int
         let kind: Kind
         let exchange: Exchange
+
+        var isGuess: Bool { if case .guess = kind { true } else { false } }
     }
 
     init(_ clients: [OperatorClient], every interval: Interval) {
@@ -99,11 +101,9 @@ final class TopWatch {
     // MARK: Asking
 
     private func ask() {
-        let now = SystemClock.now()
-        // Those that were missed are not made up for.
-        nextAt = max(nextAt + interval, now)
+        setNext()
         round += 1
-        let busy = Set(flights.map(\.node))
+        let busy = Set(flights.filter { !$0.isGuess }.map(\.node))
         for node in clients.indices where !busy.contains(node) {
             begin(.statistics, OperatorClient.question(.getStatistics), node)
             if state.nodes[node].id == nil {
@@ -114,6 +114,12 @@ final class TopWatch {
             begin(.hot, OperatorClient.question(.listHotEntries, query: [("limit", "40")]), node)
             begin(.purges, OperatorClient.question(.listPurges, query: [("limit", "20")]), node)
         }
+    }
+
+    /// Times that were missed are not made up for.
+    private func setNext() {
+        let now = SystemClock.now()
+        nextAt = nextAt + interval > now ? nextAt + interval : now + interval
     }
 
     private func begin(_ kind: Flight.Kind, _ question: Question, _ node: Int) {
@@ -184,7 +190,7 @@ final class TopWatch {
 
     /// Asks all once, and gives a line of JSON for each.
     func lines() -> [String] {
-        nextAt = max(nextAt + interval, SystemClock.now())
+        setNext()
         let exchanges = clients.map { $0.begin(OperatorClient.question(.getStatistics)) }
         Exchange.advance(exchanges)
         return zip(clients, exchanges).map { client, exchange in

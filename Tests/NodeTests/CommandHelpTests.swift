@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+@Suite("The help of every command, and what shells complete")
+struct CommandHelpTests {
+    /// What `--experimental-dump-help` says of a command; the other keys are not needed.
+    private struct Command: Decodable {
+        let commandName: String
+        let subcommands: [Command]?
+
+        /// The words that call it and those below it, itself first.
+        func calls(after words: [String] = []) -> [[String]] {
+            let own = words + [commandName]
+            return [own] + (subcommands ?? []).flatMap { $0.calls(after: own) }
+        }
+    }
+
+    private struct Dump: Decodable {
+        let command: Command
+    }
+
+    /// Of every command but `help`, which ArgumentParser makes.
+    private func calls() throws -> [[String]] {
+        let outcome = try ConfigurationProgram.run(["--experimental-dump-help"])
+        let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
+        return (dump.command.subcommands ?? []).flatMap { $0.calls() }.filter { $0 != ["help"] }
+    }
+
+    @Test("the commands are these")
+    func commands() throws {
+        #expect(
+            try calls().map { $0.joined(separator: " ") } == [
+                "serve", "get", "purge", "status", "members", "members list", "members forget",
+                "top", "inspect", "prefetch", "drain", "sign", "health", "check-config", "version",
+            ])
+    }
+
+    @Test("each has examples that call it, and says what its exit status means")
+    func help() throws {
+        for words in try calls() {
+            let outcome = try ConfigurationProgram.run(words + ["--help"])
+            let text = String(decoding: outcome.output, as: UTF8.self)
+            let call = (["nuthatch"] + words).joined(separator: " ")
+            #expect(outcome.status == 0 && text.contains("\nUSAGE: \(call)"), "\(call)")
+            #expect(text.contains("Example:\n") || text.contains("Examples:\n"), "\(call)")
+            #expect(text.contains("\n  \(call)"), "\(call)")
+            #expect(text.contains("Exit status: 0"), "\(call)")
+        }
+    }
+
+    @Test("what asks nodes shows its own few options, and takes those of serve")
+    func settings() throws {
+        for words in try calls() {
+            let asks = !["serve", "sign", "health", "check-config", "version"].contains(words[0])
+            guard asks, words != ["members"] else { continue }
+            let help = try ConfigurationProgram.run(words + ["--help"])
+            let text = String(decoding: help.output, as: UTF8.self)
+            #expect(!text.contains("--admin-listen"), "\(words)")
+            let given = try ConfigurationProgram.run(words + ["--admin-listen", "--help"])
+            #expect(!given.complaint.contains("Unknown option"), "\(words): \(given.complaint)")
+        }
+    }
+
+    @Test(
+        "mistakes on the command line are 64",
+        arguments: [
+            ["purge"], ["purge", "--wait", "long", "--everything"], ["inspect"], ["get"],
+            ["get", "--head", "-o", "a", "http://a/b"], ["get", "--json", "http://a/b"],
+            ["get", "nonsense"], ["get", "--header", "no colon", "--head", "http://a/b"],
+            ["drain", "--undo", "--stop"], ["drain", "--no-wait", "--within", "1s"], ["prefetch"],
+            ["prefetch", "--sitemap", "http://a/s", "http://a/b"],
+            ["prefetch", "--file", "/nowhere/list"], ["top", "--twice"], ["status", "extra"],
+            ["status", "--node", "not a place"], ["status", "--node", "https://a:8081"],
+            ["inspect", "u", "--node", "127.0.0.1:1", "--node", "127.0.0.1:2"], ["unknown"],
+        ])
+    func usage(arguments: [String]) throws {
+        let outcome = try ConfigurationProgram.run(arguments)
+        #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
+    }
+
+    @Test(
+        "where no node answers it is 69, wherever the place was said",
+        arguments: [
+            ["status"], ["status", "--json"], ["inspect", "http://a/b"], ["purge", "http://a/b"],
+            ["purge", "--everything", "--yes"], ["drain"], ["drain", "--undo"],
+            ["prefetch", "http://a/b"], ["top"], ["top", "--once"], ["members"],
+        ])
+    func nobody(arguments: [String]) throws {
+        let here = ["--node", "127.0.0.1:1"]
+        for (words, environment) in [
+            (arguments + here, [:]), (arguments, ["NUTHATCH_NODE": "127.0.0.1:1"]),
+            (arguments + ["--admin-listen", "127.0.0.1:1"], ["NUTHATCH_NODE": "nowhere:7"]),
+        ] {
+            let outcome = try ConfigurationProgram.run(words, environment: environment)
+            #expect(outcome.status == 69, "\(words): \(outcome)")
+            let hasNothing = outcome.output.isEmpty || arguments.contains("--json")
+            #expect(hasNothing && outcome.complaint.hasSuffix(": Connection refused\n"))
+        }
+        let head = ["get", "--head", "http://a/b", "--base", "http://127.0.0.1:1/"]
+        #expect(try ConfigurationProgram.run(head).status == 69)
+    }
+
+    @Test(
+        "a token that cannot be read is 78",
+        arguments: [["--token-file", "/nowhere/t"], ["--admin-token-file", "/nowhere/t"]])
+    func tokens(flags: [String]) throws {
+        for place in [[], ["--node", "127.0.0.1:1"]] {
+            let outcome = try ConfigurationProgram.run(["status"] + flags + place)
+            #expect(outcome.status == 78 && outcome.complaint.contains("/nowhere/t"), "\(outcome)")
+        }
+    }
+
+    @Test("the variables that commands read are no mistakes to serve")
+    func variables() throws {
+        let outcome = try ConfigurationProgram.run(
+            ["check-config"],
+            environment: ["NUTHATCH_NODE": "a", "NUTHATCH_TOKEN_FILE": "b", "NUTHATCH_NODES": "c"])
+        #expect(outcome.status == 0 && outcome.complaint.contains("NUTHATCH_NODES"))
+        #expect(!outcome.complaint.contains("NUTHATCH_TOKEN_FILE"))
+        #expect(!outcome.complaint.contains("\"NUTHATCH_NODE\""))
+    }
+
+    @Test("shells can complete commands, options and choices", arguments: ["bash", "zsh", "fish"])
+    func completions(shell: String) throws {
+        let outcome = try ConfigurationProgram.run(["--generate-completion-script", shell])
+        let script = String(decoding: outcome.output, as: UTF8.self)
+        #expect(outcome.status == 0 && script.count > 10_000)
+        for words in ["check-config", "prefetch", "token-file", "logfmt", "issued"] {
+            #expect(script.contains(words), "\(words)")
+        }
+        let program = "/usr/bin/env"
+        let isThere = ["/bin", "/usr/bin", "/usr/local/bin"].contains {
+            FileManager.default.isExecutableFile(atPath: "\($0)/\(shell)")
+        }
+        guard isThere else { return #expect(shell != "bash") }
+        let file = FileManager.default.temporaryDirectory
+            .appending(path: "nuthatch-\(UUID().uuidString).\(shell)")
+        try outcome.output.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = [shell, "-n", file.path]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+}

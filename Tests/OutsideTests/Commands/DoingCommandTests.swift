@@ -1,0 +1,79 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Commands that do something: purge, prefetch, drain")
+    struct DoingCommandTests {
+        private let image = TestImage.generated(.png, byteCount: 5_000, seed: 3)
+
+        @Test("purge is done when all have confirmed, and unfinished while somebody is away")
+        func purge() throws {
+            let stage = try ClusterStage(3)
+            stage.origin.on("/a", OriginAnswer(image, fields: [lasting]))
+            _ = try stage.get("/a", from: 0)
+            let (node, url) = (stage.nodes[0], stage.origin.url("/a"))
+            let done = try node.command("purge", url, "--id", "one")
+            #expect(done.status == 0 && done.errors.isEmpty, "\(done.errors)")
+            #expect(done.text.contains("\nconfirmed by all 3 within "))
+            #expect(try node.command("inspect", url).status == 1)
+            let other = try node.command("purge", "--tag", "t", "--id", "one")
+            #expect(other.status == 1 && other.errors.contains(" answered 409 "))
+            let soft = try node.command("purge", "--prefix", url, "--soft", "--json").document
+            #expect(soft["mode"] as? String == "soft" && soft["all_confirmed"] as? Bool == true)
+            #expect(try node.command("purge", "--tag", "t", "--wait", "none").status == 0)
+            let asked = try node.command("purge", "--everything")
+            #expect(asked.status == 64 && asked.errors.contains("--yes"))
+            #expect(try node.command("purge", "--everything", "--yes").status == 0)
+
+            stage.nodes[2].kill()
+            let late = try node.command("purge", url, "--within", "2s")
+            #expect(late.status == 75, "\(late)")
+            #expect(late.text.contains("\n2 of 3 confirmed; 1 "))
+        }
+
+        @Test("prefetch fetches what is named, and says what it could not")
+        func prefetch() throws {
+            let origin = try ScriptedOrigin()
+            let urls = (0..<5).map { origin.url("/p\($0)") }
+            for index in 0..<5 { origin.on("/p\(index)", OriginAnswer(image, fields: [lasting])) }
+            origin.on("/none", .text("none", status: "404 Not Found"))
+            let node = try NodeProcess()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let list = folder.appending(path: "urls")
+            try Data("# images\n\n\(urls.joined(separator: "\n"))\n".utf8).write(to: list)
+            let done = try node.command("prefetch", "--file", list.path)
+            #expect(done.status == 0 && done.text.hasPrefix("done  5 URLs: 5 fetched, 0 held"))
+            #expect(try node.command("inspect", urls[4]).status == 0)
+            let again = try node.command("prefetch", urls[0], origin.url("/none"))
+            #expect(again.status == 1 && again.text.contains("1 held already, 1 failed"))
+            #expect(again.text.contains("\(origin.url("/none"))  it answered 404"))
+            let json = try node.command("prefetch", urls[1], "--json").document
+            #expect(json["state"] as? String == "done" && json["urls_held"] as? Int == 1)
+            #expect(try node.command("prefetch", urls[1], "--no-wait").status == 0)
+            let bad = try node.command("prefetch", "nonsense")
+            #expect(bad.status == 1 && bad.errors.contains(" answered 422 "), "\(bad)")
+        }
+
+        @Test("drain hands over what the node holds, and is undone")
+        func drain() throws {
+            let stage = try ClusterStage(2)
+            for index in 0..<20 {
+                stage.origin.on("/p\(index)", OriginAnswer(image, fields: [lasting]))
+                _ = try stage.get("/p\(index)", from: 0)
+            }
+            let node = stage.nodes[0]
+            let drained = try node.command("drain", "--within", "30s")
+            #expect(drained.status == 0 && drained.text == "handed over\n", "\(drained)")
+            #expect(try node.command("status").line("health") == "health    draining")
+            let undone = try node.command("drain", "--undo")
+            #expect(undone.status == 0 && undone.text == "back on the ring\n")
+            #expect(try node.command("status").line("health") == "health    ready")
+            let stopped = try node.command("drain", "--stop", "--within", "30s")
+            #expect(stopped.status == 0 && stopped.text == "stopped\n", "\(stopped)")
+            #expect(node.waitForExit(seconds: 20) == 0)
+            #expect(try node.command("drain").status == 69)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Commands that look: status, inspect, get, top")
+    struct LookingCommandTests {
+        private let image = TestImage.generated(.png, byteCount: 20_000, seed: 7)
+
+        private func stage(_ flags: String...) throws -> Stage {
+            let origin = try ScriptedOrigin()
+            origin.on("/a", OriginAnswer(image, fields: [lasting]))
+            return Stage(origin: origin, node: try NodeProcess(flags))
+        }
+
+        @Test("status says how things stand; of several nodes all have to answer")
+        func status() throws {
+            let stage = try stage()
+            _ = try stage.get("/a")
+            _ = try stage.get("/a")
+            let result = try stage.node.command("status")
+            #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
+            #expect(result.line("health") == "health    ready")
+            #expect(result.line("requests").contains("hit ratio 50.0% of requests"))
+            #expect(result.line("cluster") == "cluster   in none")
+            #expect(!result.text.contains("\u{1B}"))
+            let json = try stage.node.command("status", "--json").document
+            let statistics = json["statistics"] as? [String: Any]
+            #expect((statistics?["requests"] as? [String: Int])?["memory"] == 1)
+            let two = try stage.node.command("status", "--node", "127.0.0.1:1")
+            #expect(two.status == 69 && two.line("127.0.0.1:1 ").contains("Connection refused"))
+            #expect(two.line("127.0.0.1:\(stage.node.adminPort)").contains("ready"))
+        }
+
+        @Test("a node with tokens is asked with one, from a flag, the environment or the settings")
+        func tokens() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            func file(_ name: String, _ text: String) throws -> String {
+                let url = folder.appending(path: name)
+                try Data(text.utf8).write(to: url)
+                return url.path
+            }
+            let (strong, weak) = (
+                String(repeating: "a", count: 20), String(repeating: "r", count: 20)
+            )
+            let all = try file("all", "read \(weak)\nadmin \(strong)\n")
+            let node = try stage("--admin-token-file", all).node
+            let without = try node.command("status")
+            #expect(without.status == 1 && without.errors.contains(" answered 401 "))
+            let wrong = try file("wrong", String(repeating: "w", count: 20))
+            for words in [["status"], ["top", "--once"], ["inspect", "http://a/b"]] {
+                let refused = try NodeProcess.run(
+                    words + ["--node", "127.0.0.1:\(node.adminPort)", "--token-file", wrong])
+                #expect(refused.status == 1 && refused.errors.contains(" answered 4"))
+            }
+            let reading = try file("reading", "\(weak)\n")
+            let read = try node.command("status", "--token-file", reading)
+            #expect(read.status == 0 && read.line("you may") == "you may   look")
+            let drain = try node.command("drain", "--no-wait", "--token-file", reading)
+            #expect(drain.status == 1 && drain.errors.contains(" answered 403 "))
+            let variable = try node.command("status", environment: ["NUTHATCH_TOKEN_FILE": all])
+            #expect(variable.line("you may") == "you may   do everything")
+            let own = try node.command("status", "--admin-token-file", all)
+            #expect(own.line("you may") == "you may   do everything")
+        }
+
+        @Test("inspect shows what is held, and refuses what is not")
+        func inspect() throws {
+            let stage = try stage()
+            let url = stage.origin.url("/a")
+            let before = try stage.node.command("inspect", url)
+            #expect(before.status == 1 && before.errors.contains(" answered 404 Nothing is held"))
+            _ = try stage.get("/a")
+            let held = try stage.node.command("inspect", url, "--head")
+            #expect(held.status == 0 && held.line("now").contains("fresh: fresh for"))
+            #expect(held.line("answer") == "answer  200 image/png, 19.5 KiB")
+            #expect(held.text.contains("\ncontent-type: image/png\n"))
+            let json = try stage.node.command("inspect", url, "--json").document
+            #expect((json["variants"] as? [Any])?.count == 1 && json["url"] as? String == url)
+        }
+
+        @Test("get brings the image, whole or not at all")
+        func get() throws {
+            let stage = try stage()
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let base = ["--base", "127.0.0.1:\(stage.node.port)"]
+            func get(_ words: String...) throws -> ProgramResult {
+                try NodeProcess.run(["get"] + base + words)
+            }
+            let url = stage.origin.url("/a")
+            #expect(try get(url).output == Data(image.bytes(0..<image.byteCount)))
+            let file = folder.appending(path: "a.png")
+            let saved = try get(url, "--output", file.path)
+            #expect(saved.status == 0 && saved.text.contains("19.5 KiB image/png, nuthatch; hit;"))
+            #expect(try Data(contentsOf: file) == Data(image.bytes(0..<image.byteCount)))
+            let head = try get(url, "--head", "--header", "Accept: image/png")
+            #expect(head.status == 0 && head.line("cache").contains("detail=memory"))
+
+            stage.origin.on("/none", .text("none", status: "404 Not Found"))
+            let none = try get(stage.origin.url("/none"), "-o", folder.appending(path: "n").path)
+            #expect(none.status == 1 && none.errors.contains(" answered 404 "))
+            stage.origin.on(
+                "/cut", OriginAnswer(image, fields: [lasting]).cut(after: 9_000, .close))
+            let cut = try get(stage.origin.url("/cut"), "-o", folder.appending(path: "c").path)
+            #expect(cut.status == 69 && cut.errors.contains("broke off"), "\(cut.errors)")
+            let nowhere = try get(url, "-o", "/nowhere/a")
+            #expect(nowhere.status == 1 && nowhere.errors.contains("No such file or directory"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["a.png"])
+        }
+
+        @Test("a site is got by its own URL")
+        func site() throws {
+            let origin = try ScriptedOrigin()
+            origin.on("/page", OriginAnswer(image, fields: [lasting]))
+            let node = try NodeProcess(["--site", "www.example.com=\(origin.url(""))"])
+            let result = try NodeProcess.run([
+                "get", "--site-url", "--base", "http://127.0.0.1:\(node.port)/",
+                "http://www.example.com/page",
+            ])
+            #expect(
+                result.status == 0 && result.output == Data(image.bytes(0..<image.byteCount)),
+                "\(result.errors)")
+        }
+
+        @Test("top prints one picture where there is no terminal, and lines for programs")
+        func top() throws {
+            let stage = try stage()
+            _ = try stage.get("/a")
+            let picture = try stage.node.command("top", "--interval", "100ms")
+            #expect(picture.status == 0 && !picture.text.contains("\u{1B}"), "\(picture.errors)")
+            #expect(picture.text.hasPrefix("nuthatch top  one node, in no cluster"))
+            #expect(picture.text.contains("127.0.0.1:\(stage.node.adminPort)"))
+            let lines = try stage.node.command("top", "--json", "--once", "--node", "127.0.0.1:1")
+            let rows = lines.text.split(separator: "\n").map { line in
+                try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+            }
+            #expect(rows.count == 2 && rows.contains { $0?["statistics"] != nil })
+            #expect(rows.contains { $0?["fault"] as? String == "Connection refused" })
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import Glibc
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("nuthatch top on a terminal")
+    struct TopCommandTests {
+        private static let (enter, leave) = ("\u{1B}[?1049h", "\u{1B}[?1049l")
+
+        private func top(_ node: NodeProcess) throws -> PseudoTerminal {
+            let terminal = try PseudoTerminal(
+                try NodeProcess.binary(),
+                ["top", "--interval", "200ms", "--node", "127.0.0.1:\(node.adminPort)"],
+                columns: 90, rows: 24)
+            #expect(terminal.shows("one node, in no cluster"))
+            return terminal
+        }
+
+        @Test("it has the whole screen while it runs, follows its size, and gives it back")
+        func screen() throws {
+            let node = try NodeProcess()
+            let terminal = try top(node)
+            #expect(terminal.text.contains(Self.enter) && !terminal.isCooked)
+            #expect(terminal.shows("no image was asked for often"))
+            terminal.press("?")
+            #expect(terminal.shows("pause; nobody is asked meanwhile"))
+            terminal.press("s")
+            #expect(terminal.shows("sort: requests"))
+            // The column is for wider terminals alone.
+            #expect(!terminal.text.contains("KEYS"))
+            terminal.resize(columns: 130, rows: 30)
+            terminal.signal(SIGWINCH)
+            #expect(terminal.shows("KEYS"))
+            #expect(!terminal.text.contains(Self.leave))
+            terminal.press("q")
+            #expect(terminal.ending == 0)
+            #expect(terminal.shows(Self.leave) && terminal.isCooked)
+        }
+
+        @Test("a node that goes is shown as one that is silent, and back again")
+        func silent() throws {
+            let node = try NodeProcess()
+            let terminal = try top(node)
+            #expect(terminal.shows("ready"))
+            node.kill()
+            #expect(terminal.shows("silent") && terminal.shows("nobody answers"))
+            terminal.press("q")
+            #expect(terminal.ending == 0)
+        }
+
+        @Test(
+            "a signal ends it with the terminal as it was",
+            arguments: [(SIGINT, 0), (SIGTERM, -SIGTERM), (SIGHUP, -SIGHUP)] as [(CInt, CInt)])
+        func signals(number: CInt, ending: CInt) throws {
+            let node = try NodeProcess()
+            let terminal = try top(node)
+            terminal.signal(number)
+            #expect(terminal.ending == ending)
+            #expect(terminal.shows(Self.leave) && terminal.isCooked)
+        }
+
+        @Test("suspended it gives the terminal back, and takes it again when it is called back")
+        func suspended() throws {
+            let node = try NodeProcess()
+            let terminal = try top(node)
+            terminal.signal(SIGTSTP)
+            #expect(terminal.shows(Self.leave))
+            terminal.signal(SIGCONT)
+            #expect(terminal.shows(Self.enter, times: 2))
+            terminal.press("q")
+            #expect(terminal.ending == 0 && terminal.isCooked)
+        }
+    }
+}
