@@ -12,9 +12,9 @@ struct Get: ParsableCommand {
             environment and the file of serve.
 
             Examples:
-              nuthatch get --output photo.jpg https://images.example.com/photo.jpg
-              nuthatch get --head --header 'Accept: image/avif' https://images.example.com/photo.jpg
-              nuthatch get --site-url --base 10.0.0.7:8080 http://www.example.com/ >index.html
+              nuthatch get --output a.jpg https://img.example/a.jpg
+              nuthatch get --head --header 'Accept: image/avif' https://img.example/a.jpg
+              nuthatch get --site-url --base 10.0.0.7 http://www.example.com/ >index.html
 
             Exit status: 0 if it was got, 1 if the answer is an error or the file cannot be \
             written, 64 for a command line that cannot be read, 69 if no node answered, or not all \

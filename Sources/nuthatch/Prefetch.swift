@@ -11,9 +11,9 @@ struct Prefetch: ParsableCommand {
             \(CallHelp.whom)
 
             Examples:
-              nuthatch prefetch https://images.example.com/a.jpg https://images.example.com/b.jpg
+              nuthatch prefetch https://img.example/a.jpg https://img.example/b.jpg
               sort -u urls.txt | nuthatch prefetch --file -
-              nuthatch prefetch --sitemap https://www.example.com/sitemap.xml --no-wait
+              nuthatch prefetch --no-wait --sitemap https://www.example/sitemap.xml
 
             \(CallHelp.status(CallHelp.late)) It is 1, too, if a URL could not be fetched.
             """)

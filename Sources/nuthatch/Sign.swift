@@ -11,8 +11,8 @@ struct Sign: ParsableCommand {
             signs. Without --expires-in and --expires-at the URL is good for as long as its key is.
 
             Examples:
-              nuthatch sign --signing-key-file keys --expires-in 1h http://images.example/photo.jpg
-              nuthatch sign --signing-key-file keys --site www.example.com /photo.jpg?width=300
+              nuthatch sign --signing-key-file keys --expires-in 1h http://img.example/a.jpg
+              nuthatch sign --signing-key-file keys --site www.example.com /a.jpg?width=3
 
             Exit status: 0 if all were signed, 64 for a command line that cannot be read or a URL \
             that cannot be signed, 78 for a file of keys that is refused.
