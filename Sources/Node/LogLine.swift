@@ -105,9 +105,6 @@ package struct LogLine {
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\": quoted += "\\\(scalar)"
-            case "\n": quoted += "\\n"
-            case "\r": quoted += "\\r"
-            case "\t": quoted += "\\t"
             case _ where scalar.isInvisible: quoted += escaped(scalar)
             default: quoted.unicodeScalars.append(scalar)
             }
@@ -116,7 +113,13 @@ package struct LogLine {
     }
 
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
-        String(scalar).utf16.map { unit in
+        switch scalar {
+        case "\n": return "\\n"
+        case "\r": return "\\r"
+        case "\t": return "\\t"
+        default: break
+        }
+        return String(scalar).utf16.map { unit in
             let digits = String(unit, radix: 16)
             return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         }.joined()

@@ -169,10 +169,10 @@ final class NodeCore: Sendable {
     }
 
     /// Logs from another level on; says so if either level lets it.
-    func log(from level: Logger.Level) {
+    func log(from level: Logger.Level, for cause: RequestCause) {
         var logger = logger
         logger.logLevel = min(logger.logLevel, level)
-        logger.notice("log level changed", metadata: ["level": "\(level)"])
+        logger.notice("log level changed", metadata: cause.metadata(["level": "\(level)"]))
         logger.logLevel = level
     }
 

@@ -93,7 +93,7 @@ extension Door {
             guard let level = Logger.Level(rawValue: document.level) else {
                 preconditionFailure("\(document.level) is no level of the logger")
             }
-            hall.node.log(from: level)
+            hall.node.log(from: level, for: RequestCause(requestID, nil))
             send(document.json)
         } catch {
             answerProblem(.body(BodyFault(reading: error)))

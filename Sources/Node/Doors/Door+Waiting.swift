@@ -37,13 +37,7 @@ extension Door {
         var stale: Resident?
         var expected = FieldNames()
         var note = CacheNote.hit(.memory)
-        let begin = { [self] in
-            FillRun(
-                key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-                lease: node.marks.lease(), hall: hall, cause: cause(waiting.request),
-                query: waiting.query, expected: expected, isAlone: alone,
-                skipsPeers: waiting.skipsPeers)
-        }
+        let begin = { [self] in makeRun(for: waiting, stale, expected, alone: alone) }
         let lookUp = { [self] () -> Resident? in
             let finding = find(waiting)
             switch finding {
@@ -99,6 +93,17 @@ extension Door {
             proceed()
             if upload != nil, upload?.fetch == nil { abandonUpload() }
         }
+    }
+
+    /// The fetch that a request causes.
+    private func makeRun(
+        for waiting: Waiting, _ stale: Resident?, _ expected: FieldNames, alone: Bool
+    ) -> FillRun {
+        FillRun(
+            key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
+            lease: hall.node.marks.lease(), hall: hall, cause: cause(waiting.request),
+            query: waiting.query, expected: expected, isAlone: alone,
+            skipsPeers: waiting.skipsPeers)
     }
 
     /// What memory has for a request that it could not serve a moment ago.

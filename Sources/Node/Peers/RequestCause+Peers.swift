@@ -2,8 +2,8 @@ import Cluster
 import HTTPRules
 
 extension PeerQuestion.Cause {
-    /// What a peer is told of a request; `span` is what the question is called in its trace, and not
-    /// zero.
+    /// What a peer is told of a request; `span` is what the question is called in its trace, and
+    /// not zero.
     init(_ cause: RequestCause, span: UInt64) {
         self.init(
             requestID: cause.id.text, traceParent: cause.trace?.parent(span: span) ?? [],

@@ -34,9 +34,9 @@ extension Outside {
             #expect(lines.count == 4)
             let time = #"\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]"#
             let request = #""([A-Z]+ [^ "]+ HTTP/1\.1)""#
+            let id = "[0-9a-f]{32}"
             let pattern = try Regex<(Substring, Substring, Substring, Substring, Substring)>(
-                #"^127\.0\.0\.1 [0-9a-f]{32} - \#(time) \#(request) (\d{3}) (\d+|-) "http://r/" "(.*)"$"#
-            )
+                #"^127\.0\.0\.1 \#(id) - \#(time) \#(request) (\d{3}) (\d+|-) "http://r/" "(.*)"$"#)
             let matches = try lines.map { try #require($0.firstMatch(of: pattern), "\($0)") }
             #expect(matches.map(\.2) == ["200", "200", "200", "404"])
             #expect(matches.prefix(2).allSatisfy { $0.3 == "12345" })

@@ -170,7 +170,8 @@ extension Outside {
             let probes = lines.filter { $0.contains("/under-") }
             #expect(probes.count == 5 && probes.allSatisfy { !$0.contains("/under-off") })
             #expect(probes.count { $0.hasPrefix("{") && $0.contains("/under-json") } == 3)
-            let combined = try Regex(#"^127\.0\.0\.1 - - \[[^\]]*\] "GET [^"]*" \d+ \d+ "-" "-"$"#)
+            let combined = try Regex(
+                #"^127\.0\.0\.1 [0-9a-f]{32} - \[[^\]]*\] "GET [^"]*" \d+ \d+ "-" "-"$"#)
             for line in lines {
                 if line.hasPrefix("{") {
                     let object = try? JSONSerialization.jsonObject(with: Data(line.utf8))

@@ -66,6 +66,7 @@ extension Outside {
             let events = try node.connectAdmin()
             try events.socket.send(HTTPConnection.request("/admin/v1/events"))
             ids.append(id(events.readResponse(bodyBytesMax: 1), 200, "events"))
+            events.socket.close()
             let purge = #"{"targets": [{"everything": true}]}"#
             ids.append(
                 id(try node.connectAdmin().post(purge, to: "/admin/v1/purges"), 200, "purge"))
@@ -81,12 +82,13 @@ extension Outside {
             #expect(ids.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(ids)")
             // What begins them is this run of the node.
             #expect(Set(ids.map { $0.prefix(16) }).count == 1)
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
-            let lines = stage.node.printed.split(separator: "\n")
-            for id in ids {
-                #expect(lines.count { $0.contains("\"request_id\":\"\(id)\"") } == 1, "\(id)")
+            let isLogged = Deadline.seconds(20).reached {
+                let lines = stage.node.printed.split(separator: "\n")
+                return ids.allSatisfy { id in
+                    lines.count { $0.contains("\"request_id\":\"\(id)\"") } == 1
+                }
             }
+            #expect(isLogged, "\(ids) in \(stage.node.printed)")
         }
 
         @Test("Over HTTP/2 as well, and from a node that has no room for a connection")
