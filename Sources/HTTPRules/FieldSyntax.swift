@@ -1,5 +1,5 @@
 /// The few pieces that field values are built of (RFC 9110 §5.6).
-enum FieldSyntax {
+package enum FieldSyntax {
     /// Space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
     @inline(__always)
     static func isWhite(_ byte: UInt8) -> Bool {
@@ -17,7 +17,7 @@ enum FieldSyntax {
     }
 
     /// The range without white space at both ends.
-    static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
+    package static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
         while start < end, isWhite(bytes[start]) { start += 1 }
@@ -29,7 +29,8 @@ enum FieldSyntax {
     /// range's end.
     ///
     /// A quoted string that is not closed reaches to the end.
-    static func find(_ delimiter: UInt8, in bytes: Span<UInt8>, at range: Range<Int>) -> Int {
+    package static func find(_ delimiter: UInt8, in bytes: Span<UInt8>, at range: Range<Int>) -> Int
+    {
         var index = range.lowerBound
         var quoted = false
         while index < range.upperBound {
@@ -50,7 +51,7 @@ enum FieldSyntax {
     /// at the end.
     ///
     /// Empty elements are passed over (RFC 9110 §5.6.1.2). `cursor` begins at the range's start.
-    static func nextElement(
+    package static func nextElement(
         _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
     ) -> Range<Int>? {
         while cursor < range.upperBound {

@@ -72,6 +72,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     /// Nobody wants the rest of the answer.
     func cancel() {
         fetch?.cancel()
+        if !isEnded { hall.counters.add(.originFetchesAbandoned) }
         held = nil
         settle()
         end()
@@ -83,6 +84,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant
     ) {
         hall.counters.add(.originRedirects)
+        hall.counters.add(.originAnswers(status: head.status))
         redirects.append(
             Redirect(
                 head: head,
@@ -97,6 +99,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     ) {
         let receipt = Freshness.Receipt(
             requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
+        hall.counters.add(.originAnswers(status: head.status))
         switch head.status {
         case 304:
             guard let stale = run.stale else { return drop(.originStatus(304), bodyLength) }
@@ -138,8 +141,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     }
 
     func originFailed(_ failure: OriginFailure) {
-        hall.counters.add(.originFetchesFailed)
-        count(failure)
+        hall.count(failure)
         // What this node did not even try is counted, and said once for the origin: a storm of
         // misses must not become one of lines.
         if !failure.isReportedOnce {
@@ -278,15 +280,5 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         guard !isSettled else { return }
         isSettled = true
         hall.node.fills.remove(run)
-    }
-
-    private func count(_ failure: OriginFailure) {
-        guard case .timedOut(let phase, limit: _) = failure else { return }
-        switch phase {
-        case .resolving, .connecting, .handshaking: hall.counters.add(.timeoutsOriginConnect)
-        case .awaitingHead: hall.counters.add(.timeoutsOriginFirstByte)
-        case .readingBody: hall.counters.add(.timeoutsOriginIdle)
-        case .total: hall.counters.add(.timeoutsOriginTotal)
-        }
     }
 }

@@ -240,6 +240,11 @@ final class NodeCore: Sendable {
         disk?.touch(touches.map { ($0.digest, $0.count, $0.lastAccess) })
     }
 
+    /// Touches that were merged into one that waited, and those that were dropped.
+    var touchFigures: (merged: UInt64, dropped: UInt64) {
+        touches.withLock { ($0.merged, $0.dropped) }
+    }
+
     // MARK: Limits
 
     /// False if no further connection may be opened; otherwise it counts until
@@ -294,76 +299,6 @@ final class NodeCore: Sendable {
     func waiterLeft() {
         waiters.subtract(1, ordering: .relaxed)
     }
-
-    // MARK: Numbers
-
-    /// The counters of all loops, with the gauges as they are now.
-    func snapshot() -> Snapshot {
-        counters.set(.memoryUsedBytes, to: store.account.usedBytes)
-        counters.set(.memoryLimitBytes, to: store.configuredBytes)
-        counters.set(.memoryHeldLimitBytes, to: store.account.limitBytes)
-        counters.set(.memoryPinnedBytes, to: store.account.pinnedBytes)
-        counters.set(.memoryEntries, to: store.count)
-        counters.set(.evictions, to: Int(store.evictions))
-        counters.set(.fillsInFlight, to: fills.count)
-        counters.set(.waiters, to: waiterCount)
-        counters.set(.connectionsOpen, to: openConnections)
-        setFigures(of: exchange.figures)
-        let log = desk.figures
-        counters.set(.invalidationsApplied, to: Int(log.applied))
-        counters.set(.invalidationRecords, to: log.held)
-        counters.set(.membersCounted, to: log.counted)
-        counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)
-        if let disk { setFigures(of: disk) }
-        if let view = hub?.view { setFigures(of: view) }
-        let halls = halls
-        return Snapshot(
-            loops: halls.map(\.counters), node: counters, sites: siteLedger.figures(),
-            outcomes: halls.map(\.outcomes))
-    }
-}
-
-extension NodeCore {
-    private func setFigures(of origins: OriginFigures) {
-        counters.set(.originConnections, to: origins.connections)
-        counters.set(.originConnectionsIdle, to: origins.idle)
-        counters.set(.originWaiting, to: origins.waiting)
-        counters.set(.originCircuitsOpen, to: origins.circuitsOpen)
-        counters.set(.originCircuitOpenings, to: Int(origins.circuitOpenings))
-        counters.set(.originNames, to: origins.names)
-    }
-
-    private func setFigures(of view: MemberView) {
-        let states = view.records.map(\.state)
-        counters.set(.membersAlive, to: states.count { $0 == .alive })
-        counters.set(.membersSuspected, to: states.count { $0 == .suspected })
-        counters.set(.membersDead, to: states.count { $0 == .dead })
-        counters.set(.peerConnections, to: view.connections.count)
-    }
-
-    private func setFigures(of disk: DiskTier) {
-        counters.set(.diskUp, to: disk.isUp ? 1 : 0)
-        counters.set(.diskLimitBytes, to: Int(disk.settings.limitBytes))
-        counters.set(.diskUsedBytes, to: Int(disk.allocatedBytes))
-        counters.set(.diskEntries, to: disk.view?.shards.count ?? 0)
-        counters.set(.diskIndexBytes, to: disk.view?.shards.residentBytes ?? 0)
-        counters.set(.diskQueuedBytes, to: disk.queued)
-        for (metric, figure) in Self.diskFigures {
-            counters.set(metric, to: disk.figures[figure])
-        }
-        let dropped = touches.withLock { Int($0.dropped) } + disk.figures[.touchesDropped]
-        counters.set(.touchesDropped, to: dropped)
-    }
-
-    private static let diskFigures: [(Metric, DiskFigures.Figure)] = [
-        (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
-        (.diskRecordsDropped, .droppedRecords), (.diskRecordsLost, .lostRecords),
-        (.diskAdmittedBytes, .admittedBytes), (.diskWrittenBytes, .writtenBytes),
-        (.diskEvictions, .evictedEntries), (.diskExpirations, .expiredEntries),
-        (.diskReclaims, .reclaims), (.diskReadsAtOnce, .readsAtOnce),
-        (.diskReadsByThread, .readsByThread), (.diskReadBytes, .readBytes),
-        (.diskFailures, .failures), (.touchesApplied, .touchesApplied),
-    ]
 }
 
 /// Whether the node wants to be sent requests, readable from every thread.

@@ -47,7 +47,7 @@ package final class NodeCounters: Sendable {
 /// The padding keeps two loops' counters, which may lie side by side in the heap, off one line.
 private struct Cells: ~Copyable, Sendable {
     private static let padding = 8
-    private let words = InlineArray<144, Atomic<UInt64>> { _ in Atomic(0) }
+    private let words = InlineArray<272, Atomic<UInt64>> { _ in Atomic(0) }
 
     @inline(__always)
     func load(_ cell: Int) -> UInt64 {

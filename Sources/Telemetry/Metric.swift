@@ -21,6 +21,9 @@ package enum Metric: Int, CaseIterable, Sendable {
     case answersRedirected
     case answersClientError
     case answersServerError
+    /// Begun and not brought to their end: the client went, or the rest did not come.
+    case answersLeft
+    case answersBrokenOff
     case sentBytes
 
     case connectionsOpen
@@ -50,6 +53,25 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFetchesStarted
     case originFetchesOK
     case originFetchesFailed
+    /// Nobody wanted the rest.
+    case originFetchesAbandoned
+    case originAnswersSuccess
+    case originAnswersRedirected
+    case originAnswersNotModified
+    case originAnswersClientError
+    case originAnswersServerError
+    case originFailuresNotAllowed
+    case originFailuresName
+    case originFailuresConnect
+    case originFailuresTLS
+    case originFailuresTimeout
+    case originFailuresBroken
+    case originFailuresProtocol
+    case originFailuresTooLarge
+    case originFailuresRedirects
+    case originFailuresCircuit
+    case originFailuresLimit
+    case originFailuresStopping
     case originReceivedBytes
     case originRedirects
     case originConnections
@@ -70,9 +92,17 @@ package enum Metric: Int, CaseIterable, Sendable {
     case fillsInFlight
     case waiters
 
-    case evictions
+    case evictionsForRoom
+    case evictionsForPlace
+    case evictionsForShare
+    case evictionsForLimit
+    case evictionsForPressure
+    case evictionsPurged
     case memoryUsedBytes
     case memoryLimitBytes
+    case memoryBodyBytes
+    case memoryOverheadBytes
+    case memoryFillingBytes
     case memoryPinnedBytes
     case memoryEntries
     case memoryHeldLimitBytes
@@ -87,6 +117,9 @@ package enum Metric: Int, CaseIterable, Sendable {
     case diskLimitBytes
     case diskUsedBytes
     case diskEntries
+    case diskSegmentsFree
+    case diskSegmentsOpen
+    case diskSegmentsClosed
     case diskIndexBytes
     case diskQueuedBytes
     case diskRecordsAdmitted
@@ -103,12 +136,14 @@ package enum Metric: Int, CaseIterable, Sendable {
     case diskReadsByThread
     case diskFailures
     case touchesApplied
+    case touchesMerged
     case touchesDropped
 
     case peerGetsSent
     case peerProbesSent
     case peerGetsAnswered
     case peerProbesAnswered
+    case peerQuestionsLost
     case peerAnswersTaken
     case peerReceivedBytes
     case touchesSent
@@ -127,12 +162,33 @@ package enum Metric: Int, CaseIterable, Sendable {
     case membersSuspected
     case membersDead
     case peerConnections
+    case peerHandshakes
+    case peerHandshakesFailed
+    case peerFaults
+    case gossipPingsSent
+    case gossipAcksSent
+    case gossipPingRequestsSent
+    case gossipNacksSent
+    case gossipNewsSent
+    case gossipTablesSent
+    case gossipPingsReceived
+    case gossipAcksReceived
+    case gossipPingRequestsReceived
+    case gossipNacksReceived
+    case gossipNewsReceived
+    case gossipTablesReceived
+    case memberChangesToAlive
+    case memberChangesToSuspected
+    case memberChangesToDead
+    case memberChangesToLeft
+    case refutations
 
     case purgesHard
     case purgesSoft
     case purgesRefused
     case invalidationsApplied
     case invalidationRecords
+    case receiptsPending
     case fenced
     case membersCounted
 
@@ -145,6 +201,17 @@ package enum Metric: Int, CaseIterable, Sendable {
         case ..<400: .answersRedirected
         case ..<500: .answersClientError
         default: .answersServerError
+        }
+    }
+
+    /// The counter of an origin's answer for a status code of 200 to 599.
+    package static func originAnswers(status: UInt16) -> Metric {
+        switch status {
+        case 304: .originAnswersNotModified
+        case ..<300: .originAnswersSuccess
+        case ..<400: .originAnswersRedirected
+        case ..<500: .originAnswersClientError
+        default: .originAnswersServerError
         }
     }
 }

@@ -12,10 +12,58 @@ extension MetricFamily {
             advice: "One less than the members that are alive; fewer means a network that is split."
         ),
         MetricFamily(
+            "nuthatch_member_changes_total", .counter, "changes", by: "state",
+            [
+                (.memberChangesToAlive, "alive"), (.memberChangesToSuspected, "suspected"),
+                (.memberChangesToDead, "dead"), (.memberChangesToLeft, "left"),
+            ],
+            meaning: "Times that something else was believed of another member, by what",
+            advice: "Suspected again and again: a node or a line that is overloaded."),
+        MetricFamily(
+            "nuthatch_refutations_total", .counter, "refutations", .refutations,
+            meaning: "Times that this node had to say that it lives",
+            advice: "Others do not hear from it in time: look at its CPU and its network."),
+        MetricFamily(
+            "nuthatch_gossip_sent_total", .counter, "messages", by: "kind",
+            [
+                (.gossipPingsSent, "ping"), (.gossipAcksSent, "ack"),
+                (.gossipPingRequestsSent, "ping_request"), (.gossipNacksSent, "nack"),
+                (.gossipNewsSent, "news"), (.gossipTablesSent, "table"),
+            ],
+            meaning: "Messages to other members about who is here",
+            advice: "Many ping requests: members do not answer pings in time."),
+        MetricFamily(
+            "nuthatch_gossip_received_total", .counter, "messages", by: "kind",
+            [
+                (.gossipPingsReceived, "ping"), (.gossipAcksReceived, "ack"),
+                (.gossipPingRequestsReceived, "ping_request"), (.gossipNacksReceived, "nack"),
+                (.gossipNewsReceived, "news"), (.gossipTablesReceived, "table"),
+            ],
+            meaning: "Messages of other members about who is here",
+            advice: "None while others are alive: this node is cut off."),
+    ]
+
+    /// The rows of what goes on between peers.
+    static let peerFamilies = [
+        MetricFamily(
+            "nuthatch_peer_handshakes_total", .counter, "handshakes", by: "outcome",
+            [(.peerHandshakes, "ok"), (.peerHandshakesFailed, "failed")],
+            meaning: "Connections with peers, dialled or accepted, by whether they were opened",
+            advice: "The log says why: the secret, the address, or another version."),
+        MetricFamily(
+            "nuthatch_peer_faults_total", .counter, "connections", .peerFaults,
+            meaning: "Connections with peers broken off because of what they sent",
+            advice: "The log says what; nodes of versions that are not next to each other, perhaps."
+        ),
+        MetricFamily(
             "nuthatch_peer_questions_total", .counter, "questions", by: "kind",
             [(.peerGetsSent, "get"), (.peerProbesSent, "probe")],
             meaning: "Questions to peers, by whether they may cause a fetch (get) or not (probe)",
             advice: "A get is a miss of an image that another node owns."),
+        MetricFamily(
+            "nuthatch_peer_questions_lost_total", .counter, "questions", .peerQuestionsLost,
+            meaning: "Questions to peers that no whole answer came to",
+            advice: "Ordinary when a node dies; the next owner, or the origin, was asked instead."),
         MetricFamily(
             "nuthatch_peer_questions_answered_total", .counter, "questions", by: "kind",
             [(.peerGetsAnswered, "get"), (.peerProbesAnswered, "probe")],

@@ -20,6 +20,14 @@ extension MetricFamily {
             meaning: "Entries on disk",
             advice: "Used bytes by entries is the mean size of an image."),
         MetricFamily(
+            "nuthatch_disk_segments", .gauge, "segments", by: "state",
+            [
+                (.diskSegmentsFree, "free"), (.diskSegmentsOpen, "open"),
+                (.diskSegmentsClosed, "closed"),
+            ],
+            meaning: "Segments of the disk cache: without entries, being filled, and full",
+            advice: "One or two free ones once the disk has filled are ordinary."),
+        MetricFamily(
             "nuthatch_disk_index_bytes", .gauge, "bytes", .diskIndexBytes,
             meaning: "Memory that the index of the disk cache takes, beside memory-limit",
             advice: "Below 48 bytes an entry."),
@@ -70,8 +78,13 @@ extension MetricFamily {
             advice: "The log says which call failed and why."),
         MetricFamily(
             "nuthatch_touches_total", .counter, "entries", by: "result",
-            [(.touchesApplied, "applied"), (.touchesDropped, "dropped")],
-            meaning: "Batched uses in memory that the disk cache was told of",
+            [
+                (.touchesApplied, "applied"), (.touchesMerged, "merged"),
+                (.touchesDropped, "dropped"),
+            ],
+            meaning:
+                "Batched uses in memory: that the disk cache was told of, that were merged into one "
+                + "that waited, and that were dropped",
             advice: "dropped: more images were used at once than wait, or the disk is too slow."),
     ]
 }

@@ -20,6 +20,14 @@ extension MetricFamily {
             meaning: "Records of the invalidation log that are held for nodes that lack them",
             advice: "A node that was away for longer revalidates everything older once."),
         MetricFamily(
+            "nuthatch_receipts_pending", .gauge, "purges", .receiptsPending,
+            meaning: "Purges of this node that some member has yet to confirm",
+            advice: "If it stays above 0, nuthatch_member_lag_records says who has not."),
+        MetricFamily(
+            "nuthatch_member_lag_records", .gauge, "records", .members(.lagRecords),
+            meaning: "Invalidations that are synced here and that a member has not confirmed",
+            advice: "Rising: the member is cut off or hangs; /admin/v1/members has its address."),
+        MetricFamily(
             "nuthatch_members_counted", .gauge, "nodes", .membersCounted,
             meaning: "Members of which a majority has to know a purge, as this node believes",
             advice: "More than are alive are some that nobody has forgotten yet."),

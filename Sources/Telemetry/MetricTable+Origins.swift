@@ -7,9 +7,35 @@ extension MetricFamily {
             advice: "Far fewer than misses is what coalescing is for."),
         MetricFamily(
             "nuthatch_origin_fetches_total", .counter, "fetches", by: "result",
-            [(.originFetchesOK, "ok"), (.originFetchesFailed, "failed")],
-            meaning: "Fetches from origins ended, by whether a whole answer came",
+            [
+                (.originFetchesOK, "ok"), (.originFetchesFailed, "failed"),
+                (.originFetchesAbandoned, "abandoned"),
+            ],
+            meaning:
+                "Fetches from origins ended: a whole answer came, or not, or nobody wanted the rest",
             advice: "The log names origin and reason of each failure."),
+        MetricFamily(
+            "nuthatch_origin_answers_total", .counter, "answers", by: "status",
+            [
+                (.originAnswersSuccess, "2xx"), (.originAnswersRedirected, "3xx"),
+                (.originAnswersNotModified, "304"), (.originAnswersClientError, "4xx"),
+                (.originAnswersServerError, "5xx"),
+            ],
+            meaning: "Answers of origins by status; 304 is not counted in its class",
+            advice: "Few 304 among many stale entries: the origin gives no validators."),
+        MetricFamily(
+            "nuthatch_origin_failures_total", .counter, "fetches", by: "reason",
+            [
+                (.originFailuresNotAllowed, "not_allowed"), (.originFailuresName, "name"),
+                (.originFailuresConnect, "connect"), (.originFailuresTLS, "tls"),
+                (.originFailuresTimeout, "timeout"), (.originFailuresBroken, "broken"),
+                (.originFailuresProtocol, "protocol"), (.originFailuresTooLarge, "too_large"),
+                (.originFailuresRedirects, "redirects"), (.originFailuresCircuit, "circuit"),
+                (.originFailuresLimit, "limit"), (.originFailuresStopping, "stopping"),
+            ],
+            meaning: "Fetches from origins that failed, by why; circuit and limit asked nobody",
+            advice: "circuit: /admin/v1/origins names it; limit: origin-connections and its queue."
+        ),
         MetricFamily(
             "nuthatch_origin_received_bytes_total", .counter, "bytes", .originReceivedBytes,
             meaning: "Bytes of bodies received from origins",

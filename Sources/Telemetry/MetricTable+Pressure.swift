@@ -15,9 +15,10 @@ extension MetricFamily {
                 "What the nearest limit of container or machine leaves, page cache not counted",
             advice: "At 0 the kernel kills; an eighth of the limit is kept free where possible."),
         MetricFamily(
-            "nuthatch_memory_stalled_permille", .gauge, "permille", .memoryStalledPermille,
-            meaning: "Time in which everything waited for memory, of the last 10 s (PSI, full)",
-            advice: "From 100 on memory is given up; the machine swaps or has no page cache left."),
+            "nuthatch_memory_stalled_ratio", .gauge, "ratio", divisor: 1_000,
+            .memoryStalledPermille,
+            meaning: "Part of the last 10 s in which everything waited for memory (PSI, full)",
+            advice: "From 0.1 on memory is given up; the machine swaps or has no page cache left."),
         MetricFamily(
             "nuthatch_memory_shrinks_total", .counter, "shrinks", by: "reason",
             [(.memoryShrinksForRoom, "room"), (.memoryShrinksForStalls, "stall")],

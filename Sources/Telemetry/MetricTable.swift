@@ -1,58 +1,5 @@
-/// One row of the table of metrics: a family of counters or gauges under one Prometheus name.
-package struct MetricFamily: Sendable {
-    /// Whether a value only grows.
-    package enum Kind: String, Sendable {
-        case counter
-        case gauge
-    }
-
-    /// One series of a family; the label's value is empty if the family has no label.
-    package struct Member: Sendable {
-        package let metric: Metric
-        package let label: String
-    }
-
-    /// The Prometheus name, unit and `_total` included.
-    package let name: String
-    package let kind: Kind
-    /// What one is: `bytes`, or the noun that is counted.
-    package let unit: String
-    /// The label that tells the members apart; empty if there is one member.
-    package let label: String
-    package let members: [Member]
-    /// One line for the operator, without a full stop.
-    package let meaning: String
-    /// What to do about a value that looks wrong.
-    package let advice: String
-
-    init(
-        _ name: String, _ kind: Kind, _ unit: String, _ metric: Metric, meaning: String,
-        advice: String
-    ) {
-        self.init(name, kind, unit, by: "", [(metric, "")], meaning: meaning, advice: advice)
-    }
-
-    init(
-        _ name: String, _ kind: Kind, _ unit: String, by label: String,
-        _ members: [(Metric, String)], meaning: String, advice: String
-    ) {
-        self.name = name
-        self.kind = kind
-        self.unit = unit
-        self.label = label
-        self.members = members.map { Member(metric: $0.0, label: $0.1) }
-        self.meaning = meaning
-        self.advice = advice
-    }
-}
-
 extension MetricFamily {
-    /// Every family once; every ``Metric`` is a member of exactly one.
-    package static let table: [MetricFamily] =
-        requestFamilies + connectionFamilies + originFamilies + memoryFamilies
-        + pressureFamilies + diskFamilies + clusterFamilies + invalidationFamilies
-
-    private static let requestFamilies = [
+    static let requestFamilies = [
         MetricFamily(
             "nuthatch_requests_total", .counter, "requests", by: "cache",
             [
@@ -65,6 +12,18 @@ extension MetricFamily {
             meaning: "Requests by how the cache took part in the answer",
             advice: "If misses dominate, compare evictions and the origins' freshness lifetimes."),
         MetricFamily(
+            "nuthatch_request_duration_seconds", .histogram, "seconds", divisor: 1_000_000_000,
+            .outcomes(.duration),
+            meaning:
+                "Time from a request's head to the end of its answer, by how the cache took part",
+            advice:
+                "Slow hits: clients read slowly, or the node has too little CPU; else see origins."
+        ),
+        MetricFamily(
+            "nuthatch_body_bytes_total", .counter, "bytes", .outcomes(.bodyBytes),
+            meaning: "Bytes of bodies given to clients, by how the cache took part",
+            advice: "From hit and disk by all is the byte hit ratio."),
+        MetricFamily(
             "nuthatch_answers_total", .counter, "answers", by: "status",
             [
                 (.answersSuccess, "2xx"), (.answersPartial, "206"),
@@ -73,6 +32,12 @@ extension MetricFamily {
             ],
             meaning: "Answers by status; 206 and 304 are not counted in their classes",
             advice: "5xx: see origin fetches, timeouts, and the limits of fills and waiters."),
+        MetricFamily(
+            "nuthatch_answers_unfinished_total", .counter, "answers", by: "side",
+            [(.answersLeft, "client"), (.answersBrokenOff, "node")],
+            meaning:
+                "Answers not brought to their end, because the client went or the rest did not come",
+            advice: "node: an origin or a peer breaks off; the log names the origin."),
         MetricFamily(
             "nuthatch_sent_bytes_total", .counter, "bytes", .sentBytes,
             meaning: "Bytes written for clients, heads included",
@@ -95,7 +60,7 @@ extension MetricFamily {
             advice: "Speed up what reads standard output, or turn access-log off."),
     ]
 
-    private static let connectionFamilies = [
+    static let connectionFamilies = [
         MetricFamily(
             "nuthatch_connections_open", .gauge, "connections", .connectionsOpen,
             meaning: "Connections of clients that are open",
@@ -129,23 +94,37 @@ extension MetricFamily {
             advice: "idle is ordinary; origin kinds mean that an origin is slow or down."),
     ]
 
-    private static let memoryFamilies = [
+    static let memoryFamilies = [
         MetricFamily(
-            "nuthatch_evictions_total", .counter, "entries", .evictions,
-            meaning: "Entries removed from memory to make room",
-            advice: "A high rate with many misses asks for a larger memory-limit."),
+            "nuthatch_evictions_total", .counter, "entries", by: "reason",
+            [
+                (.evictionsForRoom, "room"), (.evictionsForPlace, "entries"),
+                (.evictionsForShare, "share"), (.evictionsForLimit, "limit"),
+                (.evictionsForPressure, "pressure"), (.evictionsPurged, "purged"),
+            ],
+            meaning:
+                "Entries removed from memory: for room, for a place among memory-entries, for the "
+                + "share of their site, because a limit was lowered, by you or for want of memory, "
+                + "or because they were found to be purged",
+            advice: "Many for room with many misses ask for a larger memory-limit."),
         MetricFamily(
             "nuthatch_memory_used_bytes", .gauge, "bytes", .memoryUsedBytes,
-            meaning: "Memory that entries take: bodies, heads and bookkeeping",
+            meaning: "Memory taken of memory-limit; nuthatch_memory_part_bytes says by what",
             advice: "At the limit after a while is ordinary."),
         MetricFamily(
             "nuthatch_memory_limit_bytes", .gauge, "bytes", .memoryLimitBytes,
             meaning: "What memory-limit says",
             advice: "Change it with memory-limit."),
         MetricFamily(
-            "nuthatch_memory_pinned_bytes", .gauge, "bytes", .memoryPinnedBytes,
-            meaning: "Memory of evicted entries that clients are still being sent",
-            advice: "Large values mean many slow clients; shorten send-timeout."),
+            "nuthatch_memory_part_bytes", .gauge, "bytes", by: "part",
+            [
+                (.memoryBodyBytes, "bodies"), (.memoryOverheadBytes, "overhead"),
+                (.memoryFillingBytes, "fetches"), (.memoryPinnedBytes, "pinned"),
+            ],
+            meaning:
+                "Parts of the memory used: bodies of entries, their keys, heads and bookkeeping, "
+                + "bodies on their way, and what clients are still sent of entries that are gone",
+            advice: "Much pinned means many slow clients; shorten send-timeout."),
         MetricFamily(
             "nuthatch_memory_entries", .gauge, "entries", .memoryEntries,
             meaning: "Entries in memory",

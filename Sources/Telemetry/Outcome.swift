@@ -37,6 +37,13 @@ package enum Outcome: Int, CaseIterable, Sendable {
     }
 }
 
+/// What is measured of each ``Outcome``.
+package enum OutcomeMetric: CaseIterable, Sendable {
+    /// In nanoseconds.
+    case duration
+    case bodyBytes
+}
+
 /// How long requests took, in buckets whose bounds are the same everywhere.
 package enum LatencyBuckets {
     /// Upper bounds in microseconds, inclusive; above the last is one bucket more.

@@ -4,14 +4,17 @@ package struct Snapshot: Sendable {
     /// In the order of the table of sites.
     package let sites: [SiteFigures]
     package let outcomes: OutcomeFigures
+    /// The other members of the cluster, each once.
+    package let members: [MemberFigures]
 
     /// Reads all counters; each one is exact, together they are not of one instant.
     package init(
         loops: [LoopCounters], node: NodeCounters, sites: [SiteFigures] = [],
-        outcomes: [LoopOutcomes] = []
+        outcomes: [LoopOutcomes] = [], members: [MemberFigures] = []
     ) {
         self.sites = sites
         self.outcomes = OutcomeFigures(outcomes)
+        self.members = members
         values = Metric.allCases.map { metric in
             loops.reduce(node.load(metric)) { $0 &+ $1.load(metric) }
         }

@@ -10,15 +10,15 @@ struct SiteLedgerTests {
         ledger.adopt(["b", "a"])
         for loop in 0..<3 {
             let counters = ledger.counters(of: ["b", "a"], loop: loop)
-            for metric in SiteMetric.allCases {
-                counters[0].add(metric, metric.rawValue)
+            for (place, metric) in SiteMetric.allCases.enumerated() {
+                counters[0].add(metric, place)
                 counters[1].add(metric)
             }
         }
         let figures = ledger.figures()
         #expect(figures.map(\.name) == ["b", "a"])
-        for metric in SiteMetric.allCases {
-            #expect(figures[0][metric] == UInt64(3 * metric.rawValue))
+        for (place, metric) in SiteMetric.allCases.enumerated() {
+            #expect(figures[0][metric] == UInt64(3 * place))
             #expect(figures[1][metric] == 3)
         }
     }
@@ -28,16 +28,16 @@ struct SiteLedgerTests {
         let ledger = SiteLedger()
         ledger.adopt(["a", "b"])
         let old = ledger.counters(of: ["a", "b"], loop: 0)
-        for counters in old { counters.add(.hits) }
+        for counters in old { counters.add(.requests(.hit)) }
         ledger.adopt(["c", "b"])
-        old[1].add(.hits)
+        old[1].add(.requests(.hit))
         let new = ledger.counters(of: ["c", "b"], loop: 0)
-        new[1].add(.hits)
+        new[1].add(.requests(.hit))
         #expect(ledger.figures().map(\.name) == ["c", "b"])
-        #expect(ledger.figures().map { $0[.hits] } == [0, 3])
-        ledger.counters(of: ["a"], loop: 0)[0].add(.hits)
-        #expect(ledger.figures().map { $0[.hits] } == [0, 3])
+        #expect(ledger.figures().map { $0[.requests(.hit)] } == [0, 3])
+        ledger.counters(of: ["a"], loop: 0)[0].add(.requests(.hit))
+        #expect(ledger.figures().map { $0[.requests(.hit)] } == [0, 3])
         ledger.adopt(["a"])
-        #expect(ledger.figures().map { $0[.hits] } == [0])
+        #expect(ledger.figures().map { $0[.requests(.hit)] } == [0])
     }
 }

@@ -57,4 +57,10 @@ struct Entries {
         return store.find(
             key.span, 0..<key.count, hash: store.hash(key.span, 0..<key.count), wanted: wanted)
     }
+
+    /// Entries removed so far, by why; nothing for reasons without one.
+    var evictions: [EvictionFigures.Reason: UInt64] {
+        let all = EvictionFigures.Reason.allCases.map { ($0, store.evictions[$0]) }
+        return Dictionary(uniqueKeysWithValues: all.filter { $0.1 > 0 })
+    }
 }

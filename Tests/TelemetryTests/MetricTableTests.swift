@@ -3,37 +3,92 @@ import Testing
 
 @Suite("The table of metrics")
 struct MetricTableTests {
-    @Test("every metric is a member of exactly one family")
+    /// What the families have, sums apart, in the table's order.
+    private let metrics = MetricFamily.table.flatMap { family -> [Metric] in
+        if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
+    }
+
+    @Test("every metric is of exactly one family")
     func everyMetricHasOneFamily() {
-        let members = MetricFamily.table.flatMap(\.members).map(\.metric)
-        #expect(members.count == Metric.allCases.count)
+        #expect(metrics.count == Metric.allCases.count)
         for metric in Metric.allCases {
-            #expect(members.count { $0 == metric } == 1, "\(metric)")
+            #expect(metrics.count { $0 == metric } == 1, "\(metric)")
         }
+    }
+
+    @Test("so is what is measured of sites, outcomes and members")
+    func everyMetricOfPartsHasOneFamily() {
+        let sources = MetricFamily.table.map(\.source)
+        let ofSites = sources.flatMap { source -> [SiteMetric] in
+            if case .sites(_, let series) = source { series.map(\.metric) } else { [] }
+        }
+        let ofOutcomes = sources.compactMap { source -> OutcomeMetric? in
+            if case .outcomes(let metric) = source { metric } else { nil }
+        }
+        let ofMembers = sources.compactMap { source -> MemberMetric? in
+            if case .members(let metric) = source { metric } else { nil }
+        }
+        #expect(ofSites.count == SiteMetric.allCases.count)
+        #expect(Set(ofSites) == Set(SiteMetric.allCases))
+        #expect(ofOutcomes.count == OutcomeMetric.allCases.count)
+        #expect(Set(ofOutcomes) == Set(OutcomeMetric.allCases))
+        #expect(ofMembers == MemberMetric.allCases)
     }
 
     @Test("raw values count up from nought and fit the room that counters have")
     func rawValuesAreIndices() {
         #expect(Metric.allCases.map(\.rawValue) == Array(0..<Metric.allCases.count))
-        #expect(Metric.allCases.count <= 128)
+        #expect(Metric.allCases.count <= 256)
     }
 
-    @Test("names are unique and follow Prometheus' rules", arguments: MetricFamily.table)
+    @Test("names follow Prometheus' rules, with the unit behind", arguments: MetricFamily.table)
     func namesFollowTheRules(family: MetricFamily) throws {
-        #expect(MetricFamily.table.count { $0.name == family.name } == 1)
         #expect(try /nuthatch(_[a-z]+)+/.wholeMatch(in: family.name) != nil)
         #expect(family.name.hasSuffix("_total") == (family.kind == .counter))
-        #expect(family.name.contains("_bytes") == (family.unit == "bytes"))
+        for unit in ["bytes", "seconds", "ratio"] {
+            #expect(family.stem.hasSuffix("_" + unit) == (family.unit == unit))
+            #expect(family.stem.contains("_\(unit)_") == false)
+        }
+        #expect(try /[a-z]+/.wholeMatch(in: family.unit) != nil)
+        #expect(family.divisor == 1 || ["seconds", "ratio"].contains(family.unit))
     }
 
-    @Test(
-        "members have different labels if there are several, else none",
-        arguments: MetricFamily.table)
-    func labelsTellMembersApart(family: MetricFamily) {
-        let labels = family.members.map(\.label)
-        #expect(Set(labels).count == labels.count)
-        #expect(labels.contains("") == family.label.isEmpty)
-        #expect(family.label.isEmpty == (labels.count == 1))
+    @Test("no two families have a name in common, however it is written")
+    func namesAreUnique() {
+        let names = MetricFamily.table.flatMap { family in
+            switch family.kind {
+            case .counter: [family.stem, family.name]
+            case .gauge: [family.name]
+            case .histogram: [family.name] + ["_bucket", "_sum", "_count"].map { family.name + $0 }
+            }
+        }
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test("series have different values of one label, or are one", arguments: MetricFamily.table)
+    func labelsTellSeriesApart(family: MetricFamily) {
+        #expect(Set(family.labels).count == family.labels.count)
+        guard let label = family.labels.last, let values = family.values(of: label) else {
+            return
+        }
+        #expect(values.count > 1 && Set(values).count == values.count && !values.contains(""))
+        for value in values {
+            #expect(value.utf8.allSatisfy { $0 == UInt8(ascii: "_") || $0 > 0x2F }, "\(value)")
+        }
+    }
+
+    @Test("what is added up is counted elsewhere, and nothing twice")
+    func sums() {
+        let counters = MetricFamily.table.filter { $0.kind == .counter }.flatMap {
+            family -> [Metric] in
+            if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
+        }
+        for family in MetricFamily.table {
+            guard case .sums(_, let sums) = family.source else { continue }
+            let parts = sums.flatMap(\.metrics)
+            #expect(family.kind == .counter && Set(parts).count == parts.count)
+            #expect(parts.allSatisfy(counters.contains))
+        }
     }
 
     @Test(

@@ -63,7 +63,11 @@ extension AdminOperation {
     private static let nodeRows = [
         AdminOperation(
             .getMetrics, "GET", "/metrics", for: .read, "Every metric, for Prometheus",
-            answers: [Answer(200, "The metrics", "text/plain", Shape.string)]),
+            answers: [
+                Answer(
+                    200, "The metrics, as Accept asks for them", MetricsFormat.text.mediaType,
+                    or: [MetricsFormat.openMetrics.mediaType], Shape.string)
+            ]),
         AdminOperation(
             .getStatus, "GET", "/admin/v1/status", for: .read, "How things stand with the node",
             answers: [Answer(200, "Its status", StatusDocument.shape)]),

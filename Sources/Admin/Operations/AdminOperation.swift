@@ -62,14 +62,20 @@ package struct AdminOperation: Sendable {
         package let meaning: String
         /// Media type and shape; nil for a problem document.
         package let content: (type: String, shape: JSON)?
+        /// Further media types of the same shape, for those who ask for them.
+        package let otherTypes: [String]
 
         package init(_ status: UInt16, _ meaning: String, _ shape: JSON) {
             self.init(status, meaning, "application/json", shape)
         }
 
-        package init(_ status: UInt16, _ meaning: String, _ type: String, _ shape: JSON) {
+        package init(
+            _ status: UInt16, _ meaning: String, _ type: String, or otherTypes: [String] = [],
+            _ shape: JSON
+        ) {
             self.status = status
             self.meaning = meaning
+            self.otherTypes = otherTypes
             content = (type, shape)
         }
 
@@ -77,6 +83,7 @@ package struct AdminOperation: Sendable {
         package init(problem status: UInt16, _ meaning: String) {
             self.status = status
             self.meaning = meaning
+            otherTypes = []
             content = nil
         }
     }

@@ -90,7 +90,8 @@ package enum OpenAPI {
             ?? ("application/problem+json", ["$ref": "#/components/schemas/Problem"])
         return [
             "description": .text(answer.meaning),
-            "content": .object([JSON.Member(type, ["schema": shape])]),
+            "content": .object(
+                ([type] + answer.otherTypes).map { JSON.Member($0, ["schema": shape]) }),
         ]
     }
 

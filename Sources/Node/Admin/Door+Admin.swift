@@ -22,7 +22,7 @@ extension Door {
             do throws(AdminQuery.Fault) {
                 let query = try AdminQuery(
                     target.drop { $0 != "?" }.dropFirst(), operation.parameters)
-                answer(operation, arguments, query, body: body, role)
+                answer(operation, arguments, query, request, body: body, role)
             } catch {
                 answerProblem(Problem(error.problem))
             }
@@ -30,17 +30,14 @@ extension Door {
     }
 
     private func answer(
-        _ operation: AdminOperation, _ arguments: [String], _ query: AdminQuery, body: [UInt8],
-        _ role: AdminRole
+        _ operation: AdminOperation, _ arguments: [String], _ query: AdminQuery,
+        _ request: PendingRequest, body: [UInt8], _ role: AdminRole
     ) {
         let node = hall.node
         switch operation.name {
         case .showDashboard: showDashboard()
         case .getHealth, .getReadiness: answerHealth(operation.name)
-        case .getMetrics:
-            sendText(
-                status: 200, contentType: PrometheusText.contentType,
-                Array(PrometheusText.render(node.snapshot()).utf8), fields: Self.noStore)
+        case .getMetrics: sendMetrics(to: request)
         case .getOpenAPI: send(OpenAPI.document(version: Configuration.version))
         case .getStatus: send(node.status(for: role).json)
         case .getStatistics: send(node.statistics().json)

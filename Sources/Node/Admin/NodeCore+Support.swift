@@ -22,7 +22,8 @@ extension NodeCore {
             ring: ring(),
             origins: exchange.standings(now: SystemClock.now()).map(OriginRow.init),
             purges: receipts, prefetches: prefetcher.documents(),
-            metrics: PrometheusText.render(snapshot()))
+            metrics: String(
+                decoding: MetricsText.render(snapshotOfAll(), as: .text), as: UTF8.self))
     }
 }
 

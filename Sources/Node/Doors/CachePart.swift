@@ -33,18 +33,7 @@ enum CachePart {
         }
     }
 
-    /// What it counts as for its site.
-    var siteMetric: SiteMetric {
-        switch self {
-        case .none: .refusals
-        case .hit, .disk: .hits
-        case .miss, .peer, .stale, .collapsed: .misses
-        case .outlived: .stale
-        case .passed: .passes
-        }
-    }
-
-    /// What latencies and bytes are told apart by.
+    /// What latencies and bytes are told apart by, and everything of a site.
     @inline(__always)
     var outcome: Outcome {
         switch self {

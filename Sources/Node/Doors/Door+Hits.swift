@@ -190,7 +190,7 @@ extension Door {
         guard side == .data else { return }
         hall.counters.add(.answers(status: status))
         hall.counters.add(part.metric)
-        if let siteCounters { siteCounters.add(part.siteMetric) }
+        if let siteCounters { siteCounters.add(.requests(part.outcome)) }
     }
 
     /// The answer is written.
@@ -201,6 +201,9 @@ extension Door {
             hall.outcomes.add(
                 part.outcome, nanoseconds: (SystemClock.now() - startedAt).nanoseconds,
                 bodyBytes: answeredBytes)
+            if let siteCounters {
+                siteCounters.add(.bodyBytes(part.outcome), Int(clamping: answeredBytes))
+            }
         }
         if logged != nil { log(isComplete: true) }
         isAnswering = false

@@ -44,6 +44,8 @@ final class Door: FillReader {
     var isAnswering = false
     /// While ``isAnswering``: what it waits for must have come by this instant.
     var deadline = Instant.distantFuture
+    /// The answer was broken off here.
+    var isBrokenOff = false
     /// The node is stopping.
     var isDraining = false
     /// The client asked for, or we decided on, this being the last answer.
@@ -113,6 +115,10 @@ final class Door: FillReader {
     func gone() {
         dropWaiting()
         if logged != nil { log(isComplete: false) }
+        if isAnswering, !isBrokenOff, client?.isBrokenOff != true, side == .data {
+            hall.counters.add(.answersLeft)
+        }
+        isBrokenOff = false
         outlet = nil
         client = nil
         purgeWaiting = nil
@@ -132,6 +138,8 @@ final class Door: FillReader {
     /// Ends in such a way that no client can take what it has for a whole answer.
     func breakOff() {
         dropWaiting()
+        if !isBrokenOff, side == .data { hall.counters.add(.answersBrokenOff) }
+        isBrokenOff = true
         outlet?.breakOff()
     }
 

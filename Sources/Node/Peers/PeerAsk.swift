@@ -54,7 +54,9 @@ final class PeerAsk: @unchecked Sendable {
     }
 
     private func hear(_ event: Event) {
-        fetch?.heard(event, of: self)
+        guard let fetch else { return }
+        if case .lost = event { hall.counters.add(.peerQuestionsLost) }
+        fetch.heard(event, of: self)
     }
 
     /// Nothing more of it is wanted; on the fetch's loop.

@@ -161,6 +161,7 @@ final class PeerHub: @unchecked Sendable {
         let id = connection.id
         loop.execute { [self] in
             guard !isStopped else { return connection.end(Goodbye(.leaving)) }
+            counters.add(.peerHandshakes)
             connections[id] = connection
             complaints.mended(connection.remote)
             step(
@@ -180,6 +181,7 @@ final class PeerHub: @unchecked Sendable {
     func heard(_ gossip: Gossip, on id: PeerConnectionID) {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
+            counters.add(.received(gossip.message))
             step(.received(gossip.message, on: id))
         }
     }
@@ -204,6 +206,7 @@ final class PeerHub: @unchecked Sendable {
     /// Nothing came of a connection; `dialled` is where it was to lead if it was dialled here.
     func failed(_ remote: String, dialled: PeerAddress?, why: String) {
         loop.execute { [self] in
+            counters.add(.peerHandshakesFailed)
             complain(of: remote, why)
             if let dialled { step(.dialFailed(dialled)) }
         }
@@ -211,7 +214,10 @@ final class PeerHub: @unchecked Sendable {
 
     /// A connection that was open is broken off for a fault of the peer's.
     func faulted(_ remote: String, why: String) {
-        loop.execute { [self] in complain(of: remote, why) }
+        loop.execute { [self] in
+            counters.add(.peerFaults)
+            complain(of: remote, why)
+        }
     }
 
     /// Tells everybody that this node goes; succeeds when all reachable ones know, or have not
@@ -275,9 +281,13 @@ extension PeerHub {
         case .dial(let address): dial(address)
         case .close(let id, let reason):
             connections.removeValue(forKey: id)?.end(Goodbye(reason))
-        case .send(let message, let id): connections[id]?.say(Gossip(message))
+        case .send(let message, let id):
+            guard let connection = connections[id] else { return }
+            counters.add(.sent(message))
+            connection.say(Gossip(message))
         case .useConnection, .dropConnection: break
         case .changed(let record, let before):
+            count(record, before)
             log(record, before)
             guard record.state == .suspected else { return }
             membership.connection(to: record.member.id).flatMap { connections[$0] }?.suspect()

@@ -104,6 +104,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     /// Nobody wants the rest of the answer.
     func cancel() {
         fetch?.cancel()
+        if !isEnded { hall.counters.add(.originFetchesAbandoned) }
         settle()
         end()
     }
@@ -142,6 +143,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     ) {
         let receipt = Freshness.Receipt(
             requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
+        hall.counters.add(.originAnswers(status: head.status))
         invalidate(by: head)
         guard query.mode == .whole else { return relay(head, bodyLength, receipt) }
         if head.status == 304 {
@@ -210,7 +212,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     }
 
     func originFailed(_ failure: OriginFailure) {
-        hall.counters.add(.originFetchesFailed)
+        hall.count(failure)
         if !failure.isReportedOnce {
             hall.node.logger.info(
                 "origin fetch failed",

@@ -55,6 +55,7 @@ package final class DiskTier: Sendable {
     private let lastTick = Atomic<Int64>(0)
     private let isWritable = Atomic<Bool>(false)
     private let allocated = Atomic<UInt64>(0)
+    private let segmentCounts = Mutex(SegmentLedger.Counts())
 
     /// Entries whose accesses may wait for a writer that waits for its disk.
     package static let touchesMax = 1 << 16
@@ -231,6 +232,9 @@ package final class DiskTier: Sendable {
     /// Bytes of all blocks below the node's directory, a second ago.
     package var allocatedBytes: UInt64 { allocated.load(ordering: .relaxed) }
 
+    /// Segments by what they are; none while there is no log.
+    package var segments: SegmentLedger.Counts { segmentCounts.withLock { $0 } }
+
     /// Has the writer do `job`; `then` runs when readers see what has become of it.
     private func submit(
         _ job: @escaping @Sendable (inout DiskWork) -> Void,
@@ -241,6 +245,7 @@ package final class DiskTier: Sendable {
                 job(&work)
                 isWritable.store(work.isUp, ordering: .relaxed)
                 allocated.store(work.allocatedBytes, ordering: .relaxed)
+                segmentCounts.withLock { $0 = work.segments }
                 return (work.view, work.volume)
             }
             current.withLock { $0 = now }

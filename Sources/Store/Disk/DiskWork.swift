@@ -37,6 +37,7 @@ struct DiskWork: ~Copyable {
 
     var view: DiskView? { log?.view }
     var isUp: Bool { log != nil && retryAt == nil }
+    var segments: SegmentLedger.Counts { log?.ledger.counts ?? SegmentLedger.Counts() }
     /// Bytes of all blocks, at the last tick.
     private(set) var allocatedBytes: UInt64 = 0
 

@@ -8,6 +8,7 @@ import Synchronization
 package final class MemoryAccount: Sendable {
     private let used = Atomic<Int>(0)
     private let indexed = Atomic<Int>(0)
+    private let overhead = Atomic<Int>(0)
     private let filling = Atomic<Int>(0)
     /// Windows of bodies that are not kept.
     private let windows = Atomic<Int>(0)
@@ -23,6 +24,8 @@ package final class MemoryAccount: Sendable {
     package var usedBytes: Int { used.load(ordering: .relaxed) }
     /// What belongs to entries that a look-up can find.
     package var indexedBytes: Int { indexed.load(ordering: .relaxed) }
+    /// Of these, all but bodies: keys, heads, tags, objects, and places in index and policy.
+    package var overheadBytes: Int { overhead.load(ordering: .relaxed) }
     /// What fetches under way hold, for bodies that become entries and for those that do not.
     package var fillingBytes: Int { filling.load(ordering: .relaxed) }
     /// What is held only by readers of entries that are no longer there.
@@ -73,7 +76,10 @@ package final class MemoryAccount: Sendable {
 
     /// Of the reserved bytes, `bytes` more (or fewer, if negative) belong to entries that can be
     /// found.
-    func countIndexed(_ bytes: Int) {
+    ///
+    /// `overheadBytes` of them are not bodies.
+    func countIndexed(_ bytes: Int, overheadBytes: Int) {
         indexed.add(bytes, ordering: .relaxed)
+        overhead.add(overheadBytes, ordering: .relaxed)
     }
 }

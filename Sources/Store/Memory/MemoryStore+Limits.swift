@@ -28,7 +28,7 @@ extension MemoryStore {
         limits.withLock { limits in
             limits.configuredBytes = limitBytes
             configured.store(limitBytes, ordering: .relaxed)
-            lowerBytes(to: limits.bytes)
+            lowerBytes(to: limits.bytes, for: .limit)
             lowerEntries(to: entriesMax)
         }
     }
@@ -41,16 +41,18 @@ extension MemoryStore {
         limits.withLock { limits in
             guard pressedBytes != limits.pressedBytes else { return }
             limits.pressedBytes = pressedBytes
-            lowerBytes(to: limits.bytes)
+            lowerBytes(to: limits.bytes, for: .pressure)
         }
     }
 
-    private func lowerBytes(to target: Int) {
+    private func lowerBytes(to target: Int, for reason: EvictionFigures.Reason) {
         var hasMore = true
         while hasMore, account.limitBytes > target, account.usedBytes > target {
             let step = min(account.limitBytes, account.usedBytes) - Self.stepBytes
             account.setLimit(max(target, step))
-            while hasMore, account.usedBytes > account.limitBytes { hasMore = evictSparingly() }
+            while hasMore, account.usedBytes > account.limitBytes {
+                hasMore = evictSparingly(for: reason)
+            }
         }
         account.setLimit(target)
     }
@@ -60,21 +62,21 @@ extension MemoryStore {
         while hasMore, target > 0, count > target {
             entriesMax.store(max(target, count - Self.stepEntries), ordering: .relaxed)
             while hasMore, count > entriesMax.load(ordering: .relaxed) {
-                hasMore = evictOne(sparesReaders: false) == .evicted
+                hasMore = evictOne(for: .limit, sparesReaders: false) == .evicted
             }
         }
         entriesMax.store(target, ordering: .relaxed)
     }
 
     /// Evicts one entry that nobody reads, if one is soon found; false if there is none at all.
-    private func evictSparingly() -> Bool {
+    private func evictSparingly(for reason: EvictionFigures.Reason) -> Bool {
         for _ in 0..<Self.sparedMax {
-            switch evictOne(sparesReaders: true) {
+            switch evictOne(for: reason, sparesReaders: true) {
             case .evicted: return true
             case .empty: return false
             case .spared: continue
             }
         }
-        return evictOne(sparesReaders: false) == .evicted
+        return evictOne(for: reason, sparesReaders: false) == .evicted
     }
 }

@@ -14,15 +14,19 @@ extension MemoryStore {
     /// if there is none now.
     func settled(_ found: Resident) -> Resident? {
         guard let form = form(of: found) else {
-            remove(found)
+            purge(found)
             return nil
         }
         guard form !== found else { return found }
         guard insert(form, inPlaceOf: found) else {
-            remove(found)
+            purge(found)
             return nil
         }
         return form
+    }
+
+    private func purge(_ found: Resident) {
+        if remove(found) { evictions.add(.purged) }
     }
 
     /// Has those that look for `key` see what was invalidated by now: to be called after a mark for

@@ -37,7 +37,7 @@ package final class MemoryStore: Sendable {
     let configured: Atomic<Int>
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
-    private let evictionCount = Atomic<UInt64>(0)
+    package let evictions = EvictionFigures()
 
     private final class Shard: Sendable {
         let state: Mutex<MemoryShard>
@@ -74,8 +74,6 @@ package final class MemoryStore: Sendable {
 
     /// Entries that a look-up can find, and those that have their place but are not in it yet.
     package var count: Int { entryCount.load(ordering: .relaxed) }
-    /// Entries removed to make room since the start.
-    package var evictions: UInt64 { evictionCount.load(ordering: .relaxed) }
 
     /// The keyed hash of the key in `range` of `bytes`.
     @inline(__always)
@@ -207,7 +205,7 @@ package final class MemoryStore: Sendable {
         guard bytes <= account.limitBytes else { return false }
         var spared = 0
         while !account.reserve(bytes) {
-            switch evictOne(sparesReaders: account.pinnedBytes > pinnedBytesMax) {
+            switch evictOne(for: .room, sparesReaders: account.pinnedBytes > pinnedBytesMax) {
             case .evicted: continue
             case .spared where spared < Self.sparedMax: spared += 1
             case .spared, .empty: return false
@@ -223,7 +221,9 @@ package final class MemoryStore: Sendable {
         while true {
             let entriesMax = entriesMax.load(ordering: .relaxed)
             guard entriesMax == 0 || current < entriesMax else {
-                guard evictOne(sparesReaders: false) == .evicted else { return false }
+                guard evictOne(for: .place, sparesReaders: false) == .evicted else {
+                    return false
+                }
                 current = count
                 continue
             }
@@ -258,7 +258,7 @@ package final class MemoryStore: Sendable {
     enum Outcome { case evicted, spared, empty }
 
     /// Removes the entry that the tier can best do without.
-    func evictOne(sparesReaders: Bool) -> Outcome {
+    func evictOne(for reason: EvictionFigures.Reason, sparesReaders: Bool) -> Outcome {
         guard let shard = nextToGive() else { return .empty }
         let eviction = shard.state.withLock { state in
             let eviction = state.evict(sparesReaders: sparesReaders)
@@ -268,7 +268,7 @@ package final class MemoryStore: Sendable {
         switch eviction {
         case .evicted(let resident):
             uncount([resident])
-            evictionCount.add(1, ordering: .relaxed)
+            evictions.add(reason)
             return .evicted
         case .spared: return .spared
         case .empty: return .empty
@@ -311,7 +311,7 @@ package final class MemoryStore: Sendable {
     /// An entry of a site was evicted for another one.
     func leave(_ resident: Resident) {
         uncount([resident])
-        evictionCount.add(1, ordering: .relaxed)
+        evictions.add(.share)
     }
 
     private func uncount(_ gone: [Resident]) {
@@ -325,7 +325,7 @@ package final class MemoryStore: Sendable {
     /// The entry's bytes now belong to the index (`sign` 1), or no longer do (-1).
     private func count(bytesOf resident: Resident, sign: Int) {
         let bytes = sign * resident.indexedBytes
-        account.countIndexed(bytes)
+        account.countIndexed(bytes, overheadBytes: sign * resident.overheadBytes)
         shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
     }
 

@@ -64,6 +64,12 @@ package struct SegmentLedger: Sendable {
         openSegments[Int(queue.rawValue)]
     }
 
+    /// How many segments there are in which state.
+    package var counts: Counts {
+        let open = openSegments.count { $0 != nil }
+        return Counts(free: freeCount, open: open, closed: segments.count - freeCount - open)
+    }
+
     /// The least stamp of all records in the log; nil if it is empty.
     package var leastStamp: Stamp? {
         segments.compactMap(\.leastStamp).min()
@@ -196,6 +202,21 @@ package struct SegmentLedger: Sendable {
 }
 
 extension SegmentLedger {
+    /// Segments by what they are; one that is being reclaimed is still closed.
+    package struct Counts: Hashable, Sendable {
+        package var free = 0
+        package var open = 0
+        package var closed = 0
+
+        package init() {}
+
+        init(free: Int, open: Int, closed: Int) {
+            self.free = free
+            self.open = open
+            self.closed = closed
+        }
+    }
+
     /// Sizes in bytes; the same for all segments and for as long as the log lives.
     package struct Settings: Hashable, Sendable {
         /// The cap, the free one included; at least ``segmentsMin``.

@@ -1,0 +1,182 @@
+package import Telemetry
+
+/// Metrics as scrapers read them: every family of the table, in its order.
+///
+/// It is made on an event loop, of many sites too, so it is put together as bytes.
+package struct MetricsText {
+    private let format: MetricsFormat
+    private var bytes: [UInt8] = []
+    /// Of the line that is being written.
+    private var hasLabels = false
+
+    /// Every family that has a value in `snapshot`.
+    package static func render(_ snapshot: Snapshot, as format: MetricsFormat) -> [UInt8] {
+        var text = MetricsText(format: format)
+        text.bytes.reserveCapacity(64 << 10 + snapshot.sites.count << 11)
+        for family in MetricFamily.table { text.append(family, snapshot) }
+        if format == .openMetrics { text.append("# EOF\n") }
+        return text.bytes
+    }
+
+    private init(format: MetricsFormat) {
+        self.format = format
+    }
+
+    private mutating func append(_ family: MetricFamily, _ snapshot: Snapshot) {
+        switch family.source {
+        case .node(let label, let series):
+            describe(family)
+            for series in series {
+                append(family, label, series.label, snapshot[series.metric])
+            }
+        case .sums(let label, let sums):
+            describe(family)
+            for sum in sums {
+                append(
+                    family, label, sum.label, sum.metrics.reduce(0) { $0 &+ snapshot[$1] })
+            }
+        case .outcomes(let metric):
+            describe(family)
+            for row in snapshot.outcomes.rows { append(family, metric, row) }
+        case .sites(let label, let series):
+            guard !snapshot.sites.isEmpty else { return }
+            describe(family)
+            for site in snapshot.sites { append(family, label, series, site) }
+        case .members(let metric):
+            guard !snapshot.members.isEmpty else { return }
+            describe(family)
+            for member in snapshot.members {
+                append(family, "member", member.name, member[metric])
+            }
+        }
+    }
+
+    /// The lines before the values.
+    private mutating func describe(_ family: MetricFamily) {
+        let name = format == .openMetrics ? family.stem : family.name
+        append("# HELP ")
+        append(name)
+        append(" ")
+        append(format.escaped(family.meaning))
+        append("\n# TYPE ")
+        append(name)
+        append(" ")
+        append(family.kind.rawValue)
+        if format == .openMetrics, name.hasSuffix("_" + family.unit) {
+            append("\n# UNIT ")
+            append(name)
+            append(" ")
+            append(family.unit)
+        }
+        append("\n")
+    }
+
+    // MARK: Values
+
+    private mutating func append(
+        _ family: MetricFamily, _ label: String, _ text: String, _ value: UInt64
+    ) {
+        append(family.name)
+        if !label.isEmpty { append(label: label, text) }
+        append(value: value, of: family)
+    }
+
+    private mutating func append(
+        _ family: MetricFamily, _ label: String, _ series: [MetricFamily.Series<SiteMetric>],
+        _ site: SiteFigures
+    ) {
+        for series in series {
+            append(family.name)
+            // A site's name is a host and a port, which need no escapes.
+            append(label: "site", site.name)
+            if !label.isEmpty { append(label: label, series.label) }
+            append(value: site[series.metric], of: family)
+        }
+    }
+
+    private mutating func append(
+        _ family: MetricFamily, _ metric: OutcomeMetric, _ row: OutcomeFigures.Row
+    ) {
+        switch metric {
+        case .bodyBytes: append(family, "cache", row.outcome.label, row.bodyBytes)
+        case .duration: append(histogram: family, row)
+        }
+    }
+
+    private mutating func append(histogram family: MetricFamily, _ row: OutcomeFigures.Row) {
+        var sum: UInt64 = 0
+        for (place, count) in row.counts.enumerated() {
+            sum += count
+            append(family.name)
+            append("_bucket")
+            append(label: "cache", row.outcome.label)
+            append(",le=\"")
+            if place < LatencyBuckets.bounds.count {
+                // Among labels OpenMetrics writes all numbers as fractions.
+                append(
+                    LatencyBuckets.bounds[place] * 1_000, by: family.divisor,
+                    isFraction: format == .openMetrics)
+            } else {
+                append("+Inf")
+            }
+            append("\"")
+            append(value: sum, by: 1)
+        }
+        append(family.name)
+        append("_sum")
+        append(label: "cache", row.outcome.label)
+        append(value: row.nanoseconds, of: family)
+        append(family.name)
+        append("_count")
+        append(label: "cache", row.outcome.label)
+        append(value: sum, by: 1)
+    }
+
+    // MARK: Pieces
+
+    private mutating func append(_ text: String) {
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    private mutating func append(label name: String, _ value: String) {
+        append(hasLabels ? "," : "{")
+        hasLabels = true
+        append(name)
+        append("=\"")
+        append(value)
+        append("\"")
+    }
+
+    private mutating func append(value: UInt64, of family: MetricFamily) {
+        append(value: value, by: family.divisor)
+    }
+
+    /// The end of a line.
+    private mutating func append(value: UInt64, by divisor: UInt64) {
+        append(hasLabels ? "} " : " ")
+        hasLabels = false
+        append(value, by: divisor, isFraction: false)
+        append("\n")
+    }
+
+    /// A quotient by a power of ten, without zeros at the end; with `isFraction` at least one
+    /// behind the point.
+    private mutating func append(_ number: UInt64, by divisor: UInt64, isFraction: Bool) {
+        append(number: number / divisor)
+        var (rest, unit) = (number % divisor, divisor / 10)
+        if rest == 0 {
+            if isFraction { append(".0") }
+            return
+        }
+        append(".")
+        while rest > 0 {
+            bytes.append(0x30 + UInt8(rest / unit))
+            (rest, unit) = (rest % unit, unit / 10)
+        }
+    }
+
+    private mutating func append(number: UInt64) {
+        if number >= 10 { append(number: number / 10) }
+        bytes.append(0x30 + UInt8(number % 10))
+    }
+}

@@ -1,0 +1,17 @@
+import Admin
+import Ground
+import Wire
+
+/// What scrapers ask for.
+extension Door {
+    /// Every metric, in the format that the request asks for.
+    func sendMetrics(to request: PendingRequest) {
+        let head = request.head.span
+        let accept = request.lines.filter { $0.id == .accept }.map { head.copy($0.value.range) }
+        let format = MetricsFormat(accepting: accept)
+        sendText(
+            status: 200, contentType: format.contentType,
+            MetricsText.render(hall.node.snapshotOfAll(), as: format),
+            fields: "Cache-Control: no-store\r\nVary: Accept\r\n")
+    }
+}

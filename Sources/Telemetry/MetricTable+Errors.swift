@@ -1,0 +1,42 @@
+extension MetricFamily {
+    /// Whose fault what went wrong was.
+    static let errorFamilies = [
+        MetricFamily(
+            "nuthatch_errors_total", .counter, "errors",
+            .sums(
+                label: "side",
+                [
+                    Sum(metrics: clientErrors, label: "client"),
+                    Sum(metrics: peerErrors, label: "peer"),
+                    Sum(metrics: originErrors, label: "origin"),
+                    Sum(metrics: diskErrors, label: "disk"),
+                    Sum(metrics: ownErrors, label: "node"),
+                ]),
+            meaning: "What went wrong by whose side it was, as other families have it one by one",
+            advice: "Look at the side's own families, and at the log; node is a limit reached here."
+        )
+    ]
+
+    private static let clientErrors: [Metric] = [
+        .requestsMalformed, .answersLeft, .timeoutsHead, .timeoutsBody, .timeoutsSend,
+        .handshakesFailed, .timeoutsHandshake,
+    ]
+
+    private static let peerErrors: [Metric] = [
+        .peerHandshakesFailed, .peerFaults, .peerQuestionsLost,
+    ]
+
+    /// What is not allowed is the client's fault, limits and the circuit are ours.
+    private static let originErrors: [Metric] = [
+        .originFailuresName, .originFailuresConnect, .originFailuresTLS, .originFailuresTimeout,
+        .originFailuresBroken, .originFailuresProtocol, .originFailuresTooLarge,
+        .originFailuresRedirects, .originAnswersServerError,
+    ]
+
+    private static let diskErrors: [Metric] = [.diskFailures, .diskRecordsLost]
+
+    private static let ownErrors: [Metric] = [
+        .connectionsRefused, .handshakesRefused, .refusedFills, .refusedWaiters, .refusedWaitTime,
+        .refusedMemory, .refusedQueue, .refusedCircuit,
+    ]
+}

@@ -1,0 +1,37 @@
+import Foundation
+import Telemetry
+import Testing
+
+@Suite("The page about metrics")
+struct MetricsPageTests {
+    /// Everything below the page's head, as the table has it.
+    private var expected: String {
+        var text =
+            "| metric | kind | labels | meaning | if it looks wrong |\n|---|---|---|---|---|\n"
+        for family in MetricFamily.table {
+            let labels = family.labels.map { label in
+                let values = family.values(of: label)?.map { "`\($0)`" }
+                return values.map { "`\(label)`: " + $0.joined(separator: ", ") } ?? "`\(label)`"
+            }
+            let cells = [
+                "`\(family.name)`", family.kind.rawValue, labels.joined(separator: "; "),
+                family.meaning, family.advice,
+            ]
+            text += "| " + cells.joined(separator: " | ") + " |\n"
+        }
+        return text
+    }
+
+    @Test("it has every family as the table has it")
+    func page() throws {
+        let file = Deployed.repository.appending(
+            path: "Sources/Telemetry/Telemetry.docc/Metrics.md")
+        let page = try String(contentsOf: file, encoding: .utf8)
+        let table = page.range(of: "| metric |").map { String(page[$0.lowerBound...]) }
+        let isSame = table == expected
+        // Written where it can be copied from.
+        let made = FileManager.default.temporaryDirectory.appending(path: "nuthatch-metrics.md")
+        if !isSame { try expected.write(to: made, atomically: true, encoding: .utf8) }
+        #expect(isSame, "what it should have from its table on is in \(made.path)")
+    }
+}
