@@ -130,7 +130,7 @@ let package = Package(
         tests("TiersTests", of: ["Tiers", "Simulation", "Ground"]),
         tests("ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground"]),
         tests("SimulationTests", of: ["Simulation", "Cluster", "Ground"]),
-        tests("TelemetryTests", of: ["Telemetry", "Ground"]),
+        tests("TelemetryTests", of: ["Telemetry", "Ground"], [yams]),
         tests(
             "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL", "Certificates"],
             [nioCore, nioHTTP1, nioEmbedded]),

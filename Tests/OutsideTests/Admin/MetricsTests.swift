@@ -1,0 +1,177 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Metrics as those who made their formats read them")
+    struct MetricsTests {
+        private static let openMetrics = "Accept: application/openmetrics-text; version=1.0.0"
+        private static let hasPromtool = (try? Program.find("promtool")) != nil
+
+        /// A member of a cluster that has answered for a site and of images, well and badly.
+        private func stage() throws -> ClusterStage {
+            let stage = try ClusterStage(2, site: "a.example")
+            let image = TestImage.noise(7)
+            let path = stage.origin.serve(image, fields: [lasting])
+            let target = ImageTarget.of(stage.origin.url(path))
+            stage.origin.on("/gone", .text("no", status: "404 Not Found"))
+            for node in stage.nodes {
+                for _ in 0..<2 {
+                    _ = try node.get(target)
+                    _ = try node.get(path, host: "a.example")
+                    _ = try node.get("/gone", host: "a.example")
+                }
+                _ = try node.get(ImageTarget.of("http://127.0.0.1:1/refused"))
+            }
+            _ = try stage.nodes[0].purge("{\"tag\":\"a\"}", id: "one")
+            return stage
+        }
+
+        private func promtool(_ arguments: String, reading text: String) throws -> ProgramResult {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "in")
+            try Data(text.utf8).write(to: file)
+            let command = "cd '\(folder.path)' && promtool \(arguments) < in"
+            return try Program.run("/bin/sh", ["-c", command])
+        }
+
+        @Test("promtool has nothing to say against the text", .enabled(if: hasPromtool))
+        func text() throws {
+            let stage = try stage()
+            let answer = try stage.nodes[0].connectAdmin().get("/metrics")
+            #expect(answer["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
+            let result = try promtool("check metrics", reading: answer.text)
+            #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
+            #expect(result.output.isEmpty)
+            // It has looked at all of it.
+            let without = answer.text.replacing("# HELP nuthatch_fenced ", with: "# HELP other ")
+            let faulty = try promtool("check metrics", reading: without)
+            #expect(faulty.status != 0 && faulty.errors.contains("nuthatch_fenced"))
+        }
+
+        @Test("promtool takes OpenMetrics for what it is", .enabled(if: hasPromtool))
+        func openMetrics() throws {
+            let stage = try stage()
+            let answer = try stage.nodes[0].connectAdmin().get(
+                "/metrics", fields: [Self.openMetrics])
+            #expect(
+                answer["Content-Type"]
+                    == "application/openmetrics-text; version=1.0.0; charset=utf-8")
+            // What it makes of a page is a data base, for which it wants times.
+            let timed = answer.text.split(separator: "\n").map { line in
+                line.hasPrefix("#") ? line + "\n" : line + " 1700000000\n"
+            }
+            let command = "tsdb create-blocks-from openmetrics in out"
+            let result = try promtool(command, reading: timed.joined())
+            #expect(result.status == 0, "\(result.errors)")
+            let cut = try promtool(command, reading: timed.dropLast().joined())
+            #expect(cut.status != 0)
+        }
+
+        @Test("The format follows Accept, and caches are told so")
+        func negotiation() throws {
+            let node = try NodeProcess()
+            let text = try node.connectAdmin().get("/metrics", fields: ["Accept: text/plain"])
+            let open = try node.connectAdmin().get("/metrics", fields: [Self.openMetrics])
+            let junk = try node.connectAdmin().get("/metrics", fields: ["Accept: ;;;q=9,/"])
+            #expect(text["Vary"] == "Accept" && open["Vary"] == "Accept")
+            #expect(open.text.hasSuffix("# EOF\n") && !text.text.contains("# EOF"))
+            #expect(junk.status == 200 && junk["Content-Type"] == text["Content-Type"])
+            func series(_ page: Response) -> [Substring] {
+                page.text.replacing(".0\"", with: "\"").split(separator: "\n")
+                    .filter { !$0.hasPrefix("#") }.map { $0.prefix { $0 != " " } }
+            }
+            #expect(series(text) == series(open))
+        }
+
+        @Test("What is counted of a site says which tier gave how much")
+        func tiers() throws {
+            let stage = try SiteStage(keepsDisk: true)
+            let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 191)
+            let path = stage.origin.serve(image, fields: [lasting])
+            for _ in 0..<3 { #expect(try stage.get(path).brings(image)) }
+            try stage.settle(entries: 1)
+            try stage.restart(inOrder: true)
+            for _ in 0..<3 { #expect(try stage.get(path).brings(image)) }
+            let figure = { (name: String, cache: String) in
+                stage.node.figure("nuthatch_site_\(name){site=\"a.example\",cache=\"\(cache)\"}")
+            }
+            #expect(figure("requests_total", "disk") == 1)
+            #expect(figure("requests_total", "hit") == 2)
+            #expect(figure("requests_total", "miss") == 0)
+            #expect(figure("body_bytes_total", "disk") == 10_000)
+            #expect(figure("body_bytes_total", "hit") == 20_000)
+            #expect(stage.node.figure("nuthatch_disk_segments{state=\"open\"}") != 0)
+        }
+
+        @Test("Fetches are counted by what came of them, and errors by whose side it was")
+        func outcomes() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            stage.origin.on("/broken", .text("no", status: "500 Internal Server Error"))
+            stage.origin.on("/gone", .text("no", status: "404 Not Found"))
+            _ = try stage.get("/broken")
+            _ = try stage.get("/gone")
+            _ = try stage.node.get(ImageTarget.of("http://127.0.0.1:1/refused"))
+            let connection = try stage.node.connect()
+            try connection.socket.send(Array("GET / HTTP/1.1\r\nBad Header\r\n\r\n".utf8))
+            #expect(connection.readResponse().status == 400)
+            let figure = { (series: String) in stage.node.figure("nuthatch_\(series)") }
+            #expect(figure("origin_answers_total{status=\"5xx\"}") == 1)
+            #expect(figure("origin_answers_total{status=\"4xx\"}") == 1)
+            #expect(figure("origin_failures_total{reason=\"connect\"}") == 1)
+            #expect(figure("origin_fetches_total{result=\"failed\"}") == 1)
+            #expect(figure("errors_total{side=\"origin\"}") == 2)
+            #expect(figure("errors_total{side=\"client\"}") == 1)
+            #expect(figure("errors_total{side=\"disk\"}") == 0)
+            let parts = ["bodies", "overhead", "fetches", "pinned"].map {
+                figure("memory_part_bytes{part=\"\($0)\"}") ?? -1
+            }
+            #expect(parts.reduce(0, +) == figure("memory_used_bytes"), "\(parts)")
+        }
+
+        @Test("Who goes and who is cut off before the end of an answer is told apart")
+        func unfinished() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let image = TestImage.generated(.jpeg, byteCount: 200_000, seed: 192)
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on(
+                "/slow", OriginAnswer(image, fields: [lasting]).holdingHead(.gate(gate)))
+            do {
+                let connection = try stage.node.connect()
+                try connection.socket.send(HTTPConnection.request(stage.target("/slow")))
+                let isWaiting = Deadline.seconds(20).reached {
+                    stage.node.figure("nuthatch_waiters") == 1
+                }
+                #expect(isWaiting)
+            }
+            let series = "nuthatch_answers_unfinished_total{side=\"client\"}"
+            #expect(Deadline.seconds(20).reached { stage.node.figure(series) == 1 })
+            #expect(stage.node.figure("nuthatch_answers_unfinished_total{side=\"node\"}") == 0)
+        }
+
+        @Test("Members gossip, and the lag of each is there to be read")
+        func members() throws {
+            let stage = try stage()
+            let node = stage.nodes[0]
+            func figure(_ series: String) -> Double { node.figure("nuthatch_\(series)") ?? -1 }
+            #expect(figure("gossip_sent_total{kind=\"ping\"}") > 0)
+            #expect(figure("gossip_received_total{kind=\"ack\"}") > 0)
+            #expect(figure("peer_handshakes_total{outcome=\"ok\"}") >= 1)
+            #expect(figure("member_changes_total{state=\"alive\"}") >= 1)
+            func lags() throws -> [Substring] {
+                try node.connectAdmin().get("/metrics").text.split(separator: "\n")
+                    .filter { $0.hasPrefix("nuthatch_member_lag_records{member=") }
+            }
+            #expect(try lags().count == 1)
+            let isNothing = try Deadline.seconds(30).reached {
+                try lags().allSatisfy { $0.hasSuffix("} 0") }
+                    && figure("receipts_pending") == 0
+            }
+            #expect(isNothing)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Telemetry
+
+/// What an expression of PromQL says of series: a reader of what is asked for here, not of the
+/// language.
+struct Expression {
+    /// A name with what has to hold of its labels.
+    struct Selector {
+        var name: String
+        var matchers: [Matcher] = []
+    }
+
+    struct Matcher {
+        var label: String
+        var sign: String
+        var value: String
+    }
+
+    var selectors: [Selector] = []
+    /// Labels that results are grouped or joined by.
+    var grouping: Set<String> = []
+
+    init(_ text: String) {
+        let selector = /\b(up|[a-z_]+:nuthatch_[a-z0-9_:]+|nuthatch_[a-z_]+)\b(\{[^}]*\})?/
+        let matcher = /([a-z_]+)\s*(=~|!~|!=|=)\s*"([^"]*)"/
+        for match in text.matches(of: selector) {
+            let matchers = (match.output.2 ?? "").matches(of: matcher).map {
+                Matcher(
+                    label: String($0.output.1), sign: String($0.output.2),
+                    value: String($0.output.3))
+            }
+            selectors.append(Selector(name: String(match.output.1), matchers: matchers))
+        }
+        let list = /\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^()]*)\)/
+        for match in text.matches(of: list) {
+            let names = match.output.1.split(separator: ",").map { name in
+                String(name.filter { $0 != " " && $0 != "\n" })
+            }
+            grouping.formUnion(names)
+        }
+    }
+
+    /// The families of the table that it is about.
+    var families: [MetricFamily] {
+        selectors.compactMap { selector in
+            MetricFamily.table.first { $0.sampleNames.contains(selector.name) }
+        }
+    }
+
+    /// What it says that is not so by the table; `records` are the names that rules make.
+    func faults(records: Set<String> = []) -> [String] {
+        var faults: [String] = []
+        var labels: Set<String> = ["job", "instance"]
+        for selector in selectors where selector.name != "up" && !records.contains(selector.name) {
+            guard let family = families.first(where: { $0.sampleNames.contains(selector.name) })
+            else {
+                faults.append("\(selector.name) is not in the table")
+                continue
+            }
+            labels.formUnion(family.labels)
+            if selector.name.hasSuffix("_bucket") { labels.insert("le") }
+            faults += selector.matchers.flatMap { $0.faults(of: family) }
+        }
+        return faults + grouping.subtracting(labels).sorted().map { "nothing has a label \($0)" }
+    }
+}
+
+extension Expression.Matcher {
+    fileprivate func faults(of family: MetricFamily) -> [String] {
+        if ["job", "instance"].contains(label) { return [] }
+        guard family.labels.contains(label) else { return ["\(family.name) has no \(label)"] }
+        // What a variable of a dashboard stands for is not known here.
+        guard let allowed = family.values(of: label), !value.contains("$") else { return [] }
+        let values = sign.hasSuffix("~") ? value.split(separator: "|").map(String.init) : [value]
+        return values.filter { !allowed.contains($0) }.map {
+            "no \(family.name) has \(label) \($0)"
+        }
+    }
+}
+
+extension MetricFamily {
+    /// Under which its values are stored.
+    var sampleNames: [String] {
+        kind == .histogram ? ["_bucket", "_sum", "_count"].map { name + $0 } : [name]
+    }
+}
