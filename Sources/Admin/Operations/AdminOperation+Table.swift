@@ -45,7 +45,9 @@ extension AdminOperation {
             taking: [url],
             answers: [
                 Answer(200, "All that is held", EntryDocument.shape),
-                Answer(problem: 404, "Nothing of it is held here"),
+                Answer(
+                    404, "Nothing of it is held here", OpenAPI.problemType,
+                    OpenAPI.problem(with: .may("owners", Shape.list(of: Shape.id)))),
             ]),
         AdminOperation(
             .getEntryBody, "GET", "/admin/v1/entry/body", for: .read,
@@ -132,7 +134,7 @@ extension AdminOperation {
         AdminOperation(
             .forgetMember, "POST", "/admin/v1/members/{node}/forget", for: .admin,
             "Count a member no longer that will not come back",
-            taking: [.path("node", .text(bytesMax: 64), "The member's id")],
+            taking: [.path("node", .node, "The member's id")],
             answers: [
                 Answer(202, "It begins", StateDocument.shape),
                 Answer(problem: 404, "There is no member of this id"),
@@ -172,7 +174,7 @@ extension AdminOperation {
             .getReceipt, "GET", "/admin/v1/purges/{receipt}", for: .read,
             "How far a purge has come",
             taking: [
-                .path("receipt", .text(bytesMax: 64), "Its name, as the answer to the purge says")
+                .path("receipt", .receipt, "Its name, as the answer to the purge says")
             ],
             answers: [
                 Answer(200, "The receipt", ReceiptDocument.shape),

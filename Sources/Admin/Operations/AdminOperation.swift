@@ -143,6 +143,10 @@ package struct AdminParameter: Sendable {
         case number(ClosedRange<Int64>)
         /// A number and a unit: `250ms`, `1s`.
         case duration(ClosedRange<Interval>)
+        /// A ``Ground/NodeID``.
+        case node
+        /// A ``ReceiptName``.
+        case receipt
     }
 
     package let name: String
@@ -173,15 +177,20 @@ package struct AdminParameter: Sendable {
         case .duration(let range):
             "\(DurationText.render(range.lowerBound)) to "
                 + "\(DurationText.render(range.upperBound)), with ms, s or m"
+        case .node: "32 hexadecimal digits"
+        case .receipt: "32 hexadecimal digits, a hyphen and a number from 1"
         }
     }
 
-    var shape: JSON {
+    /// What it may be, as JSON Schema has it.
+    package var shape: JSON {
         switch kind {
         case .text(let bytesMax): Shape.text(length: 1...bytesMax)
         case .choice(let choices): Shape.choice(choices)
         case .number(let range): Shape.integer(range)
         case .duration: Shape.text(pattern: "^[0-9]+(ms|s|m|h|d)$")
+        case .node: Shape.id
+        case .receipt: ReceiptName.shape
         }
     }
 }

@@ -50,6 +50,8 @@ extension AdminParameter {
         case .number(let range):
             text.utf8.allSatisfy(ASCII.isDigit) && Int64(text).map(range.contains) == true
         case .duration(let range): DurationText.parse(text).map(range.contains) == true
+        case .node: NodeID(text) != nil
+        case .receipt: ReceiptName(text) != nil
         }
     }
 }

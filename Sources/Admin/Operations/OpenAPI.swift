@@ -87,7 +87,7 @@ package enum OpenAPI {
     private static func answer(_ answer: AdminOperation.Answer) -> JSON {
         let (type, shape) =
             answer.content
-            ?? ("application/problem+json", ["$ref": "#/components/schemas/Problem"])
+            ?? (problemType, ["$ref": "#/components/schemas/Problem"])
         return [
             "description": .text(answer.meaning),
             "content": .object(
@@ -95,9 +95,20 @@ package enum OpenAPI {
         ]
     }
 
-    /// RFC 9457.
-    private static let problem = Shape.object(
-        .has("type", Shape.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
-        .has("title", Shape.string), .has("status", Shape.integer(400...599)),
-        .may("detail", Shape.string))
+    /// The media type of RFC 9457.
+    static let problemType = "application/problem+json"
+
+    private static let problem = problem(with: [])
+
+    /// A problem document with further members.
+    static func problem(with members: Shape.Property...) -> JSON { problem(with: members) }
+
+    private static func problem(with members: [Shape.Property]) -> JSON {
+        Shape.object(
+            [
+                .has("type", Shape.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
+                .has("title", Shape.string), .has("status", Shape.integer(400...599)),
+                .may("detail", Shape.string),
+            ] + members)
+    }
 }

@@ -17,7 +17,9 @@ enum Shape {
     }
 
     /// An object with these properties and no others.
-    static func object(_ properties: Property...) -> JSON {
+    static func object(_ properties: Property...) -> JSON { object(properties) }
+
+    static func object(_ properties: [Property]) -> JSON {
         [
             "type": "object",
             "required": JSON(properties.filter(\.isRequired).map(\.name)),
@@ -56,11 +58,13 @@ enum Shape {
         ]
     }
 
-    static func text(length: ClosedRange<Int>) -> JSON {
-        [
-            "type": "string", "minLength": JSON(length.lowerBound),
-            "maxLength": JSON(length.upperBound),
+    /// Text of so many characters; bytes are never fewer.
+    static func text(length: ClosedRange<Int>, pattern: String? = nil) -> JSON {
+        let members = [
+            JSON.Member("type", "string"), JSON.Member("minLength", JSON(length.lowerBound)),
+            JSON.Member("maxLength", JSON(length.upperBound)),
         ]
+        return .object(members + (pattern.map { [JSON.Member("pattern", .text($0))] } ?? []))
     }
 
     static func text(pattern: String) -> JSON { ["type": "string", "pattern": .text(pattern)] }

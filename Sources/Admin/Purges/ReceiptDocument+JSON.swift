@@ -29,7 +29,7 @@ extension ReceiptDocument {
     }
 
     static let shape = Shape.object(
-        .has("receipt", Shape.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]*$")),
+        .has("receipt", ReceiptName.shape),
         .has("id", Shape.string, "The client's, or the one that the node made"),
         .has("mode", Shape.choice(["hard", "soft"])),
         .has("issued_by", Shape.orNull(Shape.id)),
@@ -68,14 +68,21 @@ extension ReceiptDocument.Member {
 }
 
 extension PurgeRequest {
+    /// What every URL begins with; what else it must be no pattern says.
+    private static let url = #"^([Hh][Tt][Tt][Pp][Ss]?:)?//[^\x00-\x1f\x7f]+$"#
+    private static let prefix = #"^[^\x00-\x1f\x7f?#]+$"#
+    /// No control characters, and no white space at its ends.
+    private static let tag = #"^[^\x00-\x20\x7f]([^\x00-\x08\x0a-\x1f\x7f]*[^\x00-\x20\x7f])?$"#
+    private static let id = #"^[^\x00-\x1f\x7f]+$"#
+
     static let targetShape = Shape.anyOf(
-        Shape.object(.has("url", Shape.text(length: 1...8192))),
-        Shape.object(.has("prefix", Shape.text(length: 1...8192))),
-        Shape.object(.has("tag", Shape.text(length: 1...1024))),
+        Shape.object(.has("url", Shape.text(length: 1...8192, pattern: url))),
+        Shape.object(.has("prefix", Shape.text(length: 1...8192, pattern: prefix))),
+        Shape.object(.has("tag", Shape.text(length: 1...1024, pattern: tag))),
         Shape.object(.has("everything", ["const": true])))
 
     static let shape = Shape.object(
-        .may("id", Shape.text(length: 1...idBytesMax), "Makes a repeat harmless"),
+        .may("id", Shape.text(length: 1...idBytesMax, pattern: id), "Makes a repeat harmless"),
         .may("mode", Shape.choice(["hard", "soft"])),
         .has("targets", Shape.list(of: targetShape, count: 1...targetsMax)),
         .may("wait", Shape.choice(PurgeWait.allCases.map(\.rawValue))),

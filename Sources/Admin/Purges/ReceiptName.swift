@@ -33,5 +33,7 @@ package struct ReceiptName: Hashable, Sendable, CustomStringConvertible {
         self.init(high: words[0], low: words[1], number: number)
     }
 
+    static let shape = Shape.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,18}$")
+
     package var description: String { hexadecimal(high) + hexadecimal(low) + "-\(number)" }
 }
