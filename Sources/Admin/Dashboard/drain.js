@@ -37,7 +37,7 @@ class Drain {
 
   #gate() {
     const reason = this.session.reason("admin", "Draining");
-    this.button.disabled = reason !== null;
+    this.button.disabled = !this.session.allows("admin");
     Dom.find("drain-reason").hidden = reason === null;
     Dom.put("drain-reason", reason ?? "");
   }

@@ -55,7 +55,7 @@ class Hot {
     };
     tile.element = Dom.make("li", {}, Dom.make("button", {
       type: "button", title: entry.url, onclick: () => this.inspect.open(tile.entry.url),
-    }, tile.picture, Dom.make("span", { class: "name" }, Hot.name(entry.url)), tile.accesses, tile.meta));
+    }, tile.picture, Hot.#title(entry.url), tile.accesses, tile.meta));
     this.tiles.set(entry.key, tile);
     if (entry.content_type?.startsWith("image/") && entry.body_bytes <= Hot.#previewMax) {
       this.waiting.push(tile);
@@ -105,6 +105,14 @@ class Hot {
   static #fit({ naturalWidth, naturalHeight }) {
     const ratio = naturalWidth / naturalHeight;
     return naturalWidth >= 180 && naturalHeight >= 120 && ratio > 0.6 && ratio < 2.4 ? "cover" : "whole";
+  }
+
+  // One picture in many sizes is told apart by its query: of a long name that stays in sight.
+  static #title(url) {
+    const query = URL.canParse(url) ? new URL(url).search : "";
+    const name = Hot.name(url);
+    return Dom.make("span", { class: "name" }, Dom.make("span", {}, name),
+      query && !name.endsWith(query) ? Dom.make("span", { class: "query" }, query) : null);
   }
 
   static name(url) {

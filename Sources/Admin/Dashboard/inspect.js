@@ -141,7 +141,9 @@ class Inspect {
       ["ETag", variant.etag ?? "none"],
       ["Last-Modified", variant.last_modified ?? "none"],
       ["Vary", variant.vary?.length ? variant.vary.join(", ") : "none"],
-      ["Accesses", `${Format.count(variant.accesses)}, the last ${Format.ago(variant.last_access_ms_ago)}`],
+      ["Accesses", variant.accesses === 0
+        ? "none counted yet"
+        : `${Format.count(variant.accesses)}, the last ${Format.ago(variant.last_access_ms_ago)}`],
       ["Tags", variant.tags?.length ? variant.tags.join(", ") : "none"],
       ["Stamp", variant.stamp],
       ["Owners", ...this.entry.owners.map((id) => this.#owner(id))],

@@ -4,6 +4,8 @@ class Page {
   static #ringEvery = 30_000;
   static #statusEvery = 60_000;
   static #purgesMin = 3000;
+  // Who was unreachable confirms without anything new.
+  static #purgesEvery = 15_000;
 
   constructor() {
     new Theme();
@@ -43,6 +45,7 @@ class Page {
     setInterval(() => this.#quietly(() => this.hot.refresh()), Page.#hotEvery);
     setInterval(() => this.#quietly(() => this.#ring()), Page.#ringEvery);
     setInterval(() => this.#quietly(() => this.#status()), Page.#statusEvery);
+    setInterval(() => this.#quietly(() => this.purge.refresh()), Page.#purgesEvery);
     setInterval(() => this.#tick(), 1000);
   }
 
@@ -128,6 +131,7 @@ class Page {
 
   #tick() {
     const lost = this.stream.lostAt !== null && !this.session.declined;
+    if (!this.paused) this.purge.tick();
     this.state.connection(lost ? performance.now() - this.stream.lostAt : null, this.stream.refusal);
     if (this.session.declined) this.state.live("Locked");
     else if (lost) this.state.live("Not connected");

@@ -13,6 +13,8 @@ class Purge {
     this.form = Dom.find("purge-form");
     this.lines = Dom.find("purge-lines");
     this.confirm = Dom.find("purge-confirm");
+    // When each purge came to the node, by this page's clock; by receipt.
+    this.since = new Map();
     this.problem = Dom.find("purge-problem");
     this.receipt = new Receipt(api, Dom.find("receipt"), () => this.refresh().catch(() => {}));
     this.form.addEventListener("submit", (event) => {
@@ -38,14 +40,26 @@ class Purge {
   async refresh() {
     const { purges } = await this.api.json("/admin/v1/purges?limit=20");
     Dom.find("purges-empty").hidden = purges.length > 0;
-    const key = JSON.stringify(purges.map(({ receipt, confirmed, members, held_ms }) =>
-      [receipt, confirmed, members.length, Format.ago(held_ms)]));
+    const now = performance.now();
+    this.since = new Map(purges.map(({ receipt, held_ms }) => [receipt, now - held_ms]));
+    this.tick();
+    const key = JSON.stringify(purges.map(({ receipt, confirmed, pending, members }) =>
+      [receipt, confirmed, pending, members.length]));
     if (key === this.listed) return;
     this.listed = key;
     const list = Dom.find("purges");
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.receipt : null;
     list.replaceChildren(...purges.map((purge) => this.#row(purge)));
     if (focused) list.querySelector(`[data-receipt="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  // Each second: how long ago each was.
+  tick() {
+    const now = performance.now();
+    for (const row of Dom.find("purges").querySelectorAll("[data-receipt]")) {
+      const since = this.since.get(row.dataset.receipt);
+      if (since !== undefined) Dom.text(row.lastElementChild, Format.ago(now - since));
+    }
   }
 
   #row(purge) {
@@ -84,7 +98,7 @@ class Purge {
 
   #gate() {
     const reason = this.session.reason("purge", "Purging");
-    Dom.find("purge-fields").disabled = reason !== null;
+    Dom.find("purge-fields").disabled = !this.session.allows("purge");
     Dom.find("purge-reason").hidden = reason === null;
     Dom.put("purge-reason", reason ?? "");
   }

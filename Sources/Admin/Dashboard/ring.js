@@ -22,6 +22,7 @@ class Ring {
     const outer = Math.max(60, Math.min(100, (this.width - 152) / 2));
     const radius = { inner: outer * 0.66, outer, bandInner: outer + 6, bandOuter: outer + 13, label: outer + 23 };
     this.radius = radius;
+    // Labels of more lines than usual make it higher, see #labels.
     this.size = { width: this.width, height: Math.ceil(2 * (radius.bandOuter + 36)) };
   }
 
@@ -32,14 +33,19 @@ class Ring {
     this.states = new Map(known.map((member) => [member.node, member]));
     this.fenced = fenced;
     const { width, height } = this.size;
-    const viewBox = `0 0 ${width} ${height}`;
-    this.svg = Dom.draw("svg", { width, height, viewBox, role: "img", "aria-label": this.#words(members) });
     // This node's arc begins at the top: its label, the longest, then has the room at the side.
     const from = Math.max(0, members.findIndex((member) => member.node === Nodes.self));
     const turned = [...members.slice(from), ...members.slice(0, from)];
-    this.svg.append(this.#hatch(), ...this.#band(members, strip), ...this.#arcs(turned), ...this.#labels(turned));
+    const { labels, top, bottom } = this.#labels(turned);
+    const frame = { width, height: bottom - top, viewBox: `0 ${top} ${width} ${bottom - top}` };
+    this.svg = Dom.draw("svg", { ...frame, role: "img", "aria-label": this.#words(members) });
+    this.svg.append(this.#hatch(), ...this.#band(members, strip), ...this.#arcs(turned), ...labels);
     this.middle = [
-      Dom.draw("text", { class: "ring-count", x: width / 2, y: height / 2 + 2, "text-anchor": "middle" }),
+      Dom.draw("text", {
+        class: "ring-count", x: width / 2, y: height / 2 + 2, "text-anchor": "middle",
+        // Six characters fit into the hole.
+        "font-size": Math.min(26, Math.floor(this.radius.inner * 0.42)),
+      }),
       Dom.draw("text", { class: "ring-words", x: width / 2, y: height / 2 + 22, "text-anchor": "middle" }),
     ];
     this.svg.append(...this.middle);
@@ -118,28 +124,33 @@ class Ring {
       Dom.draw("path", { class: `band ${Nodes.colour(members[index].node)}`, d, "data-node": members[index].node }));
   }
 
+  // The labels, and from where to where the drawing reaches with them.
   #labels(members) {
-    if (members.length === 1 || members.length > Ring.#labelsMax) return [];
+    let [top, bottom] = [0, this.size.height];
+    if (members.length === 1 || members.length > Ring.#labelsMax) return { labels: [], top, bottom };
     let turn = 0;
-    const labels = members.map(({ node, share }) => {
+    const places = members.map(({ node, share }) => {
       const [x, y] = this.#at(this.radius.label, turn + share / 2);
       turn += share;
       return { node, share, x, y, right: x >= this.size.width / 2 };
     });
-    for (const right of [true, false]) this.#spread(labels.filter((label) => label.right === right));
-    return labels.map(({ node, share, x, y, right }) => {
+    for (const right of [true, false]) this.#spread(places.filter((place) => place.right === right));
+    const labels = places.map(({ node, share, x, y, right }) => {
       const state = this.#state(node);
       const lines = [["id", Nodes.short(node)], ["share", Format.percent(share)]];
       if (state && state.tone !== "good") lines.push(["share", state.word]);
       if (node === Nodes.self) lines.push(["self", "this node"]);
       // Above the middle a label grows upwards, below it downwards: away from the ring.
       const lean = (y - this.size.height / 2) / this.radius.label;
-      const top = y + 4 + (lean - 1) * (lines.length - 1) * 7;
+      const first = Math.round(y + 4 + (lean - 1) * (lines.length - 1) * 7);
+      top = Math.min(top, first - 14);
+      bottom = Math.max(bottom, first + 14 * (lines.length - 1) + 6);
       const anchor = Math.abs(x - this.size.width / 2) < 30 ? "middle" : right ? "start" : "end";
       return Dom.draw("text", { class: "label", "text-anchor": anchor, "data-node": node },
         ...lines.map(([look, text], index) =>
-          Dom.draw("tspan", { class: `label-${look}`, x, y: top + 14 * index }, text)));
+          Dom.draw("tspan", { class: `label-${look}`, x, y: first + 14 * index }, text)));
     });
+    return { labels, top, bottom };
   }
 
   // Pushes labels of one side apart downwards, then back up from the lower edge.

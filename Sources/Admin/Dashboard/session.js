@@ -36,7 +36,7 @@ class Session extends EventTarget {
     return Session.#ranks.indexOf(this.role) >= Session.#ranks.indexOf(role);
   }
 
-  // Why a control is off, or null if it is on. While the role is not known yet, nothing is said.
+  // Why a control is off, or null if it is on. While the role is not known yet it is off, and nothing is said.
   reason(role, doing) {
     if (this.role === null || this.allows(role)) return null;
     return `${doing} needs the role “${role}”. Your token has the role “${this.role}”.`;

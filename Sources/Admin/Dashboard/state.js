@@ -81,6 +81,7 @@ class State {
   locked(locked) {
     const words = "Without a token this node shows nothing.";
     this.notice("locked", locked ? words : null, ["Enter the token…", this.unlock]);
+    if (!this.word) Dom.put("state", locked ? "Locked" : "Connecting");
     if (locked) this.notice("lost", null);
   }
 

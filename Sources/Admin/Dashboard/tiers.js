@@ -18,9 +18,9 @@ class Tiers {
     if (key === this.shown) return;
     this.shown = key;
     Dom.pairs(this.facts, [
-      ["Invalidations applied", Format.count(invalidations.applied)],
-      ["Records in the log", Format.count(invalidations.records)],
-      ["Not confirmed by all", Format.count(invalidations.receipts_pending)],
+      ["Log records applied", Format.count(invalidations.applied)],
+      ["Log records held", Format.count(invalidations.records)],
+      ["Purges not confirmed by all", Format.count(invalidations.receipts_pending)],
       ["Sites", this.sites.length ? Format.list(this.sites.map((site) => (site === "*" ? "any host" : site))) : "none"],
     ]);
   }
