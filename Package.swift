@@ -56,7 +56,7 @@ let resources: [String: [Resource]] = [
     "Admin": dashboard.map { .embedInCode("Dashboard/\($0)") },
     "AdminTests": [.copy("Console/Screens")],
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
-    "OutsideTests": [.copy("Sites/Table")],
+    "OutsideTests": [.copy("Sites/Table"), .copy("Admin/Dashboard/Looks")],
 ]
 
 func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = []) -> Target {

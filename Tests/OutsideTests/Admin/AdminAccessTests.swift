@@ -5,29 +5,6 @@ import Testing
 extension Outside {
     @Suite("Who may do what on the admin port")
     struct AdminAccessTests {
-        private static let words = ["read", "purge", "admin"].map { role in
-            (role: role, token: String(repeating: role, count: 4))
-        }
-
-        /// A node whose operators have a token of each role.
-        private final class Guarded {
-            let node: NodeProcess
-            private let folder: URL
-
-            init(_ flags: String...) throws {
-                folder = try Program.temporaryFolder()
-                let file = folder.appending(path: "tokens")
-                let lines = words.map { "\($0.role) \($0.token)\n" }.joined()
-                try Data(("# of everybody\n" + lines).utf8).write(to: file)
-                node = try NodeProcess(["--admin-token-file", file.path] + flags)
-            }
-
-            deinit {
-                node.kill()
-                try? FileManager.default.removeItem(at: folder)
-            }
-        }
-
         private func bearer(_ token: String) -> String { "Authorization: Bearer \(token)" }
 
         private func problem(_ answer: Response) throws -> String {
@@ -40,7 +17,7 @@ extension Outside {
 
         @Test("A token is needed where there are tokens, and one of its role")
         func roles() throws {
-            let stage = try Guarded()
+            let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
             let steps: [(method: String, path: String, body: String, least: Int, status: Int)] = [
                 ("GET", "/admin/v1/status", "", 0, 200), ("GET", "/metrics", "", 0, 200),
@@ -55,7 +32,7 @@ extension Outside {
                 let none = try admin.post(step.body, to: step.path, method: step.method)
                 #expect(none.status == 401 && none["WWW-Authenticate"] == "Bearer realm=\"admin\"")
                 #expect(try problem(none) == "admin-token")
-                for (rank, word) in Self.words.enumerated() {
+                for (rank, word) in GuardedNode.words.enumerated() {
                     let answer = try admin.post(
                         step.body, to: step.path, method: step.method,
                         fields: [bearer(word.token)])
@@ -74,7 +51,7 @@ extension Outside {
 
         @Test("Wrong tokens are refused, logged, and after ten no longer looked at")
         func guesses() throws {
-            let stage = try Guarded()
+            let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
             for number in 0..<10 {
                 let answer = try admin.get(
@@ -82,7 +59,8 @@ extension Outside {
                 #expect(try answer.status == 401 && problem(answer) == "admin-token")
                 #expect(answer["WWW-Authenticate"]?.contains("invalid_token") == true)
             }
-            let late = try admin.get("/admin/v1/status", fields: [bearer(Self.words[2].token)])
+            let late = try admin.get(
+                "/admin/v1/status", fields: [bearer(GuardedNode.words[2].token)])
             #expect(try late.status == 429 && problem(late) == "admin-attempts")
             let seconds = try #require(late["Retry-After"].flatMap { Int($0) })
             #expect((1...7).contains(seconds))
@@ -93,7 +71,7 @@ extension Outside {
             // Whoever proves nothing is not in doubt.
             #expect(try admin.get("/healthz").status == 200)
             let isFree = try Deadline.seconds(30).reached {
-                try admin.get("/admin/v1/status", fields: [bearer(Self.words[0].token)])
+                try admin.get("/admin/v1/status", fields: [bearer(GuardedNode.words[0].token)])
                     .status == 200
             }
             #expect(isFree)
@@ -200,11 +178,12 @@ extension Outside {
             let flags = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:\(port)"]
             let refused = try NodeProcess.run(flags, seconds: 5)
             #expect(refused.status == 78 && refused.errors.contains("admin-token-file"))
-            let stage = try Guarded("--admin-listen", "0.0.0.0:\(port)")
+            let stage = try GuardedNode("--admin-listen", "0.0.0.0:\(port)")
             let admin = try HTTPConnection(port: port)
             #expect(try admin.get("/admin/v1/status").status == 401)
             let answer = try admin.get(
-                "/admin/v1/status", host: "node.example", fields: [bearer(Self.words[0].token)])
+                "/admin/v1/status", host: "node.example",
+                fields: [bearer(GuardedNode.words[0].token)])
             #expect(answer.status == 200)
             withExtendedLifetime(stage) {}
         }

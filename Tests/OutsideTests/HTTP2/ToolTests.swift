@@ -103,18 +103,8 @@ extension Outside {
         }
 
         /// A Python that has httpx with HTTP/2; nil where it cannot be had.
-        private static let python: String? = {
-            let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-                .appendingPathComponent("../../../.build/httpx").standardizedFileURL
-            let python = folder.appendingPathComponent("bin/python").path
-            let isThere = { (try? Program.run(python, ["-c", "import httpx, h2"]).status) == 0 }
-            if isThere() { return python }
-            guard let system = try? Program.find("python3") else { return nil }
-            _ = try? Program.run(system, ["-m", "venv", "--clear", folder.path], seconds: 60)
-            let install = ["-m", "pip", "install", "--quiet", "httpx[http2]==0.28.1"]
-            _ = try? Program.run(python, install, seconds: 120)
-            return isThere() ? python : nil
-        }()
+        private static let python = PythonTool.having(
+            "httpx[http2]==0.28.1", in: "httpx", modules: ["httpx", "h2"])
 
         @Test("Python's httpx: a hundred images at once, a range, a condition, a stream of a body")
         func httpx() throws {

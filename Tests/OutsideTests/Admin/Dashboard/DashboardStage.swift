@@ -1,0 +1,79 @@
+import Foundation
+import Harness
+import Testing
+
+/// A browser that shows the dashboard of a node.
+final class DashboardStage {
+    let browser: Browser
+    private let node: NodeProcess
+
+    /// Starts a browser of the size of a desk's, and opens the page.
+    init(_ node: NodeProcess, width: Int = 1_440, isDark: Bool = false) throws {
+        self.node = node
+        browser = try Browser()
+        try browser.show(width: width, height: 900, isDark: isDark)
+        try open()
+    }
+
+    /// Loads the page again.
+    func open() throws { try browser.open("http://127.0.0.1:\(node.adminPort)/") }
+
+    /// Returns when the page shows the node's figures as they change.
+    func goLive(at location: SourceLocation = #_sourceLocation) throws {
+        try wait(for: "\(Self.text("live")) === 'Live'", at: location)
+        try wait(for: "\(Self.text("node-id")) !== '–'", at: location)
+    }
+
+    /// JavaScript for the text of the element with an id.
+    static func text(_ id: String) -> String { "document.getElementById('\(id)').textContent" }
+
+    func text(_ id: String) throws -> String { try browser.text("#\(id)") }
+
+    func element(_ selector: String) throws -> PageElement { try browser.element(selector) }
+
+    func click(_ selector: String) throws { try element(selector).click() }
+
+    /// Waits until an expression of JavaScript is true in the page.
+    func wait(
+        for condition: String, seconds: Double = 20, at location: SourceLocation = #_sourceLocation
+    ) throws {
+        let isThere = try browser.waits(for: condition, seconds: seconds)
+        try #require(isThere, "\(condition)\n\(said())", sourceLocation: location)
+    }
+
+    /// Waits until an element's text holds these words.
+    func wait(
+        _ id: String, says words: String, at location: SourceLocation = #_sourceLocation
+    ) throws {
+        try wait(for: "\(Self.text(id)).includes('\(words)')", at: location)
+    }
+
+    /// What the page's reader and its console see, for a test that fails.
+    private func said() -> String {
+        let seen = (try? browser.value("document.body.innerText")) ?? ""
+        return "\(seen)\n\((try? browser.complaints()) ?? [])"
+    }
+
+    /// Chooses one of several; their inputs lie unseen over their words.
+    func choose(_ name: String, _ value: String) throws {
+        try click("label:has(input[name=\(name)][value=\(value)])")
+    }
+
+    /// Asks the page for its console's complaints: there must be none.
+    func expectNoComplaint(at location: SourceLocation = #_sourceLocation) throws {
+        let complaints = try browser.complaints()
+        #expect(complaints.isEmpty, sourceLocation: location)
+    }
+}
+
+extension TestImage {
+    /// An image that a browser draws, 300 by 200 pixels.
+    static func drawn(_ name: String) -> TestImage {
+        let text = """
+            <svg xmlns="http://www.w3.org/2000/svg" width="300" height="200">
+            <title>\(name)</title><circle cx="150" cy="100" r="80" fill="teal"/></svg>
+            """
+        return TestImage(
+            name: "\(name).svg", contentType: "image/svg+xml", bytes: Array(text.utf8))
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("The dashboard in a browser")
+    struct DashboardTests {
+        private let image = TestImage.drawn("seeds")
+
+        @Test("It shows the node as it is, in the system's tone or the chosen one")
+        func loads() throws {
+            let stage = try Stage()
+            let page = try DashboardStage(stage.node)
+            try page.goLive()
+            let status = try stage.node.connectAdmin().get("/admin/v1/status")
+            let name = try page.text("node-name")
+            #expect(name.hasPrefix("Node ") && name.count == 11)
+            #expect(status.text.contains("\"node\":\"\(name.dropFirst(5))"))
+            try page.wait("state", says: "Ready")
+            try page.wait(for: "document.title.startsWith('● node \(name.dropFirst(5))')")
+            func ground() throws -> String {
+                let colour = "getComputedStyle(document.body).backgroundColor"
+                return try page.browser.value(colour) as? String ?? ""
+            }
+            let light = try ground()
+            try page.browser.show(width: 1_440, height: 900, isDark: true)
+            let dark = try ground()
+            #expect(light != dark)
+            try page.choose("theme", "light")
+            #expect(try ground() == light)
+            try page.open()
+            #expect(try ground() == light, "the choice is remembered")
+            try page.choose("theme", "auto")
+            #expect(try ground() == dark)
+            try page.goLive()
+            try page.expectNoComplaint()
+        }
+
+        @Test("Figures and charts move while clients ask, and stand still when told to")
+        func load() throws {
+            let stage = try Stage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            let page = try DashboardStage(stage.node)
+            try page.goLive()
+            #expect(try page.text("hit-ratio") == "–")
+            #expect(try page.text("hot-empty").hasPrefix("Nothing is kept here yet."))
+            // A second's worth is a figure; more would only take the machine.
+            let load = ImageLoad(
+                port: stage.node.port, connections: 1, seed: 1, [(stage.target(path), image)])
+            #expect(load.waitForAnswers(1_000))
+            try page.wait(for: "parseFloat(\(DashboardStage.text("requests"))) > 0")
+            try page.wait(for: "parseFloat(\(DashboardStage.text("hit-ratio"))) > 50")
+            for chart in ["hit", "requests", "saved", "latency"] {
+                let line = "document.querySelector('#\(chart)-chart .stroke').getAttribute('d')"
+                try page.wait(for: "(window.line = \(line)).length > 10")
+                try page.wait(for: "\(line) !== window.line")
+            }
+            try page.wait(for: "document.querySelector('#hot img')?.naturalWidth === 300")
+            #expect(try page.text("kept-meters").contains("1 entry"))
+            _ = load.stop()
+            try page.click("#pause")
+            try page.wait("live", says: "Paused")
+            let since = try page.text("uptime")
+            // What happens in the next seconds is not shown.
+            #expect(
+                try !page.browser.waits(
+                    for: "\(DashboardStage.text("uptime")) !== '\(since)'", seconds: 3))
+            try page.click("#pause")
+            try page.wait(for: "\(DashboardStage.text("uptime")) !== '\(since)'")
+            try page.expectNoComplaint()
+        }
+
+        @Test("A purge from the page takes the image away, and its receipt is shown")
+        func purge() throws {
+            let stage = try Stage()
+            let path = stage.origin.serve(image, fields: [lasting])
+            for _ in 0..<2 { _ = try stage.get(path, expecting: image) }
+            #expect(stage.fetches(path) == 1)
+            let page = try DashboardStage(stage.node)
+            try page.goLive()
+            try page.click("#purge-send")
+            try page.wait("purge-problem", says: "Enter at least one URL.")
+            try page.element("#purge-lines").type("not a url")
+            try page.click("#purge-send")
+            try page.wait("purge-problem", says: "“not a url”")
+            try page.element("#purge-lines").clear()
+            try page.element("#purge-lines").type(stage.origin.url(path))
+            try page.click("#purge-send")
+            try page.wait("receipt", says: "Gone from the only node")
+            #expect(try page.text("receipt").contains("1 of 1 confirmed."))
+            #expect(try page.text("purge-problem").isEmpty)
+            let later = try stage.get(path, expecting: image)
+            #expect(later.brings(image) && !later.isHit && stage.fetches(path) == 2)
+            // What is purged has no scheme.
+            try page.wait("purges", says: String(stage.origin.url(path).dropFirst(5)))
+            try page.choose("kind", "everything")
+            try page.click("#purge-send")
+            try page.wait("purge-problem", says: "Type the word everything to confirm.")
+            #expect(try stage.get(path).isHit)
+            try page.element("#purge-confirm").type("everything")
+            try page.choose("mode", "soft")
+            try page.click("#purge-send")
+            try page.wait("receipt", says: "Stale on the only node")
+            _ = try stage.get(path, expecting: image)
+            #expect(stage.fetches(path) == 3)
+            // The refusal of what is no URL is the node's own, and in the console too.
+            #expect(try page.browser.complaints().allSatisfy { $0.contains("422") })
+        }
+
+        @Test("An image is shown with what is known of it, and with what is not held")
+        func inspect() throws {
+            let stage = try Stage()
+            let path = stage.origin.serve(image, fields: [lasting], etag: "\"seeds-1\"")
+            _ = try stage.get(path, expecting: image)
+            let page = try DashboardStage(stage.node)
+            try page.goLive()
+            let field = try page.element("#inspect-url")
+            try field.type("seeds")
+            try page.browser.press(.enter)
+            try page.wait("inspect-result", says: "Enter an absolute URL")
+            try field.clear()
+            try field.type(stage.origin.url(path))
+            try page.browser.press(.enter)
+            try page.wait("inspect-result", says: "\"seeds-1\"")
+            try page.wait(for: "document.querySelector('.picture img')?.naturalWidth === 300")
+            let said = try page.text("inspect-result")
+            for words in [
+                "seeds.svg", "image/svg+xml", "300 × 200 px", "Fresh for", "max-age=3600",
+            ] {
+                #expect(said.contains(words), "\(words)")
+            }
+            try page.click("#inspect-result .buttons button")
+            #expect(try page.element("#purge-lines").property("value") == stage.origin.url(path))
+            try page.browser.press(.enter)
+            try page.wait("inspect-result", says: "Not held here")
+            try field.clear()
+            // Markup in a name is a name.
+            try field.type("http://127.0.0.1/<img src=x onerror=document.title=1>")
+            try page.browser.press(.enter)
+            try page.wait("inspect-result", says: "onerror=document.title=1>")
+            #expect(try page.browser.elements("#inspect-result img").isEmpty)
+            #expect(try page.browser.complaints().allSatisfy { $0.contains("404") })
+        }
+    }
+}

@@ -1,0 +1,23 @@
+// Where the focus is: the control's number, or -1 for anything else, and what is wrong with how it is seen there.
+// Null if it is nowhere.
+(() => {
+  const element = document.activeElement;
+  if (element === document.body || element === null) return null;
+  // What lies unseen over its words shows its focus on them.
+  const shown = element.matches(".switch input") ? element.nextElementSibling : element;
+  const style = getComputedStyle(shown);
+  const box = shown.getBoundingClientRect();
+  const wrong = [];
+  if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1) wrong.push("no outline");
+  const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  if (!inside) wrong.push("out of sight");
+  const [x, y] = [(box.left + box.right) / 2, (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2];
+  const top = document.elementFromPoint(x, y);
+  if (inside && top && !shown.contains(top) && !top.contains(shown) && top !== element) {
+    wrong.push(`under ${top.tagName} ${top.className}`);
+  }
+  const said = `${element.tagName} #${element.id} ${element.textContent.trim().slice(0, 40)}`;
+  return {
+    number: Number(element.dataset.number ?? -1), wrong: wrong.map((what) => `${said}: ${what}`),
+  };
+})()

@@ -1,0 +1,26 @@
+import Foundation
+import Harness
+
+/// A Python with packages of PyPI in it, in a folder of the build products, where it stays.
+enum PythonTool {
+    /// Makes sure that it is there.
+    ///
+    /// - Parameters:
+    ///   - requirement: What `pip` is to install, with its version.
+    ///   - name: The folder's name.
+    ///   - modules: What it has to be able to import then.
+    /// - Returns: The path of its interpreter; nil where it cannot be had.
+    static func having(_ requirement: String, in name: String, modules: [String]) -> String? {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../.build/\(name)").standardizedFileURL
+        let python = folder.appendingPathComponent("bin/python").path
+        let question = "import \(modules.joined(separator: ", "))"
+        let isThere = { (try? Program.run(python, ["-c", question]).status) == 0 }
+        if isThere() { return python }
+        guard let system = try? Program.find("python3") else { return nil }
+        _ = try? Program.run(system, ["-m", "venv", "--clear", folder.path], seconds: 60)
+        let install = ["-m", "pip", "install", "--quiet", requirement]
+        _ = try? Program.run(python, install, seconds: 180)
+        return isThere() ? python : nil
+    }
+}
