@@ -1,6 +1,7 @@
 package import Ground
 
-/// The field names that Nuthatch acts on (RFC 9110, 9111, 9211, W3C Trace Context); every other name is ``other``.
+/// The field names that Nuthatch acts on (RFC 9110, 9111, 9211, W3C Trace Context); every other
+/// name is ``other``.
 ///
 /// The raw value is the bit number in ``FieldSet``.
 package enum FieldName: UInt8, CaseIterable, Sendable {

@@ -71,8 +71,8 @@ package enum RequestForwarder {
     ///   - purpose: what becomes of the answer.
     ///   - takesTrailers: the client said that it reads trailer fields, and they are passed on (RFC
     ///     9110 §6.5.1).
-    ///   - causeLines: those of a ``RequestCause``, in place of the client's of the same names unless
-    ///     `rules` decide about those; nil leaves the client's as they are.
+    ///   - causeLines: those of a ``RequestCause``, in place of the client's of the same names
+    ///     unless `rules` decide about those; nil leaves the client's as they are.
     /// - Returns: what is to be done.
     package static func forward(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,

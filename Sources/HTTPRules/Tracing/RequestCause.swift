@@ -10,8 +10,8 @@ package struct RequestCause: Hashable, Sendable {
         self.trace = trace
     }
 
-    /// The lines that an origin is sent; `span` is what the question is called in the trace, and not
-    /// zero.
+    /// The lines that an origin is sent; `span` is what the question is called in the trace, and
+    /// not zero.
     package func lines(span: UInt64) -> [FieldSetting] {
         var lines = [FieldSetting(.xRequestID, RequestID.fieldName, id.text)]
         guard let trace else { return lines }

@@ -1,7 +1,7 @@
 /// What one request is called in its answer, in lines of logs, and towards owners and origins: the
 /// value of X-Request-Id.
 package struct RequestID: Hashable, Sendable {
-    /// 1 to ``bytesMax`` bytes, each of which ``isSafe(_:)``.
+    /// 1 to ``bytesMax`` bytes, which ``isSafe(_:at:)``.
     package let text: [UInt8]
 
     /// The name of the field.

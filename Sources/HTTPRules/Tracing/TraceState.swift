@@ -11,8 +11,8 @@ package enum TraceState {
 
     /// The members of `text` as one list without spaces; empty if it is not valid.
     ///
-    /// Of one with more than ``bytesMax`` bytes as many members as fit: the long ones go first, then
-    /// the last, which is the oldest.
+    /// Of one with more than ``bytesMax`` bytes as many members as fit: the long ones go first,
+    /// then the last, which is the oldest.
     package static func read(_ text: [UInt8]) -> [UInt8] {
         let bytes = text.span
         var members: [Range<Int>] = []
