@@ -143,6 +143,7 @@ final class Exchange {
         switch errno {
         case EINTR: return true
         case EAGAIN: return false
+        case ECONNRESET where answer != nil: throw .brokenOff
         default: throw .system(errno)
         }
     }

@@ -28,7 +28,8 @@ extension Operator {
                 watch.look(times: 2)
                 let lines = watch.state.screen(
                     columns: console.columns ?? 140, rows: nil, now: SystemClock.now())
-                console.print(lines)
+                console.print(
+                    lines.map { $0.written(isColoured: false) }.joined(separator: "\n"))
                 return .done
             }
             run(watch, on: screen)
@@ -71,9 +72,7 @@ extension Operator {
             case .suspend: screen.suspend()
             // As the key q: that is how one leaves it.
             case .end(SIGINT): return false
-            case .end(let number):
-                screen.end(by: number)
-                return false
+            case .end(let number): screen.end(by: number)
             }
         }
         return true

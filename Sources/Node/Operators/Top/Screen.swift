@@ -88,14 +88,24 @@ final class Screen {
     /// Gives the terminal back, and returns when the shell has called this back.
     func suspend() {
         leave()
-        raise(SIGTSTP)
+        send(SIGTSTP)
         enter()
     }
 
     /// Gives the terminal back, and ends the process as the signal would have.
-    func end(by number: CInt) {
+    func end(by number: CInt) -> Never {
         leave()
-        raise(number)
+        send(number)
+        exit(128 + number)
+    }
+
+    /// Has the signal do what it does by itself.
+    ///
+    /// Threads such as this one may block signals: it is for the whole process, some other thread
+    /// of which takes it a moment later.
+    private func send(_ number: CInt) {
+        kill(getpid(), number)
+        Operator.pause(.milliseconds(500))
     }
 
     // MARK: In and out
