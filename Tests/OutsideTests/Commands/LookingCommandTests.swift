@@ -101,8 +101,11 @@ extension Outside {
             stage.origin.on("/none", .text("none", status: "404 Not Found"))
             let none = try get(stage.origin.url("/none"), "-o", folder.appending(path: "n").path)
             #expect(none.status == 1 && none.errors.contains(" answered 404 "))
+            // The node has begun to pass it on by then.
             stage.origin.on(
-                "/cut", OriginAnswer(image, fields: [lasting]).cut(after: 9_000, .close))
+                "/cut",
+                OriginAnswer(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.5))
+                    .cut(after: 9_000, .close))
             let cut = try get(stage.origin.url("/cut"), "-o", folder.appending(path: "c").path)
             #expect(cut.status == 69 && cut.errors.contains("broke off"), "\(cut.errors)")
             let nowhere = try get(url, "-o", "/nowhere/a")
