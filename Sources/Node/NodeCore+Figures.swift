@@ -3,6 +3,7 @@ import Ground
 import Origin
 import Store
 import Telemetry
+import Tiers
 
 /// What is counted and measured of a node.
 extension NodeCore {

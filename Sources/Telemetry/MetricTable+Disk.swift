@@ -83,8 +83,8 @@ extension MetricFamily {
                 (.touchesDropped, "dropped"),
             ],
             meaning:
-                "Batched uses in memory: that the disk cache was told of, that were merged into one "
-                + "that waited, and that were dropped",
+                "Batched uses in memory: that the disk cache was told of, that were merged into "
+                + "one that waited, and that were dropped",
             advice: "dropped: more images were used at once than wait, or the disk is too slow."),
     ]
 }

@@ -12,7 +12,8 @@ extension MetricFamily {
                 (.originFetchesAbandoned, "abandoned"),
             ],
             meaning:
-                "Fetches from origins ended: a whole answer came, or not, or nobody wanted the rest",
+                "Fetches from origins ended: a whole answer came, or not, or nobody wanted "
+                + "the rest",
             advice: "The log names origin and reason of each failure."),
         MetricFamily(
             "nuthatch_origin_answers_total", .counter, "answers", by: "status",

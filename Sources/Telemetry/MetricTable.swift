@@ -36,7 +36,8 @@ extension MetricFamily {
             "nuthatch_answers_unfinished_total", .counter, "answers", by: "side",
             [(.answersLeft, "client"), (.answersBrokenOff, "node")],
             meaning:
-                "Answers not brought to their end, because the client went or the rest did not come",
+                "Answers not brought to their end, because the client went or the rest did "
+                + "not come",
             advice: "node: an origin or a peer breaks off; the log names the origin."),
         MetricFamily(
             "nuthatch_sent_bytes_total", .counter, "bytes", .sentBytes,

@@ -110,7 +110,7 @@ private struct MediaRange {
     /// Takes in a parameter; false if it makes no sense.
     private mutating func take(_ parameter: String) -> Bool {
         let halves = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard halves.count == 2 else { return parameter.isEmpty }
+        guard halves.count == 2 else { return parameter != "q" }
         var value = halves[1]
         if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
             value = value.dropFirst().dropLast()

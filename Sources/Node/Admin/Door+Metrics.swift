@@ -1,5 +1,6 @@
 import Admin
 import Ground
+import HTTPRules
 import Wire
 
 /// What scrapers ask for.

@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import NIOCore
+import Telemetry
 
 /// Who has put a question to a peer; it is told what comes of it on the loop of its hall.
 protocol PeerAskDelegate: AnyObject {

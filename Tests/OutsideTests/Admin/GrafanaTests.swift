@@ -44,7 +44,9 @@ extension Outside {
             let temporary = try Program.temporaryFolder()
             defer { try? FileManager.default.removeItem(at: temporary) }
             let path = temporary.appending(path: "panels.yaml")
-            try JSONSerialization.data(withJSONObject: file).write(to: path)
+            try JSONSerialization.data(
+                withJSONObject: file, options: .withoutEscapingSlashes
+            ).write(to: path)
             let result = try promtool("check", "rules", path.path)
             #expect(result.status == 0, "\(result.errors)")
         }
