@@ -92,13 +92,12 @@ class Hot {
     const blob = await this.api.blob(`/admin/v1/entry/body?${query}`);
     if (tile.dropped) return;
     tile.blob = URL.createObjectURL(blob);
-    const image = Dom.make("img", { alt: "", decoding: "async" });
-    image.addEventListener("load", () => {
-      image.className = Hot.#fit(image);
-      tile.picture.replaceChildren(image);
-    });
-    image.addEventListener("error", () => tile.picture.replaceChildren(Hot.blank("broken")));
+    const image = Dom.make("img", { alt: "" });
     image.src = tile.blob;
+    // Put into the page once it can be drawn: until then the tile is neutral, not empty.
+    const isDrawn = await image.decode().then(() => true, () => false);
+    if (isDrawn) image.className = Hot.#fit(image);
+    tile.picture.replaceChildren(isDrawn ? image : Hot.blank("broken"));
   }
 
   // A photograph fills its tile; an icon or a banner is shown whole, and never enlarged.

@@ -141,8 +141,8 @@ class Inspect {
       ["ETag", variant.etag ?? "none"],
       ["Last-Modified", variant.last_modified ?? "none"],
       ["Vary", variant.vary?.length ? variant.vary.join(", ") : "none"],
-      ["Accesses", variant.accesses === 0
-        ? "none counted yet"
+      ["Accesses", variant.accesses === null
+        ? "counted where it is on disk"
         : `${Format.count(variant.accesses)}, the last ${Format.ago(variant.last_access_ms_ago)}`],
       ["Tags", variant.tags?.length ? variant.tags.join(", ") : "none"],
       ["Stamp", variant.stamp],

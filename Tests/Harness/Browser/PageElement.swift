@@ -19,7 +19,12 @@ package struct PageElement: Sendable {
     }
 
     /// Scrolls to it and clicks it; throws if something else lies over it.
-    package func click() throws { try browser.ask("/element/\(id)/click") }
+    package func click() throws {
+        // At an edge it might lie under what sticks there.
+        let script = "arguments[0].scrollIntoView({ block: 'center' })"
+        try browser.ask("/execute/sync", ["script": script, "args": [[Self.key: id]]])
+        try browser.ask("/element/\(id)/click")
+    }
 
     /// Empties a field.
     package func clear() throws { try browser.ask("/element/\(id)/clear") }

@@ -29,7 +29,7 @@ extension Outside {
             try page.click("#purges button")
             try page.wait("receipt", says: "Gone from all 2 nodes")
             try page.click("#figures summary")
-            try page.wait(for: "document.querySelectorAll('#ring text').length > 4")
+            try page.wait(for: "document.querySelectorAll('#ring .label').length === 2")
             return page
         }
 

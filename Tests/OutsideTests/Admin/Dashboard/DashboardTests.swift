@@ -129,6 +129,8 @@ extension Outside {
             ] {
                 #expect(said.contains(words), "\(words)")
             }
+            // This node has no disk.
+            #expect(said.contains("Accessescounted where it is on disk"))
             try page.click("#inspect-result .buttons button")
             #expect(try page.element("#purge-lines").property("value") == stage.origin.url(path))
             try page.browser.press(.enter)
