@@ -19,7 +19,7 @@ class Ring {
 
   // Drawn in the pixels there are, so that the labels keep their size on a narrow screen.
   #measure() {
-    const outer = Math.max(60, Math.min(100, (this.width - 152) / 2));
+    const outer = Math.max(36, Math.min(100, (this.width - 182) / 2));
     const radius = { inner: outer * 0.66, outer, bandInner: outer + 6, bandOuter: outer + 13, label: outer + 23 };
     this.radius = radius;
     // Labels of more lines than usual make it higher, see #labels.
