@@ -44,10 +44,12 @@ extension Outside {
             let file = folder.appending(path: "schemathesis.toml")
             try Data(Self.settings.utf8).write(to: file)
             let address = "http://127.0.0.1:\(guarded.node.adminPort)"
+            // It keeps what it has found where it is started.
             let result = try Program.run(
-                python,
+                try Program.find("env"),
                 [
-                    "-m", "schemathesis.cli", "--config-file", file.path, "run",
+                    "-C", folder.path, python, "-m", "schemathesis.cli", "--config-file", file.path,
+                    "run",
                     "\(address)/admin/v1/openapi.json", "--url", address,
                     "--header", "Authorization: Bearer \(GuardedNode.token(role))",
                     "--checks", "all", "--seed", "\(Self.seed)", "--generation-database", "none",
