@@ -79,7 +79,7 @@ extension Outside {
 
         @Test("What is no token at all is limited as a wrong one is")
         func otherSchemes() throws {
-            let stage = try Guarded()
+            let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
             for _ in 0..<10 {
                 let answer = try admin.get(
