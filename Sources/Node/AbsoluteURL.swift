@@ -9,7 +9,7 @@ struct AbsoluteURL {
     /// Nil if there is no scheme.
     init?(_ url: [UInt8]) {
         guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
-        isSecure = url[..<colon.lowerBound].elementsEqual("https".utf8)
+        isSecure = String(decoding: url[..<colon.lowerBound], as: UTF8.self).lowercased() == "https"
         let end = url.firstIndex(of: UInt8(ascii: "#")) ?? url.count
         let rest = url[colon.upperBound..<max(end, colon.upperBound)]
         let slash = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }

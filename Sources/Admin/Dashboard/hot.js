@@ -35,8 +35,9 @@ class Hot {
 
   #update(entry) {
     let tile = this.tiles.get(entry.key);
-    // Fewer accesses or another size: the image was replaced since, and so must its picture be.
-    if (tile && (tile.entry.body_bytes !== entry.body_bytes || tile.entry.accesses > entry.accesses)) {
+    // Another size or type: the image was replaced since, and so must its picture be. (Accesses fall by
+    // themselves as they age.)
+    if (tile && (tile.entry.body_bytes !== entry.body_bytes || tile.entry.content_type !== entry.content_type)) {
       this.#drop(entry.key, tile);
       tile = undefined;
     }

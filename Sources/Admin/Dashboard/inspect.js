@@ -1,6 +1,6 @@
 // One URL: what this node holds of it, and what it would serve now.
 class Inspect {
-  static #pictureMax = 32 * 1024 * 1024;
+  static #pictureMax = 16 * 1024 * 1024;
   static #verdicts = {
     fresh: ["good", "full", "Fresh"],
     stale: ["warn", "half", "Stale"],

@@ -52,10 +52,12 @@ extension AdminOperation {
         AdminOperation(
             .getEntryBody, "GET", "/admin/v1/entry/body", for: .read,
             "The stored body, whatever it is good for; the origin is not asked",
-            taking: [url, .query("key", .text(bytesMax: 16_384), "The key of one variant")],
+            taking: [
+                url, .query("key", .text(bytesMax: 16_384), "The first variant that has this key"),
+            ],
             answers: [
                 Answer(200, "The body, with its own type", "*/*", Shape.string),
-                Answer(problem: 404, "Nothing of it is held here"),
+                Answer(problem: 404, "Nothing of it is held here, or it has more than 16 MiB"),
             ]),
     ]
 

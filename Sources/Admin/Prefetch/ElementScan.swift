@@ -19,6 +19,8 @@ struct ElementScan {
     private var owesClose = false
     /// What was read of a text that a comment or CDATA has parted.
     private var text: [UInt8] = []
+    /// It is more than white space.
+    private var hasWords = false
     /// Comes after the text before it.
     private var waiting: Event?
 
@@ -42,6 +44,7 @@ struct ElementScan {
             guard let tag = try readMarkup() else { continue }
             let value = String(decoding: text[...].trimmed, as: UTF8.self)
             text.removeAll(keepingCapacity: true)
+            hasWords = false
             if value.isEmpty { return tag }
             waiting = tag
             return .text(value)
@@ -51,7 +54,9 @@ struct ElementScan {
 
     private mutating func readText() {
         let end = bytes[position...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.endIndex
+        let start = text.count
         Self.appendUnescaped(bytes[position..<end], to: &text)
+        hasWords = hasWords || text[start...].contains { $0 > 0x20 }
         position = end
     }
 
@@ -63,7 +68,9 @@ struct ElementScan {
             return nil
         }
         if rest.starts(with: Self.literal) {
-            text += try skip(Self.literal.count, to: Self.literalEnd)
+            let literal = try skip(Self.literal.count, to: Self.literalEnd)
+            text += literal
+            hasWords = hasWords || literal.contains { $0 > 0x20 }
             return nil
         }
         let inside = try skip(1, to: [UInt8(ascii: ">")])
@@ -73,7 +80,7 @@ struct ElementScan {
         default:
             if inside.last == UInt8(ascii: "/") {
                 // Within a text it parts nothing.
-                guard text[...].trimmed.isEmpty else { return nil }
+                guard !hasWords else { return nil }
                 owesClose = true
             }
             let name = inside.prefix { $0 > 0x20 && $0 != UInt8(ascii: "/") }

@@ -101,6 +101,7 @@ package struct Prefetch: Sendable {
     /// What was taken has ended so.
     package mutating func ended(_ task: Task, _ ending: Ending, at now: Instant) {
         running -= 1
+        let wasOver = isOver
         let tried = (attempts.removeValue(forKey: task) ?? 0) + 1
         switch ending {
         case .busy(_, let retryAfter) where tried < Self.attemptsMax:
@@ -114,7 +115,7 @@ package struct Prefetch: Sendable {
         case .fetched(let bytes):
             document.urlsFetched += 1
             document.bodyBytes += bytes
-        case .sitemap(let sitemap): take(sitemap, named: task)
+        case .sitemap(let sitemap): if !wasOver { take(sitemap, named: task) }
         }
         document.urlsDone = document.urlsHeld + document.urlsFetched + document.urlsFailed
         settle(at: now)
@@ -125,6 +126,7 @@ package struct Prefetch: Sendable {
         guard !isOver else { return }
         document.state = .cancelled
         endedAt = now
+        if isQuiet { forget() }
     }
 
     // MARK: What comes of it
@@ -151,7 +153,11 @@ package struct Prefetch: Sendable {
             }
             add(image)
         }
-        guard isCut, case .sitemap(let url) = task else { return }
+        guard case .sitemap(let url) = task else { return }
+        if sitemap.refusedCount > 0 {
+            note(url, "\(sitemap.refusedCount) of its names are no URLs, and are left out")
+        }
+        guard isCut else { return }
         note(
             url,
             "it names more than \(PrefetchRequest.urlsMax) images or "
@@ -165,7 +171,7 @@ package struct Prefetch: Sendable {
             note(url, why)
         case .sitemap(let url):
             note(url, why)
-            if url == document.sitemap { document.state = .failed }
+            if !isOver, url == document.sitemap { document.state = .failed }
         }
     }
 
@@ -181,5 +187,13 @@ package struct Prefetch: Sendable {
             if urls.isEmpty, let sitemap = document.sitemap { note(sitemap, "it names no image") }
         }
         if isOver, endedAt == nil { endedAt = now }
+        if isQuiet { forget() }
+    }
+
+    /// Nobody asks any more what was to be asked.
+    private mutating func forget() {
+        (urls, sitemaps, again) = ([], [], [])
+        known = []
+        attempts = [:]
     }
 }

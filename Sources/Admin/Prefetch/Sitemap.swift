@@ -9,6 +9,8 @@ package struct Sitemap: Hashable, Sendable {
     package private(set) var sitemaps: [String] = []
     /// More was named than is kept.
     package private(set) var isCut = false
+    /// Names that are no absolute URLs, or too long for one.
+    package private(set) var refusedCount = 0
 
     package enum Fault: Error, Hashable, Sendable {
         /// Neither a `urlset` nor a `sitemapindex`, nor a list of URLs.
@@ -61,6 +63,7 @@ package struct Sitemap: Hashable, Sendable {
         _ value: String, in parent: [UInt8], of root: [UInt8], _ imagesMax: Int,
         _ known: inout Set<String>
     ) {
+        guard Self.isURL(value) else { return refusedCount += 1 }
         guard root == Self.urlset else {
             guard sitemaps.count < Self.sitemapsMax else { return isCut = true }
             if known.insert(value).inserted { sitemaps.append(value) }
@@ -85,9 +88,17 @@ package struct Sitemap: Hashable, Sendable {
             let url = String(decoding: line.trimmed, as: UTF8.self)
             if url.isEmpty { continue }
             guard PrefetchRequest.isAbsolute(url) else { throw .noSitemap }
+            guard Self.isURL(url) else {
+                refusedCount += 1
+                continue
+            }
             add(url, imagesMax, &known)
         }
         guard !images.isEmpty else { throw .noSitemap }
+    }
+
+    private static func isURL(_ text: String) -> Bool {
+        text.utf8.count <= PrefetchRequest.urlBytesMax && PrefetchRequest.isAbsolute(text)
     }
 
     /// True if the path ends as files of images do.

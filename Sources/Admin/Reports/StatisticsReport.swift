@@ -23,6 +23,13 @@ package struct StatisticsReport: Hashable, Sendable, Decodable {
         case isFenced = "fenced"
         case fencedMilliseconds = "fenced_ms"
     }
+
+    /// True if nothing of `old` can be subtracted: its clock or its counts were further on, as
+    /// those of a process are that has ended since.
+    package func isOfAnotherRun(than old: StatisticsReport) -> Bool {
+        atMilliseconds <= old.atMilliseconds || requests.isBehind(old.requests)
+            || bytes.isBehind(old.bytes)
+    }
 }
 
 /// Answers or their bytes, by where they came from.
@@ -38,10 +45,15 @@ package struct SourceCounts: Hashable, Sendable, Decodable {
     package var none: UInt64
 
     /// Of which the origin gave nothing, or no body.
-    package var hits: UInt64 { memory + disk + peer + revalidated + collapsed + stale }
+    package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
     /// What the cache could have answered.
-    package var cacheable: UInt64 { hits + origin }
-    package var all: UInt64 { cacheable + passed + none }
+    package var cacheable: UInt64 { hits &+ origin }
+    package var all: UInt64 { cacheable &+ passed &+ none }
+
+    /// True if a count is below that of `old`.
+    func isBehind(_ old: SourceCounts) -> Bool {
+        merged(old) { $0 < $1 ? 1 : 0 } != .zero
+    }
 
     /// From 0 to 1; nil if there was nothing to answer.
     package var hitRatio: Double? {

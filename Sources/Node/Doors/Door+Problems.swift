@@ -37,7 +37,7 @@ extension Door {
         if let waiting { dropRun(waiting) }
         waiting = nil
         abandonUpload()
-        if let counter = problem.counter { hall.counters.add(counter) }
+        if side == .data, let counter = problem.counter { hall.counters.add(counter) }
         answerProblem(problem)
         goOn()
     }

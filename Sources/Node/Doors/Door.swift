@@ -19,7 +19,7 @@ final class Door: FillReader {
         case data
         case admin
         /// Of the node itself, which asks as a client would: answered as they are without a
-        /// signature, and counted and logged as nobody's.
+        /// signature, and in no count of requests and no line of the log of them.
         case errand
     }
 

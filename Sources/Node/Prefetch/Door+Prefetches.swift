@@ -26,6 +26,7 @@ extension Door {
 
     private func begin(_ request: PrefetchRequest, _ operation: AdminOperation) {
         let node = hall.node
+        guard !node.isStopping.load(ordering: .relaxed) else { return answerProblem(.stopping) }
         do throws(PrefetchList.Refusal) {
             let document = try node.prefetcher.begin(request, on: node)
             send(

@@ -113,6 +113,9 @@ extension Errand.Report {
         }
         switch status {
         case 200..<300:
+            if notes.contains("detail=stored") {
+                return .failed(why: "its origin failed, and what is stored is no longer fresh")
+            }
             switch part {
             case .hit, .disk, .outlived: return .held(bodyBytes: bodyBytes)
             case .none, .miss, .peer, .stale, .collapsed, .passed:
@@ -130,8 +133,27 @@ extension Errand.Report {
 
     /// Somebody stores it: this node, or the one that gave it.
     private var isKept: Bool {
-        guard let line = field("cache-status") else { return false }
-        return !line.contains("fwd=") || line.contains("stored") || line.contains("detail=peer")
+        let notes = notes
+        guard !notes.isEmpty else { return false }
+        return !notes.contains { $0.hasPrefix("fwd=") } || notes.contains("stored")
+            || notes.contains("detail=peer")
+    }
+
+    /// The parameters of Cache-Status; what stands in quotes parts none.
+    private var notes: [String] {
+        var notes = [""]
+        var isQuoted = false
+        var isEscaped = false
+        for character in field("cache-status") ?? "" {
+            if character == "\"", !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && character == "\\" && !isEscaped
+            if character == ";", !isQuoted {
+                notes.append("")
+            } else if character != " " || isQuoted {
+                notes[notes.count - 1].append(character)
+            }
+        }
+        return notes.filter { !$0.isEmpty }
     }
 
     /// The value of the last line with this name, which is in lower case.

@@ -15,6 +15,7 @@ struct ErrandQuestion: Hashable {
         let bytes = Array(url.utf8)
         guard let parts = AbsoluteURL(bytes), !parts.host.isEmpty else { return nil }
         let host = bytes[parts.host]
+        guard host.allSatisfy(Self.isOfHost) else { return nil }
         var target = Self.escaped(bytes[parts.target], Self.isOfTarget)
         if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
         isSecure = parts.isSecure
@@ -56,6 +57,15 @@ struct ErrandQuestion: Hashable {
 
     /// What may stand in a request's target; what the rest of it means is for who reads it.
     private static func isOfTarget(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte }
+
+    /// What a name, an address and a port are written with.
+    private static func isOfHost(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"): true
+        case UInt8(ascii: "~"): false
+        default: isUnreserved(byte)
+        }
+    }
 
     /// RFC 3986 §2.3.
     private static func isUnreserved(_ byte: UInt8) -> Bool {

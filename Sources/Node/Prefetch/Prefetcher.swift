@@ -3,6 +3,7 @@ import Ground
 import HTTPRules
 import Logging
 import NIOCore
+import NIOPosix
 import Synchronization
 
 /// Carries out prefetches, on all loops in turn.
@@ -100,9 +101,8 @@ final class Prefetcher: Sendable {
         guard question?.isOfSite != true else {
             return ask(url, accept: "*/*", bodyBytesMax: Sitemap.bytesMax, on: hall) { report in
                 guard report.status == 200 else { return ended(report.ending) }
-                ended(
-                    report.isBodyCut
-                        ? .failed(why: Sitemap.tooLarge) : PrefetchEnding(sitemap: report.body))
+                guard !report.isBodyCut else { return ended(.failed(why: Sitemap.tooLarge)) }
+                self.parse(report.body, on: hall, ended)
             }
         }
         var key: [UInt8] = []
@@ -113,7 +113,26 @@ final class Prefetcher: Sendable {
         if case .refused(let refusal) = made {
             return ended(.failed(why: refusal.sentence))
         }
-        SitemapFetch().begin(key, on: hall, ended)
+        SitemapFetch().begin(key, on: hall) { result in
+            switch result {
+            case .success(let bytes): self.parse(bytes, on: hall, ended)
+            case .failure(let failure): ended(.failed(why: failure.why))
+            }
+        }
+    }
+
+    /// Reads a sitemap where that may take its time; tells of it on the loop.
+    private func parse(
+        _ bytes: [UInt8], on hall: Hall, _ ended: @escaping (PrefetchEnding) -> Void
+    ) {
+        let read = NIOThreadPool.singleton.runIfActive(eventLoop: hall.loop) {
+            PrefetchEnding(sitemap: bytes)
+        }
+        // Called on the loop alone.
+        nonisolated(unsafe) let ended = ended
+        read.whenComplete { result in
+            unsafe ended((try? result.get()) ?? .failed(why: "the node is stopping"))
+        }
     }
 
     private func ask(

@@ -14,10 +14,17 @@ final class SitemapFetch: OriginFetchDelegate {
     private var bytes: [UInt8] = []
     private var status: UInt16?
     private var fetch: OriginFetch?
-    private var told: ((PrefetchEnding) -> Void)?
+    private var told: ((Result<[UInt8], Failure>) -> Void)?
+
+    /// Why there is none, in words.
+    struct Failure: Error {
+        let why: String
+    }
 
     /// Asks for `key`, which is canonical.
-    func begin(_ key: [UInt8], on hall: Hall, _ told: @escaping (PrefetchEnding) -> Void) {
+    func begin(
+        _ key: [UInt8], on hall: Hall, _ told: @escaping (Result<[UInt8], Failure>) -> Void
+    ) {
         self.told = told
         do {
             let cause = RequestCause(hall.requestNames.id(hall.requestNames.next()), nil)
@@ -43,23 +50,25 @@ final class SitemapFetch: OriginFetchDelegate {
     func originSent(_ body: ByteBuffer) {
         guard bytes.count + body.readableBytes <= Sitemap.bytesMax else {
             fetch?.cancel()
-            return end(.failed(why: Sitemap.tooLarge))
+            return end(.failure(Failure(why: Sitemap.tooLarge)))
         }
         bytes += body.readableBytesView
     }
 
     func originEnded(delimitedByClose: Bool) {
-        guard status == 200 else { return end(.failed(why: "it answered \(status ?? 0)")) }
-        end(PrefetchEnding(sitemap: bytes))
+        guard status == 200 else {
+            return end(.failure(Failure(why: "it answered \(status ?? 0)")))
+        }
+        end(.success(bytes))
     }
 
     func originFailed(_ failure: OriginFailure) {
-        end(.failed(why: "\(failure)"))
+        end(.failure(Failure(why: "\(failure)")))
     }
 
-    private func end(_ ending: PrefetchEnding) {
+    private func end(_ result: Result<[UInt8], Failure>) {
         fetch = nil
-        told.take()?(ending)
+        told.take()?(result)
     }
 }
 

@@ -146,6 +146,18 @@ struct PrefetchTests {
         #expect(list.cancelAll(at: Self.start).map(\.prefetch) == ["q"] && list.isIdle)
     }
 
+    @Test("one that is cancelled while its sitemap is read stays so, whatever the sitemap says")
+    func cancelledSitemap() throws {
+        for ending in [try sitemap("http://a.example/1.png"), .failed(why: "it answered 404")] {
+            var list = try list(.sitemap("http://a.example/map.txt"))
+            let steps = list.take(at: Self.start)
+            _ = list.cancel("p", at: Self.start)
+            #expect(list.ended(steps[0], ending, at: Self.start) == nil)
+            #expect(list.isIdle && list.take(at: Self.start).isEmpty)
+            #expect(list.document("p", at: Self.start)?.state == .cancelled)
+        }
+    }
+
     @Test("only so many run at once, and the last that are over are still shown")
     func bounds() throws {
         var list = PrefetchList()

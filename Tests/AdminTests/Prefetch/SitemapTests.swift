@@ -84,10 +84,23 @@ struct SitemapTests {
         let sitemap = try read(
             """
             <!DOCTYPE urlset [ <!ENTITY e "x"> ]>
-            <urlset><image:image><loc>http://a.example/&e;&#0;&#xD800;&amp;&</loc></image:image>
+            <urlset><image:image><loc>http://a.example/&e;&#xD800;&amp;&</loc></image:image>
             </urlset>
             """)
-        #expect(sitemap.images == ["http://a.example/&e;\u{0}&#xD800;&&"])
+        #expect(sitemap.images == ["http://a.example/&e;&#xD800;&&"])
+    }
+
+    @Test("what is no URL, or too long for one, is left out and counted")
+    func refused() throws {
+        let long = "http://a.example/" + String(repeating: "b", count: 8_192)
+        let names = ["/1.png", "http://a&#13;&#10;Cookie: b/1.png", long, "http://a.example/1.png"]
+        let pages = names.map { "<image:image><image:loc>\($0)</image:loc></image:image>" }
+        let sitemap = try read("<urlset><url>\(pages.joined())</url></urlset>")
+        #expect(sitemap.images == ["http://a.example/1.png"] && sitemap.refusedCount == 3)
+        let index = names.map { "<sitemap><loc>\($0)</loc></sitemap>" }
+        let other = try read("<sitemapindex>\(index.joined())</sitemapindex>")
+        #expect(other.sitemaps == ["http://a.example/1.png"] && other.refusedCount == 3)
+        #expect(try read(long + "\nhttp://a.example/2").images == ["http://a.example/2"])
     }
 
     @Test("no text makes it read beyond its end, whatever is cut from it")

@@ -158,8 +158,11 @@ extension Outside {
             let stage = try stage()
             let node = stage.nodes[0]
             func figure(_ series: String) -> Double { node.figure("nuthatch_\(series)") ?? -1 }
-            #expect(figure("gossip_sent_total{kind=\"ping\"}") > 0)
-            #expect(figure("gossip_received_total{kind=\"ack\"}") > 0)
+            #expect(
+                Deadline.seconds(20).reached {
+                    figure("gossip_sent_total{kind=\"ping\"}") > 0
+                        && figure("gossip_received_total{kind=\"ack\"}") > 0
+                })
             #expect(figure("peer_handshakes_total{outcome=\"ok\"}") >= 1)
             #expect(figure("member_changes_total{state=\"alive\"}") >= 1)
             func lags() throws -> [Substring] {

@@ -50,9 +50,7 @@ package struct TopNode: Sendable {
         failure = nil
         id = report.members.first(where: \.isSelf)?.node ?? id
         // Of another process nothing can be subtracted.
-        if let last = samples.last?.report, report.atMilliseconds <= last.atMilliseconds {
-            samples = []
-        }
+        if let last = samples.last?.report, report.isOfAnotherRun(than: last) { samples = [] }
         let point = samples.last.map { Self.point(from: $0.report, to: report) }
         note(point)
         samples.append(Sample(report: report, at: now))
