@@ -45,7 +45,9 @@ extension MetricFamily {
                 (.diskRecordsDropped, "dropped"), (.diskRecordsLost, "lost"),
             ],
             meaning: "Records of the disk cache by what became of them",
-            advice: "dropped: the queue was full, a fault, or too large; lost: see the log."),
+            advice:
+                "dropped: a full queue, a fault, a purge, too large, or a site's share; lost: see "
+                + "the log."),
         MetricFamily(
             "nuthatch_disk_admitted_bytes_total", .counter, "bytes", .diskAdmittedBytes,
             meaning: "Bytes of records of new answers",

@@ -26,7 +26,7 @@ extension MetricFamily {
         .peerHandshakesFailed, .peerFaults, .peerQuestionsLost,
     ]
 
-    /// What is not allowed is the client's fault, limits and the circuit are ours.
+    /// Without what was asked of no origin: what is not allowed, limits, and the circuit.
     private static let originErrors: [Metric] = [
         .originFailuresName, .originFailuresConnect, .originFailuresTLS, .originFailuresTimeout,
         .originFailuresBroken, .originFailuresProtocol, .originFailuresTooLarge,

@@ -13,7 +13,7 @@ extension MetricFamily {
             .sites(
                 label: "cache",
                 Outcome.allCases.map { Series(metric: .bodyBytes($0), label: $0.label) }),
-            meaning: "Bytes of bodies given to clients of a site, by how the cache took part",
+            meaning: "Bytes of bodies of whole answers of a site, by how the cache took part",
             advice: "Few bytes from memory with many hits there: the large answers are elsewhere."),
         MetricFamily(
             "nuthatch_site_origin_received_bytes_total", .counter, "bytes",

@@ -15,13 +15,14 @@ extension MetricFamily {
             "nuthatch_request_duration_seconds", .histogram, "seconds", divisor: 1_000_000_000,
             .outcomes(.duration),
             meaning:
-                "Time from a request's head to the end of its answer, by how the cache took part",
+                "Time from a request's head to the end of its answer, of whole answers, by how the "
+                + "cache took part",
             advice:
                 "Slow hits: clients read slowly, or the node has too little CPU; else see origins."
         ),
         MetricFamily(
             "nuthatch_body_bytes_total", .counter, "bytes", .outcomes(.bodyBytes),
-            meaning: "Bytes of bodies given to clients, by how the cache took part",
+            meaning: "Bytes of bodies of whole answers, by how the cache took part",
             advice: "From hit and disk by all is the byte hit ratio."),
         MetricFamily(
             "nuthatch_answers_total", .counter, "answers", by: "status",
@@ -36,8 +37,8 @@ extension MetricFamily {
             "nuthatch_answers_unfinished_total", .counter, "answers", by: "side",
             [(.answersLeft, "client"), (.answersBrokenOff, "node")],
             meaning:
-                "Answers not brought to their end, because the client went or the rest did "
-                + "not come",
+                "Answers not begun or not brought to their end, because the client went or the "
+                + "rest did not come",
             advice: "node: an origin or a peer breaks off; the log names the origin."),
         MetricFamily(
             "nuthatch_sent_bytes_total", .counter, "bytes", .sentBytes,
