@@ -4,14 +4,14 @@ import Ground
 package enum TrailerFields {
     /// True for a field that says nothing which had to be known before the content: neither frames
     /// nor routes the message, modifies or authenticates the request, controls the answer, or says
-    /// how the content is to be read.
+    /// how the content is to be read; nor what the node alone says, which is X-Request-Id.
     package static func passes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         switch line.id {
         case .accept, .acceptEncoding, .age, .authorization, .cacheControl, .contentEncoding,
             .contentLength, .contentRange, .contentType, .date, .expect, .expires, .host, .ifMatch,
             .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .location, .pragma,
-            .range, .setCookie, .vary:
+            .range, .setCookie, .vary, .xRequestID:
             return false
         case .other: return !isControl(bytes, at: name)
         default: return !HopByHop.isForOneHop(bytes, at: name, id: line.id)

@@ -20,16 +20,33 @@ extension Door {
     }
 
     /// Refuses what was no request, or not one in time; it is the last answer.
-    func refuse(_ problem: Problem) {
-        nameUnread()
-        if hall.hasAccessLog {
-            logged = LoggedRequest(unreadableOn: side, as: requestID, SystemClock.now())
+    ///
+    /// `request` is what could be read, if only its body is at fault.
+    func refuse(_ problem: Problem, of request: PendingRequest? = nil) {
+        startedAt = SystemClock.now()
+        if let request {
+            nameAndLog(request)
+        } else {
+            nameUnread()
+            if hall.hasAccessLog {
+                logged = LoggedRequest(unreadableOn: side, as: requestID, startedAt)
+            }
         }
         part = .none
-        startedAt = SystemClock.now()
         (answeredStatus, answeredBytes) = (0, 0)
         forgetSite()
         answerProblem(problem)
+    }
+
+    private func nameAndLog(_ request: PendingRequest) {
+        let head = request.head.span
+        guard case .head = parser.parse(head, from: 0) else {
+            preconditionFailure("a head that was read once cannot be read again")
+        }
+        nameRequest(head)
+        guard hall.hasAccessLog else { return }
+        logged = LoggedRequest(
+            parser, head, over: carriage, on: side, as: requestID, startedAt)
     }
 
     /// Gives up the answer in progress, of which nothing was sent.

@@ -67,7 +67,7 @@ extension HTTP1Connection {
             if isNew, becomesHTTP2(bytes, from: start) { return nil }
             phase = .idle
             door.isHeadRequest = false
-            hall.counters.add(.requestsMalformed)
+            if side == .data { hall.counters.add(.requestsMalformed) }
             refuse(.malformed(refusal))
             return nil
         case .head(let end):
@@ -105,8 +105,8 @@ extension HTTP1Connection {
 
     /// Refuses what was no request, or not one in time, and ends the connection.
     func refuse(_ problem: Problem) {
-        pending = nil
-        door.refuse(problem)
+        let request = pending.take()
+        door.refuse(problem, of: request)
     }
 
     // MARK: Bodies of requests
@@ -115,11 +115,11 @@ extension HTTP1Connection {
     /// it.
     private func beginBody(_ bytes: Span<UInt8>, now: Instant) {
         let framing = door.parser.framing
+        pending = PendingRequest(copying: door.parser, bytes, door.headRange)
         if case .length(let length) = framing, length > settings.requestBodyBytesMax {
             door.isHeadRequest = door.parser.method == .head
             return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
         }
-        pending = PendingRequest(copying: door.parser, bytes, door.headRange)
         bodyDecoder = BodyDecoder(framing)
         bodyBytes = 0
         phase = .body
@@ -151,7 +151,7 @@ extension HTTP1Connection {
                 door.answer(request, now: now)
                 return next
             case .refused(let refusal):
-                hall.counters.add(.requestsMalformed)
+                if side == .data { hall.counters.add(.requestsMalformed) }
                 refuse(.malformedBody(refusal))
                 return nil
             }

@@ -18,6 +18,7 @@ extension HTTP2Connection: ClientConnection {
         session.noteStalls(now: now)
         for stream in session.stalledStreams(since: now - settings.sendTimeout) {
             hall.counters.add(.timeoutsSend)
+            exchange(of: stream)?.isTakenBack()
             session.reset(stream, .cancel)
         }
         if let drainingSince, drainingSince + Self.farewell <= now, session.openStreamCount == 0 {

@@ -93,10 +93,10 @@ final class HTTP2Exchange: Outlet {
     private func beginDropping(_ head: Span<UInt8>, now: Instant) {
         let settings = door.settings
         door.isHeadRequest = door.parser.method == .head
-        if case .length(let length) = door.parser.framing, length > settings.requestBodyBytesMax {
-            return door.refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
-        }
         pending = PendingRequest(copying: door.parser, head, door.headRange)
+        if case .length(let length) = door.parser.framing, length > settings.requestBodyBytesMax {
+            return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
+        }
         droppedBytes = 0
         deadline = now + settings.bodyTimeout
         guard door.parser.expectsContinue else { return }
@@ -109,8 +109,13 @@ final class HTTP2Exchange: Outlet {
         droppedBytes += UInt64(bytes)
         let bytesMax = door.settings.requestBodyBytesMax
         guard droppedBytes > bytesMax else { return }
-        pending = nil
-        door.refuse(.bodyTooLarge(bytesMax: bytesMax))
+        refuse(.bodyTooLarge(bytesMax: bytesMax))
+    }
+
+    /// The request whose body was being dropped is answered before its body has ended.
+    private func refuse(_ problem: Problem) {
+        let request = pending.take()
+        door.refuse(problem, of: request)
     }
 
     /// A piece of the request's body; one that nobody wants is let go.
@@ -170,10 +175,12 @@ final class HTTP2Exchange: Outlet {
     func ticked(_ now: Instant) {
         guard pending != nil else { return door.ticked(now) }
         guard now >= deadline else { return }
-        pending = nil
         door.hall.counters.add(.timeoutsBody)
-        door.refuse(.slow("body", seconds: door.settings.bodyTimeout.seconds))
+        refuse(.slow("body", seconds: door.settings.bodyTimeout.seconds))
     }
+
+    /// The node gives the answer up: the client has not left it.
+    func isTakenBack() { door.isBrokenOff = true }
 
     // MARK: What goes
 

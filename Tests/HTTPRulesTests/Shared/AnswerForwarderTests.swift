@@ -91,7 +91,7 @@ struct AnswerForwarderTests {
             ("Expect", false), ("If-Match", false), ("Range", false), ("Age", false),
             ("Date", false), ("Expires", false), ("Location", false), ("Retry-After", false),
             ("Vary", false), ("Warning", false), ("Pragma", false), ("Connection", false),
-            ("X-Forwarded-For", false), ("Forwarded", false),
+            ("X-Forwarded-For", false), ("Forwarded", false), ("X-Request-Id", false),
         ])
     func trailers(name: String, expected: Bool) {
         let head = AnswerHead(200, "\(name): x")

@@ -91,6 +91,38 @@ extension Outside {
             #expect(isLogged, "\(ids) in \(stage.node.printed)")
         }
 
+        @Test("A request whose body is refused has its client's id, and its line says what it was")
+        func refusedBodies() throws {
+            let stage = try Stage(
+                "--access-log", "json", "--body-timeout", "1s", "--request-body-limit", "64KiB")
+            let tails = [
+                ("big", "Content-Length: 99999999999\r\n\r\n", 413),
+                ("odd", "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+                ("slow", "Content-Length: 10\r\n\r\n123", 408),
+            ]
+            for (name, tail, status) in tails {
+                let connection = try stage.node.connect()
+                let head = "POST /\(name) HTTP/1.1\r\nHost: a\r\nX-Request-Id: \(name)\r\n"
+                try connection.socket.send(Array((head + tail).utf8))
+                #expect(id(connection.readResponse(), status, name) == name)
+            }
+            let body = String(repeating: "a", count: 100_000)
+            // Of a stream that is reset while it writes, curl drops the answer.
+            _ = try? Curl()(
+                "--http2-prior-knowledge", "-H", "X-Request-Id: two", "--data", body,
+                "http://127.0.0.1:\(stage.node.port)/two")
+            let isLogged = Deadline.seconds(20).reached {
+                let lines = stage.node.printed.split(separator: "\n")
+                return (tails.map(\.0) + ["two"]).allSatisfy { name in
+                    lines.contains {
+                        $0.contains("\"request_id\":\"\(name)\"")
+                            && $0.contains("\"method\":\"POST\",\"target\":\"/\(name)\"")
+                    }
+                }
+            }
+            #expect(isLogged, "\(stage.node.printed)")
+        }
+
         @Test("Over HTTP/2 as well, and from a node that has no room for a connection")
         func elsewhere() throws {
             let stage = try Stage("--connections-limit", "5")
