@@ -52,14 +52,11 @@ package enum Prognosis: Hashable, Sendable {
         _ facts: EntryFacts, by rules: Rules, purge: Purge?, window: FenceWindow, fence: Interval,
         now: Instant
     ) {
-        var counted = facts
-        switch purge {
-        case .hard:
+        if purge == .hard {
             self = .refetch
             return
-        case .soft(let since): counted.freshUntil = min(facts.freshUntil, since)
-        case nil: break
         }
+        var counted = facts.counting(purge, at: now)
         let isPurged = counted.freshUntil < facts.bornAt || counted.freshUntil < facts.freshUntil
         if now >= window.currentUntil { counted = counted.fenced(by: window, fence, now: now) }
         let isGiven: Bool
@@ -84,5 +81,18 @@ package enum Prognosis: Hashable, Sendable {
         } else {
             self = .revalidate(.stale(now - counted.freshUntil))
         }
+    }
+}
+
+extension EntryFacts {
+    /// As they are once `purge` is met, at `now` at the latest.
+    package func counting(_ purge: Prognosis.Purge?, at now: Instant) -> EntryFacts {
+        var counted = self
+        switch purge {
+        case .hard: counted.freshUntil = min(freshUntil, now)
+        case .soft(let since): counted.freshUntil = min(freshUntil, since)
+        case nil: break
+        }
+        return counted
     }
 }

@@ -99,7 +99,7 @@ struct DocumentTests {
 
     @Test("an entry is shown with what would be done with it")
     func entries() {
-        var variant = EntryDocument.Variant(key: "http://a.example/b")
+        var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         variant.isInMemory = true
         variant.fields = [("content-type", "image/png")]
         variant.verdict = .refetch

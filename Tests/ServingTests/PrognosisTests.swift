@@ -48,6 +48,17 @@ struct PrognosisTests {
         #expect(prognosis(strict) == .revalidate(.stale(.seconds(20))))
     }
 
+    @Test("what a purge makes of its freshness counts from the purge, at most from now")
+    func counted() {
+        let facts = facts(freshUntil: 200)
+        let until = { (purge: Prognosis.Purge?) in
+            facts.counting(purge, at: Self.at(100)).freshUntil
+        }
+        #expect(until(nil) == Self.at(200) && until(.hard) == Self.at(100))
+        #expect(until(.soft(since: Self.at(90))) == Self.at(90))
+        #expect(until(.soft(since: Self.at(300))) == Self.at(200))
+    }
+
     @Test("what was purged is fetched anew, or stale since the purge")
     func purged() {
         #expect(prognosis(facts(), purge: .hard) == .refetch)

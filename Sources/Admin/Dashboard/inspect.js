@@ -170,7 +170,7 @@ class Inspect {
       return;
     }
     try {
-      const query = new URLSearchParams({ url: this.entry.url, key: variant.key });
+      const query = new URLSearchParams({ url: this.entry.url, variant: variant.variant });
       const blob = await this.api.blob(`/admin/v1/entry/body?${query}`);
       if (turn !== this.turn || !picture.isConnected) return;
       this.blob = URL.createObjectURL(blob);

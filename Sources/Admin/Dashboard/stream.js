@@ -41,7 +41,8 @@ class Stream {
   static silenceMax = 8000;
   static waits = [500, 1000, 2000, 4000, 8000, 15_000];
 
-  #wake = new AbortController();
+  // Ends the present wait; nothing waits while the stream lives or begins.
+  #wake = null;
   #attempt = 0;
   lostAt = null;
   // What the node itself said against it; null if it could not be reached at all.
@@ -76,12 +77,12 @@ class Stream {
       this.#attempt += 1;
       this.#wake = new AbortController();
       await (wait === Infinity ? this.#woken() : Dom.pause(wait, this.#wake.signal));
+      this.#wake = null;
     }
   }
 
-  // Ends the present wait. Does nothing while the stream lives.
   tryNow() {
-    this.#wake.abort();
+    this.#wake?.abort();
   }
 
   #woken() {

@@ -15,6 +15,9 @@ package struct EntryDocument: Sendable {
     /// One stored answer.
     package struct Variant: Sendable {
         package var key: String
+        /// What the variant is called among those that the node holds under one URL: digits of a
+        /// hash of its key and of what has selected it.
+        package let name: String
         package var isInMemory = false
         package var isOnDisk = false
         package var status: UInt16 = 200
@@ -40,8 +43,9 @@ package struct EntryDocument: Sendable {
         /// Why, in words.
         package var why = ""
 
-        package init(key: String) {
+        package init(key: String, name: String) {
             self.key = key
+            self.name = name
         }
     }
 
@@ -80,7 +84,7 @@ package struct EntryDocument: Sendable {
 extension EntryDocument.Variant {
     fileprivate var json: JSON {
         [
-            "key": .text(key), "tier": isInMemory ? "memory" : "disk",
+            "key": .text(key), "variant": .text(name), "tier": isInMemory ? "memory" : "disk",
             "also_on_disk": .bool(isInMemory && isOnDisk), "content_type": .text(contentType),
             "body_bytes": JSON(bodyBytes), "status": JSON(status), "etag": JSON(entityTag),
             "last_modified": JSON(lastModified), "age_ms": .number(ageMilliseconds),
@@ -94,7 +98,9 @@ extension EntryDocument.Variant {
     }
 
     fileprivate static let shape = Shape.object(
-        .has("key", Shape.string), .has("tier", Shape.choice(["memory", "disk"])),
+        .has("key", Shape.string),
+        .has("variant", Shape.string, "What /admin/v1/entry/body calls it"),
+        .has("tier", Shape.choice(["memory", "disk"])),
         .has("also_on_disk", Shape.boolean), .has("content_type", Shape.string),
         .has("body_bytes", Shape.count), .has("status", Shape.integer(100...599)),
         .has("etag", Shape.orNull(Shape.string)),

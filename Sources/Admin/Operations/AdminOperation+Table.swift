@@ -54,6 +54,7 @@ extension AdminOperation {
             "The stored body, whatever it is good for; the origin is not asked",
             taking: [
                 url, .query("key", .text(bytesMax: 16_384), "The first variant that has this key"),
+                .query("variant", .text(bytesMax: 32), "The variant that /admin/v1/entry calls so"),
             ],
             answers: [
                 Answer(200, "The body, with its own type", "*/*", Shape.string),

@@ -188,7 +188,7 @@ package struct AdminParameter: Sendable {
         case .text(let bytesMax): Shape.text(length: 1...bytesMax)
         case .choice(let choices): Shape.choice(choices)
         case .number(let range): Shape.integer(range)
-        case .duration: Shape.text(pattern: "^[0-9]+(ms|s|m|h|d)$")
+        case .duration: Shape.text(pattern: "^[0-9]+(ms|s|m)$")
         case .node: Shape.id
         case .receipt: ReceiptName.shape
         }

@@ -45,7 +45,8 @@ extension Door {
             beginEvents(every: .milliseconds(query.number("interval_ms") ?? 1_000))
         case .listHotEntries: listHotEntries(Int(query.number("limit") ?? 12))
         case .getEntry: showEntry(query["url"] ?? "")
-        case .getEntryBody: sendEntryBody(query["url"] ?? "", key: query["key"])
+        case .getEntryBody:
+            sendEntryBody(query["url"] ?? "", key: query["key"], variant: query["variant"])
         case .listMembers: send(MemberRow.json(node.memberRows()))
         case .forgetMember: forget(arguments[0])
         case .getRing: send(node.ring().json)

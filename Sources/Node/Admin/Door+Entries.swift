@@ -34,10 +34,12 @@ extension Door {
         }
     }
 
-    /// Sends the body of one variant; of the first if `key` is nil.
-    func sendEntryBody(_ url: String, key: String?) {
+    /// Sends the body of the first variant with this key and this name, where they are not nil.
+    func sendEntryBody(_ url: String, key: String?, variant: String?) {
         let look = EntryLook(node: hall.node, settings: settings)
-        let found = onThread { look.body(of: url, key: key.map { Array($0.utf8) }) }
+        let found = onThread {
+            look.body(of: url, key: key.map { Array($0.utf8) }, variant: variant)
+        }
         answerLater(found) { door, body in
             guard let body else { return door.answerProblem(.entryBodyUnknown) }
             door.send(body)

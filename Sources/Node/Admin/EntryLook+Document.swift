@@ -37,10 +37,12 @@ extension EntryLook {
     /// Larger bodies are not shown.
     private static let bodyBytesMax: UInt64 = 16 << 20
 
-    /// The body of the variant with this key, of the first one if that is nil; nil if there is
-    /// none, or it is too large to be shown.
-    func body(of url: String, key: [UInt8]?) -> Body? {
-        let found = look(at: places(of: Array(url.utf8))).first { key == nil || $0.key == key }
+    /// The body of the first variant with this key and this name, where they are not nil; nil if
+    /// there is none, or it is too large to be shown.
+    func body(of url: String, key: [UInt8]?, variant: String?) -> Body? {
+        let found = look(at: places(of: Array(url.utf8))).first {
+            (key == nil || $0.key == key) && (variant == nil || $0.variantName == variant)
+        }
         guard let found, found.facts.size <= Self.bodyBytesMax else { return nil }
         var bytes: [UInt8] = []
         if let resident = found.resident {
@@ -60,7 +62,8 @@ extension EntryLook {
     private func variant(_ found: Found) -> EntryDocument.Variant {
         let now = SystemClock.now()
         let facts = found.facts
-        var variant = EntryDocument.Variant(key: String(decoding: found.key, as: UTF8.self))
+        var variant = EntryDocument.Variant(
+            key: String(decoding: found.key, as: UTF8.self), name: found.variantName)
         variant.isInMemory = found.resident != nil
         variant.isOnDisk = found.reading != nil
         variant.status = found.head.status
@@ -68,7 +71,8 @@ extension EntryLook {
             decoding: found.head.text(found.head.layout.contentType), as: UTF8.self)
         variant.bodyBytes = facts.size
         variant.ageMilliseconds = max(.zero, now - facts.bornAt).milliseconds
-        let freshUntil = max(facts.freshUntil, facts.bornAt)
+        let purge = purge(of: found)
+        let freshUntil = max(facts.counting(purge, at: now).freshUntil, facts.bornAt)
         variant.freshMilliseconds = (freshUntil - now).milliseconds
         if facts.validatedAt > .zero {
             variant.validatedMillisecondsAgo = max(.zero, now - facts.validatedAt).milliseconds
@@ -86,23 +90,29 @@ extension EntryLook {
         variant.vary = variant.fields.filter { $0.name == "vary" }.flatMap { line in
             line.value.split(separator: ",").map { $0.trimmed.lowercased() }
         }
-        (variant.verdict, variant.why) = verdict(found, now)
+        (variant.verdict, variant.why) = verdict(found, purge, now)
         return variant
     }
 
-    /// What a client without wishes of its own would get now, and why.
-    private func verdict(_ found: Found, _ now: Instant) -> (EntryDocument.Verdict, String) {
+    /// What no request has made of the entry yet.
+    private func purge(of found: Found) -> Prognosis.Purge? {
         let name = found.name ?? EntryName(ofKey: found.key)
-        let (marks, fence) = (node.marks, node.fence)
-        let purge: Prognosis.Purge? =
-            switch marks.effect(on: name, key: found.key, tags: found.tags, stamp: found.stamp) {
-            case .dead: .hard
-            case .stale:
-                .soft(
-                    since: marks.staleSince(
-                        name, key: found.key, tags: found.tags, stamp: found.stamp))
-            case nil: nil
-            }
+        let marks = node.marks
+        switch marks.effect(on: name, key: found.key, tags: found.tags, stamp: found.stamp) {
+        case .dead: return .hard
+        case .stale:
+            let since = marks.staleSince(
+                name, key: found.key, tags: found.tags, stamp: found.stamp)
+            return .soft(since: since)
+        case nil: return nil
+        }
+    }
+
+    /// What a client without wishes of its own would get now, and why.
+    private func verdict(
+        _ found: Found, _ purge: Prognosis.Purge?, _ now: Instant
+    ) -> (EntryDocument.Verdict, String) {
+        let fence = node.fence
         let prognosis = Prognosis(
             found.facts, by: found.rules, purge: purge, window: fence.window, fence: fence.fence,
             now: now)

@@ -23,6 +23,12 @@ struct EntryLook: Sendable {
         var name: EntryName?
         var resident: Resident?
         var reading: DiskReading?
+
+        /// Differs between answers that are held under one key.
+        var variantName: String {
+            let selected = [0, facts.negotiation.rawValue, facts.varies.rawValue]
+            return String(EntryName(ofKey: key + selected).digest.first, radix: 16)
+        }
     }
 
     /// Where answers may be held, and by whose rules they are given.

@@ -90,7 +90,7 @@ struct PageTests {
 
     @Test("an entry says what would be done with it, and why")
     func entry() throws {
-        var variant = EntryDocument.Variant(key: "http://a.example/b")
+        var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         (variant.isInMemory, variant.isOnDisk) = (true, true)
         (variant.contentType, variant.bodyBytes) = ("image/png", 2048)
         (variant.ageMilliseconds, variant.freshMilliseconds) = (61_000, -5_000)

@@ -99,7 +99,7 @@ struct ReportTests {
 
     @Test("entries, and what is hot")
     func entries() throws {
-        var variant = EntryDocument.Variant(key: "http://a.example/b")
+        var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         (variant.isInMemory, variant.isOnDisk) = (true, true)
         (variant.entityTag, variant.accesses, variant.verdict) = ("\"e\"", 3, .refetch)
         variant.fields = [("content-type", "image/png")]

@@ -142,7 +142,9 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
             let soft = try stage.node.purge("{\"url\":\"\(stage.origin.url(path))\"}", mode: "soft")
             #expect(soft.isConfirmedByAll)
-            #expect(try entry()["verdict"] as? String == "revalidate")
+            let stale = try entry()
+            #expect(stale["verdict"] as? String == "revalidate")
+            #expect(try #require(stale["fresh_ms"] as? Int) <= 0)
             _ = try stage.node.purge("{\"url\":\"\(stage.origin.url(path))\"}")
             #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
         }
@@ -170,6 +172,37 @@ extension Outside {
             try stage.restart(inOrder: true)
             #expect(try tiers() == ["disk", "disk"])
             #expect(stage.origin.requests("/it").count == 2)
+        }
+
+        @Test("Of an image each variant has a name by which its body is got")
+        func bodies() throws {
+            let stage = try Stage()
+            let (webp, jpeg) = (
+                TestImage.generated(.webp, byteCount: 900, seed: 1),
+                TestImage.generated(.jpeg, byteCount: 1_900, seed: 2)
+            )
+            stage.origin.on("/it") { request in
+                let takesWebP = request.fields["Accept"]?.contains("webp") == true
+                return OriginAnswer(
+                    takesWebP ? webp : jpeg, fields: [lasting, "Vary: Accept"])
+            }
+            for accept in ["image/webp", "image/jpeg"] {
+                _ = try stage.get("/it", fields: ["Accept: \(accept)"])
+            }
+            let url = ImageTarget.encoded(stage.origin.url("/it"))
+            let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
+            let variants = try #require(document["variants"] as? [[String: Any]])
+            #expect(Set(variants.map { $0["key"] as? String }).count == 1 && variants.count == 2)
+            for variant in variants {
+                let name = try #require(variant["variant"] as? String)
+                let body = try stage.node.connectAdmin().get(
+                    "/admin/v1/entry/body?url=\(url)&variant=\(name)")
+                #expect(body["Content-Type"] == variant["content_type"] as? String)
+                #expect(body.bodyByteCount == variant["body_bytes"] as? Int)
+            }
+            let other = try stage.node.connectAdmin().get(
+                "/admin/v1/entry/body?url=\(url)&variant=f00d")
+            #expect(other.status == 404)
         }
 
         @Test("The dashboard is one page that browsers run as it was sent, and nothing else")
