@@ -2,8 +2,8 @@ package import Ground
 
 /// One prefetch: what is still to be asked for, what came of the rest, and what is next.
 ///
-/// It goes gently: at most ``runningMax`` questions at once, and none for a while after the node
-/// has said that it is busy.
+/// It goes gently: at most ``runningMax`` questions at once, and none about a host for a while
+/// after the node has said that it is too busy for it; other hosts do not wait for that one.
 package struct Prefetch: Sendable {
     /// What is asked next.
     package enum Task: Hashable, Sendable {
@@ -18,7 +18,8 @@ package struct Prefetch: Sendable {
         /// Came from elsewhere.
         case fetched(bodyBytes: UInt64)
         case sitemap(Sitemap)
-        /// A limit of the node was reached, and reads in words; nil if it did not say for how long.
+        /// A limit of the node or of the origin was reached, and reads in words; nil if it was not
+        /// said for how long.
         case busy(why: String, retryAfter: Interval?)
         case failed(why: String)
     }
@@ -32,21 +33,16 @@ package struct Prefetch: Sendable {
     private var known: Set<String> = []
     private var sitemaps: [String] = []
     private var sitemapsTaken = 0
-    /// Tasks that the node was too busy for, and how often.
-    private var again: [(task: Task, attempts: Int)] = []
+    private var delays = PrefetchDelays()
     private var attempts: [Task: Int] = [:]
     private var urlsTaken = 0
     private var running = 0
-    private var pausedUntil = Instant.zero
 
     /// Questions of one prefetch at once.
     package static let runningMax = 4
-    /// Times that one task is tried while the node is busy.
+    /// Times that one task is tried while the node is busy; and times in succession that a host is,
+    /// after which nothing more is asked of it.
     package static let attemptsMax = 10
-    /// How long nothing is asked after a node that is busy has not said how long it will be.
-    package static let pause = Interval.seconds(1)
-    /// And at most, whatever it says.
-    package static let pauseMax = Interval.seconds(30)
 
     package init(_ request: PrefetchRequest, name: String, at now: Instant) {
         self.name = name
@@ -71,6 +67,7 @@ package struct Prefetch: Sendable {
     /// As it is to be shown at `now`.
     package func document(at now: Instant) -> PrefetchDocument {
         var shown = document
+        shown.urlsDone = document.urlsHeld + document.urlsFetched + document.urlsFailed
         shown.runningMilliseconds = max(.zero, (endedAt ?? now) - startedAt).milliseconds
         return shown
     }
@@ -79,23 +76,35 @@ package struct Prefetch: Sendable {
 
     /// The next task, which then runs until it is told to have ended; nil if there is none now.
     package mutating func take(at now: Instant) -> Task? {
-        guard !isOver, running < Self.runningMax, now >= pausedUntil else { return nil }
-        let task: Task
-        if sitemapsTaken < sitemaps.count {
-            task = .sitemap(sitemaps[sitemapsTaken])
-            sitemapsTaken += 1
-        } else if !again.isEmpty {
-            let (waiting, count) = again.removeFirst()
-            attempts[waiting] = count
-            task = waiting
-        } else if urlsTaken < urls.count {
-            task = .url(urls[urlsTaken])
-            urlsTaken += 1
-        } else {
-            return nil
-        }
+        guard !isOver, running < Self.runningMax, let task = next(at: now) else { return nil }
         running += 1
         return task
+    }
+
+    private mutating func next(at now: Instant) -> Task? {
+        if let waiting = delays.take(at: now) {
+            attempts[waiting.task] = waiting.attempts
+            return waiting.task
+        }
+        while let fresh {
+            skip()
+            switch delays.standing(of: fresh, at: now) {
+            case .open: return fresh
+            case .paused: delays.wait(fresh, attempts: 0)
+            case .givenUp(let why): failed(fresh, why)
+            }
+        }
+        return nil
+    }
+
+    /// What was not tried yet.
+    private var fresh: Task? {
+        if sitemapsTaken < sitemaps.count { return .sitemap(sitemaps[sitemapsTaken]) }
+        return urlsTaken < urls.count ? .url(urls[urlsTaken]) : nil
+    }
+
+    private mutating func skip() {
+        if sitemapsTaken < sitemaps.count { sitemapsTaken += 1 } else { urlsTaken += 1 }
     }
 
     /// What was taken has ended so.
@@ -103,11 +112,14 @@ package struct Prefetch: Sendable {
         running -= 1
         let wasOver = isOver
         let tried = (attempts.removeValue(forKey: task) ?? 0) + 1
+        if case .busy(let why, let retryAfter) = ending {
+            delays.wasBusy(with: task, why, retryAfter: retryAfter, at: now)
+        } else {
+            delays.wasNotBusy(with: task)
+        }
         switch ending {
-        case .busy(_, let retryAfter) where tried < Self.attemptsMax:
-            again.append((task, tried))
-            let pause = min(max(retryAfter ?? Self.pause, Self.pause), Self.pauseMax)
-            pausedUntil = max(pausedUntil, now + pause)
+        case .busy where tried < Self.attemptsMax && !delays.hasGivenUp(task):
+            delays.wait(task, attempts: tried)
         case .busy(let why, _), .failed(let why): failed(task, why)
         case .held(let bytes):
             document.urlsHeld += 1
@@ -117,8 +129,17 @@ package struct Prefetch: Sendable {
             document.bodyBytes += bytes
         case .sitemap(let sitemap): if !wasOver { take(sitemap, named: task) }
         }
-        document.urlsDone = document.urlsHeld + document.urlsFetched + document.urlsFailed
+        if !isOver { dropGivenUp(at: now) }
         settle(at: now)
+    }
+
+    /// Has failed what would only wait for others to end: with the last of those it is over.
+    private mutating func dropGivenUp(at now: Instant) {
+        for (task, why) in delays.takeGivenUp() { failed(task, why) }
+        while let fresh, case .givenUp(let why) = delays.standing(of: fresh, at: now) {
+            skip()
+            failed(fresh, why)
+        }
     }
 
     /// Begins nothing more.
@@ -182,7 +203,7 @@ package struct Prefetch: Sendable {
 
     private mutating func settle(at now: Instant) {
         let isAllTaken = urlsTaken == urls.count && sitemapsTaken == sitemaps.count
-        if !isOver, running == 0, isAllTaken, again.isEmpty {
+        if !isOver, running == 0, isAllTaken, delays.isEmpty {
             document.state = .done
             if urls.isEmpty, let sitemap = document.sitemap { note(sitemap, "it names no image") }
         }
@@ -192,7 +213,7 @@ package struct Prefetch: Sendable {
 
     /// Nobody asks any more what was to be asked.
     private mutating func forget() {
-        (urls, sitemaps, again) = ([], [], [])
+        (urls, sitemaps, delays) = ([], [], PrefetchDelays())
         known = []
         attempts = [:]
     }

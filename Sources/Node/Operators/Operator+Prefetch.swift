@@ -29,16 +29,20 @@ extension Operator {
             let bodies = try bodies(order)
             let client = try options.client()
             let deadline = limit.map { SystemClock.now() + $0 } ?? .distantFuture
+            defer { console.endProgress() }
             var ending = OperatorEnding.done
             for (index, body) in bodies.enumerated() {
+                let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
                 let question = OperatorClient.question(.beginPrefetch, body: body)
-                let answer = try client.ask(question)
-                let begun = try client.document(PrefetchDocument.self, in: answer, to: question)
-                let batch = bodies.count > 1 ? "prefetching \(index + 1) of \(bodies.count)" : nil
-                var last: Standing = (answer, begun)
+                guard index == 0 || SystemClock.now() < deadline,
+                    var last = try begin(question, client, as: part, until: deadline)
+                else {
+                    console.endProgress()
+                    console.complain("not begun:\(part)")
+                    return .unfinished
+                }
                 if order.waits {
-                    last = try follow(
-                        last, client, as: batch ?? "prefetching", until: deadline)
+                    last = try follow(last, client, as: "prefetching" + part, until: deadline)
                 }
                 show(last)
                 if let worse = last.document.ending(isWaitedFor: order.waits) { ending = worse }
@@ -49,13 +53,35 @@ extension Operator {
 
     private typealias Standing = (answer: Answer, document: PrefetchDocument)
 
+    /// Waits while as many prefetches run on the node as may; nil if they did until `deadline`.
+    private func begin(
+        _ question: Question, _ client: OperatorClient, as part: String, until deadline: Instant
+    ) throws(OperatorFault) -> Standing? {
+        while true {
+            let exchange = client.begin(question)
+            Exchange.advance([exchange])
+            if case .success(let answer) = exchange.outcome, answer.status == 503 {
+                guard SystemClock.now() < deadline else { return nil }
+                console.show {
+                    ProgressLine.line(
+                        "waiting" + part, share: nil, note: "other prefetches run", columnsMax: $0)
+                }
+                Self.pause(.milliseconds(500))
+                continue
+            }
+            let answer = try client.answer(of: exchange)
+            return (
+                answer, try client.document(PrefetchDocument.self, in: answer, to: question)
+            )
+        }
+    }
+
     private func follow(
         _ begun: Standing, _ client: OperatorClient, as what: String, until deadline: Instant
     ) throws(OperatorFault) -> Standing {
         var last = begun
         let question = OperatorClient.question(.getPrefetch, [begun.document.prefetch])
         var pause = Interval.milliseconds(20)
-        defer { console.endProgress() }
         while !last.document.state.isOver, SystemClock.now() < deadline {
             console.show { last.document.progress(what, columnsMax: $0) }
             Self.pause(pause)
@@ -68,6 +94,7 @@ extension Operator {
     }
 
     private func show(_ last: Standing) {
+        console.endProgress()
         if options.isJSON {
             console.print(last.answer.jsonLine)
         } else {

@@ -55,13 +55,15 @@ struct PrefetchTests {
     func busy() throws {
         var list = try list(.urls(urls(0..<1)))
         var now = Self.start
-        for attempt in 1...Prefetch.attemptsMax {
+        // Three seconds are what it says; it is not believed for ever.
+        let pauses: [Int64] = [3, 3, 4, 8, 16, 30, 30, 30, 30, 30]
+        for (attempt, pause) in zip(1...Prefetch.attemptsMax, pauses) {
             let step = try #require(list.take(at: now).first, "attempt \(attempt)")
             let document = list.ended(
                 step, .busy(why: "it answered 503", retryAfter: .seconds(3)), at: now)
             #expect((document != nil) == (attempt == Prefetch.attemptsMax))
-            #expect(list.take(at: now + .milliseconds(2_999)).isEmpty)
-            now = now + .seconds(3)
+            #expect(list.take(at: now + .milliseconds(pause * 1_000 - 1)).isEmpty)
+            now = now + .seconds(pause)
         }
         let document = try #require(list.document("p", at: now))
         #expect(document.state == .done && document.urlsFailed == 1)
@@ -71,7 +73,8 @@ struct PrefetchTests {
     @Test("a pause is at least one and at most half a minute, whatever the node says")
     func pauses() throws {
         for (said, pause) in [
-            (nil, Prefetch.pause), (.zero, Prefetch.pause), (.seconds(3_600), Prefetch.pauseMax),
+            (nil, PrefetchDelays.pause), (.zero, PrefetchDelays.pause),
+            (.seconds(3_600), PrefetchDelays.pauseMax),
         ] as [(Interval?, Interval)] {
             var list = try list(.urls(urls(0..<1)))
             let step = try #require(list.take(at: Self.start).first)
@@ -79,6 +82,78 @@ struct PrefetchTests {
             #expect(list.take(at: Self.start + pause - .milliseconds(1)).isEmpty)
             #expect(list.take(at: Self.start + pause) == [step])
         }
+    }
+
+    @Test("a host that is busy does not hold up another; what waits for it is asked later")
+    func hosts() throws {
+        let mixed = (0..<6).flatMap { ["http://dead.example/\($0)", "http://a.example/\($0)"] }
+        var list = try list(.urls(mixed))
+        var asked: [String] = []
+        while true {
+            let steps = list.take(at: Self.start)
+            if steps.isEmpty { break }
+            for step in steps {
+                guard case .url(let url) = step.task else { continue }
+                asked.append(url)
+                let isDead = url.contains("dead")
+                _ = list.ended(
+                    step, isDead ? .busy(why: "503", retryAfter: nil) : .held(bodyBytes: 1),
+                    at: Self.start)
+            }
+        }
+        #expect(asked.filter { $0.contains("a.example") }.count == 6)
+        // Those that were under way together.
+        #expect(asked.filter { $0.contains("dead") }.count == 2)
+        let later = list.take(at: Self.start + PrefetchDelays.pause)
+        #expect(later.count == Prefetch.runningMax)
+        for step in later { _ = list.ended(step, .held(bodyBytes: 1), at: Self.start) }
+        for step in list.take(at: Self.start + PrefetchDelays.pause) {
+            _ = list.ended(step, .held(bodyBytes: 1), at: Self.start)
+        }
+        let document = list.document("p", at: Self.start)
+        #expect(document?.state == .done && document?.urlsHeld == 12)
+    }
+
+    @Test("a host that stays busy is given up, and with it all that was to be asked of it")
+    func givenUp() throws {
+        var list = try list(.urls(urls(0..<5_000)))
+        var now = Self.start
+        var (asked, rounds) = (0, 0)
+        var end: PrefetchDocument?
+        while !list.isIdle {
+            let steps = list.take(at: now)
+            #expect(!steps.isEmpty && end == nil)
+            rounds += 1
+            for step in steps {
+                asked += 1
+                let busy = Prefetch.Ending.busy(why: "no connection", retryAfter: nil)
+                end = list.ended(step, busy, at: now) ?? end
+            }
+            now = now + PrefetchDelays.pauseMax
+        }
+        #expect(rounds == Prefetch.attemptsMax && asked <= rounds * Prefetch.runningMax)
+        #expect(end?.state == .done && end?.urlsFailed == 5_000 && end?.urlsDone == 5_000)
+        #expect(end?.faults.first?.why == "no connection")
+    }
+
+    @Test("one URL that is busy for ever fails alone, while others of its host come")
+    func one() throws {
+        var list = try list(.urls(urls(0..<200)))
+        var now = Self.start
+        var attempts = 0
+        while !list.isIdle {
+            for step in list.take(at: now) {
+                let isBusy = step.task == .url(urls(0..<1)[0])
+                if isBusy { attempts += 1 }
+                _ = list.ended(
+                    step, isBusy ? .busy(why: "503", retryAfter: nil) : .held(bodyBytes: 1),
+                    at: now)
+            }
+            now = now + .seconds(1)
+        }
+        let document = list.document("p", at: now)
+        #expect(attempts == Prefetch.attemptsMax)
+        #expect(document?.urlsHeld == 199 && document?.urlsFailed == 1)
     }
 
     @Test("an index leads to its sitemaps and no further, and each image is asked for once")

@@ -56,6 +56,29 @@ extension Outside {
             #expect(bad.status == 1 && bad.errors.contains(" answered 422 "), "\(bad)")
         }
 
+        @Test("a prefetch that finds others running waits for them, or ends as unfinished")
+        func waiting() throws {
+            let origin = try ScriptedOrigin()
+            let gate = Gate()
+            let urls = (0..<5).map { origin.url("/p\($0)") }
+            for index in 0..<5 {
+                origin.on(
+                    "/p\(index)", OriginAnswer(image, fields: [lasting]).holdingHead(.gate(gate)))
+            }
+            let node = try NodeProcess()
+            for url in urls.prefix(4) {
+                #expect(try node.command("prefetch", url, "--no-wait").status == 0)
+            }
+            let late = try node.command("prefetch", urls[4], "--within", "1s")
+            #expect(late.status == 75 && late.errors.contains("not begun"), "\(late)")
+            let program = try Program(
+                try NodeProcess.binary(),
+                ["prefetch", urls[4], "--node", "127.0.0.1:\(node.adminPort)"])
+            gate.open()
+            #expect(program.wait(seconds: 20) == 0)
+            #expect(try node.command("inspect", urls[4]).status == 0)
+        }
+
         @Test("drain hands over what the node holds, and is undone")
         func drain() throws {
             let stage = try ClusterStage(2)
