@@ -36,7 +36,7 @@ package struct HealthCheck: Hashable, Sendable {
         let url = "http://\(place)/readyz"
         do throws(AskingFailure) {
             let exchange = Exchange(
-                Question("GET", "/readyz"), at: place, by: try place.addresses(),
+                Question("GET", "/readyz"), at: place, by: place.resolved,
                 until: SystemClock.now() + limit, bodyBytesMax: 16 << 10)
             Exchange.advance([exchange])
             guard let answer = try exchange.outcome?.get() else {

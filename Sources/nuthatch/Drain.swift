@@ -25,31 +25,22 @@ struct Drain: ParsableCommand {
     @Flag(help: "Put a drained node back on the ring.")
     var undo = false
 
-    @Flag(help: "Do not wait until everything is handed over.")
-    var noWait = false
-
-    @Option(
-        help: ArgumentHelp(
-            "How long that is waited for. Units: ms, s, m, h, d. Default: as long as it takes.",
-            valueName: "duration"))
-    var within: String?
+    @OptionGroup
+    var waiting: WaitOptions
 
     @OptionGroup
     var call: CallOptions
 
     func validate() throws {
-        if undo, stop || noWait || within != nil {
+        if undo, stop || waiting.isSaid {
             throw ValidationError("--undo stands alone")
-        }
-        if noWait, within != nil {
-            throw ValidationError("--no-wait and --within exclude each other")
         }
     }
 
     func run() throws {
         guard !undo else { return try call.caller.undrain().exit() }
         var order = DrainOrder()
-        (order.stops, order.waits, order.limit) = (stop, !noWait, within)
+        (order.stops, order.waits, order.limit) = (stop, !waiting.noWait, waiting.within)
         try call.caller.drain(order).exit()
     }
 }

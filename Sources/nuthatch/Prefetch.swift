@@ -38,14 +38,8 @@ struct Prefetch: ParsableCommand {
                 + "kept. Default: */*.", valueName: "types"))
     var accept: String?
 
-    @Flag(help: "Do not wait until it is over.")
-    var noWait = false
-
-    @Option(
-        help: ArgumentHelp(
-            "How long that is waited for. Units: ms, s, m, h, d. Default: as long as it takes.",
-            valueName: "duration"))
-    var within: String?
+    @OptionGroup
+    var waiting: WaitOptions
 
     @OptionGroup
     var call: CallOptions
@@ -57,15 +51,12 @@ struct Prefetch: ParsableCommand {
         if sitemap == nil, urls.isEmpty, file.isEmpty {
             throw ValidationError("say what is to be fetched: URLs, --file, --sitemap")
         }
-        if noWait, within != nil {
-            throw ValidationError("--no-wait and --within exclude each other")
-        }
     }
 
     func run() throws {
         var order = PrefetchOrder()
         (order.urls, order.files, order.sitemap) = (urls, file, sitemap)
-        (order.accept, order.waits, order.limit) = (accept, !noWait, within)
+        (order.accept, order.waits, order.limit) = (accept, !waiting.noWait, waiting.within)
         try call.caller.prefetch(order).exit()
     }
 }

@@ -8,7 +8,8 @@ struct Top: ParsableCommand {
             Traffic, hit ratios and latencies of each node and of all together, members that are \
             down or fenced, what is asked for most, and the last purges. q quits, ? shows the \
             other keys. Where one node is named, members of its cluster on other hosts are \
-            watched, too, if they answer at the same port.
+            watched, too, if they answer at the same port without a token, which is sent to those \
+            alone that are named.
 
             \(CallHelp.whom)
 

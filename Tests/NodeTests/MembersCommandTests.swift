@@ -47,7 +47,6 @@ struct MembersCommandTests {
             (["--admin-listen", "here"], "setting admin-listen (from flag --admin-listen)"),
             (["--admin-token-file", "/nowhere/t"], "setting admin-token-file"),
             (["--config", "/nowhere/n.yaml"], "there is no such file"),
-            (["--timeout", "soon"], "\"soon\" is not a duration"),
         ])
     func settings(flags: [String], words: String) throws {
         for arguments in [[], ["forget", Self.id]] {
@@ -55,6 +54,12 @@ struct MembersCommandTests {
             #expect(given.status == 78 && given.complaint.contains(words), "\(given)")
             #expect(given.complaint.count { $0 == "\n" } == 1)
         }
+    }
+
+    @Test("a time limit that is none is a mistake on the command line")
+    func timeLimit() throws {
+        let given = try run(["--timeout", "soon"])
+        #expect(given.status == 64 && given.complaint.contains("\"soon\" is not a duration"))
     }
 
     @Test("help has examples, and says what a status means")

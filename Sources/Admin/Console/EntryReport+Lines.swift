@@ -31,7 +31,7 @@ extension EntryReport.Variant {
         age +=
             freshMilliseconds >= 0
             ? "fresh for \(Figures.duration(milliseconds: freshMilliseconds)) more"
-            : "stale for \(Figures.duration(milliseconds: -freshMilliseconds))"
+            : "stale for \(Figures.duration(milliseconds: -max(-.max, freshMilliseconds)))"
         if let validatedMilliseconds {
             age += "; origin asked \(Figures.ago(milliseconds: validatedMilliseconds))"
         }

@@ -2,9 +2,9 @@ import Ground
 
 /// Figures as people read them.
 package enum Figures {
-    /// `1,234,567`.
-    package static func count(_ number: UInt64) -> String {
-        let digits = Array("\(number)")
+    /// `1,234,567`; nothing is less than none.
+    package static func count(_ number: some BinaryInteger) -> String {
+        let digits = Array("\(max(0, number))")
         var text = ""
         for (index, digit) in digits.enumerated() {
             if index > 0, (digits.count - index).isMultiple(of: 3) { text += "," }
@@ -32,11 +32,25 @@ package enum Figures {
     /// `98.7%`; rounded down, so that 100 % means all of it.
     package static func percent(_ share: Double?) -> String {
         guard let share, share.isFinite else { return "–" }
-        // What is 0.987 in tenths of a percent is a little less as a binary fraction.
-        let tenths = Int((share * 1000 + 1e-6).rounded(.down))
+        let tenths = tenthsOfPercent(share)
         return tenths.isMultiple(of: 1000)
             ? "\(tenths / 10)%" : "\(tenths / 10).\(abs(tenths % 10))%"
     }
+
+    /// `33.3%`, `100.0%`: always with its tenths.
+    package static func share(_ share: Double) -> String {
+        guard share.isFinite else { return "–" }
+        let tenths = tenthsOfPercent(max(0, share))
+        return "\(tenths / 10).\(tenths % 10)%"
+    }
+
+    private static func tenthsOfPercent(_ share: Double) -> Int {
+        // What is 0.987 in tenths of a percent is a little less as a binary fraction.
+        whole((share * 1000 + 1e-6).rounded(.down))
+    }
+
+    /// What another node says may be any number, and is shown as far as there are digits for it.
+    private static func whole(_ value: Double) -> Int { Int(max(-1e15, min(1e15, value))) }
 
     /// `98%`, rounded down.
     package static func wholePercent(_ share: Double) -> String {
@@ -105,8 +119,8 @@ package enum Figures {
 
     /// With one digit behind the point or none; `7.0` is `7`.
     private static func fixed(_ value: Double, _ digits: Int) -> String {
-        let tenths = Int((value * 10).rounded())
-        guard digits > 0, !tenths.isMultiple(of: 10) else { return "\(Int(value.rounded()))" }
+        let tenths = whole((value * 10).rounded())
+        guard digits > 0, !tenths.isMultiple(of: 10) else { return "\(whole(value.rounded()))" }
         return "\(tenths / 10).\(tenths % 10)"
     }
 }

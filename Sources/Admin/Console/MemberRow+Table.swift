@@ -45,7 +45,7 @@ extension MemberRow {
             TextLine(states.joined(separator: ","), Self.look(ofState: state)),
             TextLine(isCounted ? "yes" : "no"),
             TextLine(isConnected ? "yes" : "no"), TextLine(contact),
-            TextLine("\(Int(ringShare * 1000) / 10).\(Int(ringShare * 1000) % 10)%"),
+            TextLine(Figures.share(ringShare)),
             TextLine(address),
         ]
     }

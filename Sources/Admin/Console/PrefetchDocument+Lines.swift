@@ -6,12 +6,15 @@ extension PrefetchDocument {
                 what, share: nil, note: "reading the sitemap", columnsMax: columnsMax)
         }
         var note =
-            "\(Figures.count(UInt64(urlsDone))) of \(Figures.count(UInt64(urlsTotal))), "
+            "\(Figures.count(urlsDone)) of \(Figures.count(urlsTotal)), "
             + Figures.bytes(bodyBytes)
-        if urlsFailed > 0 { note += ", \(Figures.count(UInt64(urlsFailed))) failed" }
+        if urlsFailed > 0 { note += ", \(Figures.count(urlsFailed)) failed" }
         if urlsDone > 0, urlsDone < urlsTotal {
-            let left = Double(runningMilliseconds) / Double(urlsDone) * Double(urlsTotal - urlsDone)
-            if left >= 1000 { note += ", \(Figures.duration(milliseconds: Int64(left))) left" }
+            let share = Double(urlsTotal) / Double(urlsDone) - 1
+            let left = Double(runningMilliseconds) * share
+            if left >= 1000 {
+                note += ", \(Figures.duration(milliseconds: Int64(min(1e15, left)))) left"
+            }
         }
         let share = urlsTotal == 0 ? 1 : Double(urlsDone) / Double(urlsTotal)
         return ProgressLine.line(what, share: share, note: note, columnsMax: columnsMax)
@@ -21,11 +24,11 @@ extension PrefetchDocument {
     package func lines(columnsMax: Int?) -> [TextLine] {
         var first = TextLine(state.rawValue, look)
         first.append(
-            "  \(Figures.plural(UInt64(urlsTotal), "URL")): \(Figures.count(UInt64(urlsFetched))) "
-                + "fetched, \(Figures.count(UInt64(urlsHeld))) held already")
+            "  \(Figures.plural(UInt64(clamping: urlsTotal), "URL")): "
+                + "\(Figures.count(urlsFetched)) fetched, \(Figures.count(urlsHeld)) held already")
         if urlsFailed > 0 {
             first.append(", ")
-            first.append("\(Figures.count(UInt64(urlsFailed))) failed", .bad)
+            first.append("\(Figures.count(urlsFailed)) failed", .bad)
         }
         first.append(
             "; \(Figures.bytes(bodyBytes)) in "

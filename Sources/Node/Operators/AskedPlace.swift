@@ -36,7 +36,11 @@ struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
     var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// What it can be connected to by, in the order in which that is to be tried.
-    func addresses() throws(AskingFailure) -> [SocketAddress] {
+    var resolved: Result<[SocketAddress], AskingFailure> {
+        Result { () throws(AskingFailure) in try addresses() }
+    }
+
+    private func addresses() throws(AskingFailure) -> [SocketAddress] {
         if let address = try? SocketAddress(ipAddress: host, port: Int(port)) { return [address] }
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

@@ -24,6 +24,7 @@ final class BodyReceiver {
 
     init(_ path: String?, _ console: Console) {
         self.path = path
+        partPath = path.map(Self.partPath)
         self.console = console
         shownAt = beganAt + Self.progressAfter
     }
@@ -31,10 +32,19 @@ final class BodyReceiver {
     deinit {
         guard descriptor >= 0 else { return }
         close(descriptor)
-        if let partPath { unsafe unlink(partPath) }
+        if let partPath, partPath != path { unsafe unlink(partPath) }
     }
 
-    private var partPath: String? { path.map { $0 + ".part" } }
+    /// What is written first, and becomes the file once it is whole; the path itself where that is
+    /// a device or a pipe, which nothing may take the place of.
+    private let partPath: String?
+
+    private static func partPath(_ path: String) -> String {
+        var facts = stat()
+        let isThere = unsafe stat(path, &facts) == 0
+        let isFile = facts.st_mode & S_IFMT == S_IFREG
+        return isThere && !isFile ? path : path + ".part"
+    }
 
     func take(_ piece: ArraySlice<UInt8>, of answer: Answer) throws(AskingFailure) {
         guard answer.isSuccess else {
@@ -56,7 +66,9 @@ final class BodyReceiver {
             try open()
             let isClosed = close(descriptor) == 0
             descriptor = -1
-            guard isClosed, unsafe rename(partPath, path) == 0 else { throw fail(errno) }
+            guard isClosed, partPath == path || (unsafe rename(partPath, path)) == 0 else {
+                throw fail(errno)
+            }
         } catch {
             throw fault ?? OperatorFault(.refused, path)
         }

@@ -36,7 +36,7 @@ final class Exchange {
     /// Nil while it goes on.
     private(set) var outcome: Result<Answer, AskingFailure>?
     /// What is still to be tried.
-    private var addresses: ArraySlice<SocketAddress>
+    private var addresses: ArraySlice<SocketAddress> = []
     private let request: [UInt8]
     private let take: Taker?
     private let bodyBytesMax: Int
@@ -47,21 +47,26 @@ final class Exchange {
     private var answer: Answer?
     private var endsWithConnection = false
 
-    /// Begins to connect.
+    /// Begins to connect; without an address it is over at once.
     ///
     /// Without `take` the answer has its body, of `bodyBytesMax` at most.
     init(
-        _ question: Question, at place: AskedPlace, by addresses: [SocketAddress],
-        until deadline: Instant, bodyBytesMax: Int = 8 << 20, take: Taker? = nil
+        _ question: Question, at place: AskedPlace,
+        by addresses: Result<[SocketAddress], AskingFailure>, until deadline: Instant,
+        bodyBytesMax: Int = 8 << 20, take: Taker? = nil
     ) {
         self.question = question
         self.place = place
-        self.addresses = addresses[...]
         self.deadline = deadline
         self.bodyBytesMax = bodyBytesMax
         self.take = take
         request = question.bytes(for: place)
-        connect(after: .system(EADDRNOTAVAIL))
+        switch addresses {
+        case .success(let addresses):
+            self.addresses = addresses[...]
+            connect(after: .system(EADDRNOTAVAIL))
+        case .failure(let failure): outcome = .failure(failure)
+        }
     }
 
     deinit {
@@ -82,7 +87,7 @@ final class Exchange {
         guard outcome == nil else { return }
         guard now < deadline else { return end(.failure(.timedOut)) }
         do throws(AskingFailure) {
-            while outcome == nil, try step() {}
+            while outcome == nil, SystemClock.now() < deadline, try step() {}
         } catch {
             if case .connecting = state { return connect(after: error) }
             end(.failure(error))

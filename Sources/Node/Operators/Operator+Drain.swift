@@ -1,4 +1,5 @@
 import Admin
+import Glibc
 import Ground
 
 /// How a node is drained.
@@ -59,7 +60,10 @@ extension Operator {
             Exchange.advance([exchange])
             // A node that has ended answers no more, and breaks off what it was answering.
             if order.stops, case .failure(let failure) = exchange.outcome, failure.isOfNobody {
-                return finish("stopped", .done)
+                guard progress.offersLeft > 0 else { return finish("stopped", .done) }
+                let left = Figures.plural(progress.offersLeft, "image")
+                return finish(
+                    "stopped: \(left) had not been handed over at last sight", .unfinished)
             }
             let report = try client.document(StatisticsReport.self, of: exchange)
             progress.saw(report)
@@ -92,10 +96,11 @@ extension Operator {
 }
 
 extension AskingFailure {
-    /// Nobody listens there, or whoever did has gone.
+    /// Nobody listens there, or whoever did has gone; not that the way there is lost.
     fileprivate var isOfNobody: Bool {
         switch self {
-        case .brokenOff, .system: true
+        case .system(let code): code == ECONNREFUSED || code == ECONNRESET || code == EPIPE
+        case .brokenOff: true
         case .timedOut, .unresolved, .malformed, .tooLarge: false
         }
     }

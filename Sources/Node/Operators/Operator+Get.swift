@@ -79,16 +79,10 @@ extension Operator {
                     .misused, "standard output is a terminal: say --output FILE, or --head")
             }
             let place = try place(wish)
-            let addresses: [SocketAddress]
-            do throws(AskingFailure) {
-                addresses = try place.addresses()
-            } catch {
-                throw OperatorFault(error, asking: "http://\(place)", within: options.timeout)
-            }
             let receiver = BodyReceiver(wish.output, console)
             let begin = SystemClock.now()
             let exchange = Exchange(
-                question, at: place, by: addresses, until: begin + (try options.limit())
+                question, at: place, by: place.resolved, until: begin + (try options.limit())
             ) { answer, piece throws(AskingFailure) in try receiver.take(piece, of: answer) }
             Exchange.advance([exchange])
             let outcome = try outcome(exchange, receiver)

@@ -7,7 +7,8 @@ import NIOCore
 /// Asks one node's admin port.
 struct OperatorClient: Sendable {
     let place: AskedPlace
-    private let addresses: [SocketAddress]
+    /// Or that there are none, which each question ends with.
+    private let addresses: Result<[SocketAddress], AskingFailure>
     private let token: [UInt8]?
     /// For each answer.
     let limit: Interval
@@ -16,21 +17,20 @@ struct OperatorClient: Sendable {
     /// Looks the place's name up.
     init(
         _ place: AskedPlace, token: [UInt8]?, within limit: Interval, as limitText: String
-    ) throws(OperatorFault) {
+    ) {
         self.place = place
         self.token = token
         self.limit = limit
         self.limitText = limitText
-        do throws(AskingFailure) {
-            addresses = try place.addresses()
-        } catch {
-            throw OperatorFault(error, asking: "http://\(place)", within: limitText)
-        }
+        addresses = place.resolved
     }
 
-    /// The same operator at another place.
-    func asking(_ place: AskedPlace) throws(OperatorFault) -> OperatorClient {
-        try OperatorClient(place, token: token, within: limit, as: limitText)
+    /// The operator has something to prove, which is for those alone whom it has named.
+    var hasToken: Bool { token != nil }
+
+    /// The same at another place, to which nothing is proven.
+    func asking(_ place: AskedPlace) -> OperatorClient {
+        OperatorClient(place, token: nil, within: limit, as: limitText)
     }
 
     // MARK: Questions

@@ -47,7 +47,7 @@ package struct OperatorOptions: Sendable {
         var clients: [OperatorClient] = []
         for name in named {
             clients.append(
-                try OperatorClient(try place(name), token: token, within: limit, as: timeout))
+                OperatorClient(try place(name), token: token, within: limit, as: timeout))
         }
         return clients
     }
@@ -69,7 +69,7 @@ package struct OperatorOptions: Sendable {
     static func duration(_ text: String, _ flag: String) throws(OperatorFault) -> Interval {
         guard let limit = DurationText.parse(text), limit > .zero else {
             throw OperatorFault(
-                .misconfigured, "\(flag): \(text.quoted()) is not a duration, e.g. 3s")
+                .misused, "\(flag): \(text.quoted()) is not a duration, e.g. 3s")
         }
         return limit
     }
@@ -94,7 +94,7 @@ package struct OperatorOptions: Sendable {
         case .address(let address, let tokenFile):
             var token = try givenToken()
             if token == nil, let tokenFile { token = try Self.strongestToken(tokenFile) }
-            return try OperatorClient(
+            return OperatorClient(
                 AskedPlace(address.reachable), token: token, within: limit, as: timeout)
         case .off:
             throw OperatorFault(.misconfigured, "admin-listen is off, so nobody can be asked")

@@ -30,6 +30,9 @@ extension Outside {
             let two = try stage.node.command("status", "--node", "127.0.0.1:1")
             #expect(two.status == 69 && two.line("127.0.0.1:1 ").contains("Connection refused"))
             #expect(two.line("127.0.0.1:\(stage.node.adminPort)").contains("ready"))
+            let unknown = try stage.node.command("status", "--node", "nowhere.invalid")
+            #expect(unknown.status == 69 && unknown.line("nowhere.invalid").contains("nowhere ("))
+            #expect(unknown.line("127.0.0.1:\(stage.node.adminPort)").contains("ready"))
         }
 
         @Test("a node with tokens is asked with one, from a flag, the environment or the settings")
@@ -110,7 +113,14 @@ extension Outside {
             #expect(cut.status == 69 && cut.errors.contains("broke off"), "\(cut.errors)")
             let nowhere = try get(url, "-o", "/nowhere/a")
             #expect(nowhere.status == 1 && nowhere.errors.contains("No such file or directory"))
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["a.png"])
+            let device = folder.appending(path: "device").path
+            try FileManager.default.createSymbolicLink(
+                atPath: device, withDestinationPath: "/dev/null")
+            #expect(try get(url, "-o", device).status == 0)
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(left.sorted() == ["a.png", "device"])
+            let target = try FileManager.default.destinationOfSymbolicLink(atPath: device)
+            #expect(target == "/dev/null")
         }
 
         @Test("a site is got by its own URL")

@@ -70,7 +70,7 @@ package struct TopNode: Sendable {
     }
 
     private static func point(from old: StatisticsReport, to new: StatisticsReport) -> Point {
-        let seconds = Double(new.atMilliseconds - old.atMilliseconds) / 1000
+        let seconds = Double(new.atMilliseconds &- old.atMilliseconds) / 1000
         let counts = new.requests - old.requests
         return Point(requestsPerSecond: Double(counts.all) / seconds, counts: counts)
     }
@@ -98,7 +98,7 @@ struct TopFigures: Sendable {
     let bounds: [UInt64]
 
     init(from old: StatisticsReport, to new: StatisticsReport) {
-        let seconds = Double(new.atMilliseconds - old.atMilliseconds) / 1000
+        let seconds = Double(new.atMilliseconds &- old.atMilliseconds) / 1000
         requests = new.requests - old.requests
         bytes = new.bytes - old.bytes
         requestsPerSecond = Double(requests.all) / seconds

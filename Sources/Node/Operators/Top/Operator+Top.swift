@@ -19,7 +19,7 @@ extension Operator {
         attempt { () throws(OperatorFault) in
             let interval = try OperatorOptions.duration(order.interval, "--interval")
             guard interval >= .milliseconds(100) else {
-                throw OperatorFault(.misconfigured, "--interval: at least 100ms are allowed")
+                throw OperatorFault(.misused, "--interval: at least 100ms are allowed")
             }
             let watch = TopWatch(try options.clients(), every: interval)
             try watch.greet(isAlone: options.nodes.count < 2)

@@ -45,7 +45,8 @@ final class TopWatch {
     ///
     /// - Throws: what the first one says against it, if none answers as a node.
     func greet(isAlone: Bool) throws(OperatorFault) {
-        if isAlone, clients.count == 1 { guessedPort = clients[0].place.port }
+        // A member's host is what another node says: a token is not sent there.
+        if isAlone, clients.count == 1, !clients[0].hasToken { guessedPort = clients[0].place.port }
         let exchanges = clients.map { $0.begin(OperatorClient.question(.getStatus)) }
         Exchange.advance(exchanges)
         var fault: OperatorFault?
@@ -178,7 +179,7 @@ final class TopWatch {
             else { continue }
             guessed.insert(member.node)
             let place = AskedPlace(host: address.host, port: guessedPort)
-            guard let client = try? clients[0].asking(place) else { continue }
+            let client = clients[0].asking(place)
             flights.append(
                 Flight(
                     node: node, kind: .guess(member.node, client),
