@@ -14,7 +14,6 @@ package final class Browser: Sendable {
     private let port: Int
     /// The path of the session.
     private let session: String
-    private let browserProcess: Int32
 
     /// How long a page is waited for, and a script.
     private static let seconds = 60.0
@@ -23,31 +22,31 @@ package final class Browser: Sendable {
     ///
     /// - Throws: ``Fault`` that says what is missing or was said.
     package init() throws {
-        folder = try Program.temporaryFolder()
         guard let path = try? Program.find("chromedriver") else {
             throw Fault(description: "there is no chromedriver in PATH; deploy/test installs it")
         }
+        folder = try Program.temporaryFolder()
         // It keeps caches in the home of who runs it, and forgets files in the temporary folder.
-        let driver = try Program(
+        driver = try Program(
             path, ["--port=0"], environment: ["HOME": folder.path, "TMPDIR": folder.path])
-        self.driver = driver
-        port = try Self.port(of: driver)
-        let made = try Self.ask(port, "POST", "/session", ["capabilities": Self.wanted(folder)])
-        let session = made as? [String: Any] ?? [:]
-        guard let id = session["sessionId"] as? String,
-            let capabilities = session["capabilities"] as? [String: Any],
-            let process = capabilities["goog:processID"] as? Int
-        else { throw Fault(description: "no session: \(made)") }
-        self.session = "/session/\(id)"
-        browserProcess = Int32(process)
+        do {
+            port = try Self.port(of: driver)
+            session = try Self.session(at: port, in: folder)
+        } catch {
+            Self.clear(folder, after: driver)
+            throw error
+        }
     }
 
     deinit {
         _ = try? Self.ask(port, "DELETE", session)
+        Self.clear(folder, after: driver)
+    }
+
+    /// Ends the driver, a browser that it could not end, and what they wrote.
+    private static func clear(_ folder: URL, after driver: Program) {
         driver.kill()
-        // If the driver could not end it. It ends its own children.
-        if Self.belongs(browserProcess, to: folder) { _ = Glibc.kill(browserProcess, SIGKILL) }
-        let folder = folder
+        for process in processes(of: folder) { _ = Glibc.kill(process, SIGKILL) }
         _ = Deadline.seconds(10).reached {
             // What still ends may still write.
             try? FileManager.default.removeItem(at: folder)
@@ -55,10 +54,21 @@ package final class Browser: Sendable {
         }
     }
 
-    /// True if a process runs with the profile in `folder`: ids are given again.
-    private static func belongs(_ process: Int32, to folder: URL) -> Bool {
-        let line = try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
-        return line?.contains(folder.path) == true
+    /// Those that run with the profile in `folder`.
+    private static func processes(of folder: URL) -> [Int32] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { Int32($0) }.filter { process in
+            let line = try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)
+            return line?.contains(folder.path) == true
+        }
+    }
+
+    private static func session(at port: Int, in folder: URL) throws -> String {
+        let made = try ask(port, "POST", "/session", ["capabilities": wanted(folder)])
+        guard let id = (made as? [String: Any])?["sessionId"] as? String else {
+            throw Fault(description: "no session: \(made)")
+        }
+        return "/session/\(id)"
     }
 
     private static func port(of driver: Program) throws -> Int {
