@@ -7,8 +7,10 @@ package struct ProblemDocument: Hashable, Sendable {
 
     /// The HTTP status code.
     package var status: UInt16
-    /// A stable name in lower case and hyphens, which programs may act on; the type is
-    /// `urn:nuthatch:problem:` and it.
+    /// What types begin with; ``name`` follows.
+    package static let typePrefix = "urn:nuthatch:problem:"
+
+    /// A stable name in lower case and hyphens, which programs may act on.
     package var name: String
     /// What kind of problem it is, the same for every occurrence.
     package var title: String
@@ -39,7 +41,7 @@ package struct ProblemDocument: Hashable, Sendable {
     /// Appends the document as JSON (RFC 8259).
     package func append(to bytes: inout [UInt8]) {
         bytes.append(contentsOf: "{\"type\":".utf8)
-        JSONText.append("urn:nuthatch:problem:" + name, to: &bytes)
+        JSONText.append(Self.typePrefix + name, to: &bytes)
         bytes.append(contentsOf: ",\"title\":".utf8)
         JSONText.append(title, to: &bytes)
         bytes.append(contentsOf: ",\"status\":".utf8)

@@ -22,7 +22,7 @@ package struct AccessLine {
     /// 0 if there was no answer.
     package var status: UInt16
     package var bodyBytes: UInt64
-    /// `hit`, `disk`, `stale`, `outlived`, `collapsed`, `miss`, `peer`, `passed` or `-`.
+    /// `hit`, `disk`, `revalidated`, `stale`, `collapsed`, `miss`, `peer`, `passed` or `-`.
     package var outcome: StaticString
     package var isComplete: Bool
     package var took: Interval

@@ -109,7 +109,8 @@ extension NodeCore {
 
     private static let diskFigures: [(Metric, DiskFigures.Figure)] = [
         (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
-        (.diskRecordsDropped, .droppedRecords), (.diskRecordsLost, .lostRecords),
+        (.diskRecordsCrowdedOut, .crowdedOutRecords), (.diskRecordsDropped, .droppedRecords),
+        (.diskRecordsLost, .lostRecords),
         (.diskAdmittedBytes, .admittedBytes), (.diskWrittenBytes, .writtenBytes),
         (.diskEvictions, .evictedEntries), (.diskExpirations, .expiredEntries),
         (.diskReclaims, .reclaims), (.diskReadsAtOnce, .readsAtOnce),

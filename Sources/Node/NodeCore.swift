@@ -56,7 +56,9 @@ final class NodeCore: Sendable {
     let run = UInt64.random(in: .min ... .max)
     /// It was told to stop, and does.
     let isStopping = Atomic<Bool>(false)
-    private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
+    private let becameEmpty = Announcement()
+    /// An operator has seen how things stand.
+    let wasSeen = Announcement()
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
     private let connectionsMax: Atomic<Int>
@@ -278,14 +280,11 @@ final class NodeCore: Sendable {
 
     /// Returns when no client's connection is open, or nobody waits for that any longer.
     func waitUntilEmpty(on loop: any EventLoop) async {
-        let promise = loop.makePromise(of: Void.self)
-        emptyPromise.withLock { $0 = promise }
-        if openConnections == 0 { waitNoLonger() }
-        try? await promise.futureResult.get()
+        await becameEmpty.next(on: loop) { openConnections == 0 }
     }
 
     func waitNoLonger() {
-        emptyPromise.withLock { $0.take() }?.succeed()
+        becameEmpty.make()
     }
 
     /// Connections of clients.

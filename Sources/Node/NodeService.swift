@@ -21,10 +21,7 @@ final class NodeService: Service {
     private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// Something under way was broken off.
     let isCut = Atomic<Bool>(false)
-    /// It was told to hand over what it keeps, and not to own again.
-    private let isDraining = Atomic<Bool>(false)
-    /// And to stop then.
-    private let stopsWhenDrained = Atomic<Bool>(false)
+    private let drainOrders = Mutex(DrainOrders())
     /// It found that it must not serve.
     private let isRefused = Atomic<Bool>(false)
     /// Has the process stop this service; set before it runs.
@@ -173,21 +170,34 @@ final class NodeService: Service {
 
     /// Hands over what the node keeps, however long that takes; then it stops, or goes on to run.
     private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
-        if thenStop { stopsWhenDrained.store(true, ordering: .relaxed) }
-        guard !isDraining.exchange(true, ordering: .relaxed) else { return }
+        let step = drainOrders.withLock { $0.drain(thenStop: thenStop) }
+        guard let step else { return }
         node.readiness.set(.draining)
-        Task {
+        Task { await carryOut(step, node, timeKeeper) }
+    }
+
+    private func carryOut(
+        _ step: DrainOrders.Step, _ node: NodeCore, _ timeKeeper: any EventLoop
+    ) async {
+        switch step {
+        case .handOver(let number):
             if let hub = node.hub { await handOver(node, hub, timeKeeper, within: nil) }
+            let next = drainOrders.withLock { $0.handedOver(number) }
+            if let next { await carryOut(next, node, timeKeeper) }
+        case .stop(let number):
+            // Who looks on is to see that all is handed over, before nobody answers any more.
+            _ = await stops.outwait(within: Self.grace, unlessToldMoreThan: 0, on: timeKeeper) {
+                await node.wasSeen.next(on: timeKeeper)
+            }
             // Told to stop meanwhile, it does so already; put back on the ring, it stays.
-            guard stops.count == 0, isDraining.load(ordering: .relaxed) else { return }
-            if stopsWhenDrained.load(ordering: .relaxed) { stopItself.withLock { $0 }?() }
+            guard stops.count == 0, drainOrders.withLock({ $0.holds(number) }) else { return }
+            stopItself.withLock { $0 }?()
         }
     }
 
     /// Owns again, and wants requests; what was handed over stays where it is, too.
     private func undrain(_ node: NodeCore) {
-        guard stops.count == 0, isDraining.exchange(false, ordering: .relaxed) else { return }
-        stopsWhenDrained.store(false, ordering: .relaxed)
+        guard stops.count == 0, drainOrders.withLock({ $0.undrain() }) else { return }
         node.hub?.undrain()
         node.readiness.set(.ready)
         logger.notice("back on the ring")

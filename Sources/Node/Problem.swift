@@ -107,7 +107,8 @@ struct Problem: Hashable, Sendable {
 
     static let entryBodyUnknown = Problem(
         404, "entry-unknown", "Nothing is held here",
-        "Neither memory nor disk of this node has it, or it is too large to be shown.")
+        "Neither memory nor disk of this node has it or a variant of this name, or it is too large "
+            + "to be shown.")
 
     static let prefetchUnknown = Problem(
         404, "prefetch-unknown", "There is no such prefetch",
@@ -219,7 +220,7 @@ struct Problem: Hashable, Sendable {
             case .tooFewAnswer(let count, let needed):
                 "\(count) of the members that would stay answer, and \(needed) are needed."
             }
-        return Problem(409, "member-not-forgotten", "The member is counted as before", why)
+        return Problem(409, "member-not-forgotten", "The member was not forgotten", why)
     }
 
     static func overloaded(_ shortage: Shortage) -> Problem {

@@ -7,6 +7,12 @@ extension OriginFailure {
         return ProblemDocument(status: status, name: name, title: title, detail: description)
     }
 
+    /// Names of failures that other URLs of the same origin would meet as well.
+    package static let originWideNames: Set<String> = [
+        "origin-name-not-found", "origin-name-lookup-failed", "origin-unreachable",
+        "origin-certificate-refused", "origin-tls-failed", "origin-timeout",
+    ]
+
     /// The name is stable; the title says the same in words.
     private var nameAndTitle: (name: String, title: String) {
         switch self {

@@ -124,6 +124,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case diskQueuedBytes
     case diskRecordsAdmitted
     case diskRecordsReinserted
+    case diskRecordsCrowdedOut
     case diskRecordsDropped
     case diskRecordsLost
     case diskAdmittedBytes

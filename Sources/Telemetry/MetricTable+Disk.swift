@@ -42,12 +42,13 @@ extension MetricFamily {
             "nuthatch_disk_records_total", .counter, "records", by: "result",
             [
                 (.diskRecordsAdmitted, "admitted"), (.diskRecordsReinserted, "reinserted"),
-                (.diskRecordsDropped, "dropped"), (.diskRecordsLost, "lost"),
+                (.diskRecordsCrowdedOut, "queue_full"), (.diskRecordsDropped, "dropped"),
+                (.diskRecordsLost, "lost"),
             ],
             meaning: "Records of the disk cache by what became of them",
             advice:
-                "dropped: a full queue, a fault, a purge, too large, or a site's share; lost: see "
-                + "the log."),
+                "queue_full: the disk is too slow; dropped: a fault, a purge, too large, or a "
+                + "site's share; lost: see the log."),
         MetricFamily(
             "nuthatch_disk_admitted_bytes_total", .counter, "bytes", .diskAdmittedBytes,
             meaning: "Bytes of records of new answers",

@@ -23,7 +23,9 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_body_bytes_total", .counter, "bytes", .outcomes(.bodyBytes),
             meaning: "Bytes of bodies of whole answers, by how the cache took part",
-            advice: "From hit and disk by all is the byte hit ratio."),
+            advice:
+                "All but miss, passed and none, by all but passed and none, is the byte hit "
+                + "ratio."),
         MetricFamily(
             "nuthatch_answers_total", .counter, "answers", by: "status",
             [

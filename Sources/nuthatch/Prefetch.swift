@@ -6,7 +6,8 @@ struct Prefetch: ParsableCommand {
         abstract: "Fetch images before clients ask for them.",
         discussion: """
             The node asks for each URL as a client of it would, so that the image is where it \
-            belongs: at its owners. Shows how far it is; ending the command does not end it.
+            belongs: at its owners. Shows how far it is; ending the command does not end it. While \
+            as many prefetches run as may, it waits for its turn, unless it is not to wait.
 
             \(CallHelp.whom)
 
@@ -15,7 +16,8 @@ struct Prefetch: ParsableCommand {
               sort -u urls.txt | nuthatch prefetch --file -
               nuthatch prefetch --no-wait --sitemap https://www.example/sitemap.xml
 
-            \(CallHelp.status(CallHelp.late)) It is 1, too, if a URL could not be fetched.
+            \(CallHelp.status(CallHelp.late)) It is 1, too, if a URL or a sitemap could not be \
+            fetched, and all was over in time.
             """)
 
     @Argument(help: "URLs of images, or of sites that the node answers for.")

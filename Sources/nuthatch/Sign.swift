@@ -11,7 +11,7 @@ struct Sign: ParsableCommand {
             signs. Without --expires-in and --expires-at the URL is good for as long as its key is.
 
             Examples:
-              nuthatch sign --signing-key-file keys --expires-in 1h http://img.example/a.jpg
+              nuthatch sign --signing-key-file keys --expires-in 1h http://a.example/b.jpg
               nuthatch sign --signing-key-file keys --site www.example.com /a.jpg?width=3
 
             Exit status: 0 if all were signed, 64 for a command line that cannot be read or a URL \

@@ -23,6 +23,9 @@ package struct DrainProgress: Hashable, Sendable {
     /// The ring may lose the node a moment before it begins, so that once is not enough.
     package var isOver: Bool { quietCount >= 2 }
 
+    /// At last sight nothing was left: what ends then has handed everything over.
+    package var isDone: Bool { quietCount > 0 && offersLeft == 0 }
+
     package func line(columnsMax: Int) -> TextLine {
         let share =
             offersMost == 0 ? nil : Double(offersMost - offersLeft) / Double(offersMost)

@@ -14,9 +14,7 @@ extension ReceiptReport {
     }
 
     private var targetsLine: TextLine {
-        guard let first = targets.first else { return TextLine("") }
-        let more = targets.count > 1 ? " and \(targets.count - 1) more" : ""
-        return TextLine(first.words) + TextLine(more, .faint)
+        TextLine(words.main) + TextLine(words.more, .faint)
     }
 
     /// Who has it, and from when on nobody serves what it covers.

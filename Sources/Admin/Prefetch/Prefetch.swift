@@ -18,10 +18,20 @@ package struct Prefetch: Sendable {
         /// Came from elsewhere.
         case fetched(bodyBytes: UInt64)
         case sitemap(Sitemap)
-        /// A limit of the node or of the origin was reached, and reads in words; nil if it was not
-        /// said for how long.
-        case busy(why: String, retryAfter: Interval?)
-        case failed(why: String)
+        /// It is to be asked again later, for a reason of whom `of` says; `retryAfter` is nil if
+        /// nothing was said of how long.
+        case busy(why: String, retryAfter: Interval?, of: Scope = .host)
+        case failed(why: String, of: Scope = .url)
+    }
+
+    /// What a failure says something about.
+    package enum Scope: Hashable, Sendable {
+        /// This URL: its host answers.
+        case url
+        /// Its host: other URLs of it will fare no better now.
+        case host
+        /// Neither, such as a limit of the node.
+        case other
     }
 
     package let name: String
@@ -34,14 +44,18 @@ package struct Prefetch: Sendable {
     private var sitemaps: [String] = []
     private var sitemapsTaken = 0
     private var delays = PrefetchDelays()
-    private var attempts: [Task: Int] = [:]
+    private var running: [Task: Running] = [:]
     private var urlsTaken = 0
-    private var running = 0
+
+    private struct Running {
+        /// How often it was tried before.
+        let attempts: Int
+        let takenAt: Instant
+    }
 
     /// Questions of one prefetch at once.
     package static let runningMax = 4
-    /// Times that one task is tried while the node is busy; and times in succession that a host is,
-    /// after which nothing more is asked of it.
+    /// Times that one task is tried while it is to be asked again later.
     package static let attemptsMax = 10
 
     package init(_ request: PrefetchRequest, name: String, at now: Instant) {
@@ -62,7 +76,7 @@ package struct Prefetch: Sendable {
     package var isOver: Bool { document.state.isOver }
 
     /// What was cancelled may still have questions under way.
-    package var isQuiet: Bool { isOver && running == 0 }
+    package var isQuiet: Bool { isOver && running.isEmpty }
 
     /// As it is to be shown at `now`.
     package func document(at now: Instant) -> PrefetchDocument {
@@ -76,20 +90,19 @@ package struct Prefetch: Sendable {
 
     /// The next task, which then runs until it is told to have ended; nil if there is none now.
     package mutating func take(at now: Instant) -> Task? {
-        guard !isOver, running < Self.runningMax, let task = next(at: now) else { return nil }
-        running += 1
-        return task
+        guard !isOver, running.count < Self.runningMax, let next = next(at: now) else {
+            return nil
+        }
+        running[next.task] = Running(attempts: next.attempts, takenAt: now)
+        return next.task
     }
 
-    private mutating func next(at now: Instant) -> Task? {
-        if let waiting = delays.take(at: now) {
-            attempts[waiting.task] = waiting.attempts
-            return waiting.task
-        }
+    private mutating func next(at now: Instant) -> PrefetchDelays.Waiting? {
+        if let waiting = delays.take(at: now) { return waiting }
         while let fresh {
             skip()
             switch delays.standing(of: fresh, at: now) {
-            case .open: return fresh
+            case .open: return (fresh, 0)
             case .paused: delays.wait(fresh, attempts: 0)
             case .givenUp(let why): failed(fresh, why)
             }
@@ -109,18 +122,16 @@ package struct Prefetch: Sendable {
 
     /// What was taken has ended so.
     package mutating func ended(_ task: Task, _ ending: Ending, at now: Instant) {
-        running -= 1
-        let wasOver = isOver
-        let tried = (attempts.removeValue(forKey: task) ?? 0) + 1
-        if case .busy(let why, let retryAfter) = ending {
-            delays.wasBusy(with: task, why, retryAfter: retryAfter, at: now)
-        } else {
-            delays.wasNotBusy(with: task)
+        guard let run = running.removeValue(forKey: task) else {
+            preconditionFailure("a task has ended that was not taken")
         }
+        let wasOver = isOver
+        delays.learn(from: ending, of: task, takenAt: run.takenAt, at: now)
+        let tried = run.attempts + 1
         switch ending {
         case .busy where tried < Self.attemptsMax && !delays.hasGivenUp(task):
             delays.wait(task, attempts: tried)
-        case .busy(let why, _), .failed(let why): failed(task, why)
+        case .busy(let why, _, _), .failed(let why, _): failed(task, why)
         case .held(let bytes):
             document.urlsHeld += 1
             document.bodyBytes += bytes
@@ -203,7 +214,7 @@ package struct Prefetch: Sendable {
 
     private mutating func settle(at now: Instant) {
         let isAllTaken = urlsTaken == urls.count && sitemapsTaken == sitemaps.count
-        if !isOver, running == 0, isAllTaken, delays.isEmpty {
+        if !isOver, running.isEmpty, isAllTaken, delays.isEmpty {
             document.state = .done
             if urls.isEmpty, let sitemap = document.sitemap { note(sitemap, "it names no image") }
         }
@@ -215,6 +226,5 @@ package struct Prefetch: Sendable {
     private mutating func forget() {
         (urls, sitemaps, delays) = ([], [], PrefetchDelays())
         known = []
-        attempts = [:]
     }
 }

@@ -10,26 +10,37 @@ package struct PrefetchDelays: Sendable {
     enum Standing: Hashable {
         case open
         case paused
-        /// It was busy too often in succession, and said so in these words.
+        /// It has failed too often in succession, the last time in these words.
         case givenUp(why: String)
     }
 
     private struct Host {
         var waiting: [Waiting] = []
         var pausedUntil = Instant.zero
-        /// Times in succession that it was busy when its pause was over.
-        var busyCount = 0
-        /// What it said the last time.
+        /// Pauses since it was of use, which make the next one longer.
+        var pauseCount = 0
+        /// Failures of its own since it was of use.
+        var failureCount = 0
+        /// What the last of them said.
         var why = ""
 
-        var isGivenUp: Bool { busyCount >= Prefetch.attemptsMax }
+        var isGivenUp: Bool { failureCount >= failuresMax }
+
+        /// For as long as it says, and longer each time; but not for ever.
+        mutating func pause(for said: Interval, at now: Instant) {
+            var pause = PrefetchDelays.pause
+            for _ in 1..<max(1, pauseCount) where pause < pauseMax { pause = pause + pause }
+            pausedUntil = max(pausedUntil, now + min(max(said, pause), pauseMax))
+        }
     }
 
-    /// Those that were busy once.
+    /// Those that have failed once.
     private var hosts: [Host] = []
     private var places: [String: Int] = [:]
 
-    /// The shortest pause, which doubles as long as a host stays busy.
+    /// Failures of a host in succession after which nothing more is asked of it.
+    package static let failuresMax = 10
+    /// The shortest pause, which doubles until the host is of use again.
     package static let pause = Interval.seconds(1)
     /// The longest, whatever it says.
     package static let pauseMax = Interval.seconds(30)
@@ -53,10 +64,10 @@ package struct PrefetchDelays: Sendable {
         places[Self.host(of: task)].map { hosts[$0].isGivenUp } ?? false
     }
 
-    /// Keeps `task`, whose host was busy, until that may be asked again.
+    /// Keeps `task`, whose host is paused, until that may be asked again.
     mutating func wait(_ task: Prefetch.Task, attempts: Int) {
         guard let place = places[Self.host(of: task)] else {
-            preconditionFailure("a task waits for a host that was never busy")
+            preconditionFailure("a task waits for a host that was never paused")
         }
         hosts[place].waiting.append((task, attempts))
     }
@@ -71,29 +82,40 @@ package struct PrefetchDelays: Sendable {
         return taken
     }
 
-    mutating func wasBusy(
-        with task: Prefetch.Task, _ why: String, retryAfter: Interval?, at now: Instant
+    /// What the ending of `task`, which was taken at `takenAt`, says about its host.
+    mutating func learn(
+        from ending: Prefetch.Ending, of task: Prefetch.Task, takenAt: Instant, at now: Instant
     ) {
-        let place = places[Self.host(of: task)] ?? hosts.count
-        if place == hosts.count {
-            places[Self.host(of: task)] = place
-            hosts.append(Host())
+        switch ending {
+        case .held, .fetched, .sitemap, .failed(_, of: .url):
+            guard let place = places[Self.host(of: task)], !hosts[place].isGivenUp else { return }
+            (hosts[place].failureCount, hosts[place].pauseCount) = (0, 0)
+        case .failed(let why, of: .host):
+            let place = place(of: task)
+            hosts[place].failureCount += 1
+            hosts[place].why = why
+        case .failed(_, of: .other): break
+        case .busy(let why, let retryAfter, let scope):
+            let place = place(of: task)
+            // Of those that were asked before it paused the first one has said it all.
+            let isNews = takenAt >= hosts[place].pausedUntil
+            if isNews, scope == .host { hosts[place].failureCount += 1 }
+            if isNews { hosts[place].pauseCount += 1 }
+            hosts[place].pause(for: retryAfter ?? .zero, at: now)
+            hosts[place].why = why
         }
-        // Of questions that were under way together the first one counts.
-        if now >= hosts[place].pausedUntil { hosts[place].busyCount += 1 }
-        var pause = Self.pause
-        for _ in 1..<hosts[place].busyCount where pause < Self.pauseMax { pause = pause + pause }
-        pause = min(max(retryAfter ?? .zero, pause), Self.pauseMax)
-        hosts[place].pausedUntil = max(hosts[place].pausedUntil, now + pause)
-        hosts[place].why = why
     }
 
-    mutating func wasNotBusy(with task: Prefetch.Task) {
-        guard let place = places[Self.host(of: task)], !hosts[place].isGivenUp else { return }
-        hosts[place].busyCount = 0
+    private mutating func place(of task: Prefetch.Task) -> Int {
+        let host = Self.host(of: task)
+        if let place = places[host] { return place }
+        places[host] = hosts.count
+        hosts.append(Host())
+        return hosts.count - 1
     }
 
-    /// Whom it is asked of: host and port as they are written, in lower case.
+    /// Whom it is asked of: host and port as they are written, in lower case; the node itself, if
+    /// the URL is one of its API.
     private static func host(of task: Prefetch.Task) -> String {
         let url =
             switch task {

@@ -27,6 +27,13 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
             if let prefix { return "prefix \(prefix)" }
             return tag.map { "tag \($0)" } ?? "everything"
         }
+
+        /// Greater for what may cover more.
+        fileprivate var breadth: Int {
+            if url != nil { return 0 }
+            if prefix != nil { return 2 }
+            return tag == nil ? 3 : 1
+        }
     }
 
     package struct Page: Decodable {
@@ -54,6 +61,13 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
         case isConfirmedByAll = "all_confirmed"
         case majorityMilliseconds = "majority_ms"
         case boundedInMilliseconds = "bounded_in_ms"
+    }
+
+    /// What it covers, in a few words: the broadest target, and how many there are besides; empty
+    /// for none.
+    package var words: (main: String, more: String) {
+        guard let broadest = targets.max(by: { $0.breadth < $1.breadth }) else { return ("", "") }
+        return (broadest.words, targets.count > 1 ? " and \(targets.count - 1) more" : "")
     }
 
     /// Nobody who can be reached is waited for: what is missing will not come soon.

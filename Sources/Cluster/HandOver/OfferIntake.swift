@@ -37,7 +37,9 @@ package struct OfferIntake: Sendable {
     package enum Ending: Hashable, Sendable {
         /// It is here, or one as new.
         case kept
-        /// Nothing will come of it: the giver has it no more, or it is too large.
+        /// The giver has it no more, so that nothing is left to be handed over.
+        case gone
+        /// Nothing will come of it, such as of one that is too large.
         case refused
         /// It may go better at another time.
         case failed
@@ -167,7 +169,7 @@ package struct OfferIntake: Sendable {
             offered.notBefore = now + Self.retryTime
             doubtful.append(offered)
         } else {
-            answer(offered, isKept: ending == .kept, &answers)
+            answer(offered, isKept: ending == .kept || ending == .gone, &answers)
         }
         for other in taken.others {
             // Of two that were just fetched, at two nodes, one is newer.

@@ -6,11 +6,11 @@ extension InvalidationLog {
     package func lastPurges(_ countMax: Int) -> [RecordName] {
         var found: [(since: Instant, name: RecordName)] = []
         for stream in streams.streams {
-            // Records of the count lie between them; of those there are few.
-            let slots = stream.shelf.last(2 * countMax).filter {
+            // Records of the count lie between them.
+            let slots = stream.shelf.last(countMax) {
                 stream.record($0.number)?.invalidation.purge != nil
             }
-            found += slots.suffix(countMax).map {
+            found += slots.map {
                 ($0.heldSince, RecordName(stream: stream.process, number: $0.number))
             }
         }

@@ -66,13 +66,10 @@ struct RecordShelf: Sendable {
         return pages[page].slots[slot]
     }
 
-    /// The slots of the greatest numbers, at most `countMax`, ascending.
-    func last(_ countMax: Int) -> [Slot] {
-        var found: [Slot] = []
-        for page in pages.reversed() where found.count < countMax {
-            found = page.slots.suffix(countMax - found.count) + found
-        }
-        return found
+    /// Of those that are wanted the slots of the greatest numbers, at most `countMax`, descending.
+    func last(_ countMax: Int, where isWanted: (Slot) -> Bool) -> [Slot] {
+        Array(
+            pages.reversed().lazy.flatMap { $0.slots.reversed() }.filter(isWanted).prefix(countMax))
     }
 
     /// The content of the record of this number; nil if it is not held.

@@ -11,11 +11,11 @@ enum CachePart {
     /// Another node had it.
     case peer
     /// It asked the origin whether what is stored is still good.
-    case stale
+    case revalidated
     /// It waited for a fetch that another request had caused.
     case collapsed
     /// It was stored and no longer fresh, and was given all the same.
-    case outlived
+    case stale
     /// It went to the origin and back: nothing of it is for a cache.
     case passed
 
@@ -26,9 +26,9 @@ enum CachePart {
         case .disk: .requestsHitOnDisk
         case .miss: .requestsMissed
         case .peer: .requestsFromPeer
-        case .stale: .requestsRevalidated
+        case .revalidated: .requestsRevalidated
         case .collapsed: .requestsCollapsed
-        case .outlived: .requestsStale
+        case .stale: .requestsStale
         case .passed: .requestsPassed
         }
     }
@@ -42,9 +42,9 @@ enum CachePart {
         case .disk: .disk
         case .miss: .miss
         case .peer: .peer
-        case .stale: .revalidated
+        case .revalidated: .revalidated
         case .collapsed: .collapsed
-        case .outlived: .stale
+        case .stale: .stale
         case .passed: .passed
         }
     }
@@ -57,9 +57,9 @@ enum CachePart {
         case .disk: "disk"
         case .miss: "miss"
         case .peer: "peer"
-        case .stale: "stale"
+        case .revalidated: "revalidated"
         case .collapsed: "collapsed"
-        case .outlived: "outlived"
+        case .stale: "stale"
         case .passed: "passed"
         }
     }

@@ -53,7 +53,7 @@ extension Door {
         case .found(let resident):
             part = .disk
             let isStale = resident.facts.freshUntil <= SystemClock.now()
-            if isStale { part = .outlived }
+            if isStale { part = .stale }
             serve(waiting, from: resident, note: isStale ? .stale(.disk) : .hit(.disk))
             return false
         case .stored(let resident): return proceed(waiting, run, stored: resident)
@@ -70,7 +70,7 @@ extension Door {
                 fail(with: .notValidated)
                 return false
             }
-            part = .outlived
+            part = .stale
             serve(
                 waiting, from: resident,
                 note: .stoodIn(waiting.reason, status: stoodIn.status))
@@ -185,7 +185,7 @@ extension Door {
     private func noteStale(_ waiting: Waiting, _ run: FillRun) {
         guard run.stale != nil else { return }
         if waiting.query == nil || waiting.reason == .uriMiss { waiting.reason = .stale }
-        if !waiting.isCollapsed { part = .stale }
+        if !waiting.isCollapsed { part = .revalidated }
     }
 
     private func isSeveral(_ selection: Selection) -> Bool {

@@ -68,7 +68,7 @@ extension Door {
         }
         switch admission {
         case .stored(let resident):
-            part = note == .hit(.memory) ? .hit : .outlived
+            part = note == .hit(.memory) ? .hit : .stale
             serve(waiting, from: resident, note: note)
         case .joined(let run, let reader):
             part = .collapsed
@@ -76,7 +76,7 @@ extension Door {
             attach(waiting, to: run, as: reader)
             proceed()
         case .begun(let run, let reader):
-            part = stale == nil ? .miss : .stale
+            part = stale == nil ? .miss : .revalidated
             waiting.isFirst = true
             if waiting.query?.mode == .verbatim { part = .passed }
             if stale != nil, waiting.query == nil { waiting.reason = .stale }

@@ -66,7 +66,6 @@ extension HTTP1Connection {
         case .refused(let refusal):
             if isNew, becomesHTTP2(bytes, from: start) { return nil }
             phase = .idle
-            door.isHeadRequest = false
             if side == .data { hall.counters.add(.requestsMalformed) }
             refuse(.malformed(refusal))
             return nil
@@ -106,6 +105,8 @@ extension HTTP1Connection {
     /// Refuses what was no request, or not one in time, and ends the connection.
     func refuse(_ problem: Problem) {
         let request = pending.take()
+        // What cannot be read is not what came before it.
+        if request == nil { door.isHeadRequest = false }
         door.refuse(problem, of: request)
     }
 
@@ -117,7 +118,6 @@ extension HTTP1Connection {
         let framing = door.parser.framing
         pending = PendingRequest(copying: door.parser, bytes, door.headRange)
         if case .length(let length) = framing, length > settings.requestBodyBytesMax {
-            door.isHeadRequest = door.parser.method == .head
             return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
         }
         bodyDecoder = BodyDecoder(framing)

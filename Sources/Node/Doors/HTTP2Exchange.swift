@@ -92,7 +92,6 @@ final class HTTP2Exchange: Outlet {
     /// read the answer on a stream that is reset while they write.
     private func beginDropping(_ head: Span<UInt8>, now: Instant) {
         let settings = door.settings
-        door.isHeadRequest = door.parser.method == .head
         pending = PendingRequest(copying: door.parser, head, door.headRange)
         if case .length(let length) = door.parser.framing, length > settings.requestBodyBytesMax {
             return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))

@@ -36,12 +36,12 @@ final class BodyReceiver {
     }
 
     /// What is written first, and becomes the file once it is whole; the path itself where that is
-    /// a device or a pipe, which nothing may take the place of.
+    /// a link, a device or a pipe, which nothing may take the place of.
     private let partPath: String?
 
     private static func partPath(_ path: String) -> String {
         var facts = stat()
-        let isThere = unsafe stat(path, &facts) == 0
+        let isThere = unsafe lstat(path, &facts) == 0
         let isFile = facts.st_mode & S_IFMT == S_IFREG
         return isThere && !isFile ? path : path + ".part"
     }

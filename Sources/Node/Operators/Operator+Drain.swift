@@ -60,10 +60,8 @@ extension Operator {
             Exchange.advance([exchange])
             // A node that has ended answers no more, and breaks off what it was answering.
             if order.stops, case .failure(let failure) = exchange.outcome, failure.isOfNobody {
-                guard progress.offersLeft > 0 else { return finish("stopped", .done) }
-                let left = Figures.plural(progress.offersLeft, "image")
-                return finish(
-                    "stopped: \(left) had not been handed over at last sight", .unfinished)
+                guard !progress.isDone else { return finish("stopped", .done) }
+                return finish("stopped before all was handed over", .unfinished)
             }
             let report = try client.document(StatisticsReport.self, of: exchange)
             progress.saw(report)

@@ -85,10 +85,10 @@ extension Operator {
                 question, at: place, by: place.resolved, until: begin + (try options.limit())
             ) { answer, piece throws(AskingFailure) in try receiver.take(piece, of: answer) }
             Exchange.advance([exchange])
-            let outcome = try outcome(exchange, receiver)
+            let outcome = try outcome(exchange, receiver, wish)
             let took = SystemClock.now() - begin
             if wish.isHeadOnly || wish.output != nil { tell(outcome, receiver, took, wish) }
-            return .done
+            return outcome.status < 400 ? .done : .refused
         }
     }
 
@@ -111,13 +111,14 @@ extension Operator {
         return AskedPlace(address.reachable)
     }
 
-    /// The answer, if it is one of success.
+    /// The answer, if it is one of success, or its head alone is wanted.
     private func outcome(
-        _ exchange: Exchange, _ receiver: BodyReceiver
+        _ exchange: Exchange, _ receiver: BodyReceiver, _ wish: Fetching
     ) throws(OperatorFault) -> Answer {
         console.endProgress()
         let url = "http://\(exchange.place)\(exchange.question.path)"
         switch exchange.outcome {
+        case .success(let answer) where wish.isHeadOnly: return answer
         case .success(var answer):
             guard answer.isSuccess else {
                 answer.body = receiver.problem

@@ -1,10 +1,17 @@
 import Admin
+import Telemetry
 
 extension Operator {
     /// Shows what the node holds under a URL, with the stored heads if they are wanted; refused if
     /// it holds nothing.
     package func inspect(_ url: String, withHeads: Bool) -> OperatorEnding {
-        show(
+        guard AbsoluteURL(Array(url.utf8)) != nil else {
+            return attempt { () throws(OperatorFault) in
+                throw OperatorFault(
+                    .misused, "\(url.quoted()) is no URL; allowed: http://… or https://…")
+            }
+        }
+        return show(
             OperatorClient.question(.getEntry, query: [("url", url)]), as: EntryReport.self
         ) { report in
             var lines = report.lines(columnsMax: console.columns)

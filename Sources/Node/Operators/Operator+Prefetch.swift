@@ -1,7 +1,7 @@
 import Admin
-import FoundationEssentials
 import Glibc
 import Ground
+import HTTPRules
 import Telemetry
 
 /// What is to be fetched before clients ask for it.
@@ -35,10 +35,12 @@ extension Operator {
                 let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
                 let question = OperatorClient.question(.beginPrefetch, body: body)
                 guard index == 0 || SystemClock.now() < deadline,
-                    var last = try begin(question, client, as: part, until: deadline)
+                    var last = try begin(
+                        question, client, as: part, until: order.waits ? deadline : .distantPast)
                 else {
                     console.endProgress()
-                    console.complain("not begun:\(part)")
+                    let which = bodies.count > 1 ? "from part\(part) on, " : ""
+                    console.complain("not begun: \(which)for others run on the node")
                     return .unfinished
                 }
                 if order.waits {
@@ -60,7 +62,9 @@ extension Operator {
         while true {
             let exchange = client.begin(question)
             Exchange.advance([exchange])
-            if case .success(let answer) = exchange.outcome, answer.status == 503 {
+            if case .success(let answer) = exchange.outcome,
+                ProblemDocument.name(in: answer.body) == Problem.prefetchesTooMany.document.name
+            {
                 guard SystemClock.now() < deadline else { return nil }
                 console.show {
                     ProgressLine.line(
@@ -111,6 +115,7 @@ extension Operator {
             return [.object([JSON.Member("sitemap", .text(sitemap))] + accept)]
         }
         var urls = order.urls
+        for url in urls { try Self.check(url[...], in: "the command line") }
         for file in order.files { urls += try Self.urls(in: file) }
         guard !urls.isEmpty else {
             throw OperatorFault(
@@ -122,17 +127,46 @@ extension Operator {
     }
 
     private static func urls(in file: String) throws(OperatorFault) -> [String] {
-        let bytes: Data
-        do {
-            bytes = try Data(
-                contentsOf: URL(filePath: file == "-" ? "/dev/stdin" : file))
-        } catch {
-            throw OperatorFault(.misused, "\(file.quoted()) cannot be read")
+        let text = String(decoding: try bytes(of: file), as: UTF8.self)
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        var urls: [String] = []
+        for (number, line) in zip(1..., lines) {
+            let word = line.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }
+            guard !word.isEmpty, !word.hasPrefix("#") else { continue }
+            try check(word, in: "\(file), line \(number)")
+            urls.append(String(word))
         }
-        return String(decoding: bytes, as: UTF8.self)
-            .split(whereSeparator: \.isNewline)
-            .map { String($0.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }) }
-            .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+        return urls
+    }
+
+    private static func check(_ url: Substring, in place: String) throws(OperatorFault) {
+        guard let parts = AbsoluteURL(Array(url.utf8)), !parts.host.isEmpty else {
+            throw OperatorFault(
+                .misused,
+                "\(place): \(String(url).quoted()) is no URL; allowed: http://… or https://…")
+        }
+    }
+
+    private static func bytes(of file: String) throws(OperatorFault) -> [UInt8] {
+        let descriptor = file == "-" ? STDIN_FILENO : unsafe open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(file) }
+        defer { if file != "-" { close(descriptor) } }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = unsafe piece.withUnsafeMutableBytes { room in
+                unsafe read(descriptor, room.baseAddress, room.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw unreadable(file) }
+            guard count > 0 else { return bytes }
+            bytes += piece[..<count]
+        }
+    }
+
+    private static func unreadable(_ file: String) -> OperatorFault {
+        let why = unsafe String(cString: strerror(errno))
+        return OperatorFault(.misused, "--file: \(file.quoted()) cannot be read: \(why)")
     }
 }
 
@@ -142,7 +176,7 @@ extension PrefetchDocument {
         switch state {
         case .failed, .cancelled: .refused
         case .reading, .running: isWaitedFor ? .unfinished : nil
-        case .done: urlsFailed > 0 ? .refused : nil
+        case .done: urlsFailed > 0 || !faults.isEmpty ? .refused : nil
         }
     }
 }

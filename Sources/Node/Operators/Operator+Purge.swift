@@ -1,6 +1,7 @@
 import Admin
 import Glibc
 import Ground
+import Telemetry
 
 /// What is to be purged, and how.
 package struct PurgeOrder: Sendable {
@@ -57,6 +58,11 @@ extension Operator {
             var receipt = try client.document(ReceiptReport.self, in: answer, to: question)
             if order.wait == .all {
                 (answer, receipt) = try follow(receipt, answer, client, until: deadline)
+            }
+            for url in order.urls + order.prefixes where url.hasSuffix("*") {
+                console.complain(
+                    "note: \(url.quoted()) was taken as it stands, the * included; --prefix "
+                        + "covers all that follows a path up to a / or its end")
             }
             if options.isJSON {
                 console.print(String(decoding: answer.body, as: UTF8.self))

@@ -58,7 +58,8 @@ struct OperatorFault: Error, Hashable {
     /// The node has said no.
     init(_ answer: Answer, asking url: String) {
         let reason = ProblemDocument.sentence(in: answer.body)
-        self.init(.refused, "\(url) answered \(answer.status) \(reason)")
+        let words = reason.isEmpty ? "" : " \(reason)"
+        self.init(.refused, "\(url) answered \(answer.status)\(words)")
     }
 
     /// `url` was answered by something else.
@@ -68,6 +69,16 @@ struct OperatorFault: Error, Hashable {
 }
 
 extension ProblemDocument {
+    /// What a document with these bytes calls its problem, as ``type`` ends; nil if it is none of a
+    /// node's.
+    static func name(in body: [UInt8]) -> String? {
+        struct Problem: Decodable { var type: String }
+        guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)),
+            problem.type.hasPrefix(typePrefix)
+        else { return nil }
+        return String(problem.type.dropFirst(typePrefix.count))
+    }
+
     /// What the body of an answer that says no has to say (RFC 9457), on one line.
     static func sentence(in body: [UInt8]) -> String {
         struct Problem: Decodable {

@@ -117,8 +117,21 @@ package struct OperatorOptions: Sendable {
     private func givenToken() throws(OperatorFault) -> [UInt8]? {
         let path = tokenFile ?? sources.words(ofVariable: Self.tokenVariable).first
         guard let path else { return nil }
-        if let word = try Self.word(in: path) { return word }
-        return try Self.strongestToken(path)
+        do throws(ConfigurationError) {
+            if let word = try Self.word(in: path) { return word }
+            return try ConfigurationSources.adminTokens(path).max { $0.role < $1.role }?.token
+        } catch {
+            let place = tokenFile == nil ? Self.tokenVariable : "--token-file"
+            let why =
+                switch error {
+                case .unreadableFile(_, let reason), .adminTokens(_, let reason): reason
+                default: error.description
+                }
+            throw OperatorFault(
+                .misconfigured,
+                "\(place): \(path.quoted(limit: 4096)) cannot be used: \(why); allowed: a token "
+                    + "alone, or \(AdminTokens.allowed)")
+        }
     }
 
     /// What the settings of this machine's node say to be proof; another one of its cluster may
@@ -129,17 +142,13 @@ package struct OperatorOptions: Sendable {
     }
 
     /// The token that a file has alone; nil if it has more than one word.
-    private static func word(in path: String) throws(OperatorFault) -> [UInt8]? {
-        do throws(ConfigurationError) {
-            let bytes = try ConfigurationSources.read(path)
-            let words = bytes.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
-            guard words.count == 1, words[0].allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                return nil
-            }
-            return Array(words[0])
-        } catch {
-            throw OperatorFault(.misconfigured, error.description)
+    private static func word(in path: String) throws(ConfigurationError) -> [UInt8]? {
+        let bytes = try ConfigurationSources.read(path)
+        let words = bytes.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        guard words.count == 1, words[0].allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            return nil
         }
+        return Array(words[0])
     }
 
     /// The token in a node's file that is good for most.

@@ -144,7 +144,7 @@ final class PeerAnswering: FillReader {
             run.hall.tell(run) { $0.becomeOwner() }
             attach(run, reader)
         case .begun(let run, let reader):
-            result.part = stale == nil ? .miss : .stale
+            result.part = stale == nil ? .miss : .revalidated
             run.waitedForByPeer()
             hall.start(run, name: name, asksDisk: asksDisk, for: nil)
             attach(run, reader)

@@ -2,6 +2,7 @@ import Admin
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Store
 import Wire
 
@@ -109,16 +110,18 @@ extension Errand.Report {
     /// What this is for a prefetch.
     var ending: PrefetchEnding {
         guard let status else {
-            return .failed(why: "the answer was broken off, or the URL cannot be asked for")
+            return .failed(
+                why: "the answer was broken off, or the URL cannot be asked for", of: .other)
         }
         switch status {
         case 200..<300:
             if notes.contains("detail=stored") {
-                return .failed(why: "its origin failed, and what is stored is no longer fresh")
+                return .failed(
+                    why: "its origin failed, and what is stored is no longer fresh", of: .other)
             }
             switch part {
-            case .hit, .disk, .outlived: return .held(bodyBytes: bodyBytes)
-            case .none, .miss, .peer, .stale, .collapsed, .passed:
+            case .hit, .disk, .stale: return .held(bodyBytes: bodyBytes)
+            case .none, .miss, .peer, .revalidated, .collapsed, .passed:
                 guard isKept else {
                     return .failed(why: "it answered \(status), and the answer is not to be stored")
                 }
@@ -126,9 +129,23 @@ extension Errand.Report {
             }
         case 503:
             let seconds = field("retry-after").flatMap { Int64($0) }
-            return .busy(why: words(status), retryAfter: seconds.map(Interval.seconds))
-        default: return .failed(why: words(status))
+            return .busy(
+                why: words(status), retryAfter: seconds.map(Interval.seconds),
+                of: isOfNode ? .other : .host)
+        default: return .failed(why: words(status), of: scope(status))
         }
+    }
+
+    /// A limit of the node's own was reached.
+    private var isOfNode: Bool {
+        ["overloaded", "shutting-down"].contains(ProblemDocument.name(in: body))
+    }
+
+    private func scope(_ status: UInt16) -> Prefetch.Scope {
+        guard status >= 500 else { return .url }
+        guard let name = ProblemDocument.name(in: body) else { return .other }
+        if OriginFailure.originWideNames.contains(name) { return .host }
+        return name == "not-an-image" || name == "image-too-large" ? .url : .other
     }
 
     /// Somebody stores it: this node, or the one that gave it.

@@ -116,7 +116,7 @@ final class Prefetcher: Sendable {
         SitemapFetch().begin(key, on: hall) { result in
             switch result {
             case .success(let bytes): self.parse(bytes, on: hall, ended)
-            case .failure(let failure): ended(.failed(why: failure.why))
+            case .failure(let failure): ended(.failed(why: failure.why, of: .other))
             }
         }
     }
@@ -131,7 +131,7 @@ final class Prefetcher: Sendable {
         // Called on the loop alone.
         nonisolated(unsafe) let ended = ended
         read.whenComplete { result in
-            unsafe ended((try? result.get()) ?? .failed(why: "the node is stopping"))
+            unsafe ended((try? result.get()) ?? .failed(why: "the node is stopping", of: .other))
         }
     }
 

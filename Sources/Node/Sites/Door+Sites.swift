@@ -111,7 +111,7 @@ extension Door {
             part = .hit
             give(resident, pending, facts, note: .hit(.memory), now: now)
         case .answer(let resident, .stale(let use)):
-            part = .outlived
+            part = .stale
             if use == .whileRevalidate {
                 hall.revalidate(query, resident, cause: cause(pending), now: now)
             }

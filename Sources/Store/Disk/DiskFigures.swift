@@ -8,8 +8,10 @@ package final class DiskFigures: Sendable {
         case admittedBytes
         /// Everything written: records, those written again, headers, footers, marks.
         case writtenBytes
-        /// Answers that were not kept because the writer was behind, the disk has a fault,
-        /// they are larger than a segment, or their site may not take so much.
+        /// Answers that were not kept because as many wait to be written as may.
+        case crowdedOutRecords
+        /// Answers that were not kept because the disk has a fault, they were purged or are larger
+        /// than a segment, or their site may not take so much.
         case droppedRecords
         /// Records written again when their segment was reclaimed.
         case reinsertedRecords

@@ -166,7 +166,7 @@ package final class DiskTier: Sendable {
         let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
         if before == 0 || after <= settings.queueBytesMax { return true }
         queuedBytes.subtract(bytes, ordering: .relaxed)
-        figures.add(.droppedRecords)
+        figures.add(.crowdedOutRecords)
         return false
     }
 

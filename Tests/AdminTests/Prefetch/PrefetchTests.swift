@@ -114,26 +114,68 @@ struct PrefetchTests {
         #expect(document?.state == .done && document?.urlsHeld == 12)
     }
 
-    @Test("a host that stays busy is given up, and with it all that was to be asked of it")
-    func givenUp() throws {
+    @Test(
+        "a host that only fails is given up, and with it all that was to be asked of it",
+        arguments: [
+            // It is left alone for a while, and does not answer, in any order.
+            [Prefetch.Ending.busy(why: "no connection", retryAfter: nil)],
+            [.failed(why: "no connection", of: .host)],
+            [
+                .failed(why: "no connection", of: .host),
+                .busy(why: "no connection", retryAfter: .seconds(50)),
+                .failed(why: "no connection", of: .other),
+                .busy(why: "no connection", retryAfter: nil, of: .other),
+            ],
+        ])
+    func givenUp(endings: [Prefetch.Ending]) throws {
         var list = try list(.urls(urls(0..<5_000)))
         var now = Self.start
-        var (asked, rounds) = (0, 0)
+        var asked = 0
         var end: PrefetchDocument?
         while !list.isIdle {
             let steps = list.take(at: now)
             #expect(!steps.isEmpty && end == nil)
-            rounds += 1
             for step in steps {
+                end = list.ended(step, endings[asked % endings.count], at: now) ?? end
                 asked += 1
-                let busy = Prefetch.Ending.busy(why: "no connection", retryAfter: nil)
-                end = list.ended(step, busy, at: now) ?? end
             }
             now = now + PrefetchDelays.pauseMax
         }
-        #expect(rounds == Prefetch.attemptsMax && asked <= rounds * Prefetch.runningMax)
+        #expect(asked <= PrefetchDelays.failuresMax * Prefetch.runningMax)
         #expect(end?.state == .done && end?.urlsFailed == 5_000 && end?.urlsDone == 5_000)
         #expect(end?.faults.first?.why == "no connection")
+    }
+
+    @Test("a limit of the node pauses, however often; it gives up single URLs and no host")
+    func overloaded() throws {
+        var list = try list(.urls(urls(0..<40)))
+        var now = Self.start
+        var asked = 0
+        while !list.isIdle {
+            for step in list.take(at: now) {
+                asked += 1
+                let busy = Prefetch.Ending.busy(why: "overloaded", retryAfter: nil, of: .other)
+                _ = list.ended(step, busy, at: now)
+            }
+            now = now + .seconds(1)
+        }
+        #expect(asked == 40 * Prefetch.attemptsMax)
+        #expect(list.document("p", at: now)?.urlsFailed == 40)
+    }
+
+    @Test("what was asked before a pause prolongs it, and counts once with what began it")
+    func late() throws {
+        var list = try list(.urls(urls(0..<4)))
+        let steps = list.take(at: Self.start)
+        let busy = Prefetch.Ending.busy(why: "503", retryAfter: nil)
+        _ = list.ended(steps[0], busy, at: Self.start)
+        _ = list.ended(steps[1], .held(bodyBytes: 1), at: Self.start)
+        _ = list.ended(steps[2], busy, at: Self.start)
+        // Long after the pause has ended, of one that was asked before it.
+        let later = Self.start + .seconds(20)
+        _ = list.ended(steps[3], busy, at: later)
+        #expect(list.take(at: later + PrefetchDelays.pause - .milliseconds(1)).isEmpty)
+        #expect(list.take(at: later + PrefetchDelays.pause).count == 3)
     }
 
     @Test("one URL that is busy for ever fails alone, while others of its host come")

@@ -102,6 +102,18 @@ struct OfferIntakeTests {
                 == [answer(1, true, on: right), answer(1, true, on: left)])
     }
 
+    @Test("of what its giver has no more nothing is left; another that offers it is asked")
+    func gone() {
+        let intake = IntakeStage()
+        for line in [left, right] {
+            _ = intake.offered([offer(1)], on: line, now: start) { _ in .wanted }
+        }
+        _ = intake.next(now: start) { _ in .wanted }
+        #expect(intake.ended(offer(1).digest, .gone) == [answer(1, true, on: left)])
+        let again = intake.next(now: start) { _ in .wanted }
+        #expect(again.fetches.map(\.connection) == [right])
+    }
+
     @Test("what fails is tried again in a while, and refused when it has failed often")
     func failing() {
         let intake = IntakeStage()

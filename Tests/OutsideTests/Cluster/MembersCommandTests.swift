@@ -34,7 +34,7 @@ extension Outside {
             #expect(try line(node, own).prefix(5) == ["*", own, "alive", "yes", "yes"])
             let alive = try members(node, "forget", killed)
             #expect(alive.status == 1 && alive.output.isEmpty)
-            #expect(alive.errors.contains(" answered 409 The member is counted as before: "))
+            #expect(alive.errors.contains(" answered 409 The member was not forgotten: "))
 
             stage.nodes[2].kill()
             #expect(try stage.believes(node, killed, "dead"))

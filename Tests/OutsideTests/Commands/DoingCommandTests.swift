@@ -53,7 +53,10 @@ extension Outside {
             #expect(json["state"] as? String == "done" && json["urls_held"] as? Int == 1)
             #expect(try node.command("prefetch", urls[1], "--no-wait").status == 0)
             let bad = try node.command("prefetch", "nonsense")
-            #expect(bad.status == 1 && bad.errors.contains(" answered 422 "), "\(bad)")
+            #expect(bad.status == 64 && bad.errors.contains("is no URL"), "\(bad)")
+            try Data("\(urls[0])\n\nnonsense\n".utf8).write(to: list)
+            let wrong = try node.command("prefetch", "--file", list.path)
+            #expect(wrong.status == 64 && wrong.errors.contains(", line 3: \"nonsense\" is no URL"))
         }
 
         @Test("a prefetch that finds others running waits for them, or ends as unfinished")
@@ -71,12 +74,39 @@ extension Outside {
             }
             let late = try node.command("prefetch", urls[4], "--within", "1s")
             #expect(late.status == 75 && late.errors.contains("not begun"), "\(late)")
+            let never = try node.command("prefetch", urls[4], "--no-wait")
+            #expect(never.status == 75 && never.errors.contains("others run"), "\(never)")
+            // What it is to fetch comes out of a pipe.
+            let line = "echo '\(urls[4])' | \"$0\" prefetch --file - --node \"$1\""
             let program = try Program(
-                try NodeProcess.binary(),
-                ["prefetch", urls[4], "--node", "127.0.0.1:\(node.adminPort)"])
+                "/bin/sh",
+                ["-c", line, try NodeProcess.binary(), "127.0.0.1:\(node.adminPort)"])
             gate.open()
-            #expect(program.wait(seconds: 20) == 0)
+            #expect(program.wait(seconds: 20) == 0, "\(program.errors)")
             #expect(try node.command("inspect", urls[4]).status == 0)
+        }
+
+        @Test("the URLs of an origin that is gone fail after some of them, others are fetched")
+        func deadOrigin() throws {
+            let origin = try ScriptedOrigin()
+            origin.on("/here", OriginAnswer(image, fields: [lasting]))
+            let gone = try NodeProcess.freePort()
+            let node = try NodeProcess([
+                "--origin-circuit-failures", "3", "--origin-circuit-time", "1s",
+            ])
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let list = folder.appending(path: "urls")
+            let urls = (0..<3_000).map { "http://127.0.0.1:\(gone)/\($0)" }
+            try Data((urls + [origin.url("/here")]).joined(separator: "\n").utf8).write(to: list)
+            let binary = try NodeProcess.binary()
+            let done = try Program.run(
+                binary,
+                ["prefetch", "--file", list.path, "--node", "127.0.0.1:\(node.adminPort)"],
+                seconds: 300)
+            #expect(done.status == 1 && done.text.contains("1 fetched"), "\(done)")
+            #expect(done.text.contains("3,000 failed"))
+            #expect(try node.command("inspect", origin.url("/here")).status == 0)
         }
 
         @Test("drain hands over what the node holds, and is undone")
@@ -97,6 +127,23 @@ extension Outside {
             #expect(stopped.status == 0 && stopped.text == "stopped\n", "\(stopped)")
             #expect(node.waitForExit(seconds: 20) == 0)
             #expect(try node.command("drain").status == 69)
+        }
+
+        @Test("a node that is drained already is stopped, and who looks on sees the end")
+        func stop() throws {
+            let stage = try ClusterStage(3)
+            for index in 0..<200 {
+                stage.origin.on("/p\(index)", OriginAnswer(image, fields: [lasting]))
+                _ = try stage.get("/p\(index)", from: 0)
+            }
+            let (first, second) = (stage.nodes[0], stage.nodes[1])
+            #expect(try first.command("drain").status == 0)
+            let stopped = try first.command("drain", "--stop", "--within", "30s")
+            #expect(stopped.status == 0 && stopped.text == "stopped\n", "\(stopped)")
+            #expect(first.waitForExit(seconds: 20) == 0)
+            let once = try second.command("drain", "--stop", "--within", "60s")
+            #expect(once.status == 0 && once.text == "stopped\n", "\(once)")
+            #expect(second.waitForExit(seconds: 20) == 0)
         }
     }
 }

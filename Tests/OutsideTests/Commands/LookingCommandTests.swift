@@ -57,6 +57,8 @@ extension Outside {
                     words + ["--node", "127.0.0.1:\(node.adminPort)", "--token-file", wrong])
                 #expect(refused.status == 1 && refused.errors.contains(" answered 4"))
             }
+            let none = try node.command("status", "--token-file", "/nowhere/token")
+            #expect(none.status == 78 && none.errors.contains("--token-file: \"/nowhere/token\""))
             let reading = try file("reading", "\(weak)\n")
             let read = try node.command("status", "--token-file", reading)
             #expect(read.status == 0 && read.line("you may") == "you may   look")
@@ -100,6 +102,10 @@ extension Outside {
             #expect(try Data(contentsOf: file) == Data(image.bytes(0..<image.byteCount)))
             let head = try get(url, "--head", "--header", "Accept: image/png")
             #expect(head.status == 0 && head.line("cache").contains("detail=memory"))
+            let missing = try get(stage.origin.url("/missing"), "--head")
+            #expect(missing.status == 1 && missing.line("status") == "status  404", "\(missing)")
+            let document = try get(stage.origin.url("/missing"), "--head", "--json").document
+            #expect(document["status"] as? Int == 404)
 
             stage.origin.on("/none", .text("none", status: "404 Not Found"))
             let none = try get(stage.origin.url("/none"), "-o", folder.appending(path: "n").path)

@@ -95,9 +95,11 @@ extension Outside {
         func refusedBodies() throws {
             let stage = try Stage(
                 "--access-log", "json", "--body-timeout", "1s", "--request-body-limit", "64KiB")
+            let chunk = "20000\r\n" + String(repeating: "a", count: 0x20000)
             let tails = [
                 ("big", "Content-Length: 99999999999\r\n\r\n", 413),
                 ("odd", "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+                ("long", "Transfer-Encoding: chunked\r\n\r\n\(chunk)\r\n", 413),
                 ("slow", "Content-Length: 10\r\n\r\n123", 408),
             ]
             for (name, tail, status) in tails {
@@ -107,20 +109,43 @@ extension Outside {
                 #expect(id(connection.readResponse(), status, name) == name)
             }
             let body = String(repeating: "a", count: 100_000)
-            // Of a stream that is reset while it writes, curl drops the answer.
-            _ = try? Curl()(
-                "--http2-prior-knowledge", "-H", "X-Request-Id: two", "--data", body,
-                "http://127.0.0.1:\(stage.node.port)/two")
+            // Of a stream that is reset while it writes, curl drops the answer. The other one does
+            // not say how long it is.
+            for (name, more) in [("two", []), ("three", ["-H", "Content-Length:"])] {
+                _ = try? Curl().ask(
+                    ["--http2-prior-knowledge", "-H", "X-Request-Id: \(name)", "--data", body]
+                        + more + ["http://127.0.0.1:\(stage.node.port)/\(name)"])
+            }
             let isLogged = Deadline.seconds(20).reached {
                 let lines = stage.node.printed.split(separator: "\n")
-                return (tails.map(\.0) + ["two"]).allSatisfy { name in
-                    lines.contains {
-                        $0.contains("\"request_id\":\"\(name)\"")
-                            && $0.contains("\"method\":\"POST\",\"target\":\"/\(name)\"")
-                    }
+                return (tails.map { ($0.0, $0.2) } + [("two", 413), ("three", 413)]).allSatisfy {
+                    name, status in
+                    let own = lines.filter { $0.contains("\"request_id\":\"\(name)\"") }
+                    return own.count == 1
+                        && own[0].contains("\"method\":\"POST\",\"target\":\"/\(name)\"")
+                        && own[0].contains("\"status\":\(status),")
                 }
             }
             #expect(isLogged, "\(stage.node.printed)")
+        }
+
+        @Test("What is refused is answered as itself, not as the request that came before it")
+        func refusedAfter() throws {
+            let stage = try Stage()
+            for (method, hasBody) in [("POST", true), ("HEAD", false)] {
+                let before = method == "HEAD" ? "GET" : "HEAD"
+                let connection = try stage.node.connect()
+                let first = try connection.get("/none", method: before)
+                #expect(first.status == 404)
+                let text =
+                    "\(method) /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+                try connection.socket.send(Array(text.utf8))
+                let refused = connection.readResponse(method: method)
+                #expect(refused.status == 400, "\(refused)")
+                #expect((refused.bodyByteCount > 0) == hasBody, "\(refused)")
+                let rest = connection.readResponse()
+                #expect(rest.status == 0 && rest.ending == .cutShort, "\(rest)")
+            }
         }
 
         @Test("Over HTTP/2 as well, and from a node that has no room for a connection")

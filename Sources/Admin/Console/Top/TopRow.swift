@@ -25,6 +25,10 @@ struct TopRow: Sendable {
             let silence = max(
                 (now - failure.since).milliseconds, isDead ? member?.contactMilliseconds ?? 0 : 0)
             let time = Figures.duration(milliseconds: silence)
+            // What answers is not silent: it says no.
+            if !isDead, failure.why.hasPrefix("answered ") {
+                return TextLine(String(failure.why.prefix(12)), .bad)
+            }
             let word = isDead ? "dead" : "silent"
             return TextLine("\(word) \(time.prefix { $0 != " " })", .bad)
         }

@@ -117,7 +117,6 @@ extension TopState {
             let share = all == 0 ? 0 : Double(receipt.confirmed) / Double(all)
             let look: Look =
                 receipt.isConfirmedByAll ? .good : receipt.unreachable > 0 ? .bad : .warning
-            let more = receipt.targets.count > 1 ? " and \(receipt.targets.count - 1) more" : ""
             table.append([
                 TextLine(
                     String(
@@ -126,7 +125,7 @@ extension TopState {
                 TextLine(receipt.mode),
                 TextLine(Bar.text(share, columns: 5), look)
                     + TextLine(" \(receipt.confirmed)/\(all)"),
-                TextLine((receipt.targets.first?.words ?? "") + more),
+                TextLine(receipt.words.main + receipt.words.more),
             ])
         }
         return table.lines(columnsMax: columns)

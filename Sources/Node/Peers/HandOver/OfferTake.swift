@@ -96,7 +96,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         switch event {
         case .answered(.held(let entry)): begin(entry, of: ask)
         case .answered(.fetching): break
-        case .answered: end(.refused)
+        case .answered: end(.gone)
         case .lost, .refused: end(.failed)
         case .data(let bytes):
             arriving?.body.append(bytes)
