@@ -56,9 +56,7 @@ final class NodeCore: Sendable {
     let run = UInt64.random(in: .min ... .max)
     /// It was told to stop, and does.
     let isStopping = Atomic<Bool>(false)
-    private let becameEmpty = Announcement()
-    /// An operator has seen how things stand.
-    let wasSeen = Announcement()
+    private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
     private let connections = Atomic<Int>(0)
     private let connectionsMax: Atomic<Int>
@@ -280,11 +278,14 @@ final class NodeCore: Sendable {
 
     /// Returns when no client's connection is open, or nobody waits for that any longer.
     func waitUntilEmpty(on loop: any EventLoop) async {
-        await becameEmpty.next(on: loop) { openConnections == 0 }
+        let promise = loop.makePromise(of: Void.self)
+        emptyPromise.withLock { $0 = promise }
+        if openConnections == 0 { waitNoLonger() }
+        try? await promise.futureResult.get()
     }
 
     func waitNoLonger() {
-        becameEmpty.make()
+        emptyPromise.withLock { $0.take() }?.succeed()
     }
 
     /// Connections of clients.

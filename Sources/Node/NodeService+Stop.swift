@@ -18,21 +18,23 @@ extension NodeService {
         guard limit > .zero else { return }
         manager?.stopping(
             status: "handing over", within: limit + configuration.drainTimeout + .seconds(10))
-        await handOver(node, hub, timeKeeper, within: limit)
+        node.readiness.set(.draining)
+        await handOver(hub, hub.drain(), timeKeeper, within: limit)
     }
 
-    /// Hands over what `node` keeps: it wants no more requests, and answers those that come.
+    /// Waits until what the node keeps is handed over, which was begun; `isTaken` says in the end
+    /// whether that was all.
     func handOver(
-        _ node: NodeCore, _ hub: PeerHub, _ timeKeeper: any EventLoop, within limit: Interval?
+        _ hub: PeerHub, _ isTaken: EventLoopFuture<Bool>, _ timeKeeper: any EventLoop,
+        within limit: Interval?
     ) async {
-        node.readiness.set(.draining)
         logger.info("handing over what is kept")
         let isWhole = Atomic<Bool>(false)
         let isOver = await stops.outwait(
             within: limit, unlessToldMoreThan: stops.count, on: timeKeeper
         ) {
-            let isTaken = try? await hub.drain().get()
-            isWhole.store(isTaken == true, ordering: .relaxed)
+            let isAll = try? await isTaken.get()
+            isWhole.store(isAll == true, ordering: .relaxed)
         }
         if isOver && isWhole.load(ordering: .relaxed) {
             logger.info("handed over what is kept")

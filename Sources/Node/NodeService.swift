@@ -170,24 +170,33 @@ final class NodeService: Service {
 
     /// Hands over what the node keeps, however long that takes; then it stops, or goes on to run.
     private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
-        let step = drainOrders.withLock { $0.drain(thenStop: thenStop) }
-        guard let step else { return }
-        node.readiness.set(.draining)
-        Task { await carryOut(step, node, timeKeeper) }
+        // What is begun and what is undone reach the node in the order of what was said.
+        let begun = drainOrders.withLock { orders -> (DrainOrders.Step, EventLoopFuture<Bool>?)? in
+            guard let step = orders.drain(thenStop: thenStop) else { return nil }
+            guard case .handOver = step else { return (step, nil) }
+            node.readiness.set(.draining)
+            return (step, node.hub?.drain())
+        }
+        guard let (step, isTaken) = begun else { return }
+        Task { await carryOut(step, isTaken, node, timeKeeper) }
     }
 
     private func carryOut(
-        _ step: DrainOrders.Step, _ node: NodeCore, _ timeKeeper: any EventLoop
+        _ step: DrainOrders.Step, _ isTaken: EventLoopFuture<Bool>?, _ node: NodeCore,
+        _ timeKeeper: any EventLoop
     ) async {
         switch step {
         case .handOver(let number):
-            if let hub = node.hub { await handOver(node, hub, timeKeeper, within: nil) }
+            if let isTaken, let hub = node.hub {
+                await handOver(hub, isTaken, timeKeeper, within: nil)
+            }
             let next = drainOrders.withLock { $0.handedOver(number) }
-            if let next { await carryOut(next, node, timeKeeper) }
+            if let next { await carryOut(next, nil, node, timeKeeper) }
         case .stop(let number):
             // Who looks on is to see that all is handed over, before nobody answers any more.
-            _ = await stops.outwait(within: Self.grace, unlessToldMoreThan: 0, on: timeKeeper) {
-                await node.wasSeen.next(on: timeKeeper)
+            let pause = timeKeeper.scheduleTask(in: Self.afterglow) {}
+            _ = await stops.outwait(within: nil, unlessToldMoreThan: 0, on: timeKeeper) {
+                try? await pause.futureResult.get()
             }
             // Told to stop meanwhile, it does so already; put back on the ring, it stays.
             guard stops.count == 0, drainOrders.withLock({ $0.holds(number) }) else { return }
@@ -195,12 +204,18 @@ final class NodeService: Service {
         }
     }
 
+    /// For how long a node that has handed over everything answers operators before it stops.
+    private static let afterglow = TimeAmount.seconds(1)
+
     /// Owns again, and wants requests; what was handed over stays where it is, too.
     private func undrain(_ node: NodeCore) {
-        guard stops.count == 0, drainOrders.withLock({ $0.undrain() }) else { return }
-        node.hub?.undrain()
-        node.readiness.set(.ready)
-        logger.notice("back on the ring")
+        let isUndone = drainOrders.withLock { orders in
+            guard stops.count == 0, orders.undrain() else { return false }
+            node.hub?.undrain()
+            node.readiness.set(.ready)
+            return true
+        }
+        if isUndone { logger.notice("back on the ring") }
     }
 
     /// False if the node was told to stop before, or is not to serve.

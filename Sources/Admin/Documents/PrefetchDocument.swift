@@ -44,6 +44,8 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
     /// Came from an origin, or from the node that owns them.
     package var urlsFetched = 0
     package var urlsFailed = 0
+    /// Those that could not be read, and what they name is not known.
+    package var sitemapsFailed = 0
     /// Bytes of the bodies of those that were held or fetched.
     package var bodyBytes: UInt64 = 0
     /// Time from its beginning until now, or its end.
@@ -67,8 +69,9 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         case urlsHeld = "urls_held"
         case urlsFetched = "urls_fetched"
         case urlsFailed = "urls_failed"
+        case sitemapsFailed = "sitemaps_failed"
         case bodyBytes = "body_bytes"
-        case runningMilliseconds = "running_milliseconds"
+        case runningMilliseconds = "running_ms"
     }
 
     package var json: JSON {
@@ -81,8 +84,9 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
             JSON.Member("urls_done", JSON(urlsDone)), JSON.Member("urls_held", JSON(urlsHeld)),
             JSON.Member("urls_fetched", JSON(urlsFetched)),
             JSON.Member("urls_failed", JSON(urlsFailed)),
+            JSON.Member("sitemaps_failed", JSON(sitemapsFailed)),
             JSON.Member("body_bytes", JSON(bodyBytes)),
-            JSON.Member("running_milliseconds", JSON(runningMilliseconds)),
+            JSON.Member("running_ms", JSON(runningMilliseconds)),
             JSON.Member(
                 "faults", .list(faults.map { ["url": .text($0.url), "why": .text($0.why)] })),
         ]
@@ -106,8 +110,9 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         .has("urls_held", Shape.count, "In memory or on disk of this node, and still good"),
         .has("urls_fetched", Shape.count, "Brought by an origin, or by the node that owns them"),
         .has("urls_failed", Shape.count),
+        .has("sitemaps_failed", Shape.count, "Could not be read"),
         .has("body_bytes", Shape.count, "Of those held and fetched"),
-        .has("running_milliseconds", Shape.count, "From its beginning until now, or its end"),
+        .has("running_ms", Shape.count, "From its beginning until now, or its end"),
         .has(
             "faults",
             Shape.list(

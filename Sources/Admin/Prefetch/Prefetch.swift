@@ -18,20 +18,12 @@ package struct Prefetch: Sendable {
         /// Came from elsewhere.
         case fetched(bodyBytes: UInt64)
         case sitemap(Sitemap)
-        /// It is to be asked again later, for a reason of whom `of` says; `retryAfter` is nil if
-        /// nothing was said of how long.
-        case busy(why: String, retryAfter: Interval?, of: Scope = .host)
-        case failed(why: String, of: Scope = .url)
-    }
-
-    /// What a failure says something about.
-    package enum Scope: Hashable, Sendable {
-        /// This URL: its host answers.
-        case url
-        /// Its host: other URLs of it will fare no better now.
-        case host
-        /// Neither, such as a limit of the node.
-        case other
+        /// It is to be asked again later, and so is what else is of its host: that is not reached,
+        /// or, unless `isOfHost`, a limit of the node was. `retryAfter` is nil if nothing was said
+        /// of how long.
+        case busy(why: String, retryAfter: Interval?, isOfHost: Bool = true)
+        /// Others of its host may fare better; they do if the host has answered.
+        case failed(why: String, hasAnswered: Bool = true)
     }
 
     package let name: String
@@ -202,6 +194,7 @@ package struct Prefetch: Sendable {
             document.urlsFailed += 1
             note(url, why)
         case .sitemap(let url):
+            document.sitemapsFailed += 1
             note(url, why)
             if !isOver, url == document.sitemap { document.state = .failed }
         }

@@ -10,7 +10,7 @@ package struct PrefetchDelays: Sendable {
     enum Standing: Hashable {
         case open
         case paused
-        /// It has failed too often in succession, the last time in these words.
+        /// It was of no use for too long, the last time in these words.
         case givenUp(why: String)
     }
 
@@ -19,12 +19,12 @@ package struct PrefetchDelays: Sendable {
         var pausedUntil = Instant.zero
         /// Pauses since it was of use, which make the next one longer.
         var pauseCount = 0
-        /// Failures of its own since it was of use.
-        var failureCount = 0
+        /// Those of them that were its own fault.
+        var faultCount = 0
         /// What the last of them said.
         var why = ""
 
-        var isGivenUp: Bool { failureCount >= failuresMax }
+        var isGivenUp: Bool { faultCount >= faultsMax || pauseCount >= pausesMax }
 
         /// For as long as it says, and longer each time; but not for ever.
         mutating func pause(for said: Interval, at now: Instant) {
@@ -38,8 +38,9 @@ package struct PrefetchDelays: Sendable {
     private var hosts: [Host] = []
     private var places: [String: Int] = [:]
 
-    /// Failures of a host in succession after which nothing more is asked of it.
-    package static let failuresMax = 10
+    /// Pauses of a host in succession after which nothing more is asked of it: those that were its
+    /// own fault, which come to half a minute at least, and all.
+    package static let (faultsMax, pausesMax) = (6, 20)
     /// The shortest pause, which doubles until the host is of use again.
     package static let pause = Interval.seconds(1)
     /// The longest, whatever it says.
@@ -87,20 +88,17 @@ package struct PrefetchDelays: Sendable {
         from ending: Prefetch.Ending, of task: Prefetch.Task, takenAt: Instant, at now: Instant
     ) {
         switch ending {
-        case .held, .fetched, .sitemap, .failed(_, of: .url):
+        case .held, .fetched, .sitemap, .failed(_, hasAnswered: true):
             guard let place = places[Self.host(of: task)], !hosts[place].isGivenUp else { return }
-            (hosts[place].failureCount, hosts[place].pauseCount) = (0, 0)
-        case .failed(let why, of: .host):
-            let place = place(of: task)
-            hosts[place].failureCount += 1
-            hosts[place].why = why
-        case .failed(_, of: .other): break
-        case .busy(let why, let retryAfter, let scope):
+            (hosts[place].faultCount, hosts[place].pauseCount) = (0, 0)
+        case .failed(_, hasAnswered: false): break
+        case .busy(let why, let retryAfter, let isOfHost):
             let place = place(of: task)
             // Of those that were asked before it paused the first one has said it all.
-            let isNews = takenAt >= hosts[place].pausedUntil
-            if isNews, scope == .host { hosts[place].failureCount += 1 }
-            if isNews { hosts[place].pauseCount += 1 }
+            if takenAt >= hosts[place].pausedUntil {
+                hosts[place].pauseCount += 1
+                if isOfHost { hosts[place].faultCount += 1 }
+            }
             hosts[place].pause(for: retryAfter ?? .zero, at: now)
             hosts[place].why = why
         }

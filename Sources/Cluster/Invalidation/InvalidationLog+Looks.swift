@@ -7,8 +7,8 @@ extension InvalidationLog {
         var found: [(since: Instant, name: RecordName)] = []
         for stream in streams.streams {
             // Records of the count lie between them.
-            let slots = stream.shelf.last(countMax) {
-                stream.record($0.number)?.invalidation.purge != nil
+            let slots = stream.shelf.last(countMax) { slot in
+                stream.shelf.content(slot.number).map { !Invalidation.isCount($0) } ?? false
             }
             found += slots.map {
                 ($0.heldSince, RecordName(stream: stream.process, number: $0.number))
@@ -20,10 +20,12 @@ extension InvalidationLog {
         return found.prefix(countMax).map(\.name)
     }
 
-    /// How many of this node's records somebody who counts has yet to confirm.
+    /// How many of this node's records somebody who counts has yet to confirm, in reach or not.
     package var receiptsPending: UInt64 {
-        guard let position = position(of: process), position.count > settledCount else { return 0 }
-        return position.count - settledCount
+        guard let position = position(of: process) else { return 0 }
+        let others = company.known.lazy.filter { $0 != node }
+        let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? position.count
+        return position.count > had ? position.count - had : 0
     }
 
     /// How many invalidations are synced here that `node` has not confirmed.

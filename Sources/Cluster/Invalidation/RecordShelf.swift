@@ -68,8 +68,14 @@ struct RecordShelf: Sendable {
 
     /// Of those that are wanted the slots of the greatest numbers, at most `countMax`, descending.
     func last(_ countMax: Int, where isWanted: (Slot) -> Bool) -> [Slot] {
-        Array(
-            pages.reversed().lazy.flatMap { $0.slots.reversed() }.filter(isWanted).prefix(countMax))
+        var found: [Slot] = []
+        for page in pages.reversed() {
+            for slot in page.slots.reversed() {
+                guard found.count < countMax else { return found }
+                if isWanted(slot) { found.append(slot) }
+            }
+        }
+        return found
     }
 
     /// The content of the record of this number; nil if it is not held.

@@ -40,9 +40,7 @@ extension Door {
         case .getMetrics: sendMetrics(to: request)
         case .getOpenAPI: send(OpenAPI.document(version: Configuration.version))
         case .getStatus: send(node.status(for: role).json)
-        case .getStatistics:
-            send(node.statistics().json)
-            node.wasSeen.make()
+        case .getStatistics: send(node.statistics().json)
         case .watchStatistics:
             beginEvents(every: .milliseconds(query.number("interval_ms") ?? 1_000))
         case .listHotEntries: listHotEntries(Int(query.number("limit") ?? 12))

@@ -39,7 +39,7 @@ struct Doorway: CustomStringConvertible {
         do {
             return Doorway(side: side, channel: try await bootstrap.bind(to: socket).get())
         } catch let error as IOError {
-            throw ListenError(address: address, reason: "\(error)")
+            throw ListenError(address: address, reason: ErrorWords.of(error))
         }
     }
 

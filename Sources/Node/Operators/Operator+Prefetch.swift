@@ -34,14 +34,13 @@ extension Operator {
             for (index, body) in bodies.enumerated() {
                 let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
                 let question = OperatorClient.question(.beginPrefetch, body: body)
-                guard index == 0 || SystemClock.now() < deadline,
-                    var last = try begin(
-                        question, client, as: part, until: order.waits ? deadline : .distantPast)
-                else {
-                    console.endProgress()
-                    let which = bodies.count > 1 ? "from part\(part) on, " : ""
-                    console.complain("not begun: \(which)for others run on the node")
-                    return .unfinished
+                guard index == 0 || SystemClock.now() < deadline else {
+                    return unfinished(part, "its time is up")
+                }
+                let begun = try begin(
+                    question, client, as: part, until: order.waits ? deadline : .distantPast)
+                guard var last = begun else {
+                    return unfinished(part, "as many run on the node as may")
                 }
                 if order.waits {
                     last = try follow(last, client, as: "prefetching" + part, until: deadline)
@@ -51,6 +50,12 @@ extension Operator {
             }
             return ending
         }
+    }
+
+    private func unfinished(_ part: String, _ why: String) -> OperatorEnding {
+        console.endProgress()
+        console.complain("not begun\(part.isEmpty ? "" : " from\(part) on"): \(why)")
+        return .unfinished
     }
 
     private typealias Standing = (answer: Answer, document: PrefetchDocument)
@@ -176,7 +181,7 @@ extension PrefetchDocument {
         switch state {
         case .failed, .cancelled: .refused
         case .reading, .running: isWaitedFor ? .unfinished : nil
-        case .done: urlsFailed > 0 || !faults.isEmpty ? .refused : nil
+        case .done: urlsFailed > 0 || sitemapsFailed > 0 ? .refused : nil
         }
     }
 }

@@ -18,25 +18,25 @@ extension PeerAnswering {
         {
             return give(found, from: .memory)
         }
-        guard let disk = hall.node.disk, let view = disk.view else { return answer(.absent) }
+        guard let disk = hall.node.disk else { return answer(.absent) }
+        guard let view = disk.view else { return answer(.fetchYourself(.overloaded)) }
         let (store, clock) = (hall.store, disk.clock)
-        let promoted = disk.readers.runIfActive(eventLoop: hall.loop) { () -> Resident? in
+        let promoted = disk.readers.runIfActive(eventLoop: hall.loop) {
+            () -> MemoryStore.Promotion? in
             guard var reading = view.read(offered: digest),
                 reading.record.key.first != UInt8(ascii: "/")
             else { return nil }
             let hash = store.hash(of: reading.record.key)
-            guard
-                case .promoted(let resident) = store.promote(
-                    &reading, hash: hash, clock: clock, read: { view.readBody(&$0) })
-            else { return nil }
-            return resident
+            return store.promote(
+                &reading, hash: hash, clock: clock, read: { view.readBody(&$0) })
         }
         promoted.assumeIsolated().whenComplete { [self] result in
             guard case .beginning = stage else { return }
-            if case .success(let resident?) = result {
-                give(resident, from: .disk)
-            } else {
-                answer(.absent)
+            switch result {
+            case .success(.promoted(let resident)): give(resident, from: .disk)
+            case .success(nil), .success(.lost): answer(.absent)
+            // It is here all the same.
+            case .success(.noRoom), .failure: answer(.fetchYourself(.overloaded))
             }
             connection.flush()
         }

@@ -77,7 +77,7 @@ extension PeerHub {
             .hop(to: loop).assumeIsolated()
             .whenFailure { [self] error in
                 guard rest.count == 1 else { return dial(address, at: rest.dropFirst()) }
-                complain(of: "\(address)", "\(error)")
+                complain(of: "\(address)", ErrorWords.of(error))
                 step(.dialFailed(address))
             }
     }

@@ -42,7 +42,7 @@ final class PeerListener: Sendable {
         do {
             return PeerListener(try await bootstrap.bind(to: socket).get(), box)
         } catch let error as IOError {
-            throw ListenError(address: address, reason: "\(error)")
+            throw ListenError(address: address, reason: ErrorWords.of(error))
         }
     }
 

@@ -111,13 +111,15 @@ extension Errand.Report {
     var ending: PrefetchEnding {
         guard let status else {
             return .failed(
-                why: "the answer was broken off, or the URL cannot be asked for", of: .other)
+                why: "the answer was broken off, or the URL cannot be asked for",
+                hasAnswered: false)
         }
         switch status {
         case 200..<300:
             if notes.contains("detail=stored") {
                 return .failed(
-                    why: "its origin failed, and what is stored is no longer fresh", of: .other)
+                    why: "its origin failed, and what is stored is no longer fresh",
+                    hasAnswered: false)
             }
             switch part {
             case .hit, .disk, .stale: return .held(bodyBytes: bodyBytes)
@@ -131,8 +133,10 @@ extension Errand.Report {
             let seconds = field("retry-after").flatMap { Int64($0) }
             return .busy(
                 why: words(status), retryAfter: seconds.map(Interval.seconds),
-                of: isOfNode ? .other : .host)
-        default: return .failed(why: words(status), of: scope(status))
+                isOfHost: !isOfNode)
+        case 502 where isOriginWide, 504 where isOriginWide:
+            return .busy(why: words(status), retryAfter: nil)
+        default: return .failed(why: words(status), hasAnswered: status < 500)
         }
     }
 
@@ -141,11 +145,8 @@ extension Errand.Report {
         ["overloaded", "shutting-down"].contains(ProblemDocument.name(in: body))
     }
 
-    private func scope(_ status: UInt16) -> Prefetch.Scope {
-        guard status >= 500 else { return .url }
-        guard let name = ProblemDocument.name(in: body) else { return .other }
-        if OriginFailure.originWideNames.contains(name) { return .host }
-        return name == "not-an-image" || name == "image-too-large" ? .url : .other
+    private var isOriginWide: Bool {
+        ProblemDocument.name(in: body).map(OriginFailure.originWideNames.contains) ?? false
     }
 
     /// Somebody stores it: this node, or the one that gave it.

@@ -116,7 +116,7 @@ final class Prefetcher: Sendable {
         SitemapFetch().begin(key, on: hall) { result in
             switch result {
             case .success(let bytes): self.parse(bytes, on: hall, ended)
-            case .failure(let failure): ended(.failed(why: failure.why, of: .other))
+            case .failure(let failure): ended(.failed(why: failure.why, hasAnswered: false))
             }
         }
     }
@@ -131,7 +131,8 @@ final class Prefetcher: Sendable {
         // Called on the loop alone.
         nonisolated(unsafe) let ended = ended
         read.whenComplete { result in
-            unsafe ended((try? result.get()) ?? .failed(why: "the node is stopping", of: .other))
+            let stopping = PrefetchEnding.failed(why: "the node is stopping", hasAnswered: false)
+            unsafe ended((try? result.get()) ?? stopping)
         }
     }
 

@@ -30,12 +30,14 @@ struct ReceiptTests {
         #expect(stage.standing(3) == .unreachable(since: stage.now))
         let settled = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
         #expect(settled.isSettled && !settled.isConfirmedByAll)
+        #expect(stage.log.receiptsPending == 1)
         // It comes back and confirms late.
         stage.now = stage.now + .seconds(60)
         stage.connect(3, on: 9)
         #expect(stage.standing(3) == .pending)
         stage.confirm([own], members: [1, 2, 3, 100], by: 3)
         #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+        #expect(stage.log.receiptsPending == 0)
     }
 
     @Test("who knows nobody that counts says nothing of all")

@@ -96,7 +96,10 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         switch event {
         case .answered(.held(let entry)): begin(entry, of: ask)
         case .answered(.fetching): break
-        case .answered: end(.gone)
+        case .answered(.absent): end(.gone)
+        case .answered(.fetchYourself(.tooLarge)), .answered(.fetchYourself(.notUnderstood)):
+            end(.refused)
+        case .answered: end(.failed)
         case .lost, .refused: end(.failed)
         case .data(let bytes):
             arriving?.body.append(bytes)
