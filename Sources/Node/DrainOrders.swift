@@ -7,7 +7,7 @@ package struct DrainOrders: Hashable, Sendable {
     }
 
     private var number: UInt64 = 0
-    private var isDraining = false
+    package private(set) var isDraining = false
     private var isHandedOver = false
     private var stops = false
     private var isStopping = false

@@ -18,8 +18,11 @@ extension NodeService {
         guard limit > .zero else { return }
         manager?.stopping(
             status: "handing over", within: limit + configuration.drainTimeout + .seconds(10))
-        node.readiness.set(.draining)
-        await handOver(hub, hub.drain(), timeKeeper, within: limit)
+        let isTaken = drainOrders.withLock { _ in
+            node.readiness.set(.draining)
+            return hub.drain()
+        }
+        await handOver(hub, isTaken, timeKeeper, within: limit)
     }
 
     /// Waits until what the node keeps is handed over, which was begun; `isTaken` says in the end

@@ -21,7 +21,9 @@ final class NodeService: Service {
     private let hangups: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// Something under way was broken off.
     let isCut = Atomic<Bool>(false)
-    private let drainOrders = Mutex(DrainOrders())
+    let drainOrders = Mutex(DrainOrders())
+    /// Its ports are open.
+    private let isOpen = Atomic<Bool>(false)
     /// It found that it must not serve.
     private let isRefused = Atomic<Bool>(false)
     /// Has the process stop this service; set before it runs.
@@ -162,8 +164,11 @@ final class NodeService: Service {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
             throw error
         }
-        // It may have been told to drain before.
-        if node.readiness.value == .starting { node.readiness.set(.ready) }
+        drainOrders.withLock { orders in
+            isOpen.store(true, ordering: .relaxed)
+            // It may have been told to drain before it had anybody to hand over to.
+            if orders.isDraining { _ = node.hub?.drain() } else { node.readiness.set(.ready) }
+        }
         let listen = opened.doorways.filter { $0.side == .data }.map(\.description)
         manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
     }
@@ -212,7 +217,7 @@ final class NodeService: Service {
         let isUndone = drainOrders.withLock { orders in
             guard stops.count == 0, orders.undrain() else { return false }
             node.hub?.undrain()
-            node.readiness.set(.ready)
+            node.readiness.set(isOpen.load(ordering: .relaxed) ? .ready : .starting)
             return true
         }
         if isUndone { logger.notice("back on the ring") }

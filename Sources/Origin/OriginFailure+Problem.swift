@@ -7,10 +7,11 @@ extension OriginFailure {
         return ProblemDocument(status: status, name: name, title: title, detail: description)
     }
 
-    /// Names of failures that other URLs of the same origin would meet as well.
+    /// Names of failures that other URLs of the same origin would meet as well; a time limit may
+    /// be that of one answer.
     package static let originWideNames: Set<String> = [
         "origin-name-not-found", "origin-name-lookup-failed", "origin-unreachable",
-        "origin-certificate-refused", "origin-tls-failed", "origin-timeout",
+        "origin-certificate-refused", "origin-tls-failed",
     ]
 
     /// The name is stable; the title says the same in words.

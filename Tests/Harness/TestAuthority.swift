@@ -1,7 +1,7 @@
 import Foundation
 
 /// An issuer of certificates that only a test trusts, made by the `openssl` program; its files are
-/// gone when it is released.
+/// gone when it is released, or when the process of the tests ends.
 package final class TestAuthority: Sendable {
     /// A certificate and its key, as files that `--tls-certificate` and `--tls-key` take.
     package struct Leaf: Sendable {
@@ -45,6 +45,7 @@ package final class TestAuthority: Sendable {
     package init(_ name: String = "Test authority") throws {
         openssl = try Program.find("openssl")
         folder = try Program.temporaryFolder()
+        Leftovers.add(folder)
         try write(configuration, "authority.cnf")
         try write("", "index.txt")
         try write("1000\n", "serial")

@@ -91,7 +91,7 @@ extension StatusReport {
     }
 
     private var logLine: TextLine {
-        let applied = Figures.plural(invalidations.applied, "invalidation") + " applied"
+        let applied = Figures.plural(invalidations.applied, "record") + " applied"
         guard invalidations.receiptsPending > 0 else { return TextLine(applied) }
         let pending = Figures.plural(invalidations.receiptsPending, "purge")
         return TextLine(applied + "; ") + TextLine("\(pending) not confirmed by all", .warning)

@@ -58,7 +58,7 @@ extension Invalidation {
     /// `content` is of the kind of records of the count, whether it makes sense or not.
     static func isCount(_ content: [UInt8]) -> Bool { isCount(content.span) }
 
-    private static func isCount(_ content: Span<UInt8>) -> Bool {
+    static func isCount(_ content: Span<UInt8>) -> Bool {
         content.count >= fixedBytes && content[2] == Kind.count.rawValue
     }
 

@@ -7,9 +7,7 @@ extension InvalidationLog {
         var found: [(since: Instant, name: RecordName)] = []
         for stream in streams.streams {
             // Records of the count lie between them.
-            let slots = stream.shelf.last(countMax) { slot in
-                stream.shelf.content(slot.number).map { !Invalidation.isCount($0) } ?? false
-            }
+            let slots = stream.shelf.last(countMax) { !Invalidation.isCount($0) }
             found += slots.map {
                 ($0.heldSince, RecordName(stream: stream.process, number: $0.number))
             }
@@ -20,12 +18,15 @@ extension InvalidationLog {
         return found.prefix(countMax).map(\.name)
     }
 
-    /// How many of this node's records somebody who counts has yet to confirm, in reach or not.
+    /// How many of this node's purges somebody who counts has yet to confirm, in reach or not.
     package var receiptsPending: UInt64 {
-        guard let position = position(of: process) else { return 0 }
-        let others = company.known.lazy.filter { $0 != node }
-        let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? position.count
-        return position.count > had ? position.count - had : 0
+        guard let place = streams.place(of: process) else { return 0 }
+        let synced = streams[place].synced.prefix
+        let others = company.counted.lazy.filter { $0 != node }
+        let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? synced
+        guard had < synced else { return 0 }
+        return UInt64(
+            streams[place].shelf.count(had + 1...synced) { !Invalidation.isCount($0) })
     }
 
     /// How many invalidations are synced here that `node` has not confirmed.

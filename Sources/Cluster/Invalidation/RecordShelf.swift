@@ -15,6 +15,8 @@ struct RecordShelf: Sendable {
         let count: UInt64
         /// When it came.
         let heldSince: Instant
+
+        fileprivate var extent: Range<Int> { Int(content.lowerBound)..<Int(content.upperBound) }
     }
 
     private struct Page: Sendable {
@@ -24,8 +26,7 @@ struct RecordShelf: Sendable {
         var slots: [Slot] = []
 
         func content(of slot: Int) -> [UInt8] {
-            let range = slots[slot].content
-            return Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+            Array(bytes[slots[slot].extent])
         }
     }
 
@@ -66,16 +67,31 @@ struct RecordShelf: Sendable {
         return pages[page].slots[slot]
     }
 
-    /// Of those that are wanted the slots of the greatest numbers, at most `countMax`, descending.
-    func last(_ countMax: Int, where isWanted: (Slot) -> Bool) -> [Slot] {
+    /// Of those whose content is wanted the slots of the greatest numbers, at most `countMax`,
+    /// descending.
+    func last(_ countMax: Int, where isWanted: (Span<UInt8>) -> Bool) -> [Slot] {
         var found: [Slot] = []
         for page in pages.reversed() {
             for slot in page.slots.reversed() {
                 guard found.count < countMax else { return found }
-                if isWanted(slot) { found.append(slot) }
+                if isWanted(page.bytes.span.extracting(slot.extent)) { found.append(slot) }
             }
         }
         return found
+    }
+
+    /// How many of these numbers are held whose content is wanted.
+    func count(
+        _ numbers: ClosedRange<UInt64>, where isWanted: (Span<UInt8>) -> Bool
+    ) -> Int {
+        var count = 0
+        for page in pages.reversed() {
+            for slot in page.slots.reversed() where slot.number <= numbers.upperBound {
+                guard slot.number >= numbers.lowerBound else { return count }
+                if isWanted(page.bytes.span.extracting(slot.extent)) { count += 1 }
+            }
+        }
+        return count
     }
 
     /// The content of the record of this number; nil if it is not held.

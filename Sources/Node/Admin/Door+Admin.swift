@@ -105,6 +105,8 @@ extension Door {
             try hall.desk.forget([id])
             send(StateDocument.json("forgetting"), status: 202)
         } catch {
+            let isKnown = hall.node.memberRows().contains { $0.node == "\(id)" }
+            if case .notCounted = error, !isKnown { return answerProblem(.memberUnknown) }
             answerProblem(.notForgotten(error))
         }
     }

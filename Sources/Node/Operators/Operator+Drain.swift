@@ -72,7 +72,8 @@ extension Operator {
             }
             if SystemClock.now() >= deadline {
                 let left = Figures.plural(progress.offersLeft, "image")
-                return finish("still handing over: \(left) left", .unfinished)
+                let words = progress.offersLeft > 0 ? ": \(left) left" : ""
+                return finish("still handing over\(words)", .unfinished)
             }
             console.show { progress.line(columnsMax: $0) }
             Self.pause(.milliseconds(200))

@@ -142,7 +142,7 @@ extension Errand.Report {
 
     /// A limit of the node's own was reached.
     private var isOfNode: Bool {
-        ["overloaded", "shutting-down"].contains(ProblemDocument.name(in: body))
+        ProblemDocument.name(in: body).map(PrefetchEnding.namesOfNode.contains) ?? false
     }
 
     private var isOriginWide: Bool {

@@ -116,7 +116,7 @@ final class Prefetcher: Sendable {
         SitemapFetch().begin(key, on: hall) { result in
             switch result {
             case .success(let bytes): self.parse(bytes, on: hall, ended)
-            case .failure(let failure): ended(.failed(why: failure.why, hasAnswered: false))
+            case .failure(let failure): ended(failure.ending)
             }
         }
     }

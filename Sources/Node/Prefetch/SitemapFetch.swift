@@ -16,9 +16,9 @@ final class SitemapFetch: OriginFetchDelegate {
     private var fetch: OriginFetch?
     private var told: ((Result<[UInt8], Failure>) -> Void)?
 
-    /// Why there is none, in words.
+    /// Why there is none.
     struct Failure: Error {
-        let why: String
+        let ending: PrefetchEnding
     }
 
     /// Asks for `key`, which is canonical.
@@ -50,20 +50,22 @@ final class SitemapFetch: OriginFetchDelegate {
     func originSent(_ body: ByteBuffer) {
         guard bytes.count + body.readableBytes <= Sitemap.bytesMax else {
             fetch?.cancel()
-            return end(.failure(Failure(why: Sitemap.tooLarge)))
+            return end(.failure(Failure(ending: .failed(why: Sitemap.tooLarge))))
         }
         bytes += body.readableBytesView
     }
 
     func originEnded(delimitedByClose: Bool) {
-        guard status == 200 else {
-            return end(.failure(Failure(why: "it answered \(status ?? 0)")))
+        let why = "it answered \(status ?? 0)"
+        switch status {
+        case 200: end(.success(bytes))
+        case 503: end(.failure(Failure(ending: .busy(why: why, retryAfter: nil))))
+        default: end(.failure(Failure(ending: .failed(why: why))))
         }
-        end(.success(bytes))
     }
 
     func originFailed(_ failure: OriginFailure) {
-        end(.failure(Failure(why: "\(failure)")))
+        end(.failure(Failure(ending: PrefetchEnding(failure))))
     }
 
     private func end(_ result: Result<[UInt8], Failure>) {
@@ -77,6 +79,22 @@ extension Sitemap {
 }
 
 extension PrefetchEnding {
+    init(_ failure: OriginFailure) {
+        let (why, name) = ("\(failure)", failure.problem.name)
+        if failure.status == 503 {
+            self = .busy(
+                why: why, retryAfter: failure.retryAfter,
+                isOfHost: !Self.namesOfNode.contains(name))
+        } else if OriginFailure.originWideNames.contains(name) {
+            self = .busy(why: why, retryAfter: nil)
+        } else {
+            self = .failed(why: why, hasAnswered: false)
+        }
+    }
+
+    /// What a problem is called if a limit of the node's own was reached.
+    static let namesOfNode: Set<String> = ["overloaded", "shutting-down"]
+
     /// What was read of a sitemap with these bytes.
     init(sitemap bytes: [UInt8]) {
         do throws(Sitemap.Fault) {

@@ -47,7 +47,7 @@ struct PageTests {
                 requests  1,000 since the start; hit ratio 98.7% of requests, 98.7% of bytes
                 origin    13 fetches; 130 KiB received of 9.8 MiB sent: 98.7% saved
                 cluster   2 alive, 1 dead; 3 counted; owns 20.0% of the keys; 4 images to hand over
-                log       1,200 invalidations applied; 1 purge not confirmed by all
+                log       1,200 records applied; 1 purge not confirmed by all
                 sites     www.example.com, *
                 you may   look and purge
                 """)

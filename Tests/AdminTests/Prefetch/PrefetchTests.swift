@@ -141,7 +141,6 @@ struct PrefetchTests {
         #expect(asked <= 3 * PrefetchDelays.faultsMax * Prefetch.runningMax)
         #expect(now - Self.start >= .seconds(30))
         #expect(end?.state == .done && end?.urlsFailed == 5_000 && end?.urlsDone == 5_000)
-        #expect(end?.faults.contains { $0.why == "no connection" } == true)
     }
 
     @Test("however fast a host fails, it is asked for half a minute before it is given up")
@@ -155,7 +154,8 @@ struct PrefetchTests {
             now = now + .milliseconds(100)
         }
         #expect(now - Self.start >= .seconds(30) && now - Self.start < .seconds(40))
-        #expect(list.document("p", at: now)?.urlsFailed == 5_000)
+        let document = list.document("p", at: now)
+        #expect(document?.urlsFailed == 5_000 && document?.faults.last?.why == "refused")
     }
 
     @Test("an overloaded node is waited for longer, and not for ever")

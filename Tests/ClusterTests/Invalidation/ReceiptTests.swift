@@ -40,6 +40,31 @@ struct ReceiptTests {
         #expect(stage.log.receiptsPending == 0)
     }
 
+    @Test("words in the count are no purges: none is listed, and none pending")
+    func counts() throws {
+        var stage = LogStage(members: 1...2)
+        var dice = Dice(seed: 7)
+        stage.disconnect(2)
+        for number in 1...600 {
+            let isPurge = number.isMultiple(of: 50)
+            let word = Invalidation(id: [], .count(.random(using: &dice)))
+            _ = stage.issue(isPurge ? LogStage.purge("p\(number)") : word)
+        }
+        // The first is written at once, the others together behind it.
+        for _ in 0..<2 { stage.synced() }
+        let names = stage.log.lastPurges(5)
+        #expect(names == [600, 550, 500, 450, 400].map { LogStage.name(100, $0) })
+        #expect(stage.log.lastPurges(100).count == 12 && stage.log.lastPurges(0).isEmpty)
+        #expect(stage.log.receiptsPending == 12)
+        stage.confirm([LogStage.position(100, 600)], members: [1, 2, 100], by: 1)
+        #expect(stage.log.receiptsPending == 12)
+        // A node that nobody counts is not waited for.
+        stage.confirm([LogStage.position(100, 549)], members: [1, 2, 3, 100], by: 2)
+        #expect(stage.log.receiptsPending == 2)
+        stage.follow([1, 100], gone: [2])
+        #expect(stage.log.receiptsPending == 0)
+    }
+
     @Test("who knows nobody that counts says nothing of all")
     func alone() throws {
         var stage = LogStage()

@@ -27,10 +27,17 @@ package final class Browser: Sendable {
         }
         folder = try Program.temporaryFolder()
         // It keeps caches in the home of who runs it, and forgets files in the temporary folder.
-        driver = try Program(
-            path, ["--port=0"], environment: ["HOME": folder.path, "TMPDIR": folder.path])
+        var driver = try Self.start(path, in: folder)
+        // It takes a port that is free of one family, and may find it taken of the other.
+        for _ in 0..<4 where Self.port(of: driver) == nil {
+            driver = try Self.start(path, in: folder)
+        }
+        self.driver = driver
         do {
-            port = try Self.port(of: driver)
+            guard let port = Self.port(of: driver) else {
+                throw Fault(description: "chromedriver does not start: \(driver.errors)")
+            }
+            self.port = port
             session = try Self.session(at: port, in: folder)
         } catch {
             Self.clear(folder, after: driver)
@@ -71,15 +78,17 @@ package final class Browser: Sendable {
         return "/session/\(id)"
     }
 
-    private static func port(of driver: Program) throws -> Int {
+    private static func start(_ path: String, in folder: URL) throws -> Program {
+        try Program(path, ["--port=0"], environment: ["HOME": folder.path, "TMPDIR": folder.path])
+    }
+
+    /// Nil if it does not start.
+    private static func port(of driver: Program) -> Int? {
         var port: Int?
         _ = Deadline.seconds(30).reached {
             let said = String(decoding: driver.output, as: UTF8.self)
             port = said.firstMatch(of: /on port ([0-9]+)\.\n/).flatMap { Int($0.output.1) }
             return port != nil || !driver.isRunning
-        }
-        guard let port else {
-            throw Fault(description: "chromedriver does not start: \(driver.errors)")
         }
         return port
     }

@@ -123,6 +123,21 @@ extension Outside {
             let bad = try ended(
                 stage.node, begin(stage.node, ["sitemap": stage.origin.url("/page.html")]))
             #expect(bad["state"] as? String == "failed" && bad["urls_total"] as? Int == 0)
+            // An origin that is busy is asked again.
+            let url = stage.origin.url(path)
+            let asked = LockedBox(0)
+            stage.origin.on("/late.txt") { _ in
+                let isFirst = asked.change { count in
+                    count += 1
+                    return count == 1
+                }
+                return isFirst
+                    ? .text("busy", status: "503 Service Unavailable") : .text(url + "\n")
+            }
+            let late = try ended(
+                stage.node, begin(stage.node, ["sitemap": stage.origin.url("/late.txt")]))
+            #expect(late["state"] as? String == "done" && late["urls_held"] as? Int == 1)
+            #expect(late["sitemaps_failed"] as? Int == 0)
         }
 
         @Test("One that is cancelled asks for no more; a stranger's name is not found")

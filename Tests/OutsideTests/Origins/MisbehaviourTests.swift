@@ -55,7 +55,9 @@ extension Outside {
         private func play(_ misbehaviour: Misbehaviour, against node: NodeProcess) async throws {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton, scripts: misbehaviour.scripts)
-            let target = ImageTarget.of("http://127.0.0.1:\(origin.port)/it")
+            // A port is soon given again, and the node still has what was stored of it.
+            let name = misbehaviour.name.filter { $0.isASCII && $0.isLetter }
+            let target = ImageTarget.of("http://127.0.0.1:\(origin.port)/\(name)")
             let isReused = Misbehaviour.reuse.contains { $0.name == misbehaviour.name }
             if isReused { _ = try node.get(target) }
             let before = Use(of: node)
