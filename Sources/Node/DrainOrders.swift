@@ -7,7 +7,7 @@ package struct DrainOrders: Hashable, Sendable {
     }
 
     private var number: UInt64 = 0
-    package private(set) var isDraining = false
+    private var isDraining = false
     private var isHandedOver = false
     private var stops = false
     private var isStopping = false
@@ -23,6 +23,13 @@ package struct DrainOrders: Hashable, Sendable {
             return .handOver(number)
         }
         return next
+    }
+
+    /// What the drain that holds hands over begins only now: its number; nil if none holds.
+    package mutating func beginAnew() -> UInt64? {
+        guard isDraining else { return nil }
+        isHandedOver = false
+        return number
     }
 
     /// What was begun for the drain of this number is over.

@@ -164,13 +164,24 @@ final class NodeService: Service {
             logger.critical("cannot start", metadata: ["why": "\(error)"])
             throw error
         }
-        drainOrders.withLock { orders in
-            isOpen.store(true, ordering: .relaxed)
-            // It may have been told to drain before it had anybody to hand over to.
-            if orders.isDraining { _ = node.hub?.drain() } else { node.readiness.set(.ready) }
-        }
+        serve(node, threads.timeKeeper.any())
         let listen = opened.doorways.filter { $0.side == .data }.map(\.description)
         manager?.ready(status: "serving on \(listen.joined(separator: ", "))")
+    }
+
+    /// Everything is open: it is ready, unless it was told to drain before it had anybody to hand
+    /// over to.
+    private func serve(_ node: NodeCore, _ timeKeeper: any EventLoop) {
+        let begun = drainOrders.withLock { orders -> (UInt64, EventLoopFuture<Bool>?)? in
+            isOpen.store(true, ordering: .relaxed)
+            guard let number = orders.beginAnew() else {
+                node.readiness.set(.ready)
+                return nil
+            }
+            return (number, node.hub?.drain())
+        }
+        guard let (number, isTaken) = begun else { return }
+        Task { await carryOut(.handOver(number), isTaken, node, timeKeeper) }
     }
 
     /// Hands over what the node keeps, however long that takes; then it stops, or goes on to run.

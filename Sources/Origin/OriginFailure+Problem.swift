@@ -7,11 +7,10 @@ extension OriginFailure {
         return ProblemDocument(status: status, name: name, title: title, detail: description)
     }
 
-    /// Names of failures that other URLs of the same origin would meet as well; a time limit may
-    /// be that of one answer.
+    /// Names of failures that other URLs of the same origin would meet as well.
     package static let originWideNames: Set<String> = [
         "origin-name-not-found", "origin-name-lookup-failed", "origin-unreachable",
-        "origin-certificate-refused", "origin-tls-failed",
+        "origin-certificate-refused", "origin-tls-failed", "origin-connect-timeout",
     ]
 
     /// The name is stable; the title says the same in words.
@@ -25,6 +24,9 @@ extension OriginFailure {
         case .tls(_, let failure) where failure.isOfCertificate:
             ("origin-certificate-refused", "Origin certificate refused")
         case .tls: ("origin-tls-failed", "No TLS connection to the origin")
+        case .timedOut(.resolving, limit: _), .timedOut(.connecting, limit: _),
+            .timedOut(.handshaking, limit: _):
+            ("origin-connect-timeout", "No connection to the origin in time")
         case .timedOut: ("origin-timeout", "Origin too slow")
         case .closedBeforeAnswer, .truncated, .reset, .endedWithoutNotify,
             .http2(_, byOrigin: true):

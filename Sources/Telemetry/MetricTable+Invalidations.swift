@@ -21,7 +21,7 @@ extension MetricFamily {
             advice: "A node that was away for longer revalidates everything older once."),
         MetricFamily(
             "nuthatch_receipts_pending", .gauge, "purges", .receiptsPending,
-            meaning: "Purges of this node that some member has yet to confirm",
+            meaning: "Purges of this node that some counted member has yet to confirm",
             advice: "If it stays above 0, nuthatch_member_lag_records says who has not."),
         MetricFamily(
             "nuthatch_member_lag_records", .gauge, "records", .members(.lagRecords),

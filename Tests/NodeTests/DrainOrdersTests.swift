@@ -22,6 +22,17 @@ struct DrainOrdersTests {
         #expect(orders.drain(thenStop: true) == nil && orders.holds(1))
     }
 
+    @Test("what it can hand over only later is handed over then, before it stops")
+    func later() {
+        var orders = DrainOrders()
+        #expect(orders.beginAnew() == nil)
+        #expect(orders.drain(thenStop: false) == .handOver(1))
+        #expect(orders.handedOver(1) == nil)
+        #expect(orders.beginAnew() == 1)
+        #expect(orders.drain(thenStop: true) == nil)
+        #expect(orders.handedOver(1) == .stop(1))
+    }
+
     @Test("put back on the ring it does not stop, and what was begun for it counts no more")
     func undone() {
         var orders = DrainOrders()

@@ -36,7 +36,10 @@ struct OriginFailureTests {
         (tls(.versionTooOld), 502, .origin, false, "origin-tls-failed"),
         (tls(.truncated), 502, .origin, true, "origin-tls-failed"),
         (tls(.ours(reason: "x")), 502, .ours, false, "origin-tls-failed"),
-        (.timedOut(.handshaking, limit: .seconds(1)), 504, .origin, true, "origin-timeout"),
+        (
+            .timedOut(.handshaking, limit: .seconds(1)), 504, .origin, true,
+            "origin-connect-timeout"
+        ),
         (.malformed("x"), 502, .origin, false, "origin-answer-invalid"),
         (.headTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-invalid"),
         (.tooManyInterimAnswers(max: 1), 502, .origin, false, "origin-answer-invalid"),

@@ -164,5 +164,5 @@ extension StatusDocument {
 
     static let invalidationsShape = Shape.object(
         .has("applied", Shape.count), .has("records", Shape.count),
-        .has("receipts_pending", Shape.count, "Purges of this node that somebody lacks"))
+        .has("receipts_pending", Shape.count, "Purges of this node that a counted member lacks"))
 }
