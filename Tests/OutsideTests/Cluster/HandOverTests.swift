@@ -39,6 +39,17 @@ extension Outside {
                 sourceLocation: location)
         }
 
+        /// The same of the first two, once they are proven current without the third one: until
+        /// then they are fenced, for a moment, and ask the origin.
+        private func expectOfRest(
+            _ images: [TestImage], _ paths: [String], on stage: ClusterStage,
+            at location: SourceLocation = #_sourceLocation
+        ) throws {
+            let rest = Array(stage.nodes.prefix(2))
+            try stage.settle(rest, at: location)
+            try expectAll(images, paths, from: rest, on: stage, at: location)
+        }
+
         private func entries(_ node: NodeProcess) -> Double {
             node.figure("nuthatch_disk_entries") ?? -1
         }
@@ -112,7 +123,7 @@ extension Outside {
             try drain(stage.nodes[2])
             #expect(stage.nodes[2].waitForExit() == 0, "\(stage.nodes[2].output)")
             #expect(stage.nodes[2].said("handed over what is kept") == 1)
-            try expectAll(images, paths, from: Array(stage.nodes.prefix(2)), on: stage)
+            try expectOfRest(images, paths, on: stage)
         }
 
         @Test("A node without a disk drains what it has in memory")
