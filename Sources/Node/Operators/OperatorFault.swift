@@ -69,8 +69,7 @@ struct OperatorFault: Error, Hashable {
 }
 
 extension ProblemDocument {
-    /// What a document with these bytes calls its problem, as ``type`` ends; nil if it is none of a
-    /// node's.
+    /// The ``name`` in a document with these bytes; nil if it is none of a node's.
     static func name(in body: [UInt8]) -> String? {
         struct Problem: Decodable { var type: String }
         guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)),
