@@ -28,6 +28,26 @@ struct Repository {
         }
     }
 
+    /// README, then the pages of the guide, by path.
+    func pages() throws -> [MarkdownText] {
+        let names = try FileManager.default.contentsOfDirectory(
+            atPath: top.appending(path: GuideRule.folder).path)
+        let guide = names.filter { $0.hasSuffix(".md") }.sorted()
+        return try (["README.md"] + guide.map { "\(GuideRule.folder)/\($0)" }).map(page)
+    }
+
+    /// The anchors of a file or folder, none if it is no page; nil if it is not there.
+    func anchors(of path: String) -> Set<String>? {
+        guard FileManager.default.fileExists(atPath: top.appending(path: path).path) else {
+            return nil
+        }
+        return path.hasSuffix(".md") ? try? page(path).anchors : []
+    }
+
+    private func page(_ path: String) throws -> MarkdownText {
+        MarkdownText(path: path, try String(contentsOf: top.appending(path: path), encoding: .utf8))
+    }
+
     /// What git tracks at the top; everything that lies there where git cannot tell.
     func topLevel() throws -> [String] {
         let tracked = try? run("git", ["ls-tree", "--name-only", "HEAD"])

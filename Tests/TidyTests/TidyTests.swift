@@ -40,6 +40,21 @@ struct TidyTests {
         #expect(TopLevelRule.violations(in: names) == [])
     }
 
+    @Test("README is short, and it and the guide link to what is there, the index to every page")
+    func guideIsWhole() throws {
+        let pages = try repository.pages()
+        let index = try #require(pages.first { $0.path == GuideRule.index })
+        let readme = try #require(pages.first)
+        #expect(pages.count > 20)
+        #expect(GuideRule.readmeLength(in: readme) == [])
+        let read = Dictionary(uniqueKeysWithValues: pages.map { ($0.path, $0.anchors) })
+        let dead = pages.flatMap { page in
+            GuideRule.deadLinks(in: page) { read[$0] ?? repository.anchors(of: $0) }
+        }
+        #expect(dead == [])
+        #expect(GuideRule.unlisted(Array(pages.dropFirst()), index: index) == [])
+    }
+
     private func check(_ room: Room, _ rule: (SwiftText) -> [Violation]) throws -> [Violation] {
         let folder = room.kind == .testSupport ? "Tests" : "Sources"
         let files = try repository.swiftFiles(under: "\(folder)/\(room.name)")
