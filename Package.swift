@@ -11,6 +11,11 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// Tests are compiled without optimisation in every configuration: they are most of the lines, and
+/// run for seconds.
+let unoptimised: [SwiftSetting] =
+    house + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 /// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with
 /// coverage for libFuzzer.
 let fuzzing = Context.environment["NUTHATCH_FUZZ"] == "1"
@@ -64,7 +69,7 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
         resources: resources[name] ?? [],
-        swiftSettings: house)
+        swiftSettings: unoptimised)
 }
 
 func fuzzer(
@@ -147,10 +152,10 @@ let package = Package(
         tests("OutsideTests", of: ["Harness", "Certificates"], [nioCore, nioPosix]),
         .target(
             name: "Certificates", dependencies: ["Wire", "COpenSSL"], path: "Tests/Certificates",
-            swiftSettings: house),
+            swiftSettings: unoptimised),
         .target(
             name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",
-            swiftSettings: house),
+            swiftSettings: unoptimised),
     ]
 )
 

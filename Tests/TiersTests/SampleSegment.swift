@@ -34,7 +34,8 @@ struct SampleSegment {
         let offset = UInt64(bytes.count)
         var dice = Dice(seed: seed)
         let body = (0..<bodyBytes).map { _ in UInt8.random(in: 0...255, using: &dice) }
-        let name = EntryName((0..<32).map { UInt8($0) &+ UInt8(seed) }.span)
+        let digest = (0..<32).map { UInt8($0) &+ UInt8(seed) }
+        let name = EntryName(digest.span)
         let chunks = stride(from: 0, to: bodyBytes, by: DiskFormat.chunkBytes).enumerated()
         let sums = chunks.map { number, start in
             XXH64.hash(
