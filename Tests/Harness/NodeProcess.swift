@@ -3,7 +3,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// A `nuthatch serve` of its own for one test, on a free port, stopped when released.
+/// A `nuthatch serve` of its own for one test, on ports of its own, stopped when released.
 package final class NodeProcess: Sendable {
     /// The node did not come up.
     package struct NotReady: Error, CustomStringConvertible {
@@ -20,8 +20,7 @@ package final class NodeProcess: Sendable {
     /// Whose interfaces it has; nil for those of this process.
     private let space: NetworkSpace?
     private let program: Program
-
-    private static let attemptsMax = 5
+    private let ports: [HeldPort]
 
     /// Starts a node with an open loopback and waits until it answers `/readyz`.
     ///
@@ -44,32 +43,23 @@ package final class NodeProcess: Sendable {
         let before =
             isPrivileged ? [] : ["/usr/bin/setpriv", "--inh-caps=-all", "--bounding-set=-all"]
         let own = allowsLoopback ? ["--allow-private-origin", "127.0.0.0/8"] : []
-        var said = ""
-        for _ in 0..<Self.attemptsMax {
-            let port = try Self.freePort()
-            let adminPort = try Self.freePort()
-            let securePort = certificates.isEmpty ? 0 : try Self.freePort()
-            let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
-            let command = (try space?.prefix ?? []) + before + [binary]
-            let program = try Program(
-                command[0],
-                command.dropFirst() + [
-                    "serve", "--admin-listen", admin,
-                ] + Self.doors(port, securePort, certificates) + own + flags,
-                // Work for a loop that has ended ends the node, too.
-                environment: environment.merging(["SWIFTNIO_STRICT": "1"]) { own, _ in own })
-            if Self.waitUntilReady(program, port, in: space) {
-                self.port = port
-                self.adminPort = adminPort
-                self.securePort = securePort
-                self.program = program
-                return
-            }
-            said = String(decoding: program.output, as: UTF8.self) + program.errors
+        ports = try (0..<(certificates.isEmpty ? 2 : 3)).map { _ in try HeldPort(in: space) }
+        port = ports[0].number
+        adminPort = ports[1].number
+        securePort = certificates.isEmpty ? 0 : ports[2].number
+        let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
+        let command = (try space?.prefix ?? []) + before + [binary]
+        program = try Program(
+            command[0],
+            command.dropFirst() + ["serve", "--admin-listen", admin]
+                + Self.doors(port, securePort, certificates) + own + flags,
+            // Work for a loop that has ended ends the node, too.
+            environment: environment.merging(["SWIFTNIO_STRICT": "1"]) { own, _ in own })
+        guard Self.waitUntilReady(program, port, in: space) else {
+            let said = String(decoding: program.output, as: UTF8.self) + program.errors
             program.kill()
-            guard Self.isClash(said) else { break }
+            throw NotReady(description: "the node did not come up: \(said)")
         }
-        throw NotReady(description: "the node did not come up: \(said)")
     }
 
     /// Where it listens, and with which certificates.
@@ -105,16 +95,6 @@ package final class NodeProcess: Sendable {
         try Program.run(try binary(), arguments, environment: environment, seconds: seconds)
     }
 
-    /// A port of 127.0.0.1 that was free a moment ago.
-    package static func freePort() throws -> Int {
-        let listener = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .bind(host: "127.0.0.1", port: 0).wait()
-        let port = listener.localAddress?.port ?? 0
-        try listener.close().wait()
-        return port
-    }
-
     private static func waitUntilReady(
         _ program: Program, _ port: Int, in space: NetworkSpace?
     ) -> Bool {
@@ -126,11 +106,6 @@ package final class NodeProcess: Sendable {
             return isReady
         }
         return isReady && program.isRunning
-    }
-
-    private static func isClash(_ said: String) -> Bool {
-        said.lowercased().contains("in use") || said.contains("EADDRINUSE")
-            || said.contains("errno: 98")
     }
 
     /// What it has written to standard output and standard error so far.

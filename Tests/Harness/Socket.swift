@@ -36,11 +36,32 @@ package final class Socket {
 
     deinit { close() }
 
-    private static func open() throws -> CInt {
+    static func open() throws -> CInt {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(AF_INET, type, 0)
         guard descriptor >= 0 else { throw SystemError.last("socket") }
         return descriptor
+    }
+
+    /// Binds a socket to a free port of an address, which another may ask for by number.
+    ///
+    /// - Returns: The port.
+    static func hold(_ descriptor: CInt, on host: String) throws -> Int {
+        var isShared: CInt = 1
+        let size = socklen_t(MemoryLayout<CInt>.size)
+        var address = sockaddr_in()
+        var addressSize = socklen_t(MemoryLayout<sockaddr_in>.size)
+        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isShared, size) == 0,
+            unsafe give(descriptor, host, port: 0, to: bind) == 0,
+            unsafe withUnsafeMutablePointer(
+                to: &address,
+                { pointer in
+                    unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                        unsafe getsockname(descriptor, $0, &addressSize)
+                    }
+                }) == 0
+        else { throw SystemError.last("bind") }
+        return Int(UInt16(bigEndian: address.sin_port))
     }
 
     /// A new socket bound to a free port of an address.

@@ -174,7 +174,7 @@ extension Outside {
 
         @Test("Beyond loopback the port is opened only where everybody has to prove who they are")
         func open() throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let flags = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:\(port)"]
             let refused = try NodeProcess.run(flags, seconds: 5)
             #expect(refused.status == 78 && refused.errors.contains("admin-token-file"))

@@ -112,7 +112,7 @@ extension Outside {
             let load = begin(stage, stage.nodes, count)
             let kinds = SteadyLoad.kinds
             #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: load.now))
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let joined = try NodeProcess(
                 stage.clusterFlags(peerPort: port) + ["--cache-dir", stage.cache(4).path])
             defer { joined.kill() }

@@ -40,7 +40,7 @@ final class ClusterStage {
         }
         self.flags = flags + (siteFlags ?? [])
         self.isPrivileged = isPrivileged
-        peerPorts = try (0..<count).map { _ in try NodeProcess.freePort() }
+        peerPorts = try (0..<count).map { _ in try HeldPort.forever() }
         if let site, let settings {
             let block = "sites:\n  \(site):\n    origin: \(origin.url(""))\n    \(settings)\n"
             try write(block, to: file.lastPathComponent)
@@ -78,7 +78,7 @@ final class ClusterStage {
 
     /// Starts one node more.
     func join() throws -> NodeProcess {
-        peerPorts.append(try NodeProcess.freePort())
+        peerPorts.append(try HeldPort.forever())
         let node = try start(nodes.count)
         nodes.append(node)
         return node

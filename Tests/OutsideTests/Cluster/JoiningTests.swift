@@ -9,7 +9,7 @@ extension Outside {
     struct JoiningTests {
         /// A node that need not become ready, and its ports.
         private func start(_ flags: [String]) throws -> (program: Program, port: Int, admin: Int) {
-            let (port, admin) = (try NodeProcess.freePort(), try NodeProcess.freePort())
+            let (port, admin) = (try HeldPort.forever(), try HeldPort.forever())
             let doors = [
                 "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "127.0.0.1:\(admin)",
             ]
@@ -28,7 +28,7 @@ extension Outside {
             try Data(ClusterStage.secret.utf8).write(to: secret)
             let node = try start([
                 "--join", "127.0.0.1:\(silent.localAddress?.port ?? 0)",
-                "--peer-listen", "127.0.0.1:\(try NodeProcess.freePort())",
+                "--peer-listen", "127.0.0.1:\(try HeldPort.forever())",
                 "--cluster-secret-file", secret.path,
             ])
             defer { node.program.kill() }
@@ -50,7 +50,7 @@ extension Outside {
             let copy = stage.directory.appending(path: "copy")
             try FileManager.default.copyItem(at: stage.cache(1), to: copy)
             let twin = try start(
-                stage.clusterFlags(peerPort: NodeProcess.freePort()) + ["--cache-dir", copy.path])
+                stage.clusterFlags(peerPort: HeldPort.forever()) + ["--cache-dir", copy.path])
             defer { twin.program.kill() }
             // It has nothing to drain.
             #expect(twin.program.wait(seconds: 20).map { $0 != 0 } == true)

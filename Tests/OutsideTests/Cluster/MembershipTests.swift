@@ -57,7 +57,7 @@ extension Outside {
         func otherSecret() throws {
             let stage = try ClusterStage(2)
             try stage.write(ClusterStage.otherSecret, to: "other")
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let stranger = try NodeProcess(stage.clusterFlags(peerPort: port, secret: "other"))
             defer { stranger.kill() }
             let isSaid = Deadline.seconds(30).reached {

@@ -90,7 +90,7 @@ extension Outside {
         func deadOrigin() throws {
             let origin = try ScriptedOrigin()
             origin.on("/here", OriginAnswer(image, fields: [lasting]))
-            let gone = "http://127.0.0.1:\(try NodeProcess.freePort())"
+            let gone = "http://127.0.0.1:\(try HeldPort.forever())"
             let node = try NodeProcess()
             let urls = (0..<20).map { "\(gone)/\($0)" } + [origin.url("/here")]
             let begun = try NodeProcess.run(

@@ -41,7 +41,7 @@ final class DiskStage {
     func startAndKill() throws {
         let identity = directory.appending(path: "node-0/identity")
         let former = try Data(contentsOf: identity)
-        let port = try NodeProcess.freePort()
+        let port = try HeldPort.forever()
         let program = try Program(
             try NodeProcess.binary(),
             [

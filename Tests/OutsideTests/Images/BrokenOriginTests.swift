@@ -146,7 +146,7 @@ extension Outside {
 
         @Test("An origin that is down is a problem, and asked again next time")
         func down() throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let node = try NodeProcess()
             let target = ImageTarget.of("http://127.0.0.1:\(port)/it.png")
             expectProblem(try node.get(target), 500...504)

@@ -46,7 +46,7 @@ extension Outside {
 
         @Test("An address that means all of them is asked on loopback")
         func everywhere() throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             for (listen, asked) in [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]")] {
                 let flags = ["--listen", "\(listen):\(port)", "--admin-listen", "off"]
                 let node = try Program(
@@ -91,7 +91,7 @@ extension Outside {
             try disk.hang()
             let folder = try Program.temporaryFolder()
             defer { try? FileManager.default.removeItem(at: folder) }
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let flags = ["--listen", "127.0.0.1:\(port)", "--admin-listen", "off"]
             let node = try Program(
                 try NodeProcess.binary(), ["serve", "--cache-dir", folder.path] + flags,

@@ -122,7 +122,7 @@ extension Outside {
 
         @Test("A signal that comes while the node starts does not end it")
         func early() throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             // Ignored before the program runs at all, as under nohup(1).
             let script =
                 "trap '' HUP && exec \"$0\" serve --listen 127.0.0.1:\(port) --admin-listen off"
@@ -159,7 +159,7 @@ extension Outside {
 
         @Test("A node beyond loopback stays told of its origins, wherever the file would listen")
         func openNode() throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let folder = try Program.temporaryFolder()
             defer { try? FileManager.default.removeItem(at: folder) }
             let file = folder.appendingPathComponent("n.yaml")

@@ -153,7 +153,7 @@ extension Outside {
 
         @Test("Beyond loopback a node must be told which origins it may fetch")
         func openWorld() throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             expectRefused(try serve(["--listen", "0.0.0.0:\(port)"]), "allow-origin")
         }
 

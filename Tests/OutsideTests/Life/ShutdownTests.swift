@@ -55,7 +55,7 @@ extension Outside {
         @Test(
             "A log that nobody reads holds up neither requests nor the end", arguments: [1, 2])
         func stuckLog(descriptor: Int) throws {
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let fifo = FileManager.default.temporaryDirectory
                 .appendingPathComponent("nuthatch-\(UUID().uuidString)").path
             defer { try? FileManager.default.removeItem(atPath: fifo) }
@@ -151,7 +151,7 @@ extension Outside {
             try disk.hang()
             let folder = try Program.temporaryFolder()
             defer { try? FileManager.default.removeItem(at: folder) }
-            let port = try NodeProcess.freePort()
+            let port = try HeldPort.forever()
             let node = try Program(
                 try NodeProcess.binary(),
                 [

@@ -30,7 +30,7 @@ final class RealOrigin {
     /// Starts `server` on a free port, and waits until it answers.
     init(_ server: Server, serving path: String, keepsAlive: Bool) throws {
         folder = try Program.temporaryFolder()
-        port = try NodeProcess.freePort()
+        port = try HeldPort.forever()
         behind =
             server == .haproxy
             ? try RealOrigin(.nginx, serving: path, keepsAlive: keepsAlive) : nil

@@ -20,7 +20,7 @@ final class SecureOrigin {
         showing certificate: MadeCertificate, image: TestImage, field: String = "X: y",
         port: Int? = nil, isOld: Bool = false
     ) throws {
-        self.port = try port ?? NodeProcess.freePort()
+        self.port = try port ?? HeldPort.forever()
         folder = try Program.temporaryFolder()
         let (chain, key, body) = ("chain.pem", "key.pem", "image.png")
         try Data(certificate.chainPEM).write(to: folder.appending(path: chain))

@@ -70,7 +70,7 @@ extension Outside {
 
         @Test("Connections that nobody accepts are counted as refused")
         func refused() throws {
-            let swarm = ClientSwarm(port: try NodeProcess.freePort(), count: 5, .init("/"))
+            let swarm = ClientSwarm(port: try HeldPort.forever(), count: 5, .init("/"))
             #expect(swarm.responses().allSatisfy { $0.ending == .reset })
             #expect(swarm.refused == 5)
         }
