@@ -48,17 +48,8 @@ func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = [
         swiftSettings: house)
 }
 
-/// The parts of the dashboard, beside the code that puts them together.
-let dashboard = [
-    "api.js", "charts.js", "dashboard.css", "dashboard.html", "dom.js", "drain.js", "format.js",
-    "hot.js", "inspect.js", "members.js", "nodes.js", "page.js", "purge.js", "receipt.js",
-    "ring.js", "session.js", "state.js", "stream.js", "theme.js", "tiers.js", "timeline.js",
-    "traffic.js",
-]
-
 /// What targets have beside their code.
 let resources: [String: [Resource]] = [
-    "Admin": dashboard.map { .embedInCode("Dashboard/\($0)") },
     "AdminTests": [.copy("Console/Screens")],
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
     "OutsideTests": [.copy("Sites/Table"), .copy("Admin/Dashboard/Looks")],
@@ -96,6 +87,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLinux"),
+        .target(name: "CDashboard", exclude: ["Page"]),
         .systemLibrary(
             name: "CNgHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -115,7 +107,7 @@ let package = Package(
             uses: [
                 "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
                 "Store", "Origin",
-                "CLinux",
+                "CLinux", "CDashboard",
             ],
             [nioCore, nioPosix, logging, lifecycle, signals, yams]),
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
@@ -156,7 +148,9 @@ let package = Package(
         .target(
             name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",
             swiftSettings: unoptimised),
-    ]
+    ],
+    // For #embed.
+    cLanguageStandard: .c2x
 )
 
 if fuzzing {

@@ -44,7 +44,8 @@ struct Room: Sendable, CustomTestStringConvertible {
     /// Every target that is not a test, once.
     static let table: [Room] = cRooms + pureRooms + edgeRooms + programs + testSupport
 
-    private static let cRooms = ["CLinux", "CNgHTTP2", "COpenSSL"].map { Room($0, .c) }
+    private static let cRooms = ["CDashboard", "CLinux", "CNgHTTP2", "COpenSSL"]
+        .map { Room($0, .c) }
 
     private static let pureRooms = [
         Room("Ground", .pure),
@@ -70,7 +71,7 @@ struct Room: Sendable, CustomTestStringConvertible {
             "Node", .edge,
             uses: [
                 "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
-                "Store", "Origin", "CLinux",
+                "Store", "Origin", "CLinux", "CDashboard",
             ],
             packages: [
                 "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",

@@ -1,0 +1,41 @@
+import CDashboard
+
+/// The page for browsers at `/`: one document with its style and its script in it, which asks for
+/// everything else where it comes from.
+enum Dashboard {
+    /// What stands in the page's `<style>`, byte by byte.
+    static let style = bytes(cdashboard_style())
+
+    /// What stands in its `<script>`, byte by byte.
+    static let script = bytes(cdashboard_script())
+
+    static let contentType = "text/html; charset=utf-8"
+
+    /// The whole page.
+    static let page = filled(
+        filled(bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
+
+    private static func bytes(_ text: cdashboard_text) -> [UInt8] {
+        unsafe Array(UnsafeBufferPointer(start: text.bytes, count: text.count))
+    }
+
+    /// `page` with `content` where `place` stands.
+    private static func filled(
+        _ page: [UInt8], _ place: String, _ content: [UInt8]
+    ) -> [UInt8] {
+        guard let range = page.firstRange(of: Array(place.utf8)) else {
+            preconditionFailure("the page has no place for \(place)")
+        }
+        return page[..<range.lowerBound] + content + page[range.upperBound...]
+    }
+
+    /// What a browser lets the page do (CSP Level 3): run this script and this style alone, ask
+    /// nobody but this node, and be shown in nobody's frame.
+    ///
+    /// The hashes are the base64 of the SHA-256 of ``style`` and ``script``.
+    static func policy(styleHash: String, scriptHash: String) -> String {
+        "default-src 'none'; script-src 'sha256-\(scriptHash)'; style-src 'sha256-\(styleHash)'; "
+            + "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; "
+            + "form-action 'none'; frame-ancestors 'none'"
+    }
+}
