@@ -11,10 +11,11 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Tests are compiled without optimisation in every configuration: they are most of the lines, and
-/// run for seconds.
+/// Tests are compiled without optimisation in every configuration, but for those that reckon longer
+/// than it takes to compile them.
 let unoptimised: [SwiftSetting] =
     house + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let reckoning: Set = ["StoreTests", "TiersTests"]
 
 /// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with
 /// coverage for libFuzzer.
@@ -60,7 +61,7 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
         resources: resources[name] ?? [],
-        swiftSettings: unoptimised)
+        swiftSettings: reckoning.contains(name) ? house : unoptimised)
 }
 
 func fuzzer(

@@ -4,16 +4,16 @@ import CDashboard
 /// everything else where it comes from.
 enum Dashboard {
     /// What stands in the page's `<style>`, byte by byte.
-    static let style = bytes(cdashboard_style())
+    static let style = unsafe bytes(cdashboard_style())
 
     /// What stands in its `<script>`, byte by byte.
-    static let script = bytes(cdashboard_script())
+    static let script = unsafe bytes(cdashboard_script())
 
     static let contentType = "text/html; charset=utf-8"
 
     /// The whole page.
     static let page = filled(
-        filled(bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
+        filled(unsafe bytes(cdashboard_document()), "/*STYLE*/", style), "/*SCRIPT*/", script)
 
     private static func bytes(_ text: cdashboard_text) -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: text.bytes, count: text.count))
