@@ -40,13 +40,13 @@ final class BlackBox {
         clients = BlackBoxClients(network.origin, network.nodes)
     }
 
-    /// Plays it for so long, and mends everything.
+    /// Plays it for so long, or until everything was done to some node, and mends everything.
     func play(seconds: Double) throws -> Outcome {
         let end = BlackBoxClients.now() + seconds
         clients.start(seed: seed)
         var dice = SeededDice(seed)
         var round = 0
-        while BlackBoxClients.now() < end {
+        while BlackBoxClients.now() < end || round < Fault.allCases.count {
             try harm(Fault.allCases[round % Fault.allCases.count], &dice)
             round += 1
         }

@@ -13,7 +13,7 @@ extension Outside {
         func guarantees() throws {
             let seed = UInt64.random(in: 0..<1_000_000)
             let box = try BlackBox(nodes: 5, seed: seed)
-            let outcome = try box.play(seconds: Self.isLong ? 300 : 30)
+            let outcome = try box.play(seconds: Self.isLong ? 300 : 20)
             print("black box, seed \(seed): \(outcome)")
             #expect(outcome.violations == [], "seed \(seed): \(outcome)")
             // Doing nothing is no success.
