@@ -61,6 +61,25 @@ struct DiskLogMarksTests {
         try check(rig, "\(count) bytes")
     }
 
+    @Test("a kill while the first files of marks are made has nothing revalidated")
+    func firstFiles() throws {
+        // So many operations make them.
+        for operation in 0..<12 {
+            let rig = try LogRig(segments: 4, seed: 5)
+            rig.volume.edit { $0.operations = operation..<Int.max }
+            try? rig.delete([2])
+            rig.kill()
+            try rig.start()
+            #expect(rig.warnings == [], "operation \(operation)")
+            try rig.store(Answer(3, version: 1, bytes: 10))
+            rig.kill()
+            try rig.start()
+            #expect(rig.warnings == [], "operation \(operation)")
+            let found = try rig.find(3)
+            #expect(found?.isStale == false, "operation \(operation)")
+        }
+    }
+
     @Test("both files of marks are damaged: everything is revalidated, and once")
     func both() throws {
         let rig = try rig()
@@ -231,6 +250,11 @@ struct DiskLogMarksTests {
         let rig = try LogRig(segments: 4, seed: 5)
         let before = try rig.log().view.stamp
         try rig.delete([1])
+        // A mark that cannot be written has the next one written with those that still count.
+        let next = rig.volume.operations
+        rig.volume.edit { $0.operations = next..<next + 1 }
+        #expect(throws: DiskFile.Failure.self) { try rig.delete([2]) }
+        try rig.delete([3])
         try rig.store(Answer(1, version: 1, bytes: 10), stamp: before)
         for _ in 0..<2 {
             let found = try rig.find(1)

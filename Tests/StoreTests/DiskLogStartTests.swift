@@ -191,10 +191,25 @@ struct DiskLogStartTests {
         #expect(stale == [0, 1, 3])
     }
 
+    @Test("what was replaced is not there again when what replaced it is forgotten")
+    func replaced() throws {
+        let rig = try LogRig(segments: 6, seed: 1)
+        try rig.store(Answer(0, version: 1, bytes: 100))
+        // The segment that it lies in is closed.
+        for number in 1..<8 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
+        try rig.store(Answer(0, version: 2, bytes: 100))
+        try rig.log().forget(Answer.name(0))
+        try rig.restart()
+        let found = try rig.find(0)
+        #expect(found == nil)
+    }
+
     @Test("a file that was made and not used yet is no reason for a warning", arguments: 0..<3)
     func unusedFile(operations: Int) throws {
         let rig = try LogRig(segments: 4, seed: 1)
-        rig.volume.edit { $0.operations = operations..<Int.max }
+        try rig.start()
+        let first = rig.volume.operations + operations
+        rig.volume.edit { $0.operations = first..<Int.max }
         _ = try? rig.store(Answer(0, version: 1, bytes: 100))
         rig.kill()
         try rig.start()

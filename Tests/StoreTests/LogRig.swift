@@ -66,9 +66,9 @@ final class LogRig {
         volume.losePower(using: &dice)
     }
 
-    /// A new process opens the log.
+    /// A new process opens the log, or with its `book` one that goes on.
     @discardableResult
-    func start() throws -> DiskLog {
+    func start(_ book: MarkBook = MarkBook(isForDisk: true)) throws -> DiskLog {
         current = nil
         notes = []
         epoch += 1
@@ -81,7 +81,8 @@ final class LogRig {
             plan: plan, ageLimit: ageLimit, keys: (dice.next(), dice.next()),
             dice: Dice(seed: dice.next()))
         let log = try DiskLog.open(
-            volume, settings, identity, figures: figures, formerWall: formerWall, now: now
+            volume, settings, identity, book: book, figures: figures, formerWall: formerWall,
+            now: now
         ) { notes.append($0) }
         current = log
         return log

@@ -182,4 +182,30 @@ struct ManyMarksTests {
         #expect(effect(1, log.marks.stamp) == nil && effect(2, log.marks.stamp) == nil)
         lease.end()
     }
+
+    @Test("what was purged stays so when the log is lost, and another is begun and written anew")
+    func lostLog() throws {
+        let rig = try LogRig(segments: 4, seed: 9)
+        let book = try rig.log().marks
+        let lease = book.lease()
+        book.apply([Self.url(1)], isSoft: false, now: .zero)
+        try rig.log().writeMarks()
+        func effect(_ number: Int, _ stamp: Stamp) -> DiskMark.Effect? {
+            book.effect(on: nil, key: Answer.key(number), tags: [], stamp: stamp)
+        }
+        // The directory was away, and is there again: nothing is lost.
+        try rig.start(book)
+        #expect(effect(1, lease.stamp) == .dead && effect(3, lease.stamp) == nil)
+        // It is removed, and the process begins another log.
+        rig.volume = SimulatedVolume()
+        try rig.start(book)
+        #expect(effect(1, lease.stamp) != nil)
+        book.apply([Self.url(2)], isSoft: false, now: .zero)
+        try rig.log().writeMarks()
+        #expect(effect(1, lease.stamp) != nil && effect(2, lease.stamp) == .dead)
+        #expect(effect(1, book.stamp) == nil && effect(2, book.stamp) == nil)
+        try purge(1_000..<41_000, rig.log())
+        #expect(effect(1, lease.stamp) != nil, "more than a file has room for")
+        lease.end()
+    }
 }

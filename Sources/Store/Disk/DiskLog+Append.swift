@@ -145,7 +145,12 @@ extension DiskLog {
             accessCount: UInt8(min(record.accessCount, UInt16(UInt8.max))),
             flags: queue == .main ? .inMain : [],
             share: DiskShare.number(ofKey: record.key.span))
-        if let old = view.shards.insert(record.name.digest, entry) { gone(old) }
+        if let old = view.shards.insert(record.name.digest, entry) {
+            gone(old)
+            // Its segment's footer still names it: it would be found again once the later record is
+            // forgotten.
+            touched[Int(old.location.segment)] = true
+        }
         rule.entriesGrew(to: view.shards.count)
     }
 

@@ -58,10 +58,13 @@ extension DiskLog {
             })
         try log.finishOpening(found, table)
         try log.spareMarks(of: found)
-        // Those of a size that is not theirs any more are written anew.
-        log.marksAreBehind = recovery.log.isOtherSize
+        // Those of a size that is not theirs any more are written anew. There are some before there
+        // is a segment: from then on, files without a header are damage, not a start that was killed.
+        log.marksAreBehind = recovery.log.isOtherSize || recovery.log.isNew
         if let doubt = recovery.doubt(reached: merge.reached) {
-            note(.revalidatesAll(why: doubt.text))
+            if try !SegmentFiles.numbers(in: volume).isEmpty {
+                note(.revalidatesAll(why: doubt.text))
+            }
             try log.replaceMarks()
         } else if now + 1000 < merge.newestWall {
             note(.revalidatesAll(why: "the clock is behind the newest stored time"))

@@ -136,6 +136,7 @@ struct DiskWork: ~Copyable {
         guard let log else { return DiskFile.Failure("write marks", settings.root, code: ENOENT) }
         do throws(DiskFile.Failure) {
             try log.writeMarks()
+            noteFolded()
             return nil
         } catch {
             failed("\(error)")

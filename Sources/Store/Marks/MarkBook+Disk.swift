@@ -10,21 +10,23 @@ extension MarkBook {
     /// A disk's log was opened, for the first time or anew: stamps are of `epoch` from now on, and
     /// `table` has the marks that it holds; there is room for `capacity`.
     ///
-    /// What was invalidated while there was no log covers everything that it holds.
+    /// What was invalidated while there was no log covers everything that it holds. What another log
+    /// was given and this one does not hold covers everything in memory.
     package func open(epoch: UInt64, table: MarkTable, capacity: Int) {
         state.withLock { state in
             precondition(epoch > state.stamp.epoch, "epoch \(epoch) after \(state.stamp.epoch)")
-            if table.key == state.table.key {
-                state.table.join(table)
-            } else {
-                state.adopt(table)
-            }
+            let (former, last) = (state.table, state.stamp)
+            state.table = table
             // Of when its soft marks were applied nothing is known.
             state.unknownBefore = max(state.unknownBefore, table.softForAll)
             state.marksMax = max(state.marksMax, capacity + Self.marksMax)
             state.stamp.epoch = epoch
             state.unwritten.begin(epoch: epoch)
             for mark in state.unwritten.marks { state.table.apply(mark) }
+            if state.wasWritten, !state.table.holds(former) {
+                state.cover(upTo: last, former.count)
+            }
+            state.table.join(former)
             changed()
         }
     }
@@ -77,16 +79,13 @@ extension MarkBook {
 }
 
 extension MarkBook.State {
-    /// Takes over the table of a log with a key of its own.
-    ///
-    /// The marks that no disk has are applied to it after that; of others nothing is known that
-    /// this key could hash.
-    fileprivate mutating func adopt(_ log: MarkTable) {
-        let former = table
-        table = log
-        table.join(former)
-        guard wasWritten, former.count > 0 else { return }
-        table.apply(.unknown(before: stamp))
-        noteFold(stamp, former.count)
+    /// Puts one mark, soft and for everything, in the place of `count` up to `last` that a lost log
+    /// was given: they are known by their hashes alone, and the table forgets them when it is made
+    /// anew of what its log holds.
+    fileprivate mutating func cover(upTo last: Stamp, _ count: Int) {
+        let mark = DiskMark(.everything, isSoft: true, stamp: last)
+        table.apply(mark)
+        unwritten.append(mark)
+        noteFold(last, count)
     }
 }

@@ -33,6 +33,8 @@ package struct MarkTable: Sendable {
             soft = max(soft, other.soft)
         }
 
+        func holds(_ other: Latest) -> Bool { hard >= other.hard && soft >= other.soft }
+
         func effect(on stamp: Stamp) -> DiskMark.Effect? {
             if hard > stamp { return .dead }
             return soft > stamp ? .stale : nil
@@ -102,6 +104,14 @@ package struct MarkTable: Sendable {
         newest = zip(newest, other.newest).map { max($0, $1) }
         prefixBytesMax = max(prefixBytesMax, other.prefixBytesMax)
         hostBytesMax = max(hostBytesMax, other.hostBytesMax)
+    }
+
+    /// True if joining the other table would change nothing that it says; of one by another key that
+    /// is known only of marks for everything.
+    package func holds(_ other: MarkTable) -> Bool {
+        guard everything.holds(other.everything) else { return false }
+        guard other.key == key else { return other.others.isEmpty }
+        return other.others.allSatisfy { hash, latest in others[hash]?.holds(latest) ?? false }
     }
 
     // MARK: Forgetting

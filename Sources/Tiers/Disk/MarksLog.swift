@@ -69,6 +69,9 @@ package struct MarksLog: Sendable {
     /// Marks that there is room for in a file of the next generation.
     package var capacity: Int { (fileBytes - MarksHeader.bytesCount) / MarkWriter.markBytes }
 
+    /// Nothing of it is on the disk yet.
+    package var isNew: Bool { place.generation == 0 }
+
     /// The file that is written is of another size than the next one will be.
     package var isOtherSize: Bool { place.generation > 0 && place.fileBytes != fileBytes }
 

@@ -85,7 +85,10 @@ struct KillEntry {
             throw KillViolation("entry \(name) has bytes that are not those of \(version)")
         }
         guard !reading.isStale else {
-            throw KillViolation("entry \(name) is stale, and no mark made it so")
+            let stamp = reading.record.stamp
+            throw KillViolation(
+                "entry \(name) is \(version) of stamp \(stamp.epoch).\(stamp.count), and stale, "
+                    + "though no mark made it so")
         }
         return version
     }

@@ -21,7 +21,7 @@ struct KillReader {
             }
             guard tier.figures[.lostRecords] == 0 else { throw KillViolation("records are lost") }
         } catch {
-            KillLine.wrong(error.what).say()
+            KillLine.wrong("after a kill, \(error.what)").say()
         }
         KillLine.read(
             atOnce: tier.figures[.readsAtOnce], byThread: tier.figures[.readsByThread]

@@ -39,7 +39,7 @@ final class KillWriter {
                 try step(tier)
             }
         } catch {
-            KillLine.wrong(error.what).say()
+            KillLine.wrong("beside the writer, \(error.what)").say()
         }
         await tier.close(now: now)
         KillLine.closed.say()
@@ -54,7 +54,7 @@ final class KillWriter {
             do throws(KillViolation) {
                 while true { try looker.look(tier) }
             } catch {
-                KillLine.wrong(error.what).say()
+                KillLine.wrong("beside the writer, \(error.what)").say()
             }
         }
     }
