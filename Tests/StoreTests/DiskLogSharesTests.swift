@@ -22,8 +22,10 @@ struct DiskLogSharesTests {
 
     /// Stores an answer of 100,000 bytes under a number, as one of this host's.
     @discardableResult
-    private func store(_ number: Int, host: String, bytes: Int = 100_000) throws -> DiskLog.Kept {
-        let answer = Answer(number, version: 1, bytes: bytes)
+    private func store(
+        _ number: Int, host: String, version: Int = 1, bytes: Int = 100_000
+    ) throws -> DiskLog.Kept {
+        let answer = Answer(number, version: version, bytes: bytes)
         rig.now += 1000
         let log = try rig.log()
         var record = answer.record(stamp: log.view.stamp, now: rig.now)
@@ -86,6 +88,29 @@ struct DiskLogSharesTests {
         let before = try (0..<20).filter(isThere)
         try store(try #require(before.last), host: "a")
         #expect(try (0..<20).filter(isThere) == before)
+    }
+
+    @Test("a kill brings back no answer that was given up in the place of a later one")
+    func givenUp() throws {
+        try rig.log().adopt(shares([("a", 25)]))
+        for number in 0..<24 { try store(number, host: "a") }
+        // One that comes back begins the main queue, in a segment that is older than the next ones
+        // of newcomers.
+        let back = try (0..<24).first { try !isThere($0) }
+        try store(try #require(back), host: "a")
+        for number in 100..<115 { try store(number, host: "a") }
+        var next = 200
+        while try isThere(114), next < 230 {
+            for number in Array(0..<114) + Array(200..<next) { try rig.touch(number) }
+            try store(next, host: "a")
+            next += 1
+        }
+        #expect(try !isThere(114))
+        try store(114, host: "a", version: 2)
+        #expect(rig.figures[.reclaims] == 0, "the first record is still there")
+        rig.kill()
+        let found = try rig.start().view.read(Answer.name(114), key: Array("//a/114".utf8))
+        #expect(found?.record.head == Answer(114, version: 2, bytes: 0).head)
     }
 
     @Test("after a restart, and after a kill, what a site takes is known")

@@ -33,7 +33,7 @@ extension DiskLog {
         // up; an older answer then counts as long as it is fresh, unless a mark covers it.)
         let queue =
             view.shards.find(digest).map { $0.flags.contains(.inMain) ? .main : .small }
-            ?? rule.queue(forNewcomer: digest.first)
+            ?? newcomersQueue(digest)
         let bytes = record.extent.recordBytes
         while true {
             let place = ledger.place(recordBytes: bytes, in: queue, stamp: record.stamp)
@@ -52,6 +52,14 @@ extension DiskLog {
                 return .written
             }
         }
+    }
+
+    /// That of an entry which is not in the index; where a record of it that may be found again would
+    /// count as the later one, the queue of that record.
+    private func newcomersQueue(_ digest: EntryDigest) -> SegmentQueue {
+        let queue = rule.queue(forNewcomer: digest.first)
+        guard ahead[Int(queue.rawValue)].contains(digest) else { return queue }
+        return queue == .main ? .small : .main
     }
 
     /// Writes a record at the place that the ledger gave; if that fails, the segment takes no more.
@@ -160,6 +168,27 @@ extension DiskLog {
             SegmentID(index: UInt32(entry.location.segment)), recordBytes: entry.bytes)
     }
 
+    /// An entry was taken out of the index, and its record stays where it is.
+    ///
+    /// A start that finds the segment not closed, or its footer torn, finds the record again: what
+    /// is stored next of the entry has to be behind it.
+    func forgotten(_ digest: EntryDigest, _ entry: DiskEntry) {
+        gone(entry)
+        let segment = Int(entry.location.segment)
+        // So that the segment's footer does not name it for ever.
+        touched[segment] = true
+        let other: SegmentQueue = entry.flags.contains(.inMain) ? .small : .main
+        guard let next = open[Int(other.rawValue)],
+            next.header.sequence < ledger.segments[segment].sequence
+        else { return }
+        ahead[Int(other.rawValue)].insert(digest)
+        // What comes then goes into a new segment, which is behind all of them.
+        if ahead[Int(other.rawValue)].count > Self.aheadMax { closeEarly(other) }
+    }
+
+    /// Some 2 MiB of them.
+    private static let aheadMax = 1 << 16
+
     // MARK: Segments
 
     /// Makes a segment ready for records: its file, allocated whole, and a header that is on the
@@ -187,6 +216,7 @@ extension DiskLog {
             view.slots[Int(id.index)].begin(
                 .init(file: file, salt: header.salt, sequence: sequence))
             open[Int(queue.rawValue)] = OpenSegment(id: id, header: header, file: file)
+            ahead[Int(queue.rawValue)] = []
         } catch {
             ledger.closed(id)
             throw error
@@ -250,8 +280,15 @@ extension DiskLog {
     func abandon(_ queue: SegmentQueue, recordBytes: Int) {
         guard let segment = open[Int(queue.rawValue)] else { return }
         ledger.entryGone(segment.id, recordBytes: recordBytes)
+        closeEarly(queue)
+    }
+
+    /// The open segment takes no more.
+    private func closeEarly(_ queue: SegmentQueue) {
+        guard let segment = open[Int(queue.rawValue)] else { return }
         ledger.closed(segment.id)
         open[Int(queue.rawValue)] = nil
+        ahead[Int(queue.rawValue)] = []
         // Without a footer its records are found by a scan, but this may be only a full disk.
         try? writeFooter(of: segment)
     }

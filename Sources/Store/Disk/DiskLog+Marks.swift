@@ -26,9 +26,7 @@ extension DiskLog {
     /// segment not closed.
     package func forget(_ name: EntryName) {
         guard let entry = view.shards.remove(name.digest) else { return }
-        gone(entry)
-        // So that the segment's footer does not name it for ever.
-        touched[Int(entry.location.segment)] = true
+        forgotten(name.digest, entry)
     }
 
     /// The marks are damaged: every entry is revalidated once, and both files are written anew, so

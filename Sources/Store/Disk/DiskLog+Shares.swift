@@ -42,8 +42,7 @@ extension DiskLog {
             guard let (digest, entry) = idlest,
                 view.shards.remove(digest, ifAt: entry.location)
             else { continue }
-            gone(entry)
-            touched[Int(entry.location.segment)] = true
+            forgotten(digest, entry)
             rule.dropped(digest.first, bytes: entry.bytes)
             figures.add(.evictedEntries)
         }

@@ -32,10 +32,9 @@ extension DiskLog {
             let segment = Int(lost.entry.location.segment)
             // The segment may have been reclaimed since.
             if ledger.segments[segment].sequence == lost.sequence {
-                gone(lost.entry)
-                // Its footer still names the record, which may be readable again at the next start
-                // and older than what is stored until then.
-                touched[segment] = true
+                // It may be readable again at the next start, and older than what is stored until
+                // then.
+                forgotten(lost.digest, lost.entry)
             }
             return .lost(
                 file: SegmentFiles.name(segment),
@@ -56,7 +55,7 @@ extension DiskLog {
             ) { $0.lastAccess < least }
             for (digest, entry) in part.found {
                 guard view.shards.remove(digest, ifAt: entry.location) else { continue }
-                gone(entry)
+                forgotten(digest, entry)
                 figures.add(.expiredEntries)
             }
             left -= part.looked

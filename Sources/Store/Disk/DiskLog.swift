@@ -53,6 +53,9 @@ package final class DiskLog {
     var leastOnDisk: [Stamp?]
     /// Segments whose footers are behind the index.
     var touched: [Bool]
+    /// By ``Tiers/SegmentQueue``, entries that were forgotten while a record of theirs lies in a
+    /// segment which was opened after the queue's open one.
+    var ahead: [Set<EntryDigest>] = [[], []]
     /// Segments that were given up, and whose files still begin with what they were.
     var standing: [Bool]
     var marksLog: MarksLog
