@@ -30,9 +30,9 @@ struct CallOptions: ParsableArguments {
     var settings: SettingOptions
 
     /// Who asks.
-    var caller: Operator {
-        Operator(
-            OperatorOptions(
+    var commands: Commands {
+        Commands(
+            CommandOptions(
                 sources: settings.sources, nodes: node, tokenFile: tokenFile,
                 timeout: timeout ?? "3s", isJSON: json))
     }
@@ -55,7 +55,7 @@ enum CallHelp {
     static let late = "75 if it was not over in time, "
 }
 
-extension OperatorEnding {
+extension CommandEnding {
     /// - Throws: the exit code, unless it is done.
     func exit() throws {
         if self != .done { throw ExitCode(status) }

@@ -38,9 +38,9 @@ struct Drain: ParsableCommand {
     }
 
     func run() throws {
-        guard !undo else { return try call.caller.undrain().exit() }
+        guard !undo else { return try call.commands.undrain().exit() }
         var order = DrainOrder()
         (order.stops, order.waits, order.limit) = (stop, !waiting.noWait, waiting.within)
-        try call.caller.drain(order).exit()
+        try call.commands.drain(order).exit()
     }
 }

@@ -68,8 +68,8 @@ struct Get: ParsableCommand {
         var wish = Fetching(url: url)
         (wish.base, wish.isOfSite, wish.output) = (base, siteUrl, output)
         (wish.isHeadOnly, wish.fields) = (head, header)
-        let options = OperatorOptions(
+        let options = CommandOptions(
             sources: settings.sources, timeout: timeout ?? "1m", isJSON: json)
-        try Operator(options).get(wish).exit()
+        try Commands(options).get(wish).exit()
     }
 }

@@ -38,7 +38,7 @@ struct MembersList: ParsableCommand {
     @OptionGroup
     var call: CallOptions
 
-    func run() throws { try call.caller.members().exit() }
+    func run() throws { try call.commands.members().exit() }
 }
 
 struct MembersForget: ParsableCommand {
@@ -64,10 +64,10 @@ struct MembersForget: ParsableCommand {
     var call: CallOptions
 
     func validate() throws {
-        guard Operator.isMember(member) else {
+        guard Commands.isMember(member) else {
             throw ValidationError("'\(member)' is no id of a member: 32 hexadecimal digits")
         }
     }
 
-    func run() throws { try call.caller.forget(member).exit() }
+    func run() throws { try call.commands.forget(member).exit() }
 }

@@ -59,6 +59,6 @@ struct Prefetch: ParsableCommand {
         var order = PrefetchOrder()
         (order.urls, order.files, order.sitemap) = (urls, file, sitemap)
         (order.accept, order.waits, order.limit) = (accept, !waiting.noWait, waiting.within)
-        try call.caller.prefetch(order).exit()
+        try call.commands.prefetch(order).exit()
     }
 }

@@ -73,7 +73,7 @@ struct Purge: ParsableCommand {
     }
 
     func run() throws {
-        let caller = call.caller
+        let caller = call.commands
         if everything, !yes { try caller.confirmEverything()?.exit() }
         var order = PurgeOrder()
         (order.urls, order.prefixes, order.tags) = (urls, prefix, tag)

@@ -22,7 +22,7 @@ struct Status: ParsableCommand {
     @OptionGroup
     var call: CallOptions
 
-    func run() throws { try call.caller.status().exit() }
+    func run() throws { try call.commands.status().exit() }
 }
 
 struct Inspect: ParsableCommand {
@@ -50,5 +50,5 @@ struct Inspect: ParsableCommand {
     @OptionGroup
     var call: CallOptions
 
-    func run() throws { try call.caller.inspect(url, withHeads: head).exit() }
+    func run() throws { try call.commands.inspect(url, withHeads: head).exit() }
 }

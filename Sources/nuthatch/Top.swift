@@ -41,6 +41,6 @@ struct Top: ParsableCommand {
         var order = TopOrder()
         if let interval { order.interval = interval }
         order.isOnce = once
-        try call.caller.top(order).exit()
+        try call.commands.top(order).exit()
     }
 }

@@ -13,18 +13,18 @@ package struct DrainOrder: Sendable {
     package init() {}
 }
 
-extension Operator {
+extension Commands {
     /// Has the node hand over what it owns, and shows how far it is.
-    package func drain(_ order: DrainOrder) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
+    package func drain(_ order: DrainOrder) -> CommandEnding {
+        attempt { () throws(CommandFault) in
             let limit: Interval?
             if let text = order.limit {
-                limit = try OperatorOptions.duration(text, "--within")
+                limit = try CommandOptions.duration(text, "--within")
             } else {
                 limit = nil
             }
             let client = try options.client()
-            let question = OperatorClient.question(
+            let question = NodeClient.question(
                 .drain, query: order.stops ? [("stop", "true")] : [])
             let answer = try client.ask(question)
             guard order.waits else {
@@ -38,9 +38,9 @@ extension Operator {
     }
 
     /// Puts a drained node back on the ring.
-    package func undrain() -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
-            let answer = try options.client().ask(OperatorClient.question(.undrain))
+    package func undrain() -> CommandEnding {
+        attempt { () throws(CommandFault) in
+            let answer = try options.client().ask(NodeClient.question(.undrain))
             say("back on the ring", answer)
             return .done
         }
@@ -51,9 +51,9 @@ extension Operator {
     }
 
     private func follow(
-        _ client: OperatorClient, _ order: DrainOrder, until deadline: Instant
-    ) throws(OperatorFault) -> OperatorEnding {
-        let question = OperatorClient.question(.getStatistics)
+        _ client: NodeClient, _ order: DrainOrder, until deadline: Instant
+    ) throws(CommandFault) -> CommandEnding {
+        let question = NodeClient.question(.getStatistics)
         var progress = DrainProgress()
         while true {
             let exchange = client.begin(question)
@@ -76,11 +76,11 @@ extension Operator {
                 return finish("still handing over\(words)", .unfinished)
             }
             console.show { progress.line(columnsMax: $0) }
-            Self.pause(.milliseconds(200))
+            SystemClock.pause(.milliseconds(200))
         }
     }
 
-    private func finish(_ words: String, _ ending: OperatorEnding) -> OperatorEnding {
+    private func finish(_ words: String, _ ending: CommandEnding) -> CommandEnding {
         console.endProgress()
         if options.isJSON {
             let document: JSON = ["status": .text(words)]

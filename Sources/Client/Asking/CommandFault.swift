@@ -4,7 +4,7 @@ import HTTPRules
 import Telemetry
 
 /// How what an operator wanted has ended.
-package enum OperatorEnding: CaseIterable, Sendable {
+package enum CommandEnding: CaseIterable, Sendable {
     case done
     /// The node has answered, and says no; or what was asked for is not there.
     case refused
@@ -31,12 +31,12 @@ package enum OperatorEnding: CaseIterable, Sendable {
 }
 
 /// Why an operator's wish was not fulfilled.
-struct OperatorFault: Error, Hashable {
-    let ending: OperatorEnding
+struct CommandFault: Error, Hashable {
+    let ending: CommandEnding
     /// For the operator, on one line.
     let text: String
 
-    init(_ ending: OperatorEnding, _ text: String) {
+    init(_ ending: CommandEnding, _ text: String) {
         self.ending = ending
         self.text = text
     }
@@ -63,8 +63,8 @@ struct OperatorFault: Error, Hashable {
     }
 
     /// `url` was answered by something else.
-    static func notNode(_ url: String) -> OperatorFault {
-        OperatorFault(.unanswered, "\(url): what answered is not a node")
+    static func notNode(_ url: String) -> CommandFault {
+        CommandFault(.unanswered, "\(url): what answered is not a node")
     }
 }
 

@@ -1,18 +1,18 @@
 import Admin
 
-extension Operator {
+extension Commands {
     /// Shows how things stand with each node that is asked: one at length, several as a table.
     ///
     /// All are asked at once; it is done only if all have answered.
-    package func status() -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
+    package func status() -> CommandEnding {
+        attempt { () throws(CommandFault) in
             let clients = try options.clients()
             let looks = clients.map(Look.init)
             Exchange.advance(looks.flatMap(\.exchanges))
             var rows: [(place: String, row: StatusTable.Row)] = []
-            var ending = OperatorEnding.done
+            var ending = CommandEnding.done
             for look in looks {
-                do throws(OperatorFault) {
+                do throws(CommandFault) {
                     let (status, statistics) = try look.reports()
                     rows.append(("\(look.client.place)", .answered(status, statistics)))
                 } catch {
@@ -40,17 +40,17 @@ extension Operator {
 
     /// One node that is being asked.
     private struct Look {
-        let client: OperatorClient
+        let client: NodeClient
         let exchanges: [Exchange]
 
-        init(_ client: OperatorClient) {
+        init(_ client: NodeClient) {
             self.client = client
             exchanges = [.getStatus, .getStatistics].map {
-                client.begin(OperatorClient.question($0))
+                client.begin(NodeClient.question($0))
             }
         }
 
-        func reports() throws(OperatorFault) -> (StatusReport, StatisticsReport) {
+        func reports() throws(CommandFault) -> (StatusReport, StatisticsReport) {
             (
                 try client.document(StatusReport.self, of: exchanges[0]),
                 try client.document(StatisticsReport.self, of: exchanges[1])
@@ -79,7 +79,7 @@ extension Answer {
     }
 }
 
-extension OperatorFault {
+extension CommandFault {
     /// Without the URL that was asked, for where it is known.
     var shortText: String {
         let rest = text.split(separator: " ", maxSplits: 1)

@@ -5,7 +5,7 @@ import HTTPRules
 import NIOCore
 
 /// Asks one node's admin port.
-struct OperatorClient: Sendable {
+struct NodeClient: Sendable {
     let place: AskedPlace
     /// Or that there are none, which each question ends with.
     private let addresses: Result<[SocketAddress], AskingFailure>
@@ -29,8 +29,8 @@ struct OperatorClient: Sendable {
     var hasToken: Bool { token != nil }
 
     /// The same at another place, to which nothing is proven.
-    func asking(_ place: AskedPlace) -> OperatorClient {
-        OperatorClient(place, token: nil, within: limit, as: limitText)
+    func asking(_ place: AskedPlace) -> NodeClient {
+        NodeClient(place, token: nil, within: limit, as: limitText)
     }
 
     // MARK: Questions
@@ -70,12 +70,12 @@ struct OperatorClient: Sendable {
     // MARK: Answers
 
     /// What came of an exchange that is over.
-    func answer(of exchange: Exchange) throws(OperatorFault) -> Answer {
+    func answer(of exchange: Exchange) throws(CommandFault) -> Answer {
         let url = url(exchange.question)
         switch exchange.outcome {
         case .success(let answer) where answer.isSuccess: return answer
-        case .success(let answer): throw OperatorFault(answer, asking: url)
-        case .failure(let failure): throw OperatorFault(failure, asking: url, within: limitText)
+        case .success(let answer): throw CommandFault(answer, asking: url)
+        case .failure(let failure): throw CommandFault(failure, asking: url, within: limitText)
         case nil: preconditionFailure("\(url) is still being asked")
         }
     }
@@ -83,7 +83,7 @@ struct OperatorClient: Sendable {
     /// The document in an answer.
     func document<Document: Decodable>(
         _: Document.Type, in answer: Answer, to question: Question
-    ) throws(OperatorFault) -> Document {
+    ) throws(CommandFault) -> Document {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(answer.body))
         else { throw .notNode(url(question)) }
         return document
@@ -92,14 +92,14 @@ struct OperatorClient: Sendable {
     /// The document that an exchange has brought.
     func document<Document: Decodable>(
         _ type: Document.Type, of exchange: Exchange
-    ) throws(OperatorFault) -> Document {
+    ) throws(CommandFault) -> Document {
         try document(type, in: try answer(of: exchange), to: exchange.question)
     }
 
     /// Asks, and waits for the answer.
     func ask(
         _ question: Question, patience: Interval = .zero
-    ) throws(OperatorFault) -> Answer {
+    ) throws(CommandFault) -> Answer {
         let exchange = begin(question, patience: patience)
         Exchange.advance([exchange])
         return try answer(of: exchange)
@@ -108,7 +108,7 @@ struct OperatorClient: Sendable {
     /// Asks, and waits for the document.
     func ask<Document: Decodable>(
         _ question: Question, for type: Document.Type
-    ) throws(OperatorFault) -> Document {
+    ) throws(CommandFault) -> Document {
         try document(type, in: try ask(question), to: question)
     }
 }

@@ -3,7 +3,7 @@ import Ground
 import Telemetry
 
 /// Whom an operator asks, and how.
-package struct OperatorOptions: Sendable {
+package struct CommandOptions: Sendable {
     /// Settings of the node of this machine.
     package var sources: ConfigurationSources
     /// Admin ports as `HOST:PORT`; none for the node of this machine.
@@ -32,7 +32,7 @@ package struct OperatorOptions: Sendable {
     static let adminPort: UInt16 = 8081
 
     /// Those who are to be asked, one at least.
-    func clients() throws(OperatorFault) -> [OperatorClient] {
+    func clients() throws(CommandFault) -> [NodeClient] {
         let limit = try limit()
         var named = nodes
         // A flag beats the environment.
@@ -44,67 +44,67 @@ package struct OperatorOptions: Sendable {
         }
         var token = try givenToken()
         if token == nil { token = try ownToken() }
-        var clients: [OperatorClient] = []
+        var clients: [NodeClient] = []
         for name in named {
             clients.append(
-                OperatorClient(try place(name), token: token, within: limit, as: timeout))
+                NodeClient(try place(name), token: token, within: limit, as: timeout))
         }
         return clients
     }
 
     /// The one who is to be asked.
-    func client() throws(OperatorFault) -> OperatorClient {
+    func client() throws(CommandFault) -> NodeClient {
         let clients = try clients()
         guard clients.count == 1 else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused,
                 "this asks one node, and \(clients.count) are named (--node, NUTHATCH_NODE)")
         }
         return clients[0]
     }
 
-    func limit() throws(OperatorFault) -> Interval { try Self.duration(timeout, "--timeout") }
+    func limit() throws(CommandFault) -> Interval { try Self.duration(timeout, "--timeout") }
 
     /// `text` as a length of time that is not nothing; `flag` is what gave it.
-    static func duration(_ text: String, _ flag: String) throws(OperatorFault) -> Interval {
+    static func duration(_ text: String, _ flag: String) throws(CommandFault) -> Interval {
         guard let limit = DurationText.parse(text), limit > .zero else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused, "\(flag): \(text.quoted()) is not a duration, e.g. 3s")
         }
         return limit
     }
 
-    private func place(_ name: String) throws(OperatorFault) -> AskedPlace {
+    private func place(_ name: String) throws(CommandFault) -> AskedPlace {
         if name.hasPrefix("https://") {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused,
                 "--node: \(name.quoted()): TLS is not spoken here; ask with curl and a "
                     + "certificate")
         }
         guard let place = AskedPlace(name, defaultPort: Self.adminPort) else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused, "--node: \(name.quoted()) is no HOST:PORT, e.g. 10.0.0.7:8081")
         }
         return place
     }
 
     /// The node of this machine.
-    private func ownClient(_ limit: Interval) throws(OperatorFault) -> OperatorClient {
+    private func ownClient(_ limit: Interval) throws(CommandFault) -> NodeClient {
         switch try faulting(sources.operatorPlace) {
         case .address(let address, let tokenFile):
             var token = try givenToken()
             if token == nil, let tokenFile { token = try Self.strongestToken(tokenFile) }
-            return OperatorClient(
+            return NodeClient(
                 AskedPlace(address.reachable), token: token, within: limit, as: timeout)
         case .off:
-            throw OperatorFault(.misconfigured, "admin-listen is off, so nobody can be asked")
+            throw CommandFault(.misconfigured, "admin-listen is off, so nobody can be asked")
         case .wantsCertificate:
-            throw OperatorFault(
+            throw CommandFault(
                 .misconfigured,
                 "the admin port asks for a certificate (client-ca), and this command shows none; "
                     + "ask it with one, by curl")
         case .chosenByKernel:
-            throw OperatorFault(
+            throw CommandFault(
                 .misconfigured,
                 "the kernel chooses the admin port (port 0); give admin-listen the one that the "
                     + "node's log names")
@@ -114,7 +114,7 @@ package struct OperatorOptions: Sendable {
     // MARK: Tokens
 
     /// What the operator says to be proof; nil if nothing is said.
-    private func givenToken() throws(OperatorFault) -> [UInt8]? {
+    private func givenToken() throws(CommandFault) -> [UInt8]? {
         let path = tokenFile ?? sources.words(ofVariable: Self.tokenVariable).first
         guard let path else { return nil }
         do throws(ConfigurationError) {
@@ -127,7 +127,7 @@ package struct OperatorOptions: Sendable {
                 case .unreadableFile(_, let reason), .adminTokens(_, let reason): reason
                 default: error.description
                 }
-            throw OperatorFault(
+            throw CommandFault(
                 .misconfigured,
                 "\(place): \(path.quoted(limit: 4096)) cannot be used: \(why); allowed: a token "
                     + "alone, or \(AdminTokens.allowed)")
@@ -136,7 +136,7 @@ package struct OperatorOptions: Sendable {
 
     /// What the settings of this machine's node say to be proof; another one of its cluster may
     /// have the same.
-    private func ownToken() throws(OperatorFault) -> [UInt8]? {
+    private func ownToken() throws(CommandFault) -> [UInt8]? {
         guard let path = try faulting(sources.adminTokenFile) else { return nil }
         return try Self.strongestToken(path)
     }
@@ -152,22 +152,22 @@ package struct OperatorOptions: Sendable {
     }
 
     /// The token in a node's file that is good for most.
-    private static func strongestToken(_ path: String) throws(OperatorFault) -> [UInt8]? {
+    private static func strongestToken(_ path: String) throws(CommandFault) -> [UInt8]? {
         do throws(ConfigurationError) {
             return try ConfigurationSources.adminTokens(path).max { $0.role < $1.role }?.token
         } catch {
-            throw OperatorFault(.misconfigured, error.description)
+            throw CommandFault(.misconfigured, error.description)
         }
     }
 
     /// What the settings say, where only some of them matter.
     func faulting<Value>(
         _ read: () throws(ConfigurationFaults) -> Value
-    ) throws(OperatorFault) -> Value {
+    ) throws(CommandFault) -> Value {
         do throws(ConfigurationFaults) {
             return try read()
         } catch {
-            throw OperatorFault(.misconfigured, error.first.description)
+            throw CommandFault(.misconfigured, error.first.description)
         }
     }
 }

@@ -12,14 +12,14 @@ package struct TopOrder: Sendable {
     package init() {}
 }
 
-extension Operator {
+extension Commands {
     /// Shows what nodes do, again and again: on a terminal in place of what is there, else once;
     /// for programs a line of JSON for each node and time.
-    package func top(_ order: TopOrder) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
-            let interval = try OperatorOptions.duration(order.interval, "--interval")
+    package func top(_ order: TopOrder) -> CommandEnding {
+        attempt { () throws(CommandFault) in
+            let interval = try CommandOptions.duration(order.interval, "--interval")
             guard interval >= .milliseconds(100) else {
-                throw OperatorFault(.misused, "--interval: at least 100ms are allowed")
+                throw CommandFault(.misused, "--interval: at least 100ms are allowed")
             }
             let watch = TopWatch(try options.clients(), every: interval)
             try watch.greet(isAlone: options.nodes.count < 2)
@@ -38,7 +38,7 @@ extension Operator {
     }
 
     /// A line for each node, each time; until nobody reads it.
-    private func stream(_ watch: TopWatch, _ order: TopOrder) -> OperatorEnding {
+    private func stream(_ watch: TopWatch, _ order: TopOrder) -> CommandEnding {
         while true {
             let isRead = watch.lines().allSatisfy { line in
                 Console.write(Array((line + "\n").utf8), to: STDOUT_FILENO)

@@ -38,17 +38,17 @@ package enum PurgePatience: String, CaseIterable, Sendable {
     case none
 }
 
-extension Operator {
+extension Commands {
     /// Purges, and shows the receipt while it fills in.
     ///
     /// Done if what was waited for has come, unfinished if a member has not confirmed in time or
     /// cannot be reached.
-    package func purge(_ order: PurgeOrder) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
-            let limit = try OperatorOptions.duration(order.limit, "--within")
+    package func purge(_ order: PurgeOrder) -> CommandEnding {
+        attempt { () throws(CommandFault) in
+            let limit = try CommandOptions.duration(order.limit, "--within")
             let client = try options.client()
             let deadline = SystemClock.now() + limit
-            let question = OperatorClient.question(
+            let question = NodeClient.question(
                 .issuePurge,
                 query: [
                     ("wait", order.wait == .none ? "none" : "issued"),
@@ -75,15 +75,15 @@ extension Operator {
 
     /// Asks for the receipt again and again, until nobody in reach is waited for.
     private func follow(
-        _ first: ReceiptReport, _ answer: Answer, _ client: OperatorClient, until deadline: Instant
-    ) throws(OperatorFault) -> (Answer, ReceiptReport) {
+        _ first: ReceiptReport, _ answer: Answer, _ client: NodeClient, until deadline: Instant
+    ) throws(CommandFault) -> (Answer, ReceiptReport) {
         var (last, receipt) = (answer, first)
-        let question = OperatorClient.question(.getReceipt, [first.receipt])
+        let question = NodeClient.question(.getReceipt, [first.receipt])
         var pause = Interval.milliseconds(20)
         defer { console.endProgress() }
         while !receipt.isSettled, SystemClock.now() + pause < deadline {
             console.show { receipt.progress(columnsMax: $0) }
-            Self.pause(pause)
+            SystemClock.pause(pause)
             pause = min(.milliseconds(250), pause + pause)
             last = try client.ask(question)
             receipt = try client.document(ReceiptReport.self, in: last, to: question)
@@ -94,7 +94,7 @@ extension Operator {
     /// Asks on the terminal whether everything is to be purged.
     ///
     /// - Returns: nil if it is, else how the command has ended.
-    package func confirmEverything() -> OperatorEnding? {
+    package func confirmEverything() -> CommandEnding? {
         guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
             console.complain("--everything needs --yes where nobody can be asked")
             return .misused

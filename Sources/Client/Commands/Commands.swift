@@ -5,20 +5,20 @@ import Telemetry
 
 /// Asks nodes what an operator wants to know, tells them what is to be done, and prints what came
 /// of it: documents to standard output, everything else to standard error.
-package struct Operator: Sendable {
-    let options: OperatorOptions
+package struct Commands: Sendable {
+    let options: CommandOptions
     let console: Console
 
-    package init(_ options: OperatorOptions) {
+    package init(_ options: CommandOptions) {
         self.options = options
         console = Console(environment: options.sources.variables)
     }
 
     /// Does `work`, and says what went wrong.
     func attempt(
-        _ work: () throws(OperatorFault) -> OperatorEnding
-    ) -> OperatorEnding {
-        do throws(OperatorFault) {
+        _ work: () throws(CommandFault) -> CommandEnding
+    ) -> CommandEnding {
+        do throws(CommandFault) {
             return try work()
         } catch {
             console.complain(error.text)
@@ -30,8 +30,8 @@ package struct Operator: Sendable {
     /// document.
     func show<Document: Decodable>(
         _ question: Question, as type: Document.Type, _ lines: (Document) -> [TextLine]
-    ) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
+    ) -> CommandEnding {
+        attempt { () throws(CommandFault) in
             let client = try options.client()
             let answer = try client.ask(question)
             let document = try client.document(type, in: answer, to: question)
@@ -55,17 +55,17 @@ package struct Operator: Sendable {
     // MARK: Members
 
     /// Shows who is in the cluster, as the node believes.
-    package func members() -> OperatorEnding {
-        show(OperatorClient.question(.listMembers), as: MemberRow.Page.self) {
+    package func members() -> CommandEnding {
+        show(NodeClient.question(.listMembers), as: MemberRow.Page.self) {
             $0.lines(columnsMax: console.columns)
         }
     }
 
     /// Has the node begin to count a member no longer.
-    package func forget(_ member: String) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
+    package func forget(_ member: String) -> CommandEnding {
+        attempt { () throws(CommandFault) in
             let answer = try options.client().ask(
-                OperatorClient.question(.forgetMember, [member]))
+                NodeClient.question(.forgetMember, [member]))
             console.print(
                 options.isJSON
                     ? String(decoding: answer.body, as: UTF8.self) : "forgetting \(member)")

@@ -1,13 +1,14 @@
 /// An absolute URL taken apart (RFC 3986 §4.3), as operators write one.
-struct AbsoluteURL {
-    let isSecure: Bool
+package struct AbsoluteURL {
+    /// True for https.
+    package let isSecure: Bool
     /// Host, and port if there is one.
-    let host: Range<Int>
+    package let host: Range<Int>
     /// Path and query; a fragment is no part of it.
-    let target: Range<Int>
+    package let target: Range<Int>
 
     /// Nil if there is no scheme.
-    init?(_ url: [UInt8]) {
+    package init?(_ url: [UInt8]) {
         guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
         isSecure = String(decoding: url[..<colon.lowerBound], as: UTF8.self).lowercased() == "https"
         let end = url.firstIndex(of: UInt8(ascii: "#")) ?? url.count

@@ -105,7 +105,7 @@ final class Screen {
     /// of which takes it a moment later.
     private func send(_ number: CInt) {
         kill(getpid(), number)
-        Operator.pause(.milliseconds(500))
+        SystemClock.pause(.milliseconds(500))
     }
 
     // MARK: In and out

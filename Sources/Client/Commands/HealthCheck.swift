@@ -49,7 +49,7 @@ package struct HealthCheck: Hashable, Sendable {
                 line: "\(url) answered \(answer.status) \(String(shown).onOneLine)")
         } catch {
             return HealthCheck(
-                isReady: false, line: OperatorFault(error, asking: url, within: timeout).text)
+                isReady: false, line: CommandFault(error, asking: url, within: timeout).text)
         }
     }
 }

@@ -1,18 +1,18 @@
 import Admin
 import Telemetry
 
-extension Operator {
+extension Commands {
     /// Shows what the node holds under a URL, with the stored heads if they are wanted; refused if
     /// it holds nothing.
-    package func inspect(_ url: String, withHeads: Bool) -> OperatorEnding {
+    package func inspect(_ url: String, withHeads: Bool) -> CommandEnding {
         guard AbsoluteURL(Array(url.utf8)) != nil else {
-            return attempt { () throws(OperatorFault) in
-                throw OperatorFault(
+            return attempt { () throws(CommandFault) in
+                throw CommandFault(
                     .misused, "\(url.quoted()) is no URL; allowed: http://… or https://…")
             }
         }
         return show(
-            OperatorClient.question(.getEntry, query: [("url", url)]), as: EntryReport.self
+            NodeClient.question(.getEntry, query: [("url", url)]), as: EntryReport.self
         ) { report in
             var lines = report.lines(columnsMax: console.columns)
             guard withHeads else { return lines }

@@ -15,7 +15,7 @@ final class BodyReceiver {
     /// What an answer that says no says of it.
     private(set) var problem: [UInt8] = []
     /// Why what comes cannot be put where it was to be.
-    private(set) var fault: OperatorFault?
+    private(set) var fault: CommandFault?
 
     private static let problemBytesMax = 64 << 10
     /// Progress is shown of what takes longer.
@@ -60,7 +60,7 @@ final class BodyReceiver {
     }
 
     /// The answer is whole.
-    func finish() throws(OperatorFault) {
+    func finish() throws(CommandFault) {
         guard let path, let partPath else { return }
         do throws(AskingFailure) {
             try open()
@@ -70,7 +70,7 @@ final class BodyReceiver {
                 throw fail(errno)
             }
         } catch {
-            throw fault ?? OperatorFault(.refused, path)
+            throw fault ?? CommandFault(.refused, path)
         }
     }
 
@@ -82,7 +82,7 @@ final class BodyReceiver {
 
     private func fail(_ code: CInt) -> AskingFailure {
         let why = unsafe String(cString: strerror(code))
-        fault = OperatorFault(.refused, "\(path ?? "standard output"): \(why)")
+        fault = CommandFault(.refused, "\(path ?? "standard output"): \(why)")
         return .system(code)
     }
 

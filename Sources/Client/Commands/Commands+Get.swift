@@ -26,11 +26,11 @@ package struct Fetching: Sendable {
     static let clientPort: UInt16 = 8080
 
     /// The request.
-    func question() throws(OperatorFault) -> Question {
+    func question() throws(CommandFault) -> Question {
         guard let (authority, target) = parts,
             url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused,
                 "\(url.quoted()) is no URL; allowed: http://… or https://…, "
                     + "percent-encoded where it has to be")
@@ -53,7 +53,7 @@ package struct Fetching: Sendable {
         return authority.isEmpty ? nil : (authority, rest[authority.endIndex...])
     }
 
-    private static func field(_ text: String) throws(OperatorFault) -> Question.Field {
+    private static func field(_ text: String) throws(CommandFault) -> Question.Field {
         let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let isName = sides[0].utf8.allSatisfy {
             ASCII.isLetter($0) || ASCII.isDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
@@ -61,7 +61,7 @@ package struct Fetching: Sendable {
         guard sides.count == 2, !sides[0].isEmpty, isName,
             sides[1].utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused, "--header: \(text.quoted()) is no field; e.g. 'Accept: image/avif'")
         }
         return Question.Field(
@@ -69,13 +69,13 @@ package struct Fetching: Sendable {
     }
 }
 
-extension Operator {
+extension Commands {
     /// Gets an image or a site's answer where clients get it, in clear text.
-    package func get(_ wish: Fetching) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
+    package func get(_ wish: Fetching) -> CommandEnding {
+        attempt { () throws(CommandFault) in
             let question = try wish.question()
             if !wish.isHeadOnly, wish.output == nil, console.isTerminal {
-                throw OperatorFault(
+                throw CommandFault(
                     .misused, "standard output is a terminal: say --output FILE, or --head")
             }
             let place = try place(wish)
@@ -92,10 +92,10 @@ extension Operator {
         }
     }
 
-    private func place(_ wish: Fetching) throws(OperatorFault) -> AskedPlace {
+    private func place(_ wish: Fetching) throws(CommandFault) -> AskedPlace {
         if let base = wish.base {
             guard let place = AskedPlace(base, defaultPort: Fetching.clientPort) else {
-                throw OperatorFault(
+                throw CommandFault(
                     .misused,
                     "--base: \(base.quoted()) is no address in clear text, e.g. "
                         + "http://127.0.0.1:8080; TLS is not spoken here")
@@ -103,7 +103,7 @@ extension Operator {
             return place
         }
         guard let address = try options.faulting(options.sources.clientAddress) else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misconfigured,
                 "this node serves nobody in clear text, or on a port that the kernel chooses "
                     + "(port 0); say --base")
@@ -114,7 +114,7 @@ extension Operator {
     /// The answer, if it is one of success, or its head alone is wanted.
     private func outcome(
         _ exchange: Exchange, _ receiver: BodyReceiver, _ wish: Fetching
-    ) throws(OperatorFault) -> Answer {
+    ) throws(CommandFault) -> Answer {
         console.endProgress()
         let url = "http://\(exchange.place)\(exchange.question.path)"
         switch exchange.outcome {
@@ -122,13 +122,13 @@ extension Operator {
         case .success(var answer):
             guard answer.isSuccess else {
                 answer.body = receiver.problem
-                throw OperatorFault(answer, asking: url)
+                throw CommandFault(answer, asking: url)
             }
             try receiver.finish()
             return answer
         case .failure(let failure):
             throw receiver.fault
-                ?? OperatorFault(failure, asking: url, within: options.timeout)
+                ?? CommandFault(failure, asking: url, within: options.timeout)
         case nil: preconditionFailure("\(url) is still being asked")
         }
     }

@@ -6,7 +6,7 @@ import Telemetry
 /// screen.
 final class TopWatch {
     var state: TopState
-    private var clients: [OperatorClient]
+    private var clients: [NodeClient]
     private let interval: Interval
     private var flights: [Flight] = []
     /// When they are asked next.
@@ -24,7 +24,7 @@ final class TopWatch {
             case hot
             case purges
             /// Whether the member of this id is there.
-            case guess(String, OperatorClient)
+            case guess(String, NodeClient)
         }
 
         let node: Int
@@ -34,7 +34,7 @@ final class TopWatch {
         var isGuess: Bool { if case .guess = kind { true } else { false } }
     }
 
-    init(_ clients: [OperatorClient], every interval: Interval) {
+    init(_ clients: [NodeClient], every interval: Interval) {
         self.clients = clients
         self.interval = interval
         state = TopState(places: clients.map { "\($0.place)" }, interval: interval)
@@ -44,14 +44,14 @@ final class TopWatch {
     /// Asks all for the first time.
     ///
     /// - Throws: what the first one says against it, if none answers as a node.
-    func greet(isAlone: Bool) throws(OperatorFault) {
+    func greet(isAlone: Bool) throws(CommandFault) {
         // A member's host is what another node says: a token is not sent there.
         if isAlone, clients.count == 1, !clients[0].hasToken { guessedPort = clients[0].place.port }
-        let exchanges = clients.map { $0.begin(OperatorClient.question(.getStatus)) }
+        let exchanges = clients.map { $0.begin(NodeClient.question(.getStatus)) }
         Exchange.advance(exchanges)
-        var fault: OperatorFault?
+        var fault: CommandFault?
         for (index, client) in clients.enumerated() {
-            do throws(OperatorFault) {
+            do throws(CommandFault) {
                 state.answered(
                     index, try client.document(StatusReport.self, of: exchanges[index]))
             } catch {
@@ -79,7 +79,7 @@ final class TopWatch {
 
     /// Waits until it is time to ask again.
     func pause() {
-        Operator.pause(nextAt - SystemClock.now())
+        SystemClock.pause(nextAt - SystemClock.now())
     }
 
     /// Goes on until there is something new to be shown, or one of `inputs` can be read.
@@ -106,14 +106,14 @@ final class TopWatch {
         round += 1
         let busy = Set(flights.filter { !$0.isGuess }.map(\.node))
         for node in clients.indices where !busy.contains(node) {
-            begin(.statistics, OperatorClient.question(.getStatistics), node)
+            begin(.statistics, NodeClient.question(.getStatistics), node)
             if state.nodes[node].id == nil {
-                begin(.status, OperatorClient.question(.getStatus), node)
+                begin(.status, NodeClient.question(.getStatus), node)
             }
             // These change slowly.
             guard round % 2 == 1 else { continue }
-            begin(.hot, OperatorClient.question(.listHotEntries, query: [("limit", "40")]), node)
-            begin(.purges, OperatorClient.question(.listPurges, query: [("limit", "20")]), node)
+            begin(.hot, NodeClient.question(.listHotEntries, query: [("limit", "40")]), node)
+            begin(.purges, NodeClient.question(.listPurges, query: [("limit", "20")]), node)
         }
     }
 
@@ -134,7 +134,7 @@ final class TopWatch {
         guard !over.isEmpty else { return }
         flights.removeAll { $0.exchange.outcome != nil }
         for flight in over {
-            do throws(OperatorFault) {
+            do throws(CommandFault) {
                 try take(flight)
             } catch {
                 guard case .statistics = flight.kind else { continue }
@@ -143,7 +143,7 @@ final class TopWatch {
         }
     }
 
-    private func take(_ flight: Flight) throws(OperatorFault) {
+    private func take(_ flight: Flight) throws(CommandFault) {
         let (node, client) = (flight.node, clients[flight.node])
         switch flight.kind {
         case .statistics:
@@ -183,7 +183,7 @@ final class TopWatch {
             flights.append(
                 Flight(
                     node: node, kind: .guess(member.node, client),
-                    exchange: client.begin(OperatorClient.question(.getStatus))))
+                    exchange: client.begin(NodeClient.question(.getStatus))))
         }
     }
 
@@ -192,11 +192,11 @@ final class TopWatch {
     /// Asks all once, and gives a line of JSON for each.
     func lines() -> [String] {
         setNext()
-        let exchanges = clients.map { $0.begin(OperatorClient.question(.getStatistics)) }
+        let exchanges = clients.map { $0.begin(NodeClient.question(.getStatistics)) }
         Exchange.advance(exchanges)
         return zip(clients, exchanges).map { client, exchange in
             let at = JSON.text("\(client.place)").line
-            do throws(OperatorFault) {
+            do throws(CommandFault) {
                 let answer = try client.answer(of: exchange)
                 return "{\"at\":\(at),\"statistics\":\(answer.jsonLine)}"
             } catch {

@@ -20,20 +20,20 @@ package struct PrefetchOrder: Sendable {
     package init() {}
 }
 
-extension Operator {
+extension Commands {
     /// Has the node fetch, and shows how far it is; refused if a URL could not be fetched.
-    package func prefetch(_ order: PrefetchOrder) -> OperatorEnding {
-        attempt { () throws(OperatorFault) in
+    package func prefetch(_ order: PrefetchOrder) -> CommandEnding {
+        attempt { () throws(CommandFault) in
             var limit: Interval?
-            if let text = order.limit { limit = try OperatorOptions.duration(text, "--within") }
+            if let text = order.limit { limit = try CommandOptions.duration(text, "--within") }
             let bodies = try bodies(order)
             let client = try options.client()
             let deadline = limit.map { SystemClock.now() + $0 } ?? .distantFuture
             defer { console.endProgress() }
-            var ending = OperatorEnding.done
+            var ending = CommandEnding.done
             for (index, body) in bodies.enumerated() {
                 let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
-                let question = OperatorClient.question(.beginPrefetch, body: body)
+                let question = NodeClient.question(.beginPrefetch, body: body)
                 guard index == 0 || SystemClock.now() < deadline else {
                     return unfinished(part, "its time is up")
                 }
@@ -52,7 +52,7 @@ extension Operator {
         }
     }
 
-    private func unfinished(_ part: String, _ why: String) -> OperatorEnding {
+    private func unfinished(_ part: String, _ why: String) -> CommandEnding {
         console.endProgress()
         console.complain("not begun\(part.isEmpty ? "" : " from\(part) on"): \(why)")
         return .unfinished
@@ -62,8 +62,8 @@ extension Operator {
 
     /// Waits while as many prefetches run on the node as may; nil if they did until `deadline`.
     private func begin(
-        _ question: Question, _ client: OperatorClient, as part: String, until deadline: Instant
-    ) throws(OperatorFault) -> Standing? {
+        _ question: Question, _ client: NodeClient, as part: String, until deadline: Instant
+    ) throws(CommandFault) -> Standing? {
         while true {
             let exchange = client.begin(question)
             Exchange.advance([exchange])
@@ -75,7 +75,7 @@ extension Operator {
                     ProgressLine.line(
                         "waiting" + part, share: nil, note: "other prefetches run", columnsMax: $0)
                 }
-                Self.pause(.milliseconds(500))
+                SystemClock.pause(.milliseconds(500))
                 continue
             }
             let answer = try client.answer(of: exchange)
@@ -86,14 +86,14 @@ extension Operator {
     }
 
     private func follow(
-        _ begun: Standing, _ client: OperatorClient, as what: String, until deadline: Instant
-    ) throws(OperatorFault) -> Standing {
+        _ begun: Standing, _ client: NodeClient, as what: String, until deadline: Instant
+    ) throws(CommandFault) -> Standing {
         var last = begun
-        let question = OperatorClient.question(.getPrefetch, [begun.document.prefetch])
+        let question = NodeClient.question(.getPrefetch, [begun.document.prefetch])
         var pause = Interval.milliseconds(20)
         while !last.document.state.isOver, SystemClock.now() < deadline {
             console.show { last.document.progress(what, columnsMax: $0) }
-            Self.pause(pause)
+            SystemClock.pause(pause)
             pause = min(.milliseconds(250), pause + pause)
             last.answer = try client.ask(question)
             last.document = try client.document(
@@ -114,7 +114,7 @@ extension Operator {
     // MARK: What is fetched
 
     /// The body of each request: so many URLs as one may have.
-    private func bodies(_ order: PrefetchOrder) throws(OperatorFault) -> [JSON] {
+    private func bodies(_ order: PrefetchOrder) throws(CommandFault) -> [JSON] {
         let accept = order.accept.map { [JSON.Member("accept", .text($0))] } ?? []
         if let sitemap = order.sitemap {
             return [.object([JSON.Member("sitemap", .text(sitemap))] + accept)]
@@ -123,7 +123,7 @@ extension Operator {
         for url in urls { try Self.check(url[...], in: "the command line") }
         for file in order.files { urls += try Self.urls(in: file) }
         guard !urls.isEmpty else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused, "there is no URL in \(order.files.joined(separator: ", "))")
         }
         return PrefetchRequest.batches(urls).map { batch in
@@ -131,7 +131,7 @@ extension Operator {
         }
     }
 
-    private static func urls(in file: String) throws(OperatorFault) -> [String] {
+    private static func urls(in file: String) throws(CommandFault) -> [String] {
         let text = String(decoding: try bytes(of: file), as: UTF8.self)
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         var urls: [String] = []
@@ -144,15 +144,15 @@ extension Operator {
         return urls
     }
 
-    private static func check(_ url: Substring, in place: String) throws(OperatorFault) {
+    private static func check(_ url: Substring, in place: String) throws(CommandFault) {
         guard let parts = AbsoluteURL(Array(url.utf8)), !parts.host.isEmpty else {
-            throw OperatorFault(
+            throw CommandFault(
                 .misused,
                 "\(place): \(String(url).quoted()) is no URL; allowed: http://… or https://…")
         }
     }
 
-    private static func bytes(of file: String) throws(OperatorFault) -> [UInt8] {
+    private static func bytes(of file: String) throws(CommandFault) -> [UInt8] {
         let descriptor = file == "-" ? STDIN_FILENO : unsafe open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(file) }
         defer { if file != "-" { close(descriptor) } }
@@ -169,15 +169,15 @@ extension Operator {
         }
     }
 
-    private static func unreadable(_ file: String) -> OperatorFault {
+    private static func unreadable(_ file: String) -> CommandFault {
         let why = unsafe String(cString: strerror(errno))
-        return OperatorFault(.misused, "--file: \(file.quoted()) cannot be read: \(why)")
+        return CommandFault(.misused, "--file: \(file.quoted()) cannot be read: \(why)")
     }
 }
 
 extension PrefetchDocument {
     /// How the command ends, if not well.
-    fileprivate func ending(isWaitedFor: Bool) -> OperatorEnding? {
+    fileprivate func ending(isWaitedFor: Bool) -> CommandEnding? {
         switch state {
         case .failed, .cancelled: .refused
         case .reading, .running: isWaitedFor ? .unfinished : nil
