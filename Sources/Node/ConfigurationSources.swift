@@ -1,4 +1,4 @@
-import Admin
+package import Admin
 import FoundationEssentials
 import Glibc
 import HTTPRules
@@ -91,7 +91,9 @@ package struct ConfigurationSources: Sendable {
     }
 
     /// The tokens of operators that the file holds.
-    static func adminTokens(_ path: String) throws(ConfigurationError) -> [AdminTokens.Entry] {
+    private static func adminTokens(
+        _ path: String
+    ) throws(ConfigurationError) -> [AdminTokens.Entry] {
         let bytes: [UInt8]
         do throws(ConfigurationError) {
             bytes = try read(path)
@@ -124,45 +126,17 @@ package struct ConfigurationSources: Sendable {
         return token
     }
 
-    /// The first address that can be asked from this machine in clear text, of the admin port or of
-    /// those for clients; nil if there is none, or all have port 0.
-    ///
-    /// Faults in other settings do not matter.
-    func healthAddress() throws(ConfigurationFaults) -> ListenAddress? {
-        try Configuration.plainAddresses(
-            flags: flags, environment: environment, file: try file()
-        ).first { $0.port != 0 }
-    }
-
-    /// Where operators ask the node; faults in other settings do not matter.
-    func operatorPlace() throws(ConfigurationFaults) -> OperatorPlace {
-        try Configuration.operatorPlace(
-            flags: flags, environment: environment, file: try file())
-    }
-
-    /// The file of operators' tokens; faults in other settings do not matter.
-    func adminTokenFile() throws(ConfigurationFaults) -> String? {
-        try Configuration.adminTokenFile(
-            flags: flags, environment: environment, file: try file())
-    }
-
-    /// The first address at which clients are served in clear text, of the node of this machine;
-    /// nil if there is none, or all have port 0.
-    func clientAddress() throws(ConfigurationFaults) -> ListenAddress? {
-        try Configuration.clientAddresses(
-            flags: flags, environment: environment, file: try file()
-        ).first { $0.port != 0 }
-    }
-
-    /// True if the command line gives the setting.
-    func hasFlag(_ name: SettingName) -> Bool { flags[name.rawValue]?.isEmpty == false }
-
-    /// The environment.
-    var variables: [String: String] { environment }
-
-    /// What a variable of the environment says, cut at white space.
-    func words(ofVariable name: String) -> [String] {
-        (environment[name] ?? "").split(whereSeparator: \.isWhitespace).map(String.init)
+    /// The node that would run with these settings, for commands that ask it.
+    package var ownNode: OwnNode {
+        let hasAdminFlag = flags[SettingName.adminListen.rawValue]?.isEmpty == false
+        do throws(ConfigurationFaults) {
+            let layers = try ConfigurationLayers(
+                flags: flags, environment: environment, file: try file())
+            return layers.ownNode(hasAdminFlag: hasAdminFlag)
+        } catch {
+            return OwnNode(
+                hasAdminFlag: hasAdminFlag, fault: OwnNode.Fault(error.first.description))
+        }
     }
 
     /// The file as the operator names it; nil if none is named.

@@ -115,7 +115,7 @@ struct Problem: Hashable, Sendable {
         "The last ones are at \(AdminOperation.row(.listPrefetches).path). Nothing was done.")
 
     static let prefetchesTooMany = Problem(
-        503, "prefetches-too-many", "As many prefetches run as may",
+        503, PrefetchRequest.tooManyProblem, "As many prefetches run as may",
         "\(PrefetchList.runningMax) run; wait for one, or cancel it. Nothing was done.",
         retryAfterSeconds: 5)
 

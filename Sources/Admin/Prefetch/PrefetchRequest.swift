@@ -26,6 +26,8 @@ package struct PrefetchRequest: Hashable, Sendable {
     /// Bytes of Accept at most.
     package static let acceptBytesMax = 256
     package static let acceptDefault = "*/*"
+    /// The name of the problem that answers while as many prefetches run as may.
+    package static let tooManyProblem = "prefetches-too-many"
 
     static let shape = Shape.anyOf(
         Shape.object(

@@ -4,12 +4,12 @@ import NIOCore
 import Telemetry
 
 /// Host and port of a node that is asked something.
-struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
+package struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
     /// A name or an address, IPv6 without brackets.
-    let host: String
-    let port: UInt16
+    package let host: String
+    package let port: UInt16
 
-    init(host: String, port: UInt16) {
+    package init(host: String, port: UInt16) {
         (self.host, self.port) = (host, port)
     }
 
@@ -18,7 +18,7 @@ struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// `HOST`, `HOST:PORT`, either with `http://` before and `/` behind; nil for anything else.
-    init?(_ text: String, defaultPort: UInt16) {
+    package init?(_ text: String, defaultPort: UInt16) {
         var text = text[...]
         if text.hasPrefix("http://") { text = text.dropFirst(7) }
         if text.hasSuffix("/") { text = text.dropLast() }
@@ -33,7 +33,7 @@ struct AskedPlace: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// As it stands in URLs and in Host.
-    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// What it can be connected to by, in the order in which that is to be tried.
     var resolved: Result<[SocketAddress], AskingFailure> {

@@ -3,7 +3,7 @@ import Glibc
 import HTTPRules
 import Telemetry
 
-/// How what an operator wanted has ended.
+/// How a command has ended.
 package enum CommandEnding: CaseIterable, Sendable {
     case done
     /// The node has answered, and says no; or what was asked for is not there.
@@ -30,11 +30,11 @@ package enum CommandEnding: CaseIterable, Sendable {
     }
 }
 
-/// Why an operator's wish was not fulfilled.
-struct CommandFault: Error, Hashable {
-    let ending: CommandEnding
+/// Why a command has failed.
+package struct CommandFault: Error, Hashable {
+    package let ending: CommandEnding
     /// For the operator, on one line.
-    let text: String
+    package let text: String
 
     init(_ ending: CommandEnding, _ text: String) {
         self.ending = ending

@@ -1,11 +1,12 @@
-import Admin
+package import Admin
+import FoundationEssentials
 import Ground
 import Telemetry
 
-/// Whom an operator asks, and how.
+/// Which nodes a command asks, and how.
 package struct CommandOptions: Sendable {
-    /// Settings of the node of this machine.
-    package var sources: ConfigurationSources
+    /// The node of this machine.
+    package var ownNode: OwnNode
     /// Admin ports as `HOST:PORT`; none for the node of this machine.
     package var nodes: [String]
     /// Nil for what settings and environment say.
@@ -14,31 +15,36 @@ package struct CommandOptions: Sendable {
     package var timeout: String
     /// Programs read what is printed.
     package var isJSON: Bool
+    /// The environment of this process.
+    let environment: [String: String]
 
     package init(
-        sources: ConfigurationSources, nodes: [String] = [], tokenFile: String? = nil,
+        ownNode: OwnNode, nodes: [String] = [], tokenFile: String? = nil,
         timeout: String = "3s", isJSON: Bool = false
     ) {
-        self.sources = sources
+        self.ownNode = ownNode
         self.nodes = nodes
         self.tokenFile = tokenFile
         self.timeout = timeout
         self.isJSON = isJSON
+        environment = ProcessInfo.processInfo.environment
     }
 
-    /// The variables beside the settings.
-    static let (nodeVariable, tokenVariable) = ("NUTHATCH_NODE", "NUTHATCH_TOKEN_FILE")
     /// Where nodes are asked if nothing else is said.
     static let adminPort: UInt16 = 8081
+
+    /// What a variable of the environment says, cut at white space.
+    private func words(of variable: ClientVariable) -> [String] {
+        (environment[variable.rawValue] ?? "").split(whereSeparator: \.isWhitespace)
+            .map(String.init)
+    }
 
     /// Those who are to be asked, one at least.
     func clients() throws(CommandFault) -> [NodeClient] {
         let limit = try limit()
         var named = nodes
         // A flag beats the environment.
-        if named.isEmpty, !sources.hasFlag(.adminListen) {
-            named = sources.words(ofVariable: Self.nodeVariable)
-        }
+        if named.isEmpty, !ownNode.hasAdminFlag { named = words(of: .node) }
         guard !named.isEmpty else {
             return [try ownClient(limit)]
         }
@@ -90,10 +96,10 @@ package struct CommandOptions: Sendable {
 
     /// The node of this machine.
     private func ownClient(_ limit: Interval) throws(CommandFault) -> NodeClient {
-        switch try faulting(sources.operatorPlace) {
+        switch try said(ownNode.adminPort) {
         case .address(let address, let tokenFile):
             var token = try givenToken()
-            if token == nil, let tokenFile { token = try Self.strongestToken(tokenFile) }
+            if token == nil, let tokenFile { token = try Self.ownToken(in: tokenFile) }
             return NodeClient(
                 AskedPlace(address.reachable), token: token, within: limit, as: timeout)
         case .off:
@@ -115,35 +121,53 @@ package struct CommandOptions: Sendable {
 
     /// What the operator says to be proof; nil if nothing is said.
     private func givenToken() throws(CommandFault) -> [UInt8]? {
-        let path = tokenFile ?? sources.words(ofVariable: Self.tokenVariable).first
+        let path = tokenFile ?? words(of: .tokenFile).first
         guard let path else { return nil }
-        do throws(ConfigurationError) {
-            if let word = try Self.word(in: path) { return word }
-            return try ConfigurationSources.adminTokens(path).max { $0.role < $1.role }?.token
-        } catch {
-            let place = tokenFile == nil ? Self.tokenVariable : "--token-file"
-            let why =
-                switch error {
-                case .unreadableFile(_, let reason), .adminTokens(_, let reason): reason
-                default: error.description
-                }
-            throw CommandFault(
-                .misconfigured,
-                "\(place): \(path.quoted(limit: 4096)) cannot be used: \(why); allowed: a token "
-                    + "alone, or \(AdminTokens.allowed)")
-        }
+        return try Self.token(
+            in: path, namedBy: tokenFile == nil ? ClientVariable.tokenFile.rawValue : "--token-file",
+            mayBeAlone: true)
     }
 
     /// What the settings of this machine's node say to be proof; another one of its cluster may
     /// have the same.
     private func ownToken() throws(CommandFault) -> [UInt8]? {
-        guard let path = try faulting(sources.adminTokenFile) else { return nil }
-        return try Self.strongestToken(path)
+        guard let path = try said(ownNode.adminTokenFile) else { return nil }
+        return try Self.ownToken(in: path)
+    }
+
+    private static func ownToken(in path: String) throws(CommandFault) -> [UInt8]? {
+        try token(in: path, namedBy: "setting admin-token-file", mayBeAlone: false)
+    }
+
+    /// The token in a file that is good for most.
+    ///
+    /// `name` is what names the file. A file that has one word and no more may be a token alone, if
+    /// `mayBeAlone`.
+    private static func token(
+        in path: String, namedBy name: String, mayBeAlone: Bool
+    ) throws(CommandFault) -> [UInt8]? {
+        func fault(_ reason: String) -> CommandFault {
+            CommandFault(
+                .misconfigured,
+                "\(name): \(path.quoted(limit: 4096)) cannot be used: \(reason); allowed: "
+                    + (mayBeAlone ? "a token alone, or " : "") + AdminTokens.allowed)
+        }
+        let bytes: [UInt8]
+        do throws(FileBytes.Unreadable) {
+            bytes = try FileBytes.ofRegularFile(path)
+        } catch {
+            throw fault(error.reason)
+        }
+        if mayBeAlone, let word = word(in: bytes) { return word }
+        do throws(AdminTokens.Fault) {
+            return try AdminTokens.entries(of: bytes).max { $0.role < $1.role }?.token
+        } catch {
+            throw fault(error.sentence)
+        }
     }
 
     /// The token that a file has alone; nil if it has more than one word.
-    private static func word(in path: String) throws(ConfigurationError) -> [UInt8]? {
-        let bytes = try ConfigurationSources.read(path)
+    private static func word(in bytes: [UInt8]) -> [UInt8]? {
         let words = bytes.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         guard words.count == 1, words[0].allSatisfy({ (0x21...0x7E).contains($0) }) else {
             return nil
@@ -151,23 +175,11 @@ package struct CommandOptions: Sendable {
         return Array(words[0])
     }
 
-    /// The token in a node's file that is good for most.
-    private static func strongestToken(_ path: String) throws(CommandFault) -> [UInt8]? {
-        do throws(ConfigurationError) {
-            return try ConfigurationSources.adminTokens(path).max { $0.role < $1.role }?.token
-        } catch {
-            throw CommandFault(.misconfigured, error.description)
-        }
-    }
-
-    /// What the settings say, where only some of them matter.
-    func faulting<Value>(
-        _ read: () throws(ConfigurationFaults) -> Value
-    ) throws(CommandFault) -> Value {
-        do throws(ConfigurationFaults) {
-            return try read()
-        } catch {
-            throw CommandFault(.misconfigured, error.first.description)
+    /// A part of what the settings say of the node of this machine.
+    func said<Value>(_ part: Result<Value, OwnNode.Fault>) throws(CommandFault) -> Value {
+        switch part {
+        case .success(let value): return value
+        case .failure(let fault): throw CommandFault(.misconfigured, fault.text)
         }
     }
 }

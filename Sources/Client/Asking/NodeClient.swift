@@ -1,12 +1,12 @@
-import Admin
+package import Admin
 import FoundationEssentials
-import Ground
+package import Ground
 import HTTPRules
 import NIOCore
 
-/// Asks one node's admin port.
-struct NodeClient: Sendable {
-    let place: AskedPlace
+/// A client of one node's admin port.
+package struct NodeClient: Sendable {
+    package let place: AskedPlace
     /// Or that there are none, which each question ends with.
     private let addresses: Result<[SocketAddress], AskingFailure>
     private let token: [UInt8]?
@@ -15,7 +15,9 @@ struct NodeClient: Sendable {
     private let limitText: String
 
     /// Looks the place's name up.
-    init(
+    ///
+    /// `limit` is for each answer, and `limitText` what faults call it.
+    package init(
         _ place: AskedPlace, token: [UInt8]?, within limit: Interval, as limitText: String
     ) {
         self.place = place
@@ -36,7 +38,7 @@ struct NodeClient: Sendable {
     // MARK: Questions
 
     /// The question of an operation; `arguments` are for the parameters in its path.
-    static func question(
+    package static func question(
         _ name: AdminOperation.Name, _ arguments: [String] = [],
         query: [(name: String, value: String)] = [], body: JSON? = nil
     ) -> Question {
@@ -106,7 +108,7 @@ struct NodeClient: Sendable {
     }
 
     /// Asks, and waits for the document.
-    func ask<Document: Decodable>(
+    package func ask<Document: Decodable>(
         _ question: Question, for type: Document.Type
     ) throws(CommandFault) -> Document {
         try document(type, in: try ask(question), to: question)

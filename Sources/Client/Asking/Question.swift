@@ -2,21 +2,22 @@ import Ground
 import HTTPRules
 
 /// A request to a node.
-struct Question: Hashable, Sendable {
-    struct Field: Hashable, Sendable {
-        var name: String
-        var value: String
+package struct Question: Hashable, Sendable {
+    /// A field of a head.
+    package struct Field: Hashable, Sendable {
+        package var name: String
+        package var value: String
     }
 
-    var method = "GET"
+    package var method = "GET"
     /// In origin form: visible ASCII.
-    var target: String
+    package var target: String
     /// Nil for that of the place.
-    var host: String?
-    var fields: [Field] = []
-    var body: [UInt8] = []
+    package var host: String?
+    package var fields: [Field] = []
+    package var body: [UInt8] = []
 
-    init(_ method: String = "GET", _ target: String, body: [UInt8] = []) {
+    package init(_ method: String = "GET", _ target: String, body: [UInt8] = []) {
         self.method = method
         self.target = target
         self.body = body
@@ -35,11 +36,11 @@ struct Question: Hashable, Sendable {
 }
 
 /// What a node has answered.
-struct Answer: Hashable, Sendable {
-    var status: UInt16
+package struct Answer: Hashable, Sendable {
+    package var status: UInt16
     /// In their order.
-    var fields: [Question.Field]
-    var body: [UInt8] = []
+    package var fields: [Question.Field]
+    package var body: [UInt8] = []
 
     init(_ head: AnswerHead) {
         status = head.status
@@ -51,10 +52,11 @@ struct Answer: Hashable, Sendable {
         }
     }
 
-    var isSuccess: Bool { (200..<300).contains(status) }
+    /// True for a status of 200 to 299.
+    package var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// The values of a field, as one.
-    subscript(name: String) -> String? {
+    /// The values of a field, as one; `name` is in lower case.
+    package subscript(name: String) -> String? {
         let values = fields.filter { $0.name.lowercased() == name }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")
     }

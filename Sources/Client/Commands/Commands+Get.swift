@@ -102,7 +102,7 @@ extension Commands {
             }
             return place
         }
-        guard let address = try options.faulting(options.sources.clientAddress) else {
+        guard let address = try options.said(options.ownNode.clientAddress) else {
             throw CommandFault(
                 .misconfigured,
                 "this node serves nobody in clear text, or on a port that the kernel chooses "

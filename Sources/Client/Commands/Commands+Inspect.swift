@@ -1,4 +1,5 @@
 import Admin
+import HTTPRules
 import Telemetry
 
 extension Commands {

@@ -68,7 +68,7 @@ extension Commands {
             let exchange = client.begin(question)
             Exchange.advance([exchange])
             if case .success(let answer) = exchange.outcome,
-                ProblemDocument.name(in: answer.body) == Problem.prefetchesTooMany.document.name
+                ProblemDocument.name(in: answer.body) == PrefetchRequest.tooManyProblem
             {
                 guard SystemClock.now() < deadline else { return nil }
                 console.show {
@@ -156,17 +156,8 @@ extension Commands {
         let descriptor = file == "-" ? STDIN_FILENO : unsafe open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(file) }
         defer { if file != "-" { close(descriptor) } }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 64 << 10)
-        while true {
-            let count = unsafe piece.withUnsafeMutableBytes { room in
-                unsafe read(descriptor, room.baseAddress, room.count)
-            }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw unreadable(file) }
-            guard count > 0 else { return bytes }
-            bytes += piece[..<count]
-        }
+        guard let bytes = FileBytes.all(of: descriptor) else { throw unreadable(file) }
+        return bytes
     }
 
     private static func unreadable(_ file: String) -> CommandFault {

@@ -1,17 +1,16 @@
 import Admin
-import Glibc
 import Ground
-import Telemetry
 
-/// Asks nodes what an operator wants to know, tells them what is to be done, and prints what came
-/// of it: documents to standard output, everything else to standard error.
+/// The commands that ask running nodes.
+///
+/// Each prints what came of it: documents to standard output, everything else to standard error.
 package struct Commands: Sendable {
     let options: CommandOptions
     let console: Console
 
     package init(_ options: CommandOptions) {
         self.options = options
-        console = Console(environment: options.sources.variables)
+        console = Console(environment: options.environment)
     }
 
     /// Does `work`, and says what went wrong.
@@ -41,14 +40,6 @@ package struct Commands: Sendable {
                 console.print(lines(document))
             }
             return .done
-        }
-    }
-
-    /// Waits a moment, between looking at something and looking again.
-    static func pause(_ interval: Interval) {
-        let until = SystemClock.now() + interval
-        while SystemClock.now() < until {
-            _ = poll(nil, 0, CInt(clamping: (until - SystemClock.now()).milliseconds + 1))
         }
     }
 

@@ -1,3 +1,4 @@
+package import Admin
 import Ground
 import Telemetry
 
@@ -8,16 +9,14 @@ package struct HealthCheck: Hashable, Sendable {
     /// What was asked, and what came; one line.
     package let line: String
 
-    /// Asks the node that would run with these settings.
-    ///
-    /// `timeout`, as an operator writes it, is for all of it.
-    package static func of(_ sources: ConfigurationSources, timeout: String) -> HealthCheck {
+    /// Asks `node`; `timeout`, as an operator writes it, is for all of it.
+    package static func of(_ node: OwnNode, timeout: String) -> HealthCheck {
         guard let limit = DurationText.parse(timeout), limit > .zero else {
             return HealthCheck(
                 isReady: false, line: "--timeout: \(timeout.quoted()) is not a duration, e.g. 3s")
         }
-        do throws(ConfigurationFaults) {
-            guard let address = try sources.healthAddress() else {
+        do throws(OwnNode.Fault) {
+            guard let address = try node.healthAddress.get() else {
                 return HealthCheck(
                     isReady: false,
                     line: "this node has no port in clear text, or the kernel chooses it (port "
@@ -25,7 +24,7 @@ package struct HealthCheck: Hashable, Sendable {
             }
             return ask(address.reachable, within: limit, as: timeout)
         } catch {
-            return HealthCheck(isReady: false, line: error.first.description)
+            return HealthCheck(isReady: false, line: error.text)
         }
     }
 

@@ -1,3 +1,5 @@
+package import Admin
+
 /// What is said of an answer that clients get.
 package struct AnswerSummary: Sendable {
     package var status: UInt16

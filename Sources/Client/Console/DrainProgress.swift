@@ -1,3 +1,5 @@
+import Admin
+
 /// How far a node has come that hands over everything, as its statistics say again and again.
 package struct DrainProgress: Hashable, Sendable {
     /// Images that are to be offered, or for which nobody has answered.

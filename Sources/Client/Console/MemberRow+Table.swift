@@ -1,4 +1,4 @@
-import Telemetry
+package import Admin
 
 extension MemberRow {
     /// The page of members, as `/admin/v1/members` gives it.

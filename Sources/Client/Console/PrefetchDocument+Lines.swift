@@ -1,3 +1,5 @@
+package import Admin
+
 /// How far a prefetch has come, for people.
 extension PrefetchDocument {
     package func progress(_ what: String, columnsMax: Int) -> TextLine {

@@ -1,3 +1,5 @@
+import Admin
+
 /// How things stand with a node, in a few lines.
 extension StatusReport {
     /// `statistics` are of the same moment, `place` where the node was asked.

@@ -1,3 +1,5 @@
+package import Admin
+
 /// `/admin/v1/statistics` as who has asked for it reads it; ``StatisticsDocument`` is what writes
 /// it.
 package struct StatisticsReport: Hashable, Sendable, Decodable {

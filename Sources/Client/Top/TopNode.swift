@@ -1,3 +1,4 @@
+import Admin
 package import Ground
 
 /// One node that `nuthatch top` asks: what it said last, and how that has gone on.

@@ -1,3 +1,4 @@
+import Admin
 import Ground
 
 /// A line of the table of nodes: a node that is asked, or a member that cannot be.

@@ -1,3 +1,4 @@
+import Admin
 import Ground
 
 /// The tables of the screen of `nuthatch top`.

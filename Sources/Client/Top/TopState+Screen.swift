@@ -1,3 +1,4 @@
+import Admin
 package import Ground
 
 /// The screen of `nuthatch top`.

@@ -1,0 +1,60 @@
+package import Telemetry
+
+/// Where the node of this machine is reached, as its settings say.
+///
+/// Each part fails by itself: a setting that cannot be used matters only to what needs it.
+package struct OwnNode: Sendable {
+    /// A setting that cannot be used.
+    package struct Fault: Error, Hashable {
+        /// For the operator, on one line.
+        package let text: String
+
+        package init(_ text: String) {
+            self.text = text
+        }
+    }
+
+    /// The admin port, as far as commands can use it.
+    package enum AdminPort: Hashable, Sendable {
+        /// `tokenFile` is the path of the file with the tokens that are accepted; nil if none is
+        /// needed.
+        case address(ListenAddress, tokenFile: String?)
+        /// It is not opened.
+        case off
+        /// It accepts only clients that show a certificate.
+        case wantsCertificate
+        /// Its port is not known before the node runs.
+        case chosenByKernel
+    }
+
+    /// True if the command line gives admin-listen, which beats ``ClientVariable/node``.
+    package let hasAdminFlag: Bool
+    package let adminPort: Result<AdminPort, Fault>
+    /// The path of the file with the tokens of the admin port; nil for none.
+    package let adminTokenFile: Result<String?, Fault>
+    /// The first address that serves clients in clear text; nil if there is none, or all have
+    /// port 0.
+    package let clientAddress: Result<ListenAddress?, Fault>
+    /// The first address in clear text, of the admin port or of those for clients; nil if there is
+    /// none, or all have port 0.
+    package let healthAddress: Result<ListenAddress?, Fault>
+
+    package init(
+        hasAdminFlag: Bool, adminPort: Result<AdminPort, Fault>,
+        adminTokenFile: Result<String?, Fault>, clientAddress: Result<ListenAddress?, Fault>,
+        healthAddress: Result<ListenAddress?, Fault>
+    ) {
+        self.hasAdminFlag = hasAdminFlag
+        self.adminPort = adminPort
+        self.adminTokenFile = adminTokenFile
+        self.clientAddress = clientAddress
+        self.healthAddress = healthAddress
+    }
+
+    /// A node of whose settings nothing can be used.
+    package init(hasAdminFlag: Bool, fault: Fault) {
+        self.init(
+            hasAdminFlag: hasAdminFlag, adminPort: .failure(fault), adminTokenFile: .failure(fault),
+            clientAddress: .failure(fault), healthAddress: .failure(fault))
+    }
+}

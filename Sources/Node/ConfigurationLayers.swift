@@ -1,0 +1,100 @@
+import Admin
+import Telemetry
+
+/// The texts that each source gives, before one of them is chosen.
+struct ConfigurationLayers {
+    let flags: [String: [String]]
+    let environment: [String: String]
+    let file: ConfigurationFile?
+
+    init(
+        flags: [String: [String]], environment: [String: String],
+        file: (name: String, text: String)?
+    ) throws(ConfigurationFaults) {
+        self.flags = flags
+        self.environment = environment
+        self.file = try file.map(Self.read)
+    }
+
+    private static func read(
+        _ file: (name: String, text: String)
+    ) throws(ConfigurationFaults) -> ConfigurationFile {
+        do throws(ConfigurationError) {
+            return try ConfigurationFile(name: file.name, text: file.text)
+        } catch {
+            throw ConfigurationFaults(error)
+        }
+    }
+
+    /// The values of a setting and the source that gave them.
+    func values(
+        of setting: Setting
+    ) throws(SettingError) -> (values: [SettingValue], source: SettingSource) {
+        let (texts, source) = try texts(of: setting)
+        if !setting.isList, texts.count > 1 {
+            throw SettingError(
+                setting: setting, source: source, text: "", problem: .severalValues(texts.count))
+        }
+        if texts.isEmpty, !setting.defaults.isEmpty {
+            throw SettingError(setting: setting, source: source, text: "", problem: .noValue)
+        }
+        var values: [SettingValue] = []
+        for (text, source) in texts {
+            values.append(try setting.parse(text, from: source))
+        }
+        return (values, source)
+    }
+
+    private typealias Texts = (texts: [(String, SettingSource)], source: SettingSource)
+
+    private func texts(of setting: Setting) throws(SettingError) -> Texts {
+        if let texts = flags[setting.name.rawValue], !texts.isEmpty {
+            return (texts.map { ($0, .flag) }, .flag)
+        }
+        let words = words(of: setting)
+        if !words.isEmpty { return (words.map { ($0, .environment) }, .environment) }
+        if let file, let given = file.settings[setting.name] {
+            return try texts(of: setting, given, in: file.name)
+        }
+        return (setting.defaults.map { ($0, .builtIn) }, .builtIn)
+    }
+
+    private func words(of setting: Setting) -> [String] {
+        guard let text = environment[setting.name.environmentName], !text.isEmpty else { return [] }
+        guard setting.isList else { return [text] }
+        return text.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
+    private func texts(
+        of setting: Setting, _ given: ConfigurationFile.Given, in file: String
+    ) throws(SettingError) -> Texts {
+        switch given {
+        case .scalar(let text):
+            let source = SettingSource.file(name: file, line: text.line)
+            return ([(text.text, source)], source)
+        case .list(let texts, let line):
+            return (
+                texts.map { ($0.text, .file(name: file, line: $0.line)) },
+                .file(name: file, line: line)
+            )
+        case .nested(let line):
+            throw SettingError(
+                setting: setting, source: .file(name: file, line: line), text: "",
+                problem: .nested)
+        }
+    }
+
+    /// Variables that look like settings and are none; Kubernetes injects such.
+    var warnings: [String] {
+        let others = ClientVariable.allCases.map(\.rawValue)
+        let known = Set(SettingName.allCases.map(\.environmentName) + others)
+        let unknown = environment.keys.filter {
+            $0.hasPrefix(SettingName.environmentPrefix) && !known.contains($0)
+        }
+        return unknown.sorted().map { name in
+            let nearest = SettingName.nearest(toVariable: name)
+            let hint = nearest.map { "; perhaps \($0.environmentName)" } ?? ""
+            return "environment \(name.quoted()) is not a setting" + hint
+        }
+    }
+}
