@@ -51,7 +51,7 @@ func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = [
 
 /// What targets have beside their code.
 let resources: [String: [Resource]] = [
-    "AdminTests": [.copy("Console/Screens")],
+    "ClientTests": [.copy("Console/Screens")],
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
     "OutsideTests": [.copy("Sites/Table"), .copy("Admin/Dashboard/Looks")],
 ]
@@ -111,9 +111,10 @@ let package = Package(
                 "CLinux", "CDashboard",
             ],
             [nioCore, nioPosix, logging, lifecycle, signals, yams]),
+        room("Client", uses: ["Ground", "HTTPRules", "Telemetry", "Wire", "Admin"], [nioCore]),
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
 
-        program("nuthatch", uses: ["Node"], [arguments]),
+        program("nuthatch", uses: ["Node", "Client"], [arguments]),
         program(
             "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             [arguments]),
@@ -142,6 +143,9 @@ let package = Package(
             "NodeTests",
             of: ["Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground"],
             [nioCore, nioPosix, logging]),
+        tests(
+            "ClientTests",
+            of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground", "Harness"]),
         tests("OutsideTests", of: ["Harness", "Certificates"], [nioCore, nioPosix]),
         .target(
             name: "Certificates", dependencies: ["Wire", "COpenSSL"], path: "Tests/Certificates",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import Node
 
 /// What every command takes that asks a running node something.
@@ -29,11 +30,11 @@ struct CallOptions: ParsableArguments {
     @OptionGroup(visibility: .hidden)
     var settings: SettingOptions
 
-    /// Who asks.
+    /// The commands, with these options.
     var commands: Commands {
         Commands(
             CommandOptions(
-                sources: settings.sources, nodes: node, tokenFile: tokenFile,
+                ownNode: settings.sources.ownNode, nodes: node, tokenFile: tokenFile,
                 timeout: timeout ?? "3s", isJSON: json))
     }
 }

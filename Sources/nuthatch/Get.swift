@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import Node
 
 struct Get: ParsableCommand {
@@ -69,7 +70,7 @@ struct Get: ParsableCommand {
         (wish.base, wish.isOfSite, wish.output) = (base, siteUrl, output)
         (wish.isHeadOnly, wish.fields) = (head, header)
         let options = CommandOptions(
-            sources: settings.sources, timeout: timeout ?? "1m", isJSON: json)
+            ownNode: settings.sources.ownNode, timeout: timeout ?? "1m", isJSON: json)
         try Commands(options).get(wish).exit()
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Client
 import Node
 
 struct Health: ParsableCommand {
@@ -25,7 +26,7 @@ struct Health: ParsableCommand {
     var settings: SettingOptions
 
     func run() throws {
-        let check = HealthCheck.of(settings.sources, timeout: timeout ?? "3s")
+        let check = HealthCheck.of(settings.sources.ownNode, timeout: timeout ?? "3s")
         guard check.isReady else {
             complain(check.line)
             throw ExitCode.failure

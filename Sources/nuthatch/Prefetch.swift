@@ -1,5 +1,5 @@
 import ArgumentParser
-import Node
+import Client
 
 struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Node
+import Client
 
 struct Purge: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -73,13 +73,13 @@ struct Purge: ParsableCommand {
     }
 
     func run() throws {
-        let caller = call.commands
-        if everything, !yes { try caller.confirmEverything()?.exit() }
+        let commands = call.commands
+        if everything, !yes { try commands.confirmEverything()?.exit() }
         var order = PurgeOrder()
         (order.urls, order.prefixes, order.tags) = (urls, prefix, tag)
         (order.isEverything, order.isSoft, order.id) = (everything, soft, id)
         order.wait = wait.flatMap(PurgePatience.init) ?? .all
         if let within { order.limit = within }
-        try caller.purge(order).exit()
+        try commands.purge(order).exit()
     }
 }

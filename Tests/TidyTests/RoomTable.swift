@@ -77,11 +77,14 @@ struct Room: Sendable, CustomTestStringConvertible {
                 "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
             ],
             toolchain: ["Synchronization", "Glibc", "FoundationEssentials"]),
+        Room(
+            "Client", .edge, uses: ["Ground", "HTTPRules", "Telemetry", "Wire", "Admin"],
+            packages: ["NIOCore"], toolchain: ["Synchronization", "Glibc", "FoundationEssentials"]),
     ]
 
     private static let programs = [
         Room(
-            "nuthatch", .program, uses: ["Node"], packages: ["ArgumentParser"],
+            "nuthatch", .program, uses: ["Node", "Client"], packages: ["ArgumentParser"],
             toolchain: ["Foundation"]),
         Room(
             "nuthatch-sim", .program,

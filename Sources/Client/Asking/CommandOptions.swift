@@ -123,9 +123,8 @@ package struct CommandOptions: Sendable {
     private func givenToken() throws(CommandFault) -> [UInt8]? {
         let path = tokenFile ?? words(of: .tokenFile).first
         guard let path else { return nil }
-        return try Self.token(
-            in: path, namedBy: tokenFile == nil ? ClientVariable.tokenFile.rawValue : "--token-file",
-            mayBeAlone: true)
+        let name = tokenFile == nil ? ClientVariable.tokenFile.rawValue : "--token-file"
+        return try Self.token(in: path, namedBy: name, mayBeAlone: true)
     }
 
     /// What the settings of this machine's node say to be proof; another one of its cluster may

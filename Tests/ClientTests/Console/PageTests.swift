@@ -1,4 +1,5 @@
 import Admin
+import Client
 import Foundation
 import Testing
 

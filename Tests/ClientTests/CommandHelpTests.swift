@@ -1,4 +1,5 @@
 import Foundation
+import Harness
 import Testing
 
 @Suite("The help of every command, and what shells complete")
@@ -21,7 +22,7 @@ struct CommandHelpTests {
 
     /// Of every command but `help`, which ArgumentParser makes.
     private func calls() throws -> [[String]] {
-        let outcome = try ConfigurationProgram.run(["--experimental-dump-help"])
+        let outcome = try runNuthatch(["--experimental-dump-help"])
         let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
         return (dump.command.subcommands ?? []).flatMap { $0.calls() }.filter { $0 != ["help"] }
     }
@@ -38,7 +39,7 @@ struct CommandHelpTests {
     @Test("each has examples that call it, and says what its exit status means")
     func help() throws {
         for words in try calls() {
-            let outcome = try ConfigurationProgram.run(words + ["--help"])
+            let outcome = try runNuthatch(words + ["--help"])
             let text = String(decoding: outcome.output, as: UTF8.self)
             let call = (["nuthatch"] + words).joined(separator: " ")
             #expect(outcome.status == 0 && text.contains("\nUSAGE: \(call)"), "\(call)")
@@ -53,14 +54,14 @@ struct CommandHelpTests {
         for words in try calls() {
             let asks = !["serve", "sign", "health", "check-config", "version"].contains(words[0])
             guard asks, words != ["members"] else { continue }
-            let help = try ConfigurationProgram.run(words + ["--help"])
+            let help = try runNuthatch(words + ["--help"])
             let text = String(decoding: help.output, as: UTF8.self)
             #expect(!text.contains("--admin-listen"), "\(words)")
             let member = String(repeating: "0", count: 32)
             let unknown = "Unknown option '--admin-listens'"
             for (flag, isKnown) in [("--admin-listen", true), ("--admin-listens", false)] {
-                let given = try ConfigurationProgram.run(words + [flag, member])
-                #expect(given.complaint.contains(unknown) != isKnown, "\(words): \(given)")
+                let given = try runNuthatch(words + [flag, member])
+                #expect(given.errors.contains(unknown) != isKnown, "\(words): \(given)")
             }
         }
     }
@@ -78,7 +79,7 @@ struct CommandHelpTests {
             ["inspect", "u", "--node", "127.0.0.1:1", "--node", "127.0.0.1:2"], ["unknown"],
         ])
     func usage(arguments: [String]) throws {
-        let outcome = try ConfigurationProgram.run(arguments)
+        let outcome = try runNuthatch(arguments)
         #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
     }
 
@@ -95,13 +96,13 @@ struct CommandHelpTests {
             (arguments + here, [:]), (arguments, ["NUTHATCH_NODE": "127.0.0.1:1"]),
             (arguments + ["--admin-listen", "127.0.0.1:1"], ["NUTHATCH_NODE": "nowhere:7"]),
         ] {
-            let outcome = try ConfigurationProgram.run(words, environment: environment)
+            let outcome = try runNuthatch(words, environment: environment)
             #expect(outcome.status == 69, "\(words): \(outcome)")
             let hasNothing = outcome.output.isEmpty || arguments.contains("--json")
-            #expect(hasNothing && outcome.complaint.hasSuffix(": Connection refused\n"))
+            #expect(hasNothing && outcome.errors.hasSuffix(": Connection refused\n"))
         }
         let head = ["get", "--head", "http://a/b", "--base", "http://127.0.0.1:1/"]
-        #expect(try ConfigurationProgram.run(head).status == 69)
+        #expect(try runNuthatch(head).status == 69)
     }
 
     @Test(
@@ -109,24 +110,24 @@ struct CommandHelpTests {
         arguments: [["--token-file", "/nowhere/t"], ["--admin-token-file", "/nowhere/t"]])
     func tokens(flags: [String]) throws {
         for place in [[], ["--node", "127.0.0.1:1"]] {
-            let outcome = try ConfigurationProgram.run(["status"] + flags + place)
-            #expect(outcome.status == 78 && outcome.complaint.contains("/nowhere/t"), "\(outcome)")
+            let outcome = try runNuthatch(["status"] + flags + place)
+            #expect(outcome.status == 78 && outcome.errors.contains("/nowhere/t"), "\(outcome)")
         }
     }
 
     @Test("the variables that commands read are no mistakes to serve")
     func variables() throws {
-        let outcome = try ConfigurationProgram.run(
+        let outcome = try runNuthatch(
             ["check-config"],
             environment: ["NUTHATCH_NODE": "a", "NUTHATCH_TOKEN_FILE": "b", "NUTHATCH_NODES": "c"])
-        #expect(outcome.status == 0 && outcome.complaint.contains("NUTHATCH_NODES"))
-        #expect(!outcome.complaint.contains("NUTHATCH_TOKEN_FILE"))
-        #expect(!outcome.complaint.contains("\"NUTHATCH_NODE\""))
+        #expect(outcome.status == 0 && outcome.errors.contains("NUTHATCH_NODES"))
+        #expect(!outcome.errors.contains("NUTHATCH_TOKEN_FILE"))
+        #expect(!outcome.errors.contains("\"NUTHATCH_NODE\""))
     }
 
     @Test("shells can complete commands, options and choices", arguments: ["bash", "zsh", "fish"])
     func completions(shell: String) throws {
-        let outcome = try ConfigurationProgram.run(["--generate-completion-script", shell])
+        let outcome = try runNuthatch(["--generate-completion-script", shell])
         let script = String(decoding: outcome.output, as: UTF8.self)
         #expect(outcome.status == 0 && script.count > 10_000)
         for words in ["check-config", "prefetch", "token-file", "logfmt", "issued"] {

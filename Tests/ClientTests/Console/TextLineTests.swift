@@ -1,4 +1,4 @@
-import Admin
+import Client
 import Testing
 
 @Suite("Text on a terminal")

@@ -1,4 +1,5 @@
 import Foundation
+import Harness
 import Testing
 
 @Suite("nuthatch members on the command line")
@@ -8,11 +9,11 @@ struct MembersCommandTests {
 
     private func run(
         _ arguments: [String], environment: [String: String] = [:]
-    ) throws -> (status: Int32, complaint: String) {
-        let outcome = try ConfigurationProgram.run(
+    ) throws -> (status: Int?, errors: String) {
+        let outcome = try runNuthatch(
             ["members"] + arguments, environment: environment)
         #expect(outcome.output.isEmpty)
-        return (outcome.status, outcome.complaint)
+        return (outcome.status, outcome.errors)
     }
 
     @Test(
@@ -32,8 +33,8 @@ struct MembersCommandTests {
     func nobody(arguments: [String]) throws {
         let given = try run(arguments + Self.nobody)
         #expect(given.status == 69)
-        #expect(given.complaint.hasPrefix("nuthatch: http://127.0.0.1:1/admin/v1/members"))
-        #expect(given.complaint.hasSuffix(": Connection refused\n"))
+        #expect(given.errors.hasPrefix("nuthatch: http://127.0.0.1:1/admin/v1/members"))
+        #expect(given.errors.hasSuffix(": Connection refused\n"))
         let variable = ["NUTHATCH_ADMIN_LISTEN": "127.0.0.1:1", "NUTHATCH_LOOPS": "many"]
         #expect(try run(arguments, environment: variable).status == 69)
     }
@@ -51,26 +52,26 @@ struct MembersCommandTests {
     func settings(flags: [String], words: String) throws {
         for arguments in [[], ["forget", Self.id]] {
             let given = try run(arguments + flags)
-            #expect(given.status == 78 && given.complaint.contains(words), "\(given)")
-            #expect(given.complaint.count { $0 == "\n" } == 1)
+            #expect(given.status == 78 && given.errors.contains(words), "\(given)")
+            #expect(given.errors.count { $0 == "\n" } == 1)
         }
     }
 
     @Test("a time limit that is none is a mistake on the command line")
     func timeLimit() throws {
         let given = try run(["--timeout", "soon"])
-        #expect(given.status == 64 && given.complaint.contains("\"soon\" is not a duration"))
+        #expect(given.status == 64 && given.errors.contains("\"soon\" is not a duration"))
     }
 
     @Test("help has examples, and says what a status means")
     func help() throws {
-        let outcome = try ConfigurationProgram.run(["members", "--help"])
+        let outcome = try runNuthatch(["members", "--help"])
         let text = String(decoding: outcome.output, as: UTF8.self)
         for words in ["nuthatch members forget 0123456789abcdef", "--json", "Exit status: 0", "69"]
         {
             #expect(text.contains(words), "\(words)")
         }
-        let forget = try ConfigurationProgram.run(["members", "forget", "--help"])
+        let forget = try runNuthatch(["members", "forget", "--help"])
         #expect(String(decoding: forget.output, as: UTF8.self).contains("32 hexadecimal digits"))
     }
 }

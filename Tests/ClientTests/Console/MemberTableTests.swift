@@ -1,6 +1,6 @@
 import Admin
+import Client
 import Foundation
-import Telemetry
 import Testing
 
 @Suite("The table of members")

@@ -1,4 +1,5 @@
 import Admin
+import Client
 import Foundation
 
 /// Reports as a node would give them, with what a test is about.
@@ -53,7 +54,7 @@ enum Reports {
                 "members_counted": JSON(members.count), "offers_pending": 0,
                 "handing_over": false,
             ],
-            "members": MemberRow.json(members).members,
+            "members": .list(members.map(\.json)),
         ]
         return try JSONDecoder().decode(
             StatisticsReport.self, from: Data(document.line.utf8))
@@ -89,9 +90,4 @@ enum Reports {
             })
         return try JSONDecoder().decode(HotReport.self, from: Data(document.json.line.utf8))
     }
-}
-
-extension JSON {
-    /// What the object has as its `members`.
-    fileprivate var members: JSON { self["members"] ?? .null }
 }
