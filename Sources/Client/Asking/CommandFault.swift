@@ -1,7 +1,6 @@
+import Admin
 import FoundationEssentials
 import Glibc
-import HTTPRules
-import Telemetry
 
 /// How a command has ended.
 package enum CommandEnding: CaseIterable, Sendable {
@@ -57,7 +56,7 @@ package struct CommandFault: Error, Hashable {
 
     /// The node has said no.
     init(_ answer: Answer, asking url: String) {
-        let reason = ProblemDocument.sentence(in: answer.body)
+        let reason = answer.problem.sentence
         let words = reason.isEmpty ? "" : " \(reason)"
         self.init(.refused, "\(url) answered \(answer.status)\(words)")
     }
@@ -68,26 +67,10 @@ package struct CommandFault: Error, Hashable {
     }
 }
 
-extension ProblemDocument {
-    /// The ``name`` in a document with these bytes; nil if it is none of a node's.
-    static func name(in body: [UInt8]) -> String? {
-        struct Problem: Decodable { var type: String }
-        guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)),
-            problem.type.hasPrefix(typePrefix)
-        else { return nil }
-        return String(problem.type.dropFirst(typePrefix.count))
-    }
-
-    /// What the body of an answer that says no has to say (RFC 9457), on one line.
-    static func sentence(in body: [UInt8]) -> String {
-        struct Problem: Decodable {
-            var title: String
-            var detail: String?
-        }
-        guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)) else {
-            return String(String(decoding: body, as: UTF8.self).prefix(80)).onOneLine
-        }
-        let detail = problem.detail.map { ": \($0)" } ?? ""
-        return String((problem.title + detail).prefix(500)).onOneLine
+extension Answer {
+    /// What an answer that refuses says of itself.
+    var problem: ProblemReport {
+        (try? JSONDecoder().decode(ProblemReport.self, from: Data(body)))
+            ?? ProblemReport(ofText: body)
     }
 }

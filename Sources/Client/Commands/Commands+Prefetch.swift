@@ -68,7 +68,7 @@ extension Commands {
             let exchange = client.begin(question)
             Exchange.advance([exchange])
             if case .success(let answer) = exchange.outcome,
-                ProblemDocument.name(in: answer.body) == PrefetchRequest.tooManyProblem
+                answer.problem.name == PrefetchRequest.tooManyProblem
             {
                 guard SystemClock.now() < deadline else { return nil }
                 console.show {

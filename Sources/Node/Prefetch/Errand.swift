@@ -1,4 +1,5 @@
 import Admin
+import FoundationEssentials
 import Ground
 import HTTPRules
 import NIOCore
@@ -140,13 +141,19 @@ extension Errand.Report {
         }
     }
 
+    /// What an answer that refuses says of itself.
+    private var problem: ProblemReport {
+        (try? JSONDecoder().decode(ProblemReport.self, from: Data(body)))
+            ?? ProblemReport(ofText: body)
+    }
+
     /// A limit of the node's own was reached.
     private var isOfNode: Bool {
-        ProblemDocument.name(in: body).map(PrefetchEnding.namesOfNode.contains) ?? false
+        problem.name.map(PrefetchEnding.namesOfNode.contains) ?? false
     }
 
     private var isOriginWide: Bool {
-        ProblemDocument.name(in: body).map(OriginFailure.originWideNames.contains) ?? false
+        problem.name.map(OriginFailure.originWideNames.contains) ?? false
     }
 
     /// Somebody stores it: this node, or the one that gave it.
@@ -187,7 +194,7 @@ extension Errand.Report {
     }
 
     private func words(_ status: UInt16) -> String {
-        let sentence = ProblemDocument.sentence(in: body)
+        let sentence = problem.sentence
         return sentence.isEmpty ? "it answered \(status)" : "it answered \(status): \(sentence)"
     }
 }
