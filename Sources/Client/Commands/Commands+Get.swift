@@ -1,8 +1,6 @@
 import Admin
-import Glibc
 import Ground
 import HTTPRules
-import NIOCore
 import Telemetry
 
 /// What is to be got where clients get it.

@@ -1,4 +1,3 @@
-import Admin
 import Glibc
 import Ground
 import Synchronization
