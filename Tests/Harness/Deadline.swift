@@ -10,7 +10,7 @@ package struct Deadline: Sendable {
     }
 
     /// Whether the instant is over.
-    package var hasPassed: Bool { ContinuousClock.now >= end }
+    var hasPassed: Bool { ContinuousClock.now >= end }
 
     /// Milliseconds until the deadline, rounded up; 0 once it has passed.
     package var millisecondsLeft: Int32 {
@@ -24,15 +24,25 @@ package struct Deadline: Sendable {
     /// The deadline as a wall-clock date, for interfaces that know no other.
     package var date: Date { Date(timeIntervalSinceNow: Double(millisecondsLeft) / 1_000) }
 
+    /// Waits until the deadline, for what shows itself by nothing happening; false at once if
+    /// `condition` ceases to hold. `TidyTests` lists where.
+    @discardableResult
+    package func pass(while condition: () throws -> Bool = { true }) rethrows -> Bool {
+        try !reached { try !condition() }
+    }
+
     /// Asks again and again, a few milliseconds apart, until the answer is yes or time is up.
     ///
-    /// For states of the world that send no event: a process's memory, a log file's length.
-    package func reached(_ question: () throws -> Bool) rethrows -> Bool {
+    /// For states of the world that send no event: a process's memory, a log file's length. They
+    /// are `milliseconds` apart.
+    package func reached(
+        every milliseconds: Int = 5, _ question: () throws -> Bool
+    ) rethrows -> Bool {
         let pause = DispatchSemaphore(value: 0)
         while true {
             if try question() { return true }
             if hasPassed { return false }
-            _ = pause.wait(timeout: .now() + .milliseconds(5))
+            _ = pause.wait(timeout: .now() + .milliseconds(milliseconds))
         }
     }
 }

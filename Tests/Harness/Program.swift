@@ -128,9 +128,10 @@ package final class Program: Sendable {
 
     /// A new empty folder for temporary files.
     package static func temporaryFolder() throws -> URL {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("nuthatch-test-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        // A short name: those of sockets below it have at most 107 bytes.
+        let name = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("nut-\(name)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         return folder
     }
 }

@@ -167,6 +167,65 @@ struct RuleTests {
                 in: SwiftText("protocol P {\n    func f()\n}\nstruct S {\n\(rest)}\n")) == [])
     }
 
+    @Test("a type past its last line is a violation, all its extensions counted")
+    func typeLengthIsHeld() {
+        let rest = String(repeating: "    let a = 1\n", count: 500)
+        let text = SwiftText(
+            """
+            package final class Big<T>: P {
+            \(rest)}
+            struct Small { let a = 1 }
+            extension Big.Part where T == Int {
+            \(rest)}
+            extension Outside {
+                @Suite("A struct")
+                struct Tests {
+            \(rest)    }
+            }
+            """)
+        let lines = TypeLengthRule.lines(in: text)
+        #expect(lines == ["Big": 1_004, "Small": 1, "Tests": 502])
+        func messages(_ exceptions: [TypeLengthRule.Exception]) -> [String] {
+            TypeLengthRule.violations(in: lines, of: "Tiers", excepting: exceptions)
+                .map(\.message)
+        }
+        #expect(messages([]) == ["Tiers.Big has 1004 lines; at most 1000"])
+        #expect(
+            messages([.init(room: "Tiers", type: "Big", linesMax: 1_004, reason: "")]) == [])
+        #expect(
+            messages([.init(room: "Tiers", type: "Small", linesMax: 2, reason: "")]) == [
+                "Tiers.Big has 1004 lines; at most 1000",
+                "Tiers.Small is short enough: drop the exception",
+            ])
+    }
+
+    @Test(
+        "a wait of fixed length is a violation from half a second on, or where none can be read",
+        arguments: [
+            ("Deadline.seconds(0.5).pass()", 1), ("Deadline.seconds(0.4).pass()", 0),
+            ("deadline.pass()", 1), ("Deadline.seconds(30).pass(while: { true })", 1),
+            (".holdingHead(.seconds(1))", 1), (".holdingHead(.gate(gate))", 0),
+            (".stalling(at: 9_000, .seconds(0.2))", 0), (".stalling(at: 9, .gate(gate))", 0),
+            (".dripping(bytesMax: 10_000, seconds: 0.001)", 0), ("isQuiet(seconds: 2)", 1),
+            ("loop.scheduleTask(in: .milliseconds(1_000))", 1), ("Task.sleep(for: time)", 1),
+            ("Deadline.seconds(30).reached { isThere }", 0), ("// deadline.pass()", 0),
+        ])
+    func fixedWaitsAreHeld(code: String, count: Int) {
+        #expect(FixedWaitRule.violations(in: SwiftText(code)).count == count)
+    }
+
+    @Test("an exception accounts for so many waits of its file, and for no other number")
+    func waitExceptionsAreHeld() {
+        let one = Violation(path: "a", line: 1, message: "wait")
+        func left(_ count: Int, of found: [Violation]) -> [Violation] {
+            let exception = FixedWaitRule.Exception(path: "a", count: count, reason: "")
+            return FixedWaitRule.violations(found, excepting: [exception])
+        }
+        #expect(left(1, of: [one]) == [])
+        #expect(left(2, of: [one]) == [one])
+        #expect(left(1, of: []).map(\.path) == ["a"])
+    }
+
     @Test("leftover words are a violation, in comments too", arguments: ShapeRules.leftoverWords)
     func leftoversAreHeld(word: String) {
         let violations = ShapeRules.leftovers(in: SwiftText("let a = 1\n// \(word): b\n"))

@@ -33,6 +33,28 @@ struct TidyTests {
         #expect(located(files) { text in rules.flatMap { $0(text) } } == [])
     }
 
+    @Test("types are short, with all their extensions")
+    func typesAreShort() throws {
+        let files = try ["Sources", "Tests"].flatMap { try repository.swiftFiles(under: $0) }
+        let rooms = Dictionary(grouping: files) { $0.path.split(separator: "/")[1] }
+        let violations = rooms.sorted { $0.key < $1.key }.flatMap { room, files in
+            let lines = files.reduce(into: [:]) { all, file in
+                all.merge(TypeLengthRule.lines(in: file.text), uniquingKeysWith: +)
+            }
+            return TypeLengthRule.violations(in: lines, of: String(room))
+        }
+        #expect(violations == [])
+    }
+
+    @Test("no test waits for longer than it has to")
+    func waitsAreShort() throws {
+        let files = try repository.swiftFiles(under: "Tests").filter {
+            !$0.path.hasPrefix("Tests/TidyTests/")
+        }
+        let found = located(files, FixedWaitRule.violations)
+        #expect(FixedWaitRule.violations(found) == [])
+    }
+
     @Test("only the agreed names are at the top")
     func topIsAgreed() throws {
         let names = try repository.topLevel()

@@ -4,8 +4,9 @@ import Testing
 extension Outside {
     @Suite("An owner knows that an image is read elsewhere")
     struct ClusterTouchTests {
-        /// Has an image read for three times the age limit from the memory of a node that does not
-        /// keep it; how many of the others have it on disk then.
+        /// Has an image read from the memory of a node that does not keep it until two that nobody
+        /// asks for, the second stored after the first was gone, are too old for every disk; how many
+        /// of the others have it on disk then.
         private func keepersAfter(touches interval: String) throws -> Double {
             let stage = try ClusterStage(
                 3, "--disk-limit", "64MiB", "--age-limit", "3s", "--touch-interval", interval)
@@ -18,10 +19,19 @@ extension Outside {
             let reader = try #require(entries().firstIndex(of: 0))
             let target = stage.target(path)
             let connection = try stage.nodes[reader].connect()
-            let end = Deadline.seconds(9)
-            while !end.hasPassed {
-                let hit = try connection.get(target)
-                #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
+            let kept: Double = interval == "0s" ? 0 : 2
+            for number in 0..<2 {
+                let idle = TestImage.generated(.png, byteCount: 20_000, seed: 731 + UInt64(number))
+                let other = stage.origin.serve(idle, fields: [lasting])
+                #expect(try stage.get(other, from: 0).brings(idle))
+                let isStored = Deadline.seconds(20).reached { entries().reduce(0, +) > kept }
+                #expect(isStored)
+                let isGone = try Deadline.seconds(60).reached {
+                    let hit = try connection.get(target)
+                    #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
+                    return entries().reduce(0, +) == kept
+                }
+                #expect(isGone)
             }
             #expect(stage.fetches(path) == 1)
             return entries().reduce(0, +)

@@ -27,7 +27,7 @@ extension Outside {
             #expect(try node.command("purge", "--everything", "--yes").status == 0)
 
             stage.nodes[2].kill()
-            let late = try node.command("purge", url, "--within", "2s")
+            let late = try node.command("purge", url, "--within", "500ms")
             #expect(late.status == 75, "\(late)")
             #expect(late.text.contains("\n2 of 3 confirmed; 1 "))
         }
@@ -72,7 +72,7 @@ extension Outside {
             for url in urls.prefix(4) {
                 #expect(try node.command("prefetch", url, "--no-wait").status == 0)
             }
-            let late = try node.command("prefetch", urls[4], "--within", "1s")
+            let late = try node.command("prefetch", urls[4], "--within", "300ms")
             #expect(late.status == 75 && late.errors.contains("not begun"), "\(late)")
             let never = try node.command("prefetch", urls[4], "--no-wait")
             #expect(never.status == 75 && never.errors.contains("as many run"), "\(never)")

@@ -113,7 +113,7 @@ extension Outside {
             // The node has begun to pass it on by then.
             stage.origin.on(
                 "/cut",
-                OriginAnswer(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.5))
+                OriginAnswer(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.2))
                     .cut(after: 9_000, .close))
             let cut = try get(stage.origin.url("/cut"), "-o", folder.appending(path: "c").path)
             #expect(cut.status == 69 && cut.errors.contains("broke off"), "\(cut.errors)")

@@ -49,8 +49,9 @@ final class DiskStage {
                 "--cache-dir", directory.path,
             ] + flags)
         // At once: what follows takes milliseconds.
-        let deadline = Deadline.seconds(30)
-        while try Data(contentsOf: identity) == former, program.isRunning, !deadline.hasPassed {}
+        _ = try Deadline.seconds(30).reached(every: 0) {
+            try Data(contentsOf: identity) != former || !program.isRunning
+        }
         program.kill()
         #expect(try Data(contentsOf: identity) != former, "\(program.errors)")
     }

@@ -155,7 +155,7 @@ extension Outside {
 
         @Test("An origin that is too slow is a problem")
         func slow() throws {
-            let stage = try Stage("--origin-first-byte-timeout", "1s")
+            let stage = try Stage("--origin-first-byte-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             defer { gate.open() }
@@ -166,7 +166,7 @@ extension Outside {
 
         @Test("An origin that stalls in mid-body for too long is given up")
         func stalls() throws {
-            let stage = try Stage("--origin-idle-timeout", "1s")
+            let stage = try Stage("--origin-idle-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             defer { gate.open() }

@@ -36,7 +36,7 @@ extension Outside {
         func slowOrigin() throws {
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 31)
             let answer = OriginAnswer(image, fields: [lasting])
-                .holdingHead(.seconds(10)).stalling(at: 150_000, .seconds(3))
+                .holdingHead(.seconds(0.4)).stalling(at: 150_000, .seconds(0.4))
             try everybodyGets(image, answer)
         }
 

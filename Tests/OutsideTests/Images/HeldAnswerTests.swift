@@ -38,7 +38,7 @@ extension Outside {
 
         @Test("An origin that stays so long in the first bytes is given up with a problem")
         func stallsTooLong() throws {
-            let stage = try Stage("--origin-idle-timeout", "1s")
+            let stage = try Stage("--origin-idle-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             defer { gate.open() }

@@ -65,7 +65,7 @@ extension Outside {
             let connection = try node.connect()
             try connection.socket.send(HTTPConnection.request(target))
             var beats = 0
-            while socket.next(seconds: 2) != nil, beats < 100 { beats += 1 }
+            while socket.next(seconds: 0.45) != nil, beats < 100 { beats += 1 }
             #expect(beats < 100, "a loop hangs, and the beats go on")
             #expect(node.isRunning)
             // Such a loop does not hold up the end, either.

@@ -93,7 +93,7 @@ extension Outside {
 
         @Test("What does not end in time is cut off, and does not look whole")
         func timeOut() throws {
-            let stage = try Stage("--drain-timeout", "1s")
+            let stage = try Stage("--drain-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             defer { gate.open() }
@@ -134,7 +134,7 @@ extension Outside {
             let origin = try ScriptedOrigin()
             defer { withExtendedLifetime(origin) {} }
             let node = try NodeProcess(
-                ["--cache-dir", folder.path, "--disk-limit", "64MiB", "--drain-timeout", "1s"],
+                ["--cache-dir", folder.path, "--disk-limit", "64MiB", "--drain-timeout", "200ms"],
                 environment: disk.environment)
             try disk.hang()
             let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))

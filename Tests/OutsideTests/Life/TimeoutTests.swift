@@ -22,7 +22,7 @@ extension Outside {
 
         @Test("A head that does not end is given up with 408 or at once")
         func head() throws {
-            let node = try NodeProcess(["--head-timeout", "1s"])
+            let node = try NodeProcess(["--head-timeout", "200ms"])
             let connection = try node.connect()
             try connection.socket.send("GET /healthz HTTP/1.1\r\nHost: a\r\n")
             expectEnd(connection, status: 408)
@@ -30,12 +30,12 @@ extension Outside {
 
         @Test("A head that comes drop by drop is given up all the same")
         func drippingHead() throws {
-            let node = try NodeProcess(["--head-timeout", "1s", "--idle-timeout", "1s"])
+            let node = try NodeProcess(["--head-timeout", "200ms", "--idle-timeout", "200ms"])
             let connection = try node.connect()
             try connection.socket.send("GET /healthz HTTP/1.1\r\nHost: a\r\n")
             let isEnded = Deadline.seconds(20).reached {
                 let isOver = (try? connection.socket.send("X")) == nil
-                return isOver || connection.socket.waitForInput(seconds: 0.1)
+                return isOver || connection.socket.waitForInput(seconds: 0.05)
             }
             #expect(isEnded)
             expectEnd(connection, status: 408)
@@ -43,7 +43,7 @@ extension Outside {
 
         @Test("A body that does not come is given up")
         func body() throws {
-            let node = try NodeProcess(["--body-timeout", "1s"])
+            let node = try NodeProcess(["--body-timeout", "200ms"])
             for fields in [
                 "Content-Length: 100\r\n\r\nab", "Transfer-Encoding: chunked\r\n\r\n9\r\nab",
             ] {
@@ -57,13 +57,13 @@ extension Outside {
 
         @Test("A body that comes drop by drop is given up all the same")
         func drippingBody() throws {
-            let node = try NodeProcess(["--body-timeout", "1s", "--idle-timeout", "1s"])
+            let node = try NodeProcess(["--body-timeout", "200ms", "--idle-timeout", "200ms"])
             let connection = try node.connect()
             try connection.socket.send(
                 "GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\n")
             let isEnded = Deadline.seconds(20).reached {
                 let isOver = (try? connection.socket.send("X")) == nil
-                return isOver || connection.socket.waitForInput(seconds: 0.1)
+                return isOver || connection.socket.waitForInput(seconds: 0.05)
             }
             #expect(isEnded)
             expectEnd(connection, status: 408)
@@ -71,7 +71,7 @@ extension Outside {
 
         @Test("A connection without a request is closed, new or used")
         func idle() throws {
-            let stage = try Stage("--idle-timeout", "1s")
+            let stage = try Stage("--idle-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
             let unused = try stage.node.connect()
@@ -83,16 +83,16 @@ extension Outside {
 
         @Test("A connection that waits for its answer is not idle")
         func waitingIsNotIdle() throws {
-            let stage = try Stage("--idle-timeout", "1s", "--head-timeout", "1s")
+            let stage = try Stage("--idle-timeout", "100ms", "--head-timeout", "100ms")
             defer { withExtendedLifetime(stage) {} }
-            stage.origin.on("/it", OriginAnswer(image).holdingHead(.seconds(3)))
+            stage.origin.on("/it", OriginAnswer(image).holdingHead(.seconds(0.4)))
             #expect(try stage.get("/it").brings(image))
         }
 
         @Test("A client that takes nothing is let go, and its answer does not look whole")
         func stalledReader() throws {
             let stage = try Stage(
-                "--send-timeout", "1s", origin: try ScriptedOrigin(requestsPerConnection: 1))
+                "--send-timeout", "400ms", origin: try ScriptedOrigin(requestsPerConnection: 1))
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.bmp, byteCount: 40_000_000, seed: 121)
             let path = stage.origin.serve(large, fields: [lasting])

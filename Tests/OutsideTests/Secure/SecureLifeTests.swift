@@ -53,7 +53,7 @@ extension Outside {
             "What does not end in time is cut off, and does not look whole", arguments: Way.allCases
         )
         func cutOff(way: Way) throws {
-            let stage = try SecureStage("--drain-timeout", "1s")
+            let stage = try SecureStage("--drain-timeout", "200ms")
             let gate = Gate()
             defer { gate.open() }
             stage.origin.on(
@@ -108,7 +108,7 @@ extension Outside {
             "A client that takes nothing is broken off with send-timeout",
             arguments: ["--http1.1", "--http2"])
         func stopped(version: String) throws {
-            let stage = try SecureStage("--send-timeout", "1s")
+            let stage = try SecureStage("--send-timeout", "400ms")
             let large = TestImage.generated(.jpeg, byteCount: 30_000_000, seed: 651)
             let path = stage.origin.serve(large, fields: [lasting])
             let running = try stage.curl.start([version, "--limit-rate", "1M", stage.image(path)])

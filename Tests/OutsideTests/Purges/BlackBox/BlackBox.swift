@@ -91,6 +91,6 @@ final class BlackBox {
 
     /// Lets so many seconds pass.
     private func rest(_ seconds: Double) {
-        _ = Deadline.seconds(seconds).reached { false }
+        Deadline.seconds(seconds).pass()
     }
 }
