@@ -119,7 +119,8 @@ let package = Package(
             "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             [arguments]),
         program(
-            "nuthatch-bench", uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
+            "nuthatch-bench",
+            uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store", "Harness"],
             [arguments, nioCore, nioPosix]),
 
         tests("TidyTests", of: []),
@@ -152,11 +153,16 @@ let package = Package(
             swiftSettings: unoptimised),
         .target(
             name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",
-            swiftSettings: unoptimised),
+            swiftSettings: house),
     ],
     // For #embed.
     cLanguageStandard: .c2x
 )
+
+/// `NUTHATCH_TESTS=rooms` (set by `deploy/test unit`) leaves out the tests from outside.
+if Context.environment["NUTHATCH_TESTS"] == "rooms" {
+    package.targets.removeAll { $0.name == "OutsideTests" }
+}
 
 if fuzzing {
     package.targets += [

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 import Ground
+import Harness
 import NIOCore
 import Store
 import Tiers
@@ -51,7 +52,7 @@ struct DiskCommand: ParsableCommand {
     private func restart(_ root: String) throws {
         let limit = UInt64(entries) * UInt64(bodyBytes + 900) + 1 << 30
         try fill(root, limit)
-        let before = try residentBytes()
+        let before = try ProcessFigures().residentBytes
         let start = nanoseconds()
         let again = try BenchLog(below: root, limitBytes: limit)
         let opened = nanoseconds()
@@ -61,7 +62,7 @@ struct DiskCommand: ParsableCommand {
         print("restart, \(found) of \(entries) entries:")
         print("  open \(ms(opened - start)), first hit \(ms(first - start)) (found: \(isThere))")
         let index = Double(again.log.view.shards.residentBytes) / Double(found)
-        let resident = Double(try residentBytes() - before) / Double(found)
+        let resident = Double(try ProcessFigures().residentBytes - before) / Double(found)
         print("  index \(rounded(index)) bytes an entry; resident memory \(rounded(resident))")
         print("  " + again.note)
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Ground
+import Harness
 import Tiers
 
 /// What invalidations of many entries at once cost: to apply, to keep, and at each look-up.
@@ -31,11 +32,11 @@ struct MarksCommand: ParsableCommand {
         }
         print("prefix applied in: \(nanoseconds(applying, of: prefixes)) ns")
         try look(in: table, "\(prefixes) prefixes")
-        let before = try residentBytes()
+        let before = try ProcessFigures().residentBytes
         for number in 0..<tags {
             table.apply(mark(.tag(Array("product-\(number)".utf8)), UInt64(number) + 1))
         }
-        print("bytes of memory per tag: \(try (residentBytes() - before) / tags)")
+        print("bytes of memory per tag: \(try (ProcessFigures().residentBytes - before) / tags)")
         try look(in: table, "\(prefixes) prefixes and \(tags) tags")
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Ground
+import Harness
 import Store
 import Tiers
 
@@ -27,9 +28,9 @@ struct MemoryCommand: ParsableCommand {
     func run() throws {
         let store = MemoryStore(.init(limitBytes: .max / 4), hashing: KeyedHash(key0: 1, key1: 2))
         let maker = Entries(store: store)
-        let before = try residentBytes()
+        let before = try ProcessFigures().residentBytes
         for number in 0..<entries { _ = maker.put(number, bodyBytes: bodyBytes) }
-        let resident = try residentBytes() - before
+        let resident = try ProcessFigures().residentBytes - before
         let counted = store.account.usedBytes
         print("entries: \(store.count) of \(bodyBytes) bytes")
         print("resident bytes per entry: \(resident / entries)")
@@ -41,15 +42,16 @@ struct MemoryCommand: ParsableCommand {
     /// What comes back to the kernel when less is held, and how long that takes.
     private func press(_ store: MemoryStore, residentBefore: Int) throws {
         let counted = store.account.usedBytes
-        let full = try residentBytes()
+        let full = try ProcessFigures().residentBytes
         let clock = ContinuousClock()
         let evicting = clock.measure { store.press(toBytes: counted / 100 * pressTo) }
-        let evicted = try residentBytes()
+        let evicted = try ProcessFigures().residentBytes
         let returning = clock.measure { Allocator.returnFreeMemory() }
         let freed = counted - store.account.usedBytes
         print("pressed to \(pressTo) %: \(freed >> 20) MiB evicted in \(evicting)")
         print("resident MiB less by then: \((full - evicted) >> 20)")
-        print("resident MiB less after \(returning) more: \(try (full - residentBytes()) >> 20)")
-        print("resident MiB left for the tier: \(try (residentBytes() - residentBefore) >> 20)")
+        let left = try ProcessFigures().residentBytes
+        print("resident MiB less after \(returning) more: \((full - left) >> 20)")
+        print("resident MiB left for the tier: \((left - residentBefore) >> 20)")
     }
 }

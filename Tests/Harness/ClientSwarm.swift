@@ -4,10 +4,12 @@ import NIOPosix
 /// Thousands of clients at once, each with a connection of its own and in bounded memory.
 package final class ClientSwarm: Sendable {
     private struct State {
-        var clients: [SwarmClient?]
+        /// Those whose connection is open and who are not done.
+        var clients: [LoopClient?]
         var connected = 0
         var responses: [Response?]
         var refused = 0
+        var isStopped = false
     }
 
     private let state: Monitor<State>
@@ -37,42 +39,32 @@ package final class ClientSwarm: Sendable {
 
     private func connect(_ port: Int, _ index: Int, _ plan: SwarmClientPlan) {
         let state = state
-        var receiveBytesMax = 64 * 1_024
-        var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelOption(.autoRead, value: false)
-            .channelOption(.maxMessagesPerRead, value: 1)
-            .connectTimeout(.seconds(60))
-        switch plan.behaviour {
-        case .neverRead:
-            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 4_096)
-        case .readSlowly(let bytesMax, _):
-            receiveBytesMax = bytesMax
-            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 131_072)
-        default: break
-        }
-        bootstrap.channelOption(
-            .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: receiveBytesMax)
-        ).channelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture {
-                let client = SwarmClient(plan, channel: channel) { response in
-                    state.update { state in
-                        state.responses[index] = response
-                        state.clients[index] = nil
-                    }
-                }
-                state.update { $0.clients[index] = client }
-                try channel.pipeline.syncOperations.addHandler(client)
-            }
-        }.connect(host: "127.0.0.1", port: port).whenComplete { result in
-            state.update { state in
-                switch result {
-                case .success: state.connected += 1
-                case .failure:
+        let (reading, bodyBytesMax) = plan.behaviour.parts
+        LoopClient.connect(
+            to: port, on: MultiThreadedEventLoopGroup.singleton, reading: reading
+        ).whenComplete { result in
+            guard case .success(let client) = result else {
+                return state.update { state in
                     state.refused += 1
-                    state.clients[index] = nil
-                    state.responses[index] = state.responses[index] ?? Response(ending: .reset)
+                    state.responses[index] = Response(ending: .reset)
                 }
             }
+            let isStopped = state.update { state in
+                state.connected += 1
+                state.clients[index] = client
+                return state.isStopped
+            }
+            client.ask(
+                ByteBuffer(bytes: plan.request), expecting: plan.expecting,
+                bodyBytesMax: bodyBytesMax
+            ) { response in
+                state.update { state in
+                    state.responses[index] = response
+                    state.clients[index] = nil
+                }
+                client.close()
+            }
+            if isStopped { client.close() }
         }
     }
 
@@ -97,10 +89,11 @@ package final class ClientSwarm: Sendable {
 
     /// Ends every client that is not done.
     package func stop() {
-        forEach { $0.stop() }
+        state.update { $0.isStopped = true }
+        forEach { $0.close() }
     }
 
-    private func forEach(_ body: @escaping @Sendable (SwarmClient) -> Void) {
+    private func forEach(_ body: @escaping @Sendable (LoopClient) -> Void) {
         for client in state.read(\.clients) {
             guard let client else { continue }
             client.eventLoop.execute { body(client) }

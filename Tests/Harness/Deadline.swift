@@ -24,10 +24,15 @@ package struct Deadline: Sendable {
     /// The deadline as a wall-clock date, for interfaces that know no other.
     package var date: Date { Date(timeIntervalSinceNow: Double(millisecondsLeft) / 1_000) }
 
-    /// Waits until the deadline, for what shows itself by nothing happening; false at once if
-    /// `condition` ceases to hold. `TidyTests` lists where.
-    @discardableResult
-    package func pass(while condition: () throws -> Bool = { true }) rethrows -> Bool {
+    /// Waits until the deadline, for what shows itself by nothing happening.
+    ///
+    /// `TidyTests` lists where this is used.
+    package func pass() {
+        _ = reached { false }
+    }
+
+    /// Waits until the deadline, or until `condition` does not hold any more; whether it held.
+    package func pass(while condition: () throws -> Bool) rethrows -> Bool {
         try !reached { try !condition() }
     }
 

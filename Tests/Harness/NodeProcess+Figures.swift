@@ -1,17 +1,15 @@
-import Foundation
-
 extension NodeProcess {
+    /// What the kernel counts of it; nil once it is gone.
+    private var figures: ProcessFigures? { try? ProcessFigures(of: identifier) }
+
     /// Resident bytes now.
-    package var residentBytes: Int { status("VmRSS") }
+    package var residentBytes: Int { figures?.residentBytes ?? 0 }
 
     /// The most bytes that were ever resident, as the kernel counted.
-    package var residentBytesMax: Int { status("VmHWM") }
+    package var residentBytesMax: Int { figures?.residentBytesMax ?? 0 }
 
     /// Open descriptors.
-    package var descriptorCount: Int {
-        let path = "/proc/\(identifier)/fd"
-        return (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
-    }
+    package var descriptorCount: Int { figures?.descriptors ?? 0 }
 
     /// The value of a metric without labels, or of the series with these, as `/metrics` gives it.
     package func figure(_ series: String) -> Double? {
@@ -22,13 +20,21 @@ extension NodeProcess {
         return line.flatMap { Double($0.dropFirst(series.count + 1)) }
     }
 
-    /// A line of `/proc/…/status` that is given in kB, in bytes; 0 if there is none.
-    private func status(_ name: String) -> Int {
-        let path = "/proc/\(identifier)/status"
-        let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
-        let words = line.split(whereSeparator: { $0 == " " || $0 == "\t" })
-        return (words.count == 3 ? Int(words[1]) ?? 0 : 0) * 1_024
+    /// A document of its admin port, as JSON.
+    ///
+    /// - Throws: `NoDocument` if the answer is not 200 or no JSON object.
+    package func document(_ path: String) throws -> [String: Any] {
+        let response = try connectAdmin().get(path)
+        guard response.status == 200, let document = response.document else {
+            throw NoDocument(path: path, response: response)
+        }
+        return document
+    }
+
+    /// An answer that is no document.
+    package struct NoDocument: Error {
+        let path: String
+        let response: Response
     }
 }
 

@@ -22,7 +22,7 @@ package final class NodeProcess: Sendable {
     private let program: Program
     private let ports: [HeldPort]
 
-    /// Starts a node with an open loopback and waits until it answers `/readyz`.
+    /// Starts a node with an open loopback, and waits until `/readyz` answers 200.
     ///
     /// - Parameters:
     ///   - flags: Flags beside `--listen`, `--admin-listen`, and `--allow-private-origin`.
@@ -32,11 +32,12 @@ package final class NodeProcess: Sendable {
     ///     clear text alone.
     ///   - isPrivileged: False to take every capability from it, as containers and services do.
     ///   - space: Where it runs; its own doors are on that one's loopback.
+    ///   - waits: False to return at once, before ``waitUntilReady()``.
     /// - Throws: `NotReady` with what it said if it does not come up.
     package init(
         _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true,
         certificates: [TestAuthority.Leaf] = [], isPrivileged: Bool = true,
-        in space: NetworkSpace? = nil
+        in space: NetworkSpace? = nil, waits: Bool = true
     ) throws {
         self.space = space
         let binary = try Self.binary()
@@ -55,11 +56,34 @@ package final class NodeProcess: Sendable {
                 + Self.doors(port, securePort, certificates) + own + flags,
             // Work for a loop that has ended ends the node, too.
             environment: environment.merging(["SWIFTNIO_STRICT": "1"]) { own, _ in own })
-        guard Self.waitUntilReady(program, port, in: space) else {
-            let said = String(decoding: program.output, as: UTF8.self) + program.errors
-            program.kill()
-            throw NotReady(description: "the node did not come up: \(said)")
+        if waits { try waitUntilReady() }
+    }
+
+    /// Waits until `/readyz` answers 200.
+    ///
+    /// - Throws: `NotReady`.
+    package func waitUntilReady() throws {
+        var isReady = false
+        _ = Deadline.seconds(30).reached {
+            guard isRunning else { return true }
+            isReady = (try? get("/readyz", seconds: 5))?.status == 200
+            return isReady
         }
+        guard isReady, isRunning else {
+            program.kill()
+            throw NotReady(description: "the node did not come up: \(output)")
+        }
+    }
+
+    /// Starts the nodes of a cluster: first the one that others join, then the rest at once.
+    ///
+    /// - Returns: The nodes, each of which answers 200.
+    package static func cluster(
+        of count: Int, _ start: (_ index: Int, _ waits: Bool) throws -> NodeProcess
+    ) throws -> [NodeProcess] {
+        let nodes = try (0..<count).map { try start($0, $0 == 0) }
+        for node in nodes { try node.waitUntilReady() }
+        return nodes
     }
 
     /// Where it listens, and with which certificates.
@@ -93,19 +117,6 @@ package final class NodeProcess: Sendable {
         _ arguments: [String], environment: [String: String] = [:], seconds: Double = 20
     ) throws -> ProgramResult {
         try Program.run(try binary(), arguments, environment: environment, seconds: seconds)
-    }
-
-    private static func waitUntilReady(
-        _ program: Program, _ port: Int, in space: NetworkSpace?
-    ) -> Bool {
-        var isReady = false
-        _ = Deadline.seconds(30).reached {
-            guard program.isRunning else { return true }
-            let answer = try? HTTPConnection(port: port, in: space).get("/readyz", seconds: 5)
-            isReady = answer?.status == 200
-            return isReady
-        }
-        return isReady && program.isRunning
     }
 
     /// What it has written to standard output and standard error so far.

@@ -5,6 +5,7 @@ final class OriginLedger: Sendable {
         /// What answers where no route does.
         var otherwise: (@Sendable (OriginRequest) -> OriginAnswer)?
         var requests: [OriginRequest] = []
+        var requestCount = 0
         var connectionsOpened = 0
         var connectionsOpen: Set<Int> = []
         var bodyBytesSent: [Int: Int] = [:]
@@ -17,6 +18,11 @@ final class OriginLedger: Sendable {
     }
 
     let state = Monitor(State())
+    private let keepsLog: Bool
+
+    init(keepsLog: Bool) {
+        self.keepsLog = keepsLog
+    }
 
     func opened() -> Int {
         state.update { state in
@@ -31,6 +37,7 @@ final class OriginLedger: Sendable {
     }
 
     func sent(_ count: Int, connection: Int) {
+        guard keepsLog else { return }
         state.update { $0.bodyBytesSent[connection, default: 0] += count }
     }
 
@@ -45,10 +52,11 @@ final class OriginLedger: Sendable {
                 return nil
             }
             let request = OriginRequest(
-                number: state.requests.count, connection: connection, method: String(words[0]),
+                number: state.requestCount, connection: connection, method: String(words[0]),
                 target: String(words[1]), version: String(words[2]),
                 fields: HeaderLines(fields.compactMap { $0 }), instant: .now)
-            state.requests.append(request)
+            state.requestCount += 1
+            if keepsLog { state.requests.append(request) }
             return request
         }
     }
@@ -58,7 +66,7 @@ final class OriginLedger: Sendable {
     }
 
     func bodyCame(_ body: OriginBody, of request: OriginRequest) {
-        guard body.byteCount > 0 || !body.isComplete else { return }
+        guard keepsLog, body.byteCount > 0 || !body.isComplete else { return }
         state.update { $0.bodies[request.number] = body }
     }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// How the reading of a response came to its end.
 package enum Ending: Sendable, Equatable {
     /// As its framing said: length reached, last chunk seen, or no body due.
@@ -44,6 +46,11 @@ package struct Response: Sendable {
 
     /// The body as text.
     package var text: String { String(decoding: body ?? [], as: UTF8.self) }
+
+    /// The body as a JSON object; nil if it is none.
+    package var document: [String: Any]? {
+        (try? JSONSerialization.jsonObject(with: Data(body ?? []))) as? [String: Any]
+    }
 
     /// A field's first value.
     package subscript(name: String) -> String? { fields[name] }

@@ -13,20 +13,22 @@ package final class ScriptedOrigin: Sendable {
     package let host: String
     package let port: Int
 
-    /// Starts an origin on a free port.
+    /// Starts an origin.
     ///
     /// - Parameters:
     ///   - host: The address.
+    ///   - port: The port; 0 for a free one.
     ///   - space: Whose address it is; nil for one of this process.
     ///   - requestsPerConnection: After so many answers a connection is closed unannounced.
+    ///   - keepsLog: False to forget each request once it is answered, for loads without end.
     ///   - sendBufferBytes: Size of the kernel's send buffer for each connection.
     /// - Throws: What the system says against opening the port.
     package init(
-        host: String = "127.0.0.1", in space: NetworkSpace? = nil,
-        requestsPerConnection: Int? = nil, sendBufferBytes: Int? = nil
+        host: String = "127.0.0.1", port: Int = 0, in space: NetworkSpace? = nil,
+        requestsPerConnection: Int? = nil, keepsLog: Bool = true, sendBufferBytes: Int? = nil
     ) throws {
         DescriptorLimit.raise()
-        let ledger = OriginLedger()
+        let ledger = OriginLedger(keepsLog: keepsLog)
         let connections = ConnectionList()
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 4_096)
@@ -51,12 +53,12 @@ package final class ScriptedOrigin: Sendable {
             let bound = try space.perform { try Socket.bound(to: host) }
             listener = try bootstrap.withBoundSocket(bound).wait()
         } else {
-            listener = try bootstrap.bind(host: host, port: 0).wait()
+            listener = try bootstrap.bind(host: host, port: port).wait()
         }
         self.host = host
         self.ledger = ledger
         self.connections = connections
-        port = listener.localAddress?.port ?? 0
+        self.port = listener.localAddress?.port ?? 0
     }
 
     deinit {

@@ -29,7 +29,7 @@ package final class Socket {
         descriptor = try space?.perform(Self.open) ?? Self.open()
         if let receiveBufferBytes { setOption(SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
         setOption(CInt(IPPROTO_TCP), TCP_NODELAY, 1)
-        if let address { unsafe try check("bind", give(address, port: 0, to: bind)) }
+        if let address { unsafe try check("bind", give(address, port: 0, to: Glibc.bind)) }
         unsafe try check("connect", give("127.0.0.1", port: port, to: connect))
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
@@ -49,10 +49,19 @@ package final class Socket {
     static func hold(_ descriptor: CInt, on host: String) throws -> Int {
         var isShared: CInt = 1
         let size = socklen_t(MemoryLayout<CInt>.size)
+        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isShared, size) == 0 else {
+            throw SystemError.last("setsockopt")
+        }
+        return try bind(descriptor, to: host, port: 0)
+    }
+
+    /// Binds a socket to an address.
+    ///
+    /// - Returns: The port, the one that is given unless that is 0.
+    static func bind(_ descriptor: CInt, to host: String, port: Int) throws -> Int {
         var address = sockaddr_in()
         var addressSize = socklen_t(MemoryLayout<sockaddr_in>.size)
-        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isShared, size) == 0,
-            unsafe give(descriptor, host, port: 0, to: bind) == 0,
+        guard unsafe give(descriptor, host, port: port, to: Glibc.bind) == 0,
             unsafe withUnsafeMutablePointer(
                 to: &address,
                 { pointer in
@@ -67,7 +76,8 @@ package final class Socket {
     /// A new socket bound to a free port of an address.
     static func bound(to host: String) throws -> CInt {
         let descriptor = try open()
-        guard unsafe give(descriptor, host, port: 0, to: bind) == 0, listen(descriptor, 4_096) == 0
+        guard unsafe give(descriptor, host, port: 0, to: Glibc.bind) == 0,
+            listen(descriptor, 4_096) == 0
         else {
             defer { Glibc.close(descriptor) }
             throw SystemError.last("bind")
@@ -82,7 +92,8 @@ package final class Socket {
         unsafe Self.give(descriptor, host, port: port, to: call)
     }
 
-    private static func give(
+    /// Calls the system with a socket and an address.
+    static func give(
         _ descriptor: CInt, _ host: String, port: Int,
         to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
     ) -> CInt {

@@ -8,6 +8,17 @@ package enum SwarmBehaviour: Sendable {
     case readSlowly(bytesMax: Int, milliseconds: Int)
     /// Closes the connection once it has so many bytes of body; 0 means right after its request.
     case leaveAfter(bodyBytes: Int)
+
+    /// How a client on a loop does it.
+    var parts: (LoopClient.Reading, bodyBytesMax: Int) {
+        switch self {
+        case .readAll: (.all, .max)
+        case .neverRead: (.nothing, .max)
+        case .readSlowly(let bytesMax, let milliseconds):
+            (.slowly(bytesMax: bytesMax, milliseconds: milliseconds), .max)
+        case .leaveAfter(let bodyBytes): (.all, bodyBytes)
+        }
+    }
 }
 
 /// One client of a swarm: what it asks for and how it behaves.

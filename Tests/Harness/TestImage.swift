@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 /// An image of a known type whose bytes can be had from any offset without being stored.
 package struct TestImage: Sendable {
@@ -36,6 +36,11 @@ package struct TestImage: Sendable {
     package init(name: String, contentType: String, bytes: [UInt8]) {
         self.init(
             name: name, contentType: contentType, runs: [.given(ByteBuffer(bytes: bytes))])
+    }
+
+    /// An image that is these pieces one after the other, none of which is copied.
+    package init(name: String, contentType: String, pieces: [ByteBuffer]) {
+        self.init(name: name, contentType: contentType, runs: pieces.map { .given($0) })
     }
 
     /// All its bytes.

@@ -208,7 +208,7 @@ struct SharingTests {
         let names = ["a.example": [["127.0.0.9", "127.0.0.1"]]]
         try await Rig.run(names: names, settings: { $0.connectLimit = .seconds(3600) }) { rig in
             let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
-            let silent = try SilentListener(address: "127.0.0.9", port: origin.port)
+            let silent = try DeafListener(address: "127.0.0.9", port: Int(origin.port))
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
             #expect(try await rig.usage().connectionsBegun == 2)
             silent.close()

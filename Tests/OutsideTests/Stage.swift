@@ -1,4 +1,3 @@
-import Foundation
 import Harness
 import Testing
 
@@ -63,8 +62,7 @@ func expectProblem(
     #expect(
         response["Content-Type"]?.hasPrefix("application/problem+json") == true,
         "\(note) \(response)", sourceLocation: location)
-    let document = try? JSONSerialization.jsonObject(with: Data(response.body ?? []))
-    let members = document as? [String: Any] ?? [:]
+    let members = response.document ?? [:]
     #expect(members["status"] as? Int == response.status, "\(note)", sourceLocation: location)
     #expect(
         (members["type"] as? String)?.isEmpty == false, "\(note)", sourceLocation: location)

@@ -2,19 +2,31 @@ import Foundation
 
 /// Arrows between rooms, and from rooms to packages, are those of the table.
 enum ArrowRule {
-    /// What `swift package describe --type json` says of the package; other keys are not needed.
+    /// What `swift package dump-package` says of the package; other keys are not needed.
     struct Package: Decodable {
         struct Target: Decodable {
             let name: String
             let type: String
-            let path: String
-            let targetDependencies: [String]?
-            let productDependencies: [String]?
+            let dependencies: [Dependency]
+        }
 
-            enum CodingKeys: String, CodingKey {
-                case name, type, path
-                case targetDependencies = "target_dependencies"
-                case productDependencies = "product_dependencies"
+        /// A target or a product that a target uses.
+        struct Dependency: Decodable {
+            let name: String
+
+            private enum CodingKeys: CodingKey {
+                case byName, product, target
+            }
+
+            /// Its only key says what it is; the value is a list that begins with the name.
+            init(from decoder: any Decoder) throws {
+                let all = try decoder.container(keyedBy: CodingKeys.self)
+                guard let key = all.allKeys.first else {
+                    throw DecodingError.dataCorrupted(
+                        .init(codingPath: all.codingPath, debugDescription: "unknown dependency"))
+                }
+                var values = try all.nestedUnkeyedContainer(forKey: key)
+                name = try values.decode(String.self)
             }
         }
         let targets: [Target]
@@ -34,9 +46,8 @@ enum ArrowRule {
                 violations.append(Violation(message: "target \(target.name) is not in the table"))
                 continue
             }
-            let rooms = Set(target.targetDependencies ?? []).subtracting(room.uses)
-            let products = Set(target.productDependencies ?? []).subtracting(room.packages)
-            for name in rooms.union(products).sorted() {
+            let names = Set(target.dependencies.map(\.name))
+            for name in names.subtracting(room.uses).subtracting(room.packages).sorted() {
                 violations.append(Violation(message: "\(target.name) may not use \(name)"))
             }
         }

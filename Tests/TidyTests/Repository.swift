@@ -70,7 +70,7 @@ struct Repository {
         let scratch = FileManager.default.temporaryDirectory
             .appending(path: "nuthatch-tidy-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: scratch) }
-        let arguments = ["package", "--scratch-path", scratch.path, "describe", "--type", "json"]
+        let arguments = ["package", "--scratch-path", scratch.path, "dump-package"]
         let outcome = try run("swift", arguments)
         return try JSONDecoder().decode(ArrowRule.Package.self, from: outcome.output)
     }

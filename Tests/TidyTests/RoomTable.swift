@@ -92,7 +92,7 @@ struct Room: Sendable, CustomTestStringConvertible {
             packages: ["ArgumentParser"], toolchain: ["Foundation", "Glibc"]),
         Room(
             "nuthatch-bench", .program,
-            uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store"],
+            uses: ["Ground", "HTTPRules", "Tiers", "Serving", "Wire", "Store", "Harness"],
             packages: ["ArgumentParser", "NIOCore", "NIOPosix"],
             toolchain: ["Foundation", "Glibc", "Synchronization"]),
     ]

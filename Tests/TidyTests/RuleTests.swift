@@ -39,12 +39,12 @@ struct RuleTests {
     func arrowsAreHeld() throws {
         let json = """
             {"targets": [
-            {"name": "Ground", "type": "library", "path": "Sources/Ground"},
-            {"name": "Tiers", "type": "library", "path": "Sources/Tiers",
-             "target_dependencies": ["Ground", "Store"], "product_dependencies": ["NIOCore"]},
-            {"name": "Extra", "type": "library", "path": "Sources/Extra"},
-            {"name": "TiersTests", "type": "test", "path": "Tests/TiersTests",
-             "target_dependencies": ["Anything"]}
+            {"name": "Ground", "type": "regular", "dependencies": []},
+            {"name": "Tiers", "type": "regular", "dependencies": [
+             {"byName": ["Ground", null]}, {"target": ["Store", null]},
+             {"product": ["NIOCore", "swift-nio", null, null]}]},
+            {"name": "Extra", "type": "regular", "dependencies": []},
+            {"name": "TiersTests", "type": "test", "dependencies": [{"byName": ["A", null]}]}
             ]}
             """
         let package = try JSONDecoder().decode(ArrowRule.Package.self, from: Data(json.utf8))

@@ -1,5 +1,6 @@
 import Glibc
 import Ground
+import Harness
 import NIOCore
 import Synchronization
 
@@ -74,20 +75,27 @@ final class ChurnCatalog: Sendable {
         return ChurnImage(place: place, generation: generation, seed: seed)
     }
 
-    /// The bytes of a body from `offset` on, at most `count`; copies nothing of what is noise.
-    func bytes(of image: ChurnImage, from offset: Int, count: Int) -> ByteBuffer {
-        let noiseEnd = image.bytes - ChurnImage.tail.readableBytes
-        if offset < ChurnImage.head.readableBytes {
-            let length = min(count, ChurnImage.head.readableBytes - offset)
-            return ChurnImage.head.getSlice(at: offset, length: length) ?? ByteBuffer()
+    /// What an image is; copies nothing of what is noise.
+    func body(of image: ChurnImage) -> TestImage {
+        let count = image.bytes - ChurnImage.head.readableBytes - ChurnImage.tail.readableBytes
+        let filling = noise.getSlice(at: image.noiseStart(of: Self.noiseBytes), length: count)
+        return TestImage(
+            name: image.path, contentType: "image/png",
+            pieces: [ChurnImage.head, filling ?? ByteBuffer(), ChurnImage.tail])
+    }
+
+    /// What an origin that has every image of the catalogue answers.
+    func answer(_ request: OriginRequest) -> OriginAnswer {
+        guard let image = image(atPath: request.path[...]) else {
+            return .text("no such image", status: "404 Not Found")
         }
-        if offset < noiseEnd {
-            let start = image.noiseStart(of: Self.noiseBytes) + offset
-            return noise.getSlice(at: start, length: min(count, noiseEnd - offset))
-                ?? ByteBuffer()
-        }
-        let length = min(count, image.bytes - offset)
-        return ChurnImage.tail.getSlice(at: offset - noiseEnd, length: length) ?? ByteBuffer()
+        let fields = [
+            "ETag: \"\(image.place).\(image.generation)\"",
+            "Cache-Control: max-age=\(image.isShortLived ? 2 : 86_400)",
+        ]
+        // The path names the generation, so that what a client holds of it is current.
+        return request.isConditional
+            ? .notModified(fields) : OriginAnswer(body(of: image), fields: fields)
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Ground
+import Harness
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -38,7 +39,7 @@ struct ChurnCommand: AsyncParsableCommand {
     @Option(help: "Clients that read slowly.")
     var slowClients = 64
 
-    @Option(help: "Event loops of origin and clients together.")
+    @Option(help: "Event loops of the clients.")
     var loops = 1
 
     @Option(help: "What everything at random follows from; drawn if not given.")
@@ -60,11 +61,11 @@ struct ChurnCommand: AsyncParsableCommand {
         print("seed \(seed)")
         let group = MultiThreadedEventLoopGroup(numberOfThreads: loops)
         let catalog = ChurnCatalog(places: images, seed: seed)
-        let listener = try await ChurnOrigin.open(
-            catalog, host: origin.host, port: origin.port, on: group)
+        let site = try ScriptedOrigin(host: origin.host, port: origin.port, keepsLog: false)
+        site.onAnythingElse(catalog.answer)
         let world = ChurnWorld(catalog: catalog, node: node, origin: origin, group: group)
         await churn(world, Dice(seed: seed))
-        try await listener.close()
+        site.stop()
         let tally = world.tally.withLock { $0 }
         print(tally.report)
         guard tally.isClean, tally.count > 0 else { throw ExitCode(1) }

@@ -1,4 +1,5 @@
 import Ground
+import Harness
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -36,21 +37,14 @@ final class ChurnWorld: Sendable {
         while !isOver {
             let clientSeed = dice.next()
             do {
-                let channel = try await ClientBootstrap(group: group)
-                    .channelOption(.autoRead, value: !isSlow)
-                    .channelOption(.maxMessagesPerRead, value: isSlow ? UInt(1) : UInt(4))
-                    .channelOption(
-                        .recvAllocator,
-                        value: FixedSizeRecvByteBufferAllocator(capacity: isSlow ? 10_000 : 65_536)
-                    )
-                    .channelInitializer { channel in
-                        channel.eventLoop.makeCompletedFuture {
-                            try channel.pipeline.syncOperations.addHandler(
-                                ChurnClient(self, isSlow: isSlow, seed: clientSeed))
-                        }
-                    }
-                    .connect(host: node.host, port: node.port).get()
-                try await channel.closeFuture.get()
+                let connection = try await LoopClient.connect(
+                    to: node.port, host: node.host, on: group,
+                    reading: isSlow ? ChurnClient.slowly : .all
+                ).get()
+                try await connection.eventLoop.submit {
+                    ChurnClient(self, connection, isSlow: isSlow, seed: clientSeed).begin()
+                }.get()
+                try await connection.closed.get()
             } catch {
                 guard !isOver else { return }
                 tally.withLock { $0.connectionFailed() }

@@ -1,13 +1,13 @@
+import Harness
 import NIOCore
 import NIOPosix
 
 /// Asks a node for one image over and over, once a millisecond, and times the answers.
 struct HitProbe {
-    /// Of the node.
+    /// The node's port.
     let node: Int
-    let originPort: Int
-    /// Of the image.
-    let path: String
+    /// The target that asks for the image.
+    let target: String
 
     struct NotServed: Error, CustomStringConvertible {
         let description: String
@@ -16,83 +16,46 @@ struct HitProbe {
     func measure(
         for seconds: Int, on group: MultiThreadedEventLoopGroup
     ) async throws -> Latencies {
-        let done = group.any().makePromise(of: Latencies.self)
-        let request = "GET /v1/image?url=http%3A%2F%2F127.0.0.1%3A\(originPort)\(path) HTTP/1.1\r\n"
-        let asker = Asker(request + "Host: node\r\n\r\n", seconds: seconds, done)
-        let channel = try await ClientBootstrap(group: group)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(asker)
-                }
-            }
-            .connect(host: "127.0.0.1", port: node).get()
+        let connection = try await LoopClient.connect(to: node, on: group).get()
+        let done = connection.eventLoop.makePromise(of: Latencies.self)
+        let request = ByteBuffer(bytes: HTTPConnection.request(target))
+        connection.eventLoop.execute {
+            Asker(connection, request, seconds: seconds, done).ask()
+        }
         let latencies = try await done.futureResult.get()
-        try await channel.close()
+        // It may be closed already.
+        try? await connection.eventLoop.submit { connection.close() }.get()
         return latencies
     }
 
-    /// Confined to its channel's loop.
-    private final class Asker: ChannelInboundHandler, @unchecked Sendable {
-        typealias InboundIn = ByteBuffer
-        typealias OutboundOut = ByteBuffer
-
-        private let request: String
+    /// Owned by its connection's loop.
+    private final class Asker: @unchecked Sendable {
+        private let connection: LoopClient
+        private let request: ByteBuffer
         private let endsAt: UInt64
         private let done: EventLoopPromise<Latencies>
         private var latencies = Latencies()
-        private var askedAt: UInt64 = 0
-        private var received = 0
-        private var expected: Int?
-        private var isDone = false
 
-        init(_ request: String, seconds: Int, _ done: EventLoopPromise<Latencies>) {
+        init(
+            _ connection: LoopClient, _ request: ByteBuffer, seconds: Int,
+            _ done: EventLoopPromise<Latencies>
+        ) {
+            self.connection = connection
             self.request = request
             self.done = done
             endsAt = nanoseconds() + UInt64(seconds) * 1_000_000_000
         }
 
-        func channelActive(context: ChannelHandlerContext) { ask(context) }
-
-        private func ask(_ context: ChannelHandlerContext) {
-            guard nanoseconds() < endsAt else {
-                isDone = true
-                return done.succeed(latencies)
+        func ask() {
+            let askedAt = nanoseconds()
+            guard askedAt < endsAt else { return done.succeed(latencies) }
+            connection.ask(request) { response in
+                guard response.looksWhole, response.status == 200 else {
+                    return self.done.fail(NotServed(description: "not the image: \(response)"))
+                }
+                self.latencies.add(nanoseconds() - askedAt)
+                self.connection.eventLoop.scheduleTask(in: .milliseconds(1)) { self.ask() }
             }
-            (received, expected, askedAt) = (0, nil, nanoseconds())
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request)), promise: nil)
-        }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            let bytes = unwrapInboundIn(data)
-            received += bytes.readableBytes
-            if expected == nil {
-                // Its head is in the first kilobyte.
-                let start = bytes.readableBytesView.prefix(1_024)
-                let text = String(decoding: start, as: UTF8.self).lowercased()
-                guard let end = text.utf8.firstRange(of: "\r\n\r\n".utf8),
-                    let field = text.firstRange(of: "content-length: ")
-                else { return context.close(promise: nil) }
-                let digits = text[field.upperBound...].prefix { $0.isNumber }
-                let head = text.utf8.distance(from: text.startIndex, to: end.upperBound)
-                expected = Int(digits).map { $0 + head }
-            }
-            guard received == expected else { return }
-            latencies.add(nanoseconds() - askedAt)
-            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-            context.eventLoop.scheduleTask(in: .milliseconds(1)) {
-                let (asker, context) = bound.value
-                asker.ask(context)
-            }
-        }
-
-        func channelInactive(context: ChannelHandlerContext) {
-            guard !isDone else { return }
-            done.fail(NotServed(description: "the image was not served"))
-        }
-
-        func errorCaught(context: ChannelHandlerContext, error: any Error) {
-            context.close(promise: nil)
         }
     }
 }

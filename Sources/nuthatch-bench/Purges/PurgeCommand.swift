@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import Ground
+import Harness
 import NIOCore
 import NIOPosix
 
@@ -31,9 +31,6 @@ struct PurgeCommand: AsyncParsableCommand {
     @Option(help: "Where the nodes keep what they have; a new directory below /tmp if not given.")
     var directory: String?
 
-    @Option(help: "The first of the ports that are taken, one and three for each node.")
-    var port = 18_400
-
     func validate() throws {
         guard (1...64).contains(nodes), seconds > 0, (1...1_000).contains(targets),
             rate.allSatisfy({ $0 > 0 })
@@ -49,41 +46,37 @@ struct PurgeCommand: AsyncParsableCommand {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         // What purges cost the client must not delay its hits.
         let hitGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let catalog = ChurnCatalog(places: 100, seed: 1)
-        let origin = try await ChurnOrigin.open(
-            catalog, host: "127.0.0.1", port: port, on: group)
         let fault: (any Error)?
         do {
-            try await measure(catalog, in: place, group, hitGroup)
+            try await measure(in: place, group, hitGroup)
             fault = nil
         } catch {
             fault = error
         }
-        try await origin.close()
         try await hitGroup.shutdownGracefully()
         try await group.shutdownGracefully()
         if let fault { throw fault }
     }
 
     private func measure(
-        _ catalog: ChurnCatalog, in place: URL, _ group: MultiThreadedEventLoopGroup,
+        in place: URL, _ group: MultiThreadedEventLoopGroup,
         _ hitGroup: MultiThreadedEventLoopGroup
     ) async throws {
-        let cluster = try PurgeCluster(nodes, below: place, firstPort: port + 1)
-        defer { cluster.stop() }
-        var dice = Dice(seed: 1)
-        let image = catalog.popular(using: &dice)
-        let path = image.path.replacing("/", with: "%2F")
+        let cluster = try PurgeCluster(nodes, below: place)
+        let origin = try ScriptedOrigin()
+        let path = origin.serve(
+            .generated(.png, byteCount: 10_000, seed: 1), fields: ["Cache-Control: max-age=86400"])
         let hits = HitProbe(
-            node: cluster.port(nodes > 1 ? 1 : 0), originPort: port, path: path)
-        try await cluster.waitUntilWhole(on: group)
+            node: cluster.nodes[nodes > 1 ? 1 : 0].port,
+            target: ImageTarget.of(origin.url(path)))
+        let ports = cluster.nodes.map(\.adminPort)
         let still = try await hits.measure(for: seconds, on: hitGroup)
         print("hits without purges: \(still.text)")
         for rate in rate {
             let synced = SyncProbe(in: place)
             synced.start()
             let load = PurgeLoad(
-                rate: rate, targets: targets, seconds: seconds, ports: cluster.adminPorts)
+                rate: rate, targets: targets, seconds: seconds, ports: ports)
             async let answered = load.run(on: group)
             let hit = try await hits.measure(for: seconds, on: hitGroup)
             let tally = try await answered
@@ -92,5 +85,6 @@ struct PurgeCommand: AsyncParsableCommand {
             print("  fdatasync: \(synced.stop().text)")
             print("  hits: \(hit.text); p99 \(hit.ratio(of: 0.99, to: still)) of that without")
         }
+        withExtendedLifetime((cluster, origin)) {}
     }
 }

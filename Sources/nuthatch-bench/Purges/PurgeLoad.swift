@@ -1,3 +1,4 @@
+import Harness
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -10,8 +11,6 @@ final class PurgeLoad: Sendable {
     private let seconds: Int
     /// Admin ports; connections go to each in turn.
     private let ports: [Int]
-    /// A receipt has to name so many as confirmed; nil if any number will do.
-    private let members: Int?
     let tally = Mutex(PurgeTally())
 
     /// More connections than that to a port are not opened: what is due then waits, and is late.
@@ -20,12 +19,11 @@ final class PurgeLoad: Sendable {
     private static let connectionsMax = 48
 
     /// `rate` is of targets a second; a request has so many `targets`.
-    init(rate: Int, targets: Int = 1, seconds: Int, ports: [Int], members: Int? = nil) {
+    init(rate: Int, targets: Int = 1, seconds: Int, ports: [Int]) {
         self.rate = Double(rate) / Double(targets)
         self.targets = targets
         self.seconds = seconds
         self.ports = ports
-        self.members = members
     }
 
     /// Returns when all were answered, or could not be.
@@ -50,15 +48,10 @@ final class PurgeLoad: Sendable {
     private func connect(on group: MultiThreadedEventLoopGroup) async throws -> [PurgeClient] {
         var clients: [PurgeClient] = []
         for number in 0..<min(Int(rate) + 1, Self.connectionsMax * ports.count) {
-            let client = PurgeClient(self, targets: targets, members: members)
-            client.channel = try await ClientBootstrap(group: group)
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(client)
-                    }
-                }
-                .connect(host: "127.0.0.1", port: ports[number % ports.count]).get()
+            let connection = try await LoopClient.connect(
+                to: ports[number % ports.count], on: group
+            ).get()
+            let client = PurgeClient(self, connection, targets: targets)
             clients.append(client)
         }
         return clients
@@ -70,8 +63,6 @@ struct PurgeTally: Sendable {
     var latencies = Latencies()
     var confirmed = 0
     var others = 0
-
-    var isClean: Bool { confirmed > 0 && others == 0 }
 
     /// Like `50 confirmed by all, 0 otherwise, p50 …`.
     var text: String { "\(confirmed) confirmed by all, \(others) otherwise; \(latencies.text)" }

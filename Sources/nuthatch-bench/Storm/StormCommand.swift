@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import Harness
 import NIOCore
 import NIOPosix
 
@@ -48,65 +48,59 @@ struct StormCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let origin = try await StormOrigin.listening(on: group)
-        let originPort = origin.port
-        let probe = try await StormOrigin.listening(on: group)
-        let port = probe.port
-        try await probe.stop()
-        let node = try BenchNode(flags, port: port)
-        defer { node.stop() }
-        let loop = group.next()
-        try await fill(node, from: originPort, on: loop)
-        try await origin.stop()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let node = try NodeProcess(["--log-level", "warning"] + flags)
+        let origin = try ScriptedOrigin()
+        origin.onAnythingElse(Self.answer)
+        try fill(node, from: origin)
+        origin.stop()
         let deaf = silent ? try DeafListener() : nil
-        let dead = deaf.map(\.port) ?? originPort
-        let bystander = try await StormOrigin.listening(on: group)
-        try await measure(port, originPort, dead, loop, bystander: bystander.port)
-        try await bystander.stop()
+        let bystander = try ScriptedOrigin(keepsLog: false)
+        bystander.onAnythingElse(Self.answer)
+        try await measure(
+            node.port, origin: origin.port, dead: deaf?.port ?? origin.port,
+            bystander: bystander.port, on: group.next())
+        withExtendedLifetime((node, bystander)) {}
         try await group.shutdownGracefully()
     }
 
-    /// Asks for every image until the node is there and has it.
-    private func fill(_ node: BenchNode, from origin: Int, on loop: any EventLoop) async throws {
+    /// One image of 10 KB, for whatever path.
+    @Sendable
+    private static func answer(_ request: OriginRequest) -> OriginAnswer {
+        OriginAnswer(
+            .generated(.gif, byteCount: 10_000, seed: 1),
+            fields: ["Cache-Control: max-age=86400"])
+    }
+
+    /// Asks for every image once.
+    private func fill(_ node: NodeProcess, from origin: ScriptedOrigin) throws {
+        let connection = try node.connect()
         for image in 0..<images {
-            var attempts = 0
-            while try await status(Self.path(origin, "\(image)"), node.port, loop) != 200 {
-                attempts += 1
-                guard attempts < 2000 else {
-                    throw BenchNode.Failed(description: "the node does not serve")
-                }
-                try await loop.scheduleTask(in: .milliseconds(5)) {}.futureResult.get()
+            let response = try connection.get(Self.target(origin.port, "\(image)"))
+            guard response.status == 200, response.looksWhole else {
+                throw NotServed(description: "the node does not serve: \(response)")
             }
         }
     }
 
-    private func status(_ path: String, _ port: Int, _ loop: any EventLoop) async throws -> Int {
-        let promise = loop.makePromise(of: Int.self)
-        loop.flatSubmit { StormClient.connect(to: port, on: loop) }.whenComplete { result in
-            guard case .success(let client) = result else { return promise.succeed(0) }
-            client.value.ask(path) { status, client in
-                promise.succeed(status)
-                client.close()
-            }
-        }
-        return try await promise.futureResult.get()
+    struct NotServed: Error, CustomStringConvertible {
+        let description: String
     }
 
-    private static func path(_ origin: Int, _ name: String) -> String {
-        "/v1/image?url=http%3A%2F%2F127.0.0.1%3A\(origin)%2F\(name)"
+    private static func target(_ origin: Int, _ name: String) -> String {
+        ImageTarget.of("http://127.0.0.1:\(origin)/\(name)")
     }
 
     private func measure(
-        _ port: Int, _ origin: Int, _ dead: Int, _ loop: any EventLoop, bystander: Int
+        _ port: Int, origin: Int, dead: Int, bystander: Int, on loop: any EventLoop
     ) async throws {
         let images = images
         let hits = try await load(on: loop, to: port, perSecond: hits, connectionsMax: 64) {
-            Self.path(origin, "\($0 * 7919 % images)")
+            Self.target(origin, "\($0 * 7919 % images)")
         }
         let misses = try await load(
             on: loop, to: port, perSecond: misses, connectionsMax: 4000
-        ) { Self.path(dead, "miss-\($0)") }
+        ) { Self.target(dead, "miss-\($0)") }
         let others = try await load(
             on: loop, to: bystander, perSecond: self.misses, connectionsMax: 4000
         ) { "/\($0)" }
@@ -126,7 +120,7 @@ struct StormCommand: AsyncParsableCommand {
 
     private func load(
         on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
-        path: @escaping @Sendable (Int) -> String
+        target: @escaping @Sendable (Int) -> String
     ) async throws -> BoundLoad {
         try await loop.submit {
             var number = 0
@@ -134,7 +128,7 @@ struct StormCommand: AsyncParsableCommand {
                 on: loop, to: port, perSecond: perSecond, connectionsMax: connectionsMax
             ) {
                 number += 1
-                return path(number)
+                return target(number)
             }
             return BoundLoad(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
         }.get()

@@ -1,3 +1,4 @@
+import Harness
 import NIOCore
 import NIOPosix
 
@@ -19,8 +20,8 @@ final class StormLoad {
     private let port: Int
     private let perSecond: Int
     private let connectionsMax: Int
-    private let path: () -> String
-    private var idle: [StormClient] = []
+    private let target: () -> String
+    private var idle: [LoopClient] = []
     private var open = 0
     private var due: UInt64 = 0
     private var end: UInt64 = 0
@@ -30,13 +31,13 @@ final class StormLoad {
 
     init(
         on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
-        path: @escaping () -> String
+        target: @escaping () -> String
     ) {
         self.loop = loop
         self.port = port
         self.perSecond = perSecond
         self.connectionsMax = connectionsMax
-        self.path = path
+        self.target = target
     }
 
     /// Makes requests for so long, and waits for their answers.
@@ -77,19 +78,22 @@ final class StormLoad {
             return
         }
         open += 1
-        StormClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
+        LoopClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
             switch result {
-            case .success(let client): self.ask(client.value, due)
+            case .success(let client): self.ask(client, due)
             case .failure: self.answered(0, nil, due)
             }
         }
     }
 
-    private func ask(_ client: StormClient, _ due: UInt64) {
-        client.ask(path()) { status, client in self.answered(status, client, due) }
+    private func ask(_ client: LoopClient, _ due: UInt64) {
+        let request = HTTPConnection.request(target(), host: "bench")
+        client.ask(ByteBuffer(bytes: request)) { response in
+            self.answered(response.looksWhole ? response.status : 0, client, due)
+        }
     }
 
-    private func answered(_ status: Int, _ client: StormClient?, _ due: UInt64) {
+    private func answered(_ status: Int, _ client: LoopClient?, _ due: UInt64) {
         seen.latencies.append(nanoseconds() - due)
         seen.statuses[status, default: 0] += 1
         if let client, status != 0, client.isOpen { idle.append(client) } else { open -= 1 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Ground
+import Harness
 import NIOCore
 import NIOPosix
 import Wire

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import Ground
+import Harness
 import NIOCore
 import NIOPosix
 import Wire
@@ -20,12 +20,6 @@ struct TLSIdleCommand: AsyncParsableCommand {
     @Option(help: "TLS connections at one time; the descriptor limit must allow them twice.")
     var connections = 10_000
 
-    @Option(help: "Certificate of the node (PEM); must be for localhost.")
-    var certificate: String
-
-    @Option(help: "Its key (PEM).")
-    var key: String
-
     @Flag(help: "The client asks for HTTP/2.")
     var http2 = false
 
@@ -34,32 +28,31 @@ struct TLSIdleCommand: AsyncParsableCommand {
 
     func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let port = try await Self.freePort(on: group)
-        let node = try BenchNode(
-            [
-                "--tls-certificate", certificate, "--tls-key", key, "--memory-pressure", "off",
-            ] + flags, port: port)
-        defer { node.stop() }
+        let authority = try TestAuthority()
+        let node = try NodeProcess(
+            ["--memory-pressure", "off", "--log-level", "warning"] + flags,
+            certificates: [authority.leaf("node", hosts: ["localhost"])])
         let tls = try TLSClientContext(
             TLSClientSettings(
                 trustsSystem: false,
-                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: certificate))),
+                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: authority.file))),
                 protocols: http2 ? [.http2] : [.http11]))
+        let port = node.securePort
         let loop = group.next()
         try await warmUp(port, tls, loop)
         let before = try ProcessFigures(of: node.identifier)
-        print("before: \(before.memoryBytes >> 10) KiB, \(before.descriptors) descriptors")
+        print("before: \(before.anonymousBytes >> 10) KiB, \(before.descriptors) descriptors")
         for _ in 1...3 {
             let clients = try await open(port, tls, loop)
             let open = try ProcessFigures(of: node.identifier)
-            let each = (open.memoryBytes - before.memoryBytes) / connections
+            let each = (open.anonymousBytes - before.anonymousBytes) / connections
             print(
-                "\(connections) open: \(open.memoryBytes >> 10) KiB, \(each) bytes each, "
+                "\(connections) open: \(open.anonymousBytes >> 10) KiB, \(each) bytes each, "
                     + "\(open.descriptors - before.descriptors) descriptors more")
             try await close(clients, loop)
             let after = try await settled(node, loop)
             print(
-                "closed: \(after.memoryBytes >> 10) KiB, "
+                "closed: \(after.anonymousBytes >> 10) KiB, "
                     + "\(after.descriptors - before.descriptors) descriptors more")
         }
         try await group.shutdownGracefully()
@@ -67,18 +60,9 @@ struct TLSIdleCommand: AsyncParsableCommand {
 
     /// Connections that make whatever is made once.
     private func warmUp(_ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop) async throws {
-        var attempts = 0
-        var made = 0
-        while made < 50 {
-            do {
-                let (client, _) = try await connect(port, tls, loop).get()
-                try await loop.submit { client.value.close() }.get()
-                made += 1
-            } catch {
-                attempts += 1
-                guard attempts < 400 else { throw error }
-                try await Self.pause(loop)
-            }
+        for _ in 0..<50 {
+            let (client, _) = try await connect(port, tls, loop).get()
+            try await loop.submit { client.value.close() }.get()
         }
     }
 
@@ -112,7 +96,8 @@ struct TLSIdleCommand: AsyncParsableCommand {
 
     /// The node when it has had the time to give memory back, and its descriptors are no longer
     /// fewer from one look to the next.
-    private func settled(_ node: BenchNode, _ loop: any EventLoop) async throws -> ProcessFigures {
+    private func settled(_ node: NodeProcess, _ loop: any EventLoop) async throws -> ProcessFigures
+    {
         for _ in 0..<400 { try await Self.pause(loop) }
         var last = try ProcessFigures(of: node.identifier)
         var same = 0
@@ -127,13 +112,5 @@ struct TLSIdleCommand: AsyncParsableCommand {
 
     private static func pause(_ loop: any EventLoop) async throws {
         try await loop.scheduleTask(in: .milliseconds(25)) {}.futureResult.get()
-    }
-
-    private static func freePort(on group: MultiThreadedEventLoopGroup) async throws -> Int {
-        let listener = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0)
-            .get()
-        let port = listener.localAddress?.port ?? 0
-        try await listener.close().get()
-        return port
     }
 }

@@ -9,8 +9,7 @@ extension Outside {
 
         private func problem(_ answer: Response) throws -> String {
             #expect(answer["Content-Type"] == "application/problem+json", "\(answer)")
-            let body = try JSONSerialization.jsonObject(with: Data(answer.body ?? []))
-            let fields = try #require(body as? [String: Any])
+            let fields = try #require(answer.document)
             #expect(fields["status"] as? Int == answer.status)
             return (fields["type"] as? String ?? "").replacing("urn:nuthatch:problem:", with: "")
         }

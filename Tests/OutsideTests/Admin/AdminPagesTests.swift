@@ -8,8 +8,7 @@ extension Outside {
         private func object(_ node: NodeProcess, _ path: String) throws -> [String: Any] {
             let answer = try node.connectAdmin().get(path)
             #expect(answer.status == 200 && answer["Cache-Control"] == "no-store", "\(answer)")
-            let value = try JSONSerialization.jsonObject(with: Data(answer.body ?? []))
-            return try #require(value as? [String: Any])
+            return try #require(answer.document)
         }
 
         @Test("Every path of its description answers as that says")

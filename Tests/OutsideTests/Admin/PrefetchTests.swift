@@ -15,21 +15,14 @@ extension Outside {
             return try #require(answer["Location"])
         }
 
-        private func document(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
-            let answer = try node.connectAdmin().get(place)
-            #expect(answer.status == 200, "\(answer)")
-            let value = try JSONSerialization.jsonObject(with: Data(answer.body ?? []))
-            return try #require(value as? [String: Any])
-        }
-
         /// The document of a prefetch that is over.
         private func ended(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
             let isOver = try Deadline.seconds(60).reached {
-                let state = try document(node, place)["state"] as? String
+                let state = try node.document(place)["state"] as? String
                 return state != "running" && state != "reading"
             }
             try #require(isOver)
-            return try document(node, place)
+            return try node.document(place)
         }
 
         @Test("What was prefetched is a hit; the origin was asked once; a second time nothing is")
@@ -57,7 +50,7 @@ extension Outside {
             let second = try ended(stage.node, begin(stage.node, ["urls": Array(urls.dropLast())]))
             #expect(second["urls_held"] as? Int == 12 && second["urls_done"] as? Int == 12)
             #expect(paths.allSatisfy { stage.fetches($0) == 1 })
-            let list = try document(stage.node, "/admin/v1/prefetches")["prefetches"]
+            let list = try stage.node.document("/admin/v1/prefetches")["prefetches"]
             #expect((list as? [Any])?.count == 2)
         }
 
@@ -155,10 +148,10 @@ extension Outside {
             #expect(answer.status == 202)
             gate.open()
             let isQuiet = try Deadline.seconds(30).reached {
-                try document(stage.node, place)["urls_fetched"] as? Int == 4
+                try stage.node.document(place)["urls_fetched"] as? Int == 4
             }
             #expect(isQuiet && stage.fetches("/4.png") == 0)
-            #expect(try document(stage.node, place)["state"] as? String == "cancelled")
+            #expect(try stage.node.document(place)["state"] as? String == "cancelled")
             for method in ["GET", "DELETE"] {
                 let unknown = try stage.node.connectAdmin().get(
                     "/admin/v1/prefetches/none", method: method)

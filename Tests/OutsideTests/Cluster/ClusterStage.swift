@@ -46,7 +46,7 @@ final class ClusterStage {
             try write(block, to: file.lastPathComponent)
         }
         try write(Self.secret, to: "secret")
-        for index in 0..<count { nodes.append(try start(index)) }
+        nodes = try NodeProcess.cluster(of: count, start)
         try settle(nodes)
     }
 
@@ -68,12 +68,12 @@ final class ClusterStage {
         ]
     }
 
-    private func start(_ index: Int) throws -> NodeProcess {
+    private func start(_ index: Int, waits: Bool = true) throws -> NodeProcess {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
                 + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags
                 + (index < ownFlags.count ? ownFlags[index] : []),
-            isPrivileged: isPrivileged)
+            isPrivileged: isPrivileged, waits: waits)
     }
 
     /// Starts one node more.
@@ -126,9 +126,8 @@ final class ClusterStage {
 
     /// Those whom a node knows, itself first.
     static func members(of node: NodeProcess) throws -> [Member] {
-        let page = try node.connectAdmin().get("/admin/v1/members")
-        let document = try JSONSerialization.jsonObject(with: Data(page.body ?? []))
-        let rows = (document as? [String: Any])?["members"] as? [[String: Any]] ?? []
+        let document = try node.document("/admin/v1/members")
+        let rows = document["members"] as? [[String: Any]] ?? []
         return rows.map { row in
             Member(
                 id: row["node"] as? String ?? "", process: row["process"] as? String ?? "",

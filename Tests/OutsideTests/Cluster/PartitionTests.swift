@@ -50,7 +50,7 @@ extension Outside {
             let before = load.now
             try network.cut([0], from: [1])
             // Longer than the longest time that a suspected member has among five, 24 s.
-            #expect(try Deadline.seconds(30).pass { try network.burials() == 0 })
+            #expect(try Deadline.seconds(30).pass(while: { try network.burials() == 0 }))
             expectService(load, since: before)
             try network.heal()
             try network.settle([Self.all])

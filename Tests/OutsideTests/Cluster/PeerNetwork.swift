@@ -30,10 +30,8 @@ final class PeerNetwork {
         origin = try ScriptedOrigin(host: "10.77.0.254", in: middle)
         directory = try Program.temporaryFolder()
         try Data(ClusterStage.secret.utf8).write(to: secret)
-        for index in 0..<count {
-            try connect(index)
-            nodes.append(try start(index))
-        }
+        for index in 0..<count { try connect(index) }
+        nodes = try NodeProcess.cluster(of: count, start)
         ids = try nodes.map { node in
             try ClusterStage.members(of: node).first { $0.isSelf }?.id ?? ""
         }
@@ -72,7 +70,7 @@ final class PeerNetwork {
         nodes[index] = try start(index)
     }
 
-    private func start(_ index: Int) throws -> NodeProcess {
+    private func start(_ index: Int, waits: Bool = true) throws -> NodeProcess {
         let seeds = (0..<2).flatMap { ["--join", "\(Self.address($0)):8082"] }
         return try NodeProcess(
             seeds + [
@@ -81,7 +79,7 @@ final class PeerNetwork {
                 "--cache-dir", directory.appending(path: "cache-\(index)").path,
                 "--allow-private-origin", "10.77.0.0/24",
             ] + flags,
-            in: machines[index])
+            in: machines[index], waits: waits)
     }
 
     // MARK: Packets

@@ -1,4 +1,3 @@
-import Foundation
 import Harness
 import Testing
 
@@ -96,9 +95,8 @@ extension Outside {
             try expectHit(stage)
             #expect(stage.fetches("/good") == 0)
             #expect(stage.node.figure("nuthatch_origin_circuits_open") == 1)
-            let page = try HTTPConnection(port: stage.node.adminPort).get("/admin/v1/origins")
-            let json = try JSONSerialization.jsonObject(with: Data(page.body ?? []))
-            let rows = (json as? [String: Any])?["origins"] as? [[String: Any]]
+            let document = try stage.node.document("/admin/v1/origins")
+            let rows = document["origins"] as? [[String: Any]]
             #expect(rows?.count == 1 && rows?.first?["circuit"] as? String == "open")
             #expect(rows?.first?["origin"] as? String == "127.0.0.1:\(stage.origin.port)")
             expectProblem(try stage.node.get("/admin/v1/origins"), 404)

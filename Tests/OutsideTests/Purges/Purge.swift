@@ -1,4 +1,3 @@
-import Foundation
 import Harness
 import Testing
 
@@ -14,8 +13,7 @@ struct PurgeReceipt {
 
     init(_ response: Response) throws {
         status = response.status
-        let document = try JSONSerialization.jsonObject(with: Data(response.body ?? []))
-        let fields = document as? [String: Any] ?? [:]
+        let fields = try #require(response.document, "\(response)")
         name = fields["receipt"] as? String ?? ""
         id = fields["id"] as? String ?? ""
         isConfirmedByAll = fields["all_confirmed"] as? Bool ?? false

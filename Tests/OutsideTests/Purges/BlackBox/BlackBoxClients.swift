@@ -101,8 +101,7 @@ final class BlackBoxClients: Sendable {
             body, to: "/admin/v1/purges?wait=all&timeout=1s")
         let answeredAt = Self.now()
         guard let answer, answer.status == 200 || answer.status == 202,
-            let document = try? JSONSerialization.jsonObject(with: Data(answer.body ?? [])),
-            let fields = document as? [String: Any]
+            let fields = answer.document
         else { return }
         let isConfirmed = fields["all_confirmed"] as? Bool == true
         let bound = (fields["bounded_in_ms"] as? Double).map { answeredAt + $0 / 1_000 }
