@@ -77,7 +77,8 @@ extension MetricFamily {
             advice: "Each writes again what of it is still asked for."),
         MetricFamily(
             "nuthatch_disk_failures_total", .counter, "failures", .diskFailures,
-            meaning: "Times that the disk cache had to stop writing",
+            meaning:
+                "Times that the disk cache had to stop writing, and attempts to go on that failed",
             advice: "The log says which call failed and why."),
         MetricFamily(
             "nuthatch_touches_total", .counter, "entries", by: "result",

@@ -191,6 +191,7 @@ struct DiskWork: ~Copyable {
             retryAt = nil
             note(.returned)
         } catch {
+            figures.add(.failures)
             delayRetry()
         }
     }
