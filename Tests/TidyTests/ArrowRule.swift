@@ -59,7 +59,9 @@ enum ArrowRule {
         let allowed = room.uses.union(room.packages).union(room.toolchain)
         var violations: [Violation] = []
         for (index, line) in text.code.enumerated() {
-            guard let module = importedModule(line), !allowed.contains(module) else { continue }
+            guard line.contains("import"), let module = importedModule(line),
+                !allowed.contains(module)
+            else { continue }
             violations.append(
                 Violation(line: index + 1, message: "\(room.name) may not import \(module)"))
         }

@@ -3,7 +3,7 @@ import Foundation
 /// The working copy that this test was built from.
 struct Repository {
     /// A Swift file under Sources or Tests.
-    struct File {
+    struct File: Sendable {
         /// From the top of the repository.
         let path: String
         let text: SwiftText
@@ -18,6 +18,15 @@ struct Repository {
 
     /// The Swift files under a folder, by path.
     func swiftFiles(under folder: String) throws -> [File] {
+        try Self.files.get().filter { $0.path.hasPrefix(folder + "/") }
+    }
+
+    /// Every Swift file, read once.
+    private static let files = Result {
+        try ["Sources", "Tests"].flatMap { try Repository().read($0) }
+    }
+
+    private func read(_ folder: String) throws -> [File] {
         let root = top.appending(path: folder)
         let paths =
             FileManager.default.enumerator(atPath: root.path)?

@@ -44,7 +44,8 @@ enum ShapeRules {
 
     static func leftovers(in text: SwiftText) -> [Violation] {
         var violations: [Violation] = []
-        for (index, line) in text.lines.enumerated() {
+        for (index, line) in text.lines.enumerated()
+        where leftoverWords.contains(where: line.contains) {
             let parts = line.split { !$0.isLetter }
             guard let word = leftoverWords.first(where: { parts.contains(Substring($0)) })
             else { continue }
