@@ -36,18 +36,26 @@ package struct Deadline: Sendable {
         try !reached { try !condition() }
     }
 
-    /// Asks again and again, a few milliseconds apart, until the answer is yes or time is up.
+    /// Asks again and again until the answer is yes or time is up.
     ///
-    /// For states of the world that send no event: a process's memory, a log file's length. They
-    /// are `milliseconds` apart.
+    /// For states of the world that send no event: a process's memory, a log file's length.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: The longest pause between two questions. It is reached by and by: what
+    ///     comes soon is seen soon, and what takes long costs few questions.
+    ///   - question: What is asked.
+    /// - Returns: Whether the answer was yes.
     package func reached(
-        every milliseconds: Int = 5, _ question: () throws -> Bool
+        every milliseconds: Double = 40, _ question: () throws -> Bool
     ) rethrows -> Bool {
-        let pause = DispatchSemaphore(value: 0)
+        let clock = DispatchSemaphore(value: 0)
+        var pause = min(1, milliseconds)
         while true {
             if try question() { return true }
-            if hasPassed { return false }
-            _ = pause.wait(timeout: .now() + .milliseconds(milliseconds))
+            let left = Double(millisecondsLeft)
+            if left <= 0 { return false }
+            _ = clock.wait(timeout: .now() + min(pause, left) / 1_000)
+            pause = min(pause * 1.5, milliseconds)
         }
     }
 }

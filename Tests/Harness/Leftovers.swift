@@ -1,23 +1,21 @@
-import Foundation
 import Glibc
 import Synchronization
 
-/// Folders that are removed when the process of the tests ends: whoever is kept in a static is
-/// never released.
+/// What is to be done when the process of the tests ends: a value that is kept in a static is never
+/// released.
 enum Leftovers {
-    private static let folders = Mutex<Set<URL>>([])
+    private static let endings = Mutex<[@Sendable () -> Void]>([])
 
     private static let isRegistered: Bool = {
         let code = atexit {
-            for folder in Leftovers.folders.withLock({ $0 }) {
-                try? FileManager.default.removeItem(at: folder)
-            }
+            for end in Leftovers.endings.withLock({ $0 }).reversed() { end() }
         }
         return code == 0
     }()
 
-    static func add(_ folder: URL) {
+    /// Has `end` called when the process ends, last come first.
+    static func atExit(_ end: @escaping @Sendable () -> Void) {
         guard isRegistered else { return }
-        folders.withLock { _ = $0.insert(folder) }
+        endings.withLock { $0.append(end) }
     }
 }

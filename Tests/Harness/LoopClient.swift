@@ -51,14 +51,15 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(.seconds(60))
+        // A thousand connections whose buffers grow as they like take all the memory that the
+        // kernel has for TCP: it drops what comes then, and sends it again for up to a minute.
+        var bufferBytes: SocketOptionValue = 131_072
         switch reading {
         case .all: break
-        case .nothing:
-            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 4_096)
-        case .slowly(let bytesMax, _):
-            receiveBytesMax = bytesMax
-            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: 131_072)
+        case .nothing: bufferBytes = 4_096
+        case .slowly(let bytesMax, _): receiveBytesMax = bytesMax
         }
+        bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: bufferBytes)
         return
             bootstrap
             .channelOption(

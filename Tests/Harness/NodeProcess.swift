@@ -59,6 +59,19 @@ package final class NodeProcess: Sendable {
         if waits { try waitUntilReady() }
     }
 
+    /// A node without further flags that the tests of this process share.
+    ///
+    /// Each test has to ask it for URLs of its own, and nothing of the node as a whole.
+    package static func shared() throws -> NodeProcess {
+        if let node = sharedNode.value, node.isRunning { return node }
+        let node = try NodeProcess()
+        sharedNode.value = node
+        Leftovers.atExit { sharedNode.value = nil }
+        return node
+    }
+
+    private static let sharedNode = LockedBox<NodeProcess?>(nil)
+
     /// Waits until `/readyz` answers 200.
     ///
     /// - Throws: `NotReady`.

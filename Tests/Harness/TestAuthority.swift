@@ -45,7 +45,7 @@ package final class TestAuthority: Sendable {
     package init(_ name: String = "Test authority") throws {
         openssl = try Program.find("openssl")
         folder = try Program.temporaryFolder()
-        Leftovers.add(folder)
+        Leftovers.atExit { [folder] in try? FileManager.default.removeItem(at: folder) }
         try write(configuration, "authority.cnf")
         try write("", "index.txt")
         try write("1000\n", "serial")

@@ -11,6 +11,18 @@ struct Stage {
         node = try NodeProcess(flags)
     }
 
+    /// An origin, and the node that the tests of this process share.
+    static func shared() throws -> Stage {
+        // Another test's URLs had another port, even if that is free again.
+        var origin = try ScriptedOrigin()
+        while !usedPorts.change({ $0.insert(origin.port).inserted }) {
+            origin = try ScriptedOrigin()
+        }
+        return Stage(origin: origin, node: try NodeProcess.shared())
+    }
+
+    private static let usedPorts = LockedBox<Set<Int>>([])
+
     init(origin: ScriptedOrigin, node: NodeProcess) {
         self.origin = origin
         self.node = node
@@ -34,7 +46,7 @@ struct Stage {
     func settledDescriptors() throws -> Int {
         var last = -1
         var same = 0
-        let isSettled = Deadline.seconds(20).reached {
+        let isSettled = Deadline.seconds(20).reached(every: 5) {
             let now = node.descriptorCount
             same = now == last ? same + 1 : 0
             last = now

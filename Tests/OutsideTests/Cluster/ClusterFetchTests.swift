@@ -22,7 +22,7 @@ extension Outside {
         @Test("A thousand clients of one cold image, over three nodes")
         func clients() throws {
             let stage = try ClusterStage(3)
-            for (number, size) in [10_000, 300_000, 5_000_000].enumerated() {
+            for (number, size) in [10_000, 300_000, 1_500_000].enumerated() {
                 let image = TestImage.generated(
                     .jpeg, byteCount: size, seed: UInt64(700 + number))
                 everybodyGets(

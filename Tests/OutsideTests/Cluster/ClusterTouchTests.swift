@@ -4,9 +4,11 @@ import Testing
 extension Outside {
     @Suite("An owner knows that an image is read elsewhere")
     struct ClusterTouchTests {
-        /// Has an image read from the memory of a node that does not keep it until two that nobody
-        /// asks for, the second stored after the first was gone, are too old for every disk; how many
-        /// of the others have it on disk then.
+        /// Has an image read from the memory of a node that does not keep it until two others, of
+        /// which nobody reads and the second was stored after the first was gone, are too old for
+        /// every disk.
+        ///
+        /// - Returns: How many of the other nodes have the image on disk then.
         private func keepersAfter(touches interval: String) throws -> Double {
             let stage = try ClusterStage(
                 3, "--disk-limit", "64MiB", "--age-limit", "3s", "--touch-interval", interval)

@@ -11,7 +11,7 @@ extension Outside {
         private func load(_ network: PeerNetwork) -> SteadyLoad {
             network.origin.serveNumberedImages()
             return SteadyLoad(
-                network.nodes, connections: 2, pause: 0.02, origin: network.origin,
+                network.nodes, connections: 2, pause: 0.1, origin: network.origin,
                 SteadyLoad.mixed(stored: 200, LockedBox(0)))
         }
 

@@ -55,7 +55,7 @@ extension Outside {
             "A length that no memory has room for hurts nobody",
             arguments: ["9223372036854775808", "18446744073709551615", "9223372036854775807"])
         func absurdLength(_ length: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: \(length)\r\n"

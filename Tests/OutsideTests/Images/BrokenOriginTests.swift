@@ -47,7 +47,7 @@ extension Outside {
 
         @Test("Fifty clients of a broken answer see that it is broken", arguments: damages)
         func broken(_ damage: Damage) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 40)
             let gate = Gate()
@@ -70,7 +70,7 @@ extension Outside {
 
         @Test("A client that has part of the body is cut off when the origin fails")
         func cutInMidBody() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 41)
             let gate = Gate()
@@ -90,7 +90,7 @@ extension Outside {
             "An image ended by close without its end is not stored",
             arguments: [TestImage.Kind.jpeg, .png])
         func closedEarly(_ kind: TestImage.Kind) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(kind, byteCount: 300_000, seed: 42)
             stage.origin.on(
@@ -107,7 +107,7 @@ extension Outside {
             "An image ended by close without its end does not look whole though it is not kept",
             arguments: [TestImage.Kind.jpeg, .png, .gif])
         func closedEarlyNotKept(_ kind: TestImage.Kind) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(kind, byteCount: 2_000_000, seed: 46)
             stage.origin.on(
@@ -122,7 +122,7 @@ extension Outside {
 
         @Test("A body longer than it said is not stored and does not look whole")
         func overLong() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 43)
             stage.origin.on("/it", OriginAnswer(image, framing: .claimed(9_000), fields: [lasting]))

@@ -6,7 +6,7 @@ extension Outside {
     struct BytesTests {
         @Test("Every image is the same from the origin and from memory, by one fetch")
         func everyImage() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for image in ImageSource.all {
                 let path = stage.origin.serve(image, fields: [lasting])
@@ -27,7 +27,7 @@ extension Outside {
 
         @Test("A chunked, and a close-delimited body come through unchanged and are stored")
         func framings() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for framing in [
                 OriginAnswer.Framing.chunked(bytesMax: 1), .chunked(bytesMax: 70_000), .close,
@@ -46,7 +46,7 @@ extension Outside {
 
         @Test("HEAD of a stored image has the fields of GET and no body, and asks nobody")
         func headOfStored() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 30_000, seed: 21)
             let path = stage.origin.serve(
@@ -67,7 +67,7 @@ extension Outside {
 
         @Test("After the answer to HEAD the connection goes on in step")
         func headKeepsStep() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 30_000, seed: 22)
             let path = stage.origin.serve(image, fields: [lasting])
@@ -81,7 +81,7 @@ extension Outside {
 
         @Test("Types are not to be guessed, and SVG may run nothing")
         func safetyFields() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let svg = TestImage.generated(.svg, byteCount: 3_000, seed: 23)
             let path = stage.origin.serve(svg, fields: [lasting])
@@ -94,7 +94,7 @@ extension Outside {
 
         @Test("Spellings of one URL are one image, and another query is another")
         func spellings() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 4_000, seed: 24)
             stage.origin.on("/a/b.png") { request in
@@ -116,7 +116,7 @@ extension Outside {
 
         @Test("The origin is sent nothing of the client's but what it may know")
         func originRequest() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(TestImage.generated(.png, byteCount: 400, seed: 25))
             _ = try stage.get(

@@ -10,7 +10,7 @@ extension Outside {
             _ image: TestImage, _ answer: OriginAnswer, seconds: Double = 120,
             at location: SourceLocation = #_sourceLocation
         ) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on("/it", answer)
             let swarm = ClientSwarm(
@@ -25,7 +25,7 @@ extension Outside {
         }
 
         @Test(
-            "All get the whole of it", arguments: [300_000, 5_000_000],
+            "All get the whole of it", arguments: [300_000, 1_500_000],
             [OriginAnswer.Framing.length, .chunked(bytesMax: 50_000)])
         func all(byteCount: Int, framing: OriginAnswer.Framing) throws {
             let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 30)
@@ -42,7 +42,7 @@ extension Outside {
 
         @Test("All who wait at the head and all who come in mid-body get the whole of it")
         func heldByGates() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.webp, byteCount: 300_000, seed: 32)
             let (head, body) = (Gate(), Gate())
@@ -66,7 +66,7 @@ extension Outside {
 
         @Test("When the client that began leaves, the others get the whole of it all the same")
         func firstLeaves() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 300_000, seed: 33)
             let gate = Gate()
@@ -108,7 +108,7 @@ extension Outside {
 
         @Test("Requests for different images do not wait for each other")
         func differentImages() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 10_000, seed: 35)
             let gate = Gate()

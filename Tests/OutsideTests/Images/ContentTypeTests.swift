@@ -124,7 +124,7 @@ extension Outside {
 
         @Test("Images of pixels are shown as their origins have it, and not guessed at")
         func pixels() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for kind in TestImage.Kind.allCases where kind != .svg {
                 let image = TestImage.generated(kind, byteCount: 900, seed: 361)

@@ -12,7 +12,7 @@ extension Outside {
             "A stale image is revalidated with its validators",
             arguments: ["max-age=0", "no-cache", "s-maxage=0, max-age=100"])
         func revalidated(_ control: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: \(control)"], etag: "\"v1\"", lastModified: past)
@@ -27,7 +27,7 @@ extension Outside {
 
         @Test("An image with a date alone is revalidated by it")
         func byDate() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: no-cache"], lastModified: past)
@@ -38,7 +38,7 @@ extension Outside {
 
         @Test("304 refreshes what is stored: its lifetime and its fields")
         func refreshed() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = image
             stage.origin.on("/it") { request in
@@ -60,7 +60,7 @@ extension Outside {
 
         @Test("A changed image replaces the stored one")
         func replaced() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: no-cache"], etag: "\"v1\"")
@@ -76,7 +76,7 @@ extension Outside {
 
         @Test("Many clients of one stale image make one revalidation")
         func coalescedRevalidation() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             let image = image
@@ -110,7 +110,7 @@ extension Outside {
 
         @Test("The origin's lifetime ends by itself")
         func lifetimeEnds() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(
                 image, fields: ["Cache-Control: max-age=2"], etag: "\"v1\"")
@@ -121,7 +121,7 @@ extension Outside {
 
         @Test("Expires is honoured, and Cache-Control beats it")
         func expires() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let future = HTTPDate.text(Date(timeIntervalSinceNow: 3_600))
             let cases: [(fields: [String], fetches: Int)] = [
@@ -143,7 +143,7 @@ extension Outside {
 
         @Test("An age that the answer already had counts")
         func ageCounts() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let old = ["Age: 100", "Cache-Control: max-age=1000"]
             let path = stage.origin.serve(image, fields: old)

@@ -138,7 +138,7 @@ extension Outside {
 
         @Test("A coded body is not looked into")
         func coded() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(Self.bomb, fields: [lasting, "Content-Encoding: gzip"])
             #expect(try stage.get(path).brings(Self.bomb))

@@ -39,7 +39,7 @@ extension Outside {
                 "503 Service Unavailable",
             ])
         func errors(_ status: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on("/it", .text("sorry", status: status, fields: [lasting]))
             expectProblem(try stage.get("/it"), 400...599, status)
@@ -52,7 +52,7 @@ extension Outside {
             "What is no image is a problem and is not stored",
             arguments: ["text/html", "application/json", "application/octet-stream"])
         func notAnImage(_ contentType: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on(
                 "/it", .text("<p>hello</p>", contentType: contentType, fields: [lasting]))
@@ -63,7 +63,7 @@ extension Outside {
 
         @Test("A body that is not what it claims is not stored")
         func wrongMagic() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on(
                 "/it", .text("<html>hello</html>", contentType: "image/png", fields: [lasting]))
@@ -114,7 +114,7 @@ extension Outside {
             "What the origin keeps for itself is delivered and not stored",
             arguments: ["no-store", "private", "max-age=60, private", "no-store, max-age=60"])
         func notShared(_ control: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 2_000, seed: 53)
             let path = stage.origin.serve(image, fields: ["Cache-Control: \(control)"])

@@ -64,7 +64,7 @@ extension Outside {
 
         @Test("What a 304 says is not to be stored is not said to be stored")
         func noLongerStored() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let jpeg = jpeg
             stage.origin.on("/it") { request in

@@ -41,7 +41,7 @@ extension Outside {
 
         @Test("Of every broken image it is said what becomes of it")
         func broken() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for image in ImageSource.broken {
                 let (fate, why) = try #require(SharedImages.fates[image.name], "\(image)")
@@ -66,7 +66,7 @@ extension Outside {
 
         @Test("Without a length, a broken image that is cut does not get through as a whole one")
         func cut() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for image in ImageSource.broken {
                 let path = "/" + image.name

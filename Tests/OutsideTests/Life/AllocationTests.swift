@@ -40,8 +40,8 @@ extension Outside {
             let (begin, before) = (ContinuousClock.now, counter.count)
             for _ in 0..<Self.hits { try hit(connection, request, image) }
             let (end, between) = (ContinuousClock.now, counter.count)
-            // Housekeeping goes by the clock, some of it only while there are hits: it is as much in
-            // as much time, however many hits the machine has time for.
+            // Housekeeping goes by the clock, some of it only while there are hits: it allocates as
+            // much in the same time, however many hits the machine has time for.
             var few = 0
             _ = try Deadline.seconds((end - begin) / Duration.seconds(1)).reached {
                 try hit(connection, request, image)

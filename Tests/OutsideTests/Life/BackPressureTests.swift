@@ -56,7 +56,7 @@ extension Outside {
             // Held back means: the origin's count stands still, and far from its end.
             var last = -1
             var stands = 0
-            let isStill = Deadline.seconds(30).reached {
+            let isStill = Deadline.seconds(30).reached(every: 5) {
                 let now = stage.origin.bodyBytesSent
                 stands = now == last ? stands + 1 : 0
                 last = now

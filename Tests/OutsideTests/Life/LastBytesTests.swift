@@ -73,7 +73,7 @@ extension Outside {
 
         @Test("The last answer is not cut by the end of patience with what the client sends")
         func close() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(path).brings(image))
@@ -106,7 +106,7 @@ extension Outside {
 
         @Test("A client that has said all gets the answers that had to be fetched")
         func halfClosedCold() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let images = (0..<3).map {
                 TestImage.generated(.gif, byteCount: 5_000, seed: 330 + UInt64($0))

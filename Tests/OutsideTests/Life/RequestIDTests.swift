@@ -131,7 +131,7 @@ extension Outside {
 
         @Test("What is refused is answered as itself, not as the request that came before it")
         func refusedAfter() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             for (method, hasBody) in [("POST", true), ("HEAD", false)] {
                 let before = method == "HEAD" ? "GET" : "HEAD"
                 let connection = try stage.node.connect()
@@ -194,7 +194,7 @@ extension Outside {
             "What a client calls its request is taken over, and goes to the origin",
             arguments: ["mine", "a", "A-Z_0.9~+/=", String(repeating: "x", count: 128)])
         func taken(given: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             let path = stage.origin.serve(image, fields: [lasting])
             for _ in 0..<2 {
                 let answer = try stage.get(path, fields: ["x-request-ID: \(given)"])
@@ -215,7 +215,7 @@ extension Outside {
                 [String(repeating: "x", count: 129)],
             ])
         func refused(given: [String]) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             let path = stage.origin.serve(image, fields: [lasting])
             let connection = try stage.node.connect()
             for _ in 0..<2 {

@@ -44,7 +44,7 @@ extension Outside {
 
         @Test("A redirect that must not be stored is followed for every request")
         func notStored() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on("/it", redirect("/there", "Cache-Control: no-store"))
             stage.origin.on("/there", OriginAnswer(image, fields: [lasting]))
@@ -57,7 +57,7 @@ extension Outside {
         @Test(
             "A stale image is held against the origin by way of its redirects, and stays if it may")
         func revalidated() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = image
             stage.origin.on("/it", redirect("/there", "Cache-Control: max-age=0"))
@@ -74,7 +74,7 @@ extension Outside {
 
         @Test("What another URL says of a validator confirms nothing")
         func ledElsewhere() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let other = TestImage.generated(.png, byteCount: 31_000, seed: 81)
             let stale = "Cache-Control: max-age=0"
@@ -92,7 +92,7 @@ extension Outside {
 
         @Test("A thousand clients of a redirected image cause one fetch of each URL")
         func collapsed() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             stage.origin.on("/it", redirect("/there").holdingHead(.gate(gate)))

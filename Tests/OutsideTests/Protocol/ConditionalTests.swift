@@ -29,7 +29,7 @@ extension Outside {
 
         @Test("A stored image answers by its validators, and asks nobody")
         func table() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 70)
             let path = stage.origin.serve(
@@ -48,7 +48,7 @@ extension Outside {
 
         @Test("HEAD is conditional like GET")
         func head() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 71)
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"v1\"")
@@ -61,7 +61,7 @@ extension Outside {
 
         @Test("A weak validator of the origin serves If-None-Match")
         func weakStored() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 72)
             let path = stage.origin.serve(image, fields: [lasting], etag: "W/\"v1\"")
@@ -73,7 +73,7 @@ extension Outside {
 
         @Test("A conditional request for a cold image is answered right, and stores the image")
         func cold() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 73)
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"v1\"")

@@ -34,7 +34,7 @@ extension Outside {
 
         @Test("Fifty requests in one write are answered in order, hits and misses mixed")
         func pipelining() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let images = (0..<50).map {
                 TestImage.generated(.png, byteCount: 500 + $0 * 400, seed: UInt64($0))
@@ -84,7 +84,7 @@ extension Outside {
 
         @Test("HTTP/1.0 gets a whole answer without chunks and a closed connection")
         func http10() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             for framing in [OriginAnswer.Framing.length, .chunked(bytesMax: 700)] {
                 let path = "/\(stage.origin.log.count)"

@@ -127,7 +127,7 @@ extension Outside {
 
         @Test("Nothing behind a malformed request is read as another")
         func nothingBehind() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(TestImage.generated(.png, byteCount: 500, seed: 1))
             let good = String(decoding: HTTPConnection.request(stage.target(path)), as: UTF8.self)
@@ -146,7 +146,7 @@ extension Outside {
                 "x\r\n", "5\r\nabc\r\n", "1\r\nabc\r\n", "-1\r\n\r\n", "1\nab\r\n", "1 \r\n",
             ])
         func chunks(_ body: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(TestImage.generated(.png, byteCount: 500, seed: 1))
             let good = String(decoding: HTTPConnection.request(stage.target(path)), as: UTF8.self)

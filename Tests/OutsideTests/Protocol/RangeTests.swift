@@ -135,7 +135,7 @@ extension Outside {
 
         @Test("A range of a cold image fetches the whole, once, and answers with the part")
         func cold() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
             let response = try stage.get(path, fields: ["Range: bytes=70000-70099"])
@@ -152,7 +152,7 @@ extension Outside {
 
         @Test("A range of a cold image is answered as soon as its bytes are there")
         func coldStreams() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             defer { gate.open() }
@@ -169,7 +169,7 @@ extension Outside {
 
         @Test("A range of a cold image of unknown length is answered right")
         func coldChunked() throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             stage.origin.on(
                 "/it",

@@ -18,7 +18,7 @@ extension Outside {
             "Other methods are not allowed, and told which are",
             arguments: ["POST", "PUT", "DELETE", "PATCH"])
         func methods(_ method: String) throws {
-            let stage = try Stage()
+            let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(TestImage.generated(.png, byteCount: 500, seed: 1))
             let response = try stage.get(path, method: method, fields: ["Content-Length: 0"])

@@ -10,7 +10,7 @@ final class DashboardStage {
     /// Starts a browser of the size of a desk's, and opens the page.
     init(_ node: NodeProcess, width: Int = 1_440, isDark: Bool = false) throws {
         self.node = node
-        browser = try Browser()
+        browser = try Browser.withNewPage()
         try browser.show(width: width, height: 900, isDark: isDark)
         try open()
     }
