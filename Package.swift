@@ -14,7 +14,9 @@ let house: [SwiftSetting] = [
 /// Tests are compiled without optimisation in every configuration, but for those that reckon longer
 /// than it takes to compile them.
 let unoptimised: [SwiftSetting] =
-    house + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+    house + [
+        .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
+    ]
 let reckoning: Set = ["StoreTests", "TiersTests"]
 
 /// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with

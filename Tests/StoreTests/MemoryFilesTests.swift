@@ -215,7 +215,7 @@ struct MemoryFilesTests {
         "the list of groups may be anything",
         arguments: [
             "", "::\n", "garbage", "0:\n", "0:::/\n", "4:memory\n", "4:memory:\n",
-            "4:memory:/././\n", String(repeating: "0::/a/", count: 10_000), "\u{0}",
+            "4:memory:/././\n", String(repeating: "0::/a/", count: 1_000), "\u{0}",
         ])
     func garbageOfGroups(text: String) throws {
         let files = try KernelFiles(together(machine, ["proc/self/cgroup": text]))

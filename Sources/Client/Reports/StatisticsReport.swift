@@ -117,8 +117,9 @@ package struct LatencyReport: Hashable, Sendable, Decodable {
 
     /// All of them together, bucket by bucket.
     package var all: [UInt64] {
-        let count = [memory, disk, peer, origin].map(\.count).min() ?? 0
-        return (0..<count).map { memory[$0] &+ disk[$0] &+ peer[$0] &+ origin[$0] }
+        zip(zip(memory, disk), zip(peer, origin)).map { near, far in
+            near.0 &+ near.1 &+ far.0 &+ far.1
+        }
     }
 
     /// What `share`, from 0 to 1, of the answers counted in `buckets` were no slower than, in

@@ -54,8 +54,10 @@ extension DiskLog {
         }
     }
 
-    /// That of an entry which is not in the index; where a record of it that may be found again would
-    /// count as the later one, the queue of that record.
+    /// The queue of an entry that is not in the index.
+    ///
+    /// Where a start may find a former record of it, that record's queue: in another one the former
+    /// record could count as the later.
     private func newcomersQueue(_ digest: EntryDigest) -> SegmentQueue {
         let queue = rule.queue(forNewcomer: digest.first)
         guard ahead[Int(queue.rawValue)].contains(digest) else { return queue }

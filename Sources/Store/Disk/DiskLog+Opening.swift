@@ -58,8 +58,8 @@ extension DiskLog {
             })
         try log.finishOpening(found, table)
         try log.spareMarks(of: found)
-        // Those of a size that is not theirs any more are written anew. There are some before there
-        // is a segment: from then on, files without a header are damage, not a start that was killed.
+        // Files of marks whose size is out of date are written anew. They are made before the first
+        // segment: from then on, one without a header is damage, not a start that was killed.
         log.marksAreBehind = recovery.log.isOtherSize || recovery.log.isNew
         if let doubt = recovery.doubt(reached: merge.reached) {
             if try !SegmentFiles.numbers(in: volume).isEmpty {

@@ -37,8 +37,8 @@ extension DiskView {
                     let (record, metaBytes) = try self.record(in: bytes.span, entry, use)
                     guard isMeant(record) else { return nil }
                     var reading = reading(record, metaBytes, entry, use)
-                    // Marks are dropped when nothing on the disk is older: those of now speak of the
-                    // record only while it is there.
+                    // A mark is dropped when nothing on the disk is older, so that today's marks
+                    // speak of a record only while it is there.
                     guard isStill(entry, use) else { continue }
                     reading?.block = bytes
                     return reading

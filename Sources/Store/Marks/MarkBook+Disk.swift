@@ -10,8 +10,8 @@ extension MarkBook {
     /// A disk's log was opened, for the first time or anew: stamps are of `epoch` from now on, and
     /// `table` has the marks that it holds; there is room for `capacity`.
     ///
-    /// What was invalidated while there was no log covers everything that it holds. What another log
-    /// was given and this one does not hold covers everything in memory.
+    /// Invalidations from a time without a log cover everything in this log. Invalidations that a
+    /// lost log held, and this one does not, cover everything in memory.
     package func open(epoch: UInt64, table: MarkTable, capacity: Int) {
         state.withLock { state in
             precondition(epoch > state.stamp.epoch, "epoch \(epoch) after \(state.stamp.epoch)")

@@ -106,8 +106,9 @@ package struct MarkTable: Sendable {
         hostBytesMax = max(hostBytesMax, other.hostBytesMax)
     }
 
-    /// True if joining the other table would change nothing that it says; of one by another key that
-    /// is known only of marks for everything.
+    /// True if joining the other table would change nothing.
+    ///
+    /// A table under another key is held only if it has no marks but those for everything.
     package func holds(_ other: MarkTable) -> Bool {
         guard everything.holds(other.everything) else { return false }
         guard other.key == key else { return other.others.isEmpty }

@@ -160,8 +160,9 @@ struct InvalidationCodecTests {
             }
             let read = Invalidation(content: content.span)
             if case .foreign = read.action {} else { understood += 1 }
-            if let written = try? read.content() {
-                #expect(Invalidation(content: written.span) == read)
+            // An expectation is slow where it holds, too.
+            if let written = try? read.content(), Invalidation(content: written.span) != read {
+                Issue.record("\(content) is written as \(written)")
             }
             _ = InvalidationRecord.read(content.span)
         }
