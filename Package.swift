@@ -144,7 +144,9 @@ let package = Package(
             [nioCore, nioPosix]),
         tests(
             "NodeTests",
-            of: ["Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground"],
+            of: [
+                "Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
+            ],
             [nioCore, nioPosix, logging]),
         tests(
             "ClientTests",

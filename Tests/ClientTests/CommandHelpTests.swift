@@ -22,7 +22,7 @@ struct CommandHelpTests {
 
     /// Of every command but `help`, which ArgumentParser makes.
     private func calls() throws -> [[String]] {
-        let outcome = try runNuthatch(["--experimental-dump-help"])
+        let outcome = try NodeProcess.run(["--experimental-dump-help"])
         let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
         return (dump.command.subcommands ?? []).flatMap { $0.calls() }.filter { $0 != ["help"] }
     }
@@ -39,7 +39,7 @@ struct CommandHelpTests {
     @Test("each has examples that call it, and says what its exit status means")
     func help() throws {
         for words in try calls() {
-            let outcome = try runNuthatch(words + ["--help"])
+            let outcome = try NodeProcess.run(words + ["--help"])
             let text = String(decoding: outcome.output, as: UTF8.self)
             let call = (["nuthatch"] + words).joined(separator: " ")
             #expect(outcome.status == 0 && text.contains("\nUSAGE: \(call)"), "\(call)")
@@ -54,13 +54,13 @@ struct CommandHelpTests {
         for words in try calls() {
             let asks = !["serve", "sign", "health", "check-config", "version"].contains(words[0])
             guard asks, words != ["members"] else { continue }
-            let help = try runNuthatch(words + ["--help"])
+            let help = try NodeProcess.run(words + ["--help"])
             let text = String(decoding: help.output, as: UTF8.self)
             #expect(!text.contains("--admin-listen"), "\(words)")
             let member = String(repeating: "0", count: 32)
             let unknown = "Unknown option '--admin-listens'"
             for (flag, isKnown) in [("--admin-listen", true), ("--admin-listens", false)] {
-                let given = try runNuthatch(words + [flag, member])
+                let given = try NodeProcess.run(words + [flag, member])
                 #expect(given.errors.contains(unknown) != isKnown, "\(words): \(given)")
             }
         }
@@ -79,7 +79,7 @@ struct CommandHelpTests {
             ["inspect", "u", "--node", "127.0.0.1:1", "--node", "127.0.0.1:2"], ["unknown"],
         ])
     func usage(arguments: [String]) throws {
-        let outcome = try runNuthatch(arguments)
+        let outcome = try NodeProcess.run(arguments)
         #expect(outcome.status == 64 && outcome.output.isEmpty, "\(outcome)")
     }
 
@@ -96,13 +96,13 @@ struct CommandHelpTests {
             (arguments + here, [:]), (arguments, ["NUTHATCH_NODE": "127.0.0.1:1"]),
             (arguments + ["--admin-listen", "127.0.0.1:1"], ["NUTHATCH_NODE": "nowhere:7"]),
         ] {
-            let outcome = try runNuthatch(words, environment: environment)
+            let outcome = try NodeProcess.run(words, environment: environment)
             #expect(outcome.status == 69, "\(words): \(outcome)")
             let hasNothing = outcome.output.isEmpty || arguments.contains("--json")
             #expect(hasNothing && outcome.errors.hasSuffix(": Connection refused\n"))
         }
         let head = ["get", "--head", "http://a/b", "--base", "http://127.0.0.1:1/"]
-        #expect(try runNuthatch(head).status == 69)
+        #expect(try NodeProcess.run(head).status == 69)
     }
 
     @Test(
@@ -110,14 +110,14 @@ struct CommandHelpTests {
         arguments: [["--token-file", "/nowhere/t"], ["--admin-token-file", "/nowhere/t"]])
     func tokens(flags: [String]) throws {
         for place in [[], ["--node", "127.0.0.1:1"]] {
-            let outcome = try runNuthatch(["status"] + flags + place)
+            let outcome = try NodeProcess.run(["status"] + flags + place)
             #expect(outcome.status == 78 && outcome.errors.contains("/nowhere/t"), "\(outcome)")
         }
     }
 
     @Test("the variables that commands read are no mistakes to serve")
     func variables() throws {
-        let outcome = try runNuthatch(
+        let outcome = try NodeProcess.run(
             ["check-config"],
             environment: ["NUTHATCH_NODE": "a", "NUTHATCH_TOKEN_FILE": "b", "NUTHATCH_NODES": "c"])
         #expect(outcome.status == 0 && outcome.errors.contains("NUTHATCH_NODES"))
@@ -127,7 +127,7 @@ struct CommandHelpTests {
 
     @Test("shells can complete commands, options and choices", arguments: ["bash", "zsh", "fish"])
     func completions(shell: String) throws {
-        let outcome = try runNuthatch(["--generate-completion-script", shell])
+        let outcome = try NodeProcess.run(["--generate-completion-script", shell])
         let script = String(decoding: outcome.output, as: UTF8.self)
         #expect(outcome.status == 0 && script.count > 10_000)
         for words in ["check-config", "prefetch", "token-file", "logfmt", "issued"] {

@@ -10,7 +10,7 @@ struct MembersCommandTests {
     private func run(
         _ arguments: [String], environment: [String: String] = [:]
     ) throws -> (status: Int?, errors: String) {
-        let outcome = try runNuthatch(
+        let outcome = try NodeProcess.run(
             ["members"] + arguments, environment: environment)
         #expect(outcome.output.isEmpty)
         return (outcome.status, outcome.errors)
@@ -65,13 +65,13 @@ struct MembersCommandTests {
 
     @Test("help has examples, and says what a status means")
     func help() throws {
-        let outcome = try runNuthatch(["members", "--help"])
+        let outcome = try NodeProcess.run(["members", "--help"])
         let text = String(decoding: outcome.output, as: UTF8.self)
         for words in ["nuthatch members forget 0123456789abcdef", "--json", "Exit status: 0", "69"]
         {
             #expect(text.contains(words), "\(words)")
         }
-        let forget = try runNuthatch(["members", "forget", "--help"])
+        let forget = try NodeProcess.run(["members", "forget", "--help"])
         #expect(String(decoding: forget.output, as: UTF8.self).contains("32 hexadecimal digits"))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Harness
 import Node
 import Testing
 
@@ -6,16 +7,16 @@ import Testing
 struct CheckConfigTests {
     private func check(
         _ flags: [String] = [], environment: [String: String] = [:], file: String? = nil
-    ) throws -> (status: Int32, lines: [String], complaints: [String], path: String) {
+    ) throws -> (status: Int?, lines: [String], complaints: [String], path: String) {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "nuthatch-\(UUID().uuidString).yaml").path
         if let file { try Data(file.utf8).write(to: URL(filePath: path)) }
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let outcome = try ConfigurationProgram.run(
+        let outcome = try NodeProcess.run(
             ["check-config"] + flags + (file == nil ? [] : ["--config", path]),
             environment: environment)
         let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
-        let complaints = outcome.complaint.split(separator: "\n")
+        let complaints = outcome.errors.split(separator: "\n")
         return (outcome.status, lines.map(String.init), complaints.map(String.init), path)
     }
 
@@ -83,7 +84,7 @@ struct CheckConfigTests {
         let words = ["memory-limt", "--loops", "allow-origin", "idle-timeout"]
         #expect(result.complaints.count == words.count, "\(result.complaints)")
         for (line, word) in zip(result.complaints, words) { #expect(line.contains(word)) }
-        let serve = try ConfigurationProgram.run(["serve", "--loops", "x", "--disk-threads", "0"])
-        #expect(serve.status == 78 && serve.complaint.split(separator: "\n").count == 2)
+        let serve = try NodeProcess.run(["serve", "--loops", "x", "--disk-threads", "0"])
+        #expect(serve.status == 78 && serve.errors.split(separator: "\n").count == 2)
     }
 }

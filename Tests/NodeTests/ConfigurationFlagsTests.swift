@@ -1,4 +1,5 @@
 import Foundation
+import Harness
 import Node
 import Telemetry
 import Testing
@@ -32,7 +33,7 @@ struct ConfigurationFlagsTests {
     }
 
     private func options(of command: String = "serve") throws -> [Option] {
-        let outcome = try ConfigurationProgram.run(["--experimental-dump-help"])
+        let outcome = try NodeProcess.run(["--experimental-dump-help"])
         let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
         let found = dump.command.subcommands?.first { $0.commandName == command }
         let arguments = try #require(found?.arguments)
@@ -66,14 +67,14 @@ struct ConfigurationFlagsTests {
 
     @Test("each flag reaches its own setting", arguments: Setting.table)
     func flagsReachTheirSettings(setting: Setting) throws {
-        let outcome = try ConfigurationProgram.run(["serve", setting.name.flag, ""])
+        let outcome = try NodeProcess.run(["serve", setting.name.flag, ""])
         let start =
             setting.name == .config
             ? "nuthatch: setting config (from flag --config): \"\" is not a path"
             : "nuthatch: setting \(setting.name.rawValue) (from flag \(setting.name.flag)): \"\" "
-        #expect(outcome.complaint.hasPrefix(start), "\(outcome.complaint)")
-        #expect(outcome.complaint.count { $0 == "\n" } == 1)
-        #expect(outcome.complaint.contains("; allowed: "))
+        #expect(outcome.errors.hasPrefix(start), "\(outcome.errors)")
+        #expect(outcome.errors.count { $0 == "\n" } == 1)
+        #expect(outcome.errors.contains("; allowed: "))
         #expect(outcome.output.isEmpty)
         #expect(outcome.status == 78)
     }
@@ -85,14 +86,14 @@ struct ConfigurationFlagsTests {
         try Data("loops: 1\nmemory-limit: 13x\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
 
-        let fromFile = try ConfigurationProgram.run(["serve", "--config", file.path])
-        #expect(fromFile.complaint.contains("(from \(file.path), line 2): \"13x\""))
+        let fromFile = try NodeProcess.run(["serve", "--config", file.path])
+        #expect(fromFile.errors.contains("(from \(file.path), line 2): \"13x\""))
         #expect(fromFile.status == 78)
 
-        let fromBoth = try ConfigurationProgram.run(
+        let fromBoth = try NodeProcess.run(
             ["serve"],
             environment: ["NUTHATCH_CONFIG": file.path, "NUTHATCH_MEMORY_LIMIT": "12x"])
-        #expect(fromBoth.complaint.contains("(from environment NUTHATCH_MEMORY_LIMIT): \"12x\""))
+        #expect(fromBoth.errors.contains("(from environment NUTHATCH_MEMORY_LIMIT): \"12x\""))
         #expect(fromBoth.status == 78)
     }
 
@@ -102,9 +103,9 @@ struct ConfigurationFlagsTests {
             ("/nowhere/n.yaml", "there is no such file"), ("/", "it is not a regular file"),
         ])
     func unreadableFilesAreNamed(path: String, reason: String) throws {
-        let outcome = try ConfigurationProgram.run(["serve", "--config", path])
+        let outcome = try NodeProcess.run(["serve", "--config", path])
         #expect(
-            outcome.complaint
+            outcome.errors
                 == "nuthatch: setting config: \"\(path)\" cannot be read: \(reason)\n")
         #expect(outcome.status == 78)
     }
@@ -115,20 +116,20 @@ struct ConfigurationFlagsTests {
             .appending(path: "nuthatch-\(UUID().uuidString).yaml")
         try Data([0x6C, 0xFF, 0x0A]).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let outcome = try ConfigurationProgram.run(["serve", "--config", file.path])
-        #expect(outcome.complaint.hasSuffix("cannot be read: it is not UTF-8\n"))
+        let outcome = try NodeProcess.run(["serve", "--config", file.path])
+        #expect(outcome.errors.hasSuffix("cannot be read: it is not UTF-8\n"))
     }
 
     @Test("an unknown flag is a mistake of usage, and the nearest one is named")
     func unknownFlagsAreUsage() throws {
-        let outcome = try ConfigurationProgram.run(["serve", "--memory-limt", "1GiB"])
+        let outcome = try NodeProcess.run(["serve", "--memory-limt", "1GiB"])
         #expect(outcome.status == 64)
-        #expect(outcome.complaint.contains("--memory-limit"))
+        #expect(outcome.errors.contains("--memory-limit"))
     }
 
     @Test("the version is printed both ways", arguments: ["version", "--version"])
     func versionIsPrinted(argument: String) throws {
-        let outcome = try ConfigurationProgram.run([argument])
+        let outcome = try NodeProcess.run([argument])
         #expect(outcome.status == 0)
         #expect(
             String(decoding: outcome.output, as: UTF8.self)

@@ -1,4 +1,5 @@
 import Foundation
+import Harness
 import HTTPRules
 import Node
 import Testing
@@ -104,10 +105,10 @@ struct SigningTests {
         ])
     func printed(arguments: [String], line: String) throws {
         let outcome = try withFile("\(Self.secret)\nold:\(Self.secret)x\n") { path in
-            try ConfigurationProgram.run(
+            try NodeProcess.run(
                 ["sign"] + arguments, environment: ["NUTHATCH_SIGNING_KEY_FILE": path])
         }
-        #expect(outcome.status == 0, "\(outcome.complaint)")
+        #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(String(decoding: outcome.output, as: UTF8.self) == line + "\n")
     }
 
@@ -124,25 +125,25 @@ struct SigningTests {
         ])
     func refused(arguments: [String]) throws {
         let outcome = try withFile(Self.secret) { path in
-            try ConfigurationProgram.run(["sign", "--signing-key-file", path] + arguments)
+            try NodeProcess.run(["sign", "--signing-key-file", path] + arguments)
         }
-        #expect(outcome.status == 64, "\(outcome.complaint)")
-        #expect(outcome.output.isEmpty && !outcome.complaint.isEmpty)
+        #expect(outcome.status == 64, "\(outcome.errors)")
+        #expect(outcome.output.isEmpty && !outcome.errors.isEmpty)
     }
 
     @Test("a file of keys that is refused has the status of settings that are")
     func badKeys() throws {
-        let outcome = try ConfigurationProgram.run(
+        let outcome = try NodeProcess.run(
             ["sign", "--signing-key-file", "/nowhere", "http://a/"])
         #expect(outcome.status == 78)
-        #expect(outcome.complaint.contains("there is no such file"), "\(outcome.complaint)")
-        #expect(try ConfigurationProgram.run(["sign", "http://a/"]).status == 64)
+        #expect(outcome.errors.contains("there is no such file"), "\(outcome.errors)")
+        #expect(try NodeProcess.run(["sign", "http://a/"]).status == 64)
     }
 
     @Test("a time from now is that many seconds ahead")
     func fromNow() throws {
         let outcome = try withFile(Self.secret) { path in
-            try ConfigurationProgram.run(
+            try NodeProcess.run(
                 ["sign", "--signing-key-file", path, "--expires-in", "90s", "http://a/"])
         }
         let line = String(decoding: outcome.output, as: UTF8.self)
