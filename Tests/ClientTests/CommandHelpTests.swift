@@ -2,7 +2,9 @@ import Foundation
 import Harness
 import Testing
 
-@Suite("The help of every command, and what shells complete")
+@Suite(
+    "The help of every command, and what shells complete",
+    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
 struct CommandHelpTests {
     /// What `--experimental-dump-help` says of a command; the other keys are not needed.
     private struct Command: Decodable {

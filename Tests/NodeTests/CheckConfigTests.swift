@@ -3,7 +3,9 @@ import Harness
 import Node
 import Testing
 
-@Suite("nuthatch check-config")
+@Suite(
+    "nuthatch check-config",
+    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
 struct CheckConfigTests {
     private func check(
         _ flags: [String] = [], environment: [String: String] = [:], file: String? = nil

@@ -4,7 +4,9 @@ import Node
 import Telemetry
 import Testing
 
-@Suite("The command line against the table of settings")
+@Suite(
+    "The command line against the table of settings",
+    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
 struct ConfigurationFlagsTests {
     /// What `--experimental-dump-help` says of one option; the other keys are not needed.
     private struct Option: Decodable {
