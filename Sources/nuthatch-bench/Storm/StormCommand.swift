@@ -60,7 +60,7 @@ struct StormCommand: AsyncParsableCommand {
         try await measure(
             node.port, origin: origin.port, dead: deaf?.port ?? origin.port,
             bystander: bystander.port, on: group.next())
-        withExtendedLifetime((node, bystander)) {}
+        withExtendedLifetime((node, bystander, deaf)) {}
         try await group.shutdownGracefully()
     }
 
