@@ -17,7 +17,9 @@ let unoptimised: [SwiftSetting] =
     house + [
         .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]
-let reckoning: Set = ["StoreTests", "TiersTests"]
+let optimised: [SwiftSetting] =
+    house + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+let reckoning: Set = ["StoreTests", "TiersTests", "TidyTests"]
 
 /// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with
 /// coverage for libFuzzer.
@@ -63,7 +65,7 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
         resources: resources[name] ?? [],
-        swiftSettings: reckoning.contains(name) ? house : unoptimised)
+        swiftSettings: reckoning.contains(name) ? optimised : unoptimised)
 }
 
 func fuzzer(
@@ -127,20 +129,21 @@ let package = Package(
 
         tests("TidyTests", of: []),
         tests("GroundTests", of: ["Ground"]),
-        tests("HTTPRulesTests", of: ["HTTPRules", "Ground"]),
-        tests("ClusterTests", of: ["Cluster", "Ground"]),
-        tests("TiersTests", of: ["Tiers", "Simulation", "Ground"]),
-        tests("ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground"]),
-        tests("SimulationTests", of: ["Simulation", "Cluster", "Ground"]),
+        tests("HTTPRulesTests", of: ["HTTPRules", "Ground", "Trials"]),
+        tests("ClusterTests", of: ["Cluster", "Ground", "Trials"]),
+        tests("TiersTests", of: ["Tiers", "Simulation", "Ground", "Trials"]),
+        tests(
+            "ServingTests", of: ["Serving", "Simulation", "HTTPRules", "Tiers", "Ground", "Trials"]),
+        tests("SimulationTests", of: ["Simulation", "Cluster", "Ground", "Trials"]),
         tests("TelemetryTests", of: ["Telemetry", "Ground"], [yams]),
         tests(
-            "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL", "Certificates"],
+            "WireTests", of: ["Wire", "HTTPRules", "Ground", "COpenSSL", "Certificates", "Trials"],
             [nioCore, nioHTTP1, nioEmbedded]),
         tests("AdminTests", of: ["Admin", "HTTPRules", "Telemetry", "Ground"]),
-        tests("StoreTests", of: ["Store", "Tiers", "Ground"], [nioCore, nioPosix]),
+        tests("StoreTests", of: ["Store", "Tiers", "Ground", "Trials"], [nioCore, nioPosix]),
         tests(
             "OriginTests",
-            of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness", "Certificates"],
+            of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness", "Certificates", "Trials"],
             [nioCore, nioPosix]),
         tests(
             "NodeTests",
@@ -148,10 +151,10 @@ let package = Package(
                 "Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
             ],
             [nioCore, nioPosix, logging]),
-        tests(
-            "ClientTests",
-            of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground", "Harness"]),
-        tests("OutsideTests", of: ["Harness", "Certificates"], [nioCore, nioPosix]),
+        tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),
+        tests("CommandTests", of: ["Node", "Telemetry", "Harness"]),
+        tests("OutsideTests", of: ["Harness", "Certificates", "Trials"], [nioCore, nioPosix]),
+        .target(name: "Trials", path: "Tests/Trials", swiftSettings: unoptimised),
         .target(
             name: "Certificates", dependencies: ["Wire", "COpenSSL"], path: "Tests/Certificates",
             swiftSettings: unoptimised),
@@ -163,9 +166,13 @@ let package = Package(
     cLanguageStandard: .c2x
 )
 
-/// `NUTHATCH_TESTS=rooms` (set by `deploy/test unit`) leaves out the tests from outside.
+/// `NUTHATCH_TESTS=rooms` (set by `deploy/test unit`) leaves out the programs, and the tests that
+/// start them.
 if Context.environment["NUTHATCH_TESTS"] == "rooms" {
-    package.targets.removeAll { $0.name == "OutsideTests" }
+    package.products = []
+    package.targets.removeAll {
+        $0.type == .executable || ["CommandTests", "OutsideTests"].contains($0.name)
+    }
 }
 
 if fuzzing {

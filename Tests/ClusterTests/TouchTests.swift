@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("Touches")
 struct TouchTests {
@@ -59,7 +60,7 @@ struct TouchTests {
         let handOn = { (batch: [Touch]) in
             for touch in batch { handedOn[touch.digest, default: 0] += touch.count }
         }
-        for _ in 0..<100_000 {
+        for _ in 0..<Trials.count(100_000) {
             let loop = Int.random(in: 0..<4, using: &dice)
             let digest = digest(UInt64.random(in: 0..<5_000, using: &dice))
             uses[digest, default: 0] += 1

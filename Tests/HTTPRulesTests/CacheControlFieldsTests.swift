@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 private func parse(_ values: String...) -> CacheControl {
     var control = CacheControl()
@@ -110,7 +111,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
             "=\"\"",
             "= 3", "=a b",
         ]
-        for _ in 0..<5000 {
+        for _ in 0..<Trials.count(5000) {
             let parts = (0..<Int.random(in: 0...6, using: &dice)).map { _ in
                 words[Int.random(in: 0..<words.count, using: &dice)]
                     + arguments[Int.random(in: 0..<arguments.count, using: &dice)]

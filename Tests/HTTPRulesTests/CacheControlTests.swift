@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct CacheControlTests {
     private func parse(_ values: String...) -> CacheControl {
@@ -107,7 +108,7 @@ import Testing
     @Test("No value makes the parser fail, and white space around commas means nothing")
     func anyBytes() {
         var dice = Dice(seed: 5)
-        for _ in 0..<5000 {
+        for _ in 0..<Trials.count(5000) {
             let value = dice.text(of: "max-age=no-store, \"\\ 19x;\t", upTo: 40)
             let spaced =
                 value.contains("\"") || value.contains("\\")

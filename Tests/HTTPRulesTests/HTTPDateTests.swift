@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct HTTPDateTests {
     /// 2026-11-21 00:00:00 UTC.
@@ -97,7 +98,7 @@ import Testing
     func shortYearProperty() throws {
         var dice = Dice(seed: 8)
         let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov"]
-        for _ in 0..<3000 {
+        for _ in 0..<Trials.count(3000) {
             let year = Int.random(in: 1970...2076, using: &dice)
             let month = names[Int.random(in: 0..<names.count, using: &dice)]
             let tail = year % 100
@@ -111,7 +112,7 @@ import Testing
     @Test("What is printed is read again, to the second")
     func printed() {
         var dice = Dice(seed: 7)
-        for _ in 0..<20_000 {
+        for _ in 0..<Trials.count(20_000) {
             let seconds = Int64.random(in: -62_167_219_200...253_402_300_799, using: &dice)
             #expect(parse(print(seconds)) == seconds)
         }
@@ -141,7 +142,7 @@ import Testing
     func anyBytes() {
         var dice = Dice(seed: 9)
         let full = "Sun, 06 Nov 1994 08:49:37 GMT".bytes
-        for _ in 0..<5000 {
+        for _ in 0..<Trials.count(5000) {
             var text = Array(full.prefix(Int.random(in: 0...full.count, using: &dice)))
             if !text.isEmpty {
                 let index = Int.random(in: 0..<text.count, using: &dice)

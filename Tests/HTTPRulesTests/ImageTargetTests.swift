@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct ImageTargetTests {
     private func parse(_ target: String) -> ImageTargetParse {
@@ -63,7 +64,7 @@ import Testing
     @Test("No target makes the parser leave its range")
     func anyBytes() {
         var dice = Dice(seed: 1)
-        for _ in 0..<5000 {
+        for _ in 0..<Trials.count(5000) {
             let target = dice.text(of: "/v1image?url=&:http%2F", upTo: 40)
             let prefixed = Bool.random(using: &dice) ? "/v1/image?" + target : target
             if case .image(let url) = parse(prefixed) {

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct NegotiationTests {
     private func reduce(accept: [String] = [], encoding: [String] = []) -> Negotiation {
@@ -88,7 +89,7 @@ import Testing
     @Test("No value makes the reader leave its range, and at most one coding is left")
     func anyBytes() {
         var dice = Dice(seed: 4)
-        for _ in 0..<5000 {
+        for _ in 0..<Trials.count(5000) {
             let value = dice.text(of: "image/avfgzipbr,;q=0. \"\\*", upTo: 40)
             let found = reduce(accept: [value], encoding: [value])
             #expect(!found.isSuperset(of: .codings))

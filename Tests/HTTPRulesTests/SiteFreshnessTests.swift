@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 private func freshness(
     _ fields: [String], status: UInt16 = 200, policy: FreshnessPolicy = FreshnessPolicy()
@@ -109,7 +110,7 @@ private func modified(_ secondsBefore: Int64) -> String {
     @Test("RFC 9111 §4.2.3: Age is never less than the origin's, nor does it decrease")
     func ages() {
         var dice = Dice(seed: 423)
-        for _ in 0..<3000 {
+        for _ in 0..<Trials.count(3000) {
             let given = (0..<Int.random(in: 0...3, using: &dice)).map { _ in
                 UInt64.random(in: 0...UInt64.max, using: &dice)
                     >> UInt64.random(in: 0..<64, using: &dice)
@@ -140,7 +141,7 @@ private func modified(_ secondsBefore: Int64) -> String {
             "max-age=60", "s-maxage=60", "public", "no-store", "private", "must-revalidate",
             "immutable", "no-cache", "private=\"a\"", "stale-if-error=60", "foo", "",
         ]
-        for _ in 0..<5000 {
+        for _ in 0..<Trials.count(5000) {
             var control: [String] = []
             for _ in 0..<Int.random(in: 0...4, using: &dice) {
                 control.append(words[Int.random(in: 0..<words.count, using: &dice)])

@@ -1,5 +1,6 @@
 import Cluster
 import Foundation
+import Harness
 import Node
 import Telemetry
 import Testing
@@ -10,19 +11,15 @@ struct ClusterConfigurationTests {
     private func load(
         _ secrets: String?, _ flags: [String: [String]] = [:]
     ) throws -> (configuration: Configuration?, lines: [String]) {
-        let path = FileManager.default.temporaryDirectory
-            .appending(path: "nuthatch-secret-\(UUID().uuidString)").path
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        var flags = flags
-        if let secrets {
-            try Data(secrets.utf8).write(to: URL(filePath: path))
-            flags["cluster-secret-file"] = [path]
-        }
-        let sources = ConfigurationSources(flags: flags, environment: [:])
-        do throws(ConfigurationFaults) {
-            return (try sources.load(), [])
-        } catch {
-            return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
+        try withTemporaryFile(secrets) { path in
+            var flags = flags
+            if secrets != nil { flags["cluster-secret-file"] = [path] }
+            let sources = ConfigurationSources(flags: flags, environment: [:])
+            do throws(ConfigurationFaults) {
+                return (try sources.load(), [])
+            } catch {
+                return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
+            }
         }
     }
 

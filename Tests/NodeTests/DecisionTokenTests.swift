@@ -1,4 +1,4 @@
-import Foundation
+import Harness
 import Node
 import Testing
 
@@ -6,16 +6,14 @@ import Testing
 struct DecisionTokenTests {
     /// What loading gives with a file of these bytes; faults as lines.
     private func load(_ text: String?) throws -> (token: [UInt8]?, lines: [String]) {
-        let path = FileManager.default.temporaryDirectory
-            .appending(path: "nuthatch-token-\(UUID().uuidString)").path
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        if let text { try Data(text.utf8).write(to: URL(filePath: path)) }
-        let sources = ConfigurationSources(
-            flags: ["decision-token-file": [path]], environment: [:])
-        do throws(ConfigurationFaults) {
-            return (try sources.load().decisionToken, [])
-        } catch {
-            return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
+        try withTemporaryFile(text) { path in
+            let sources = ConfigurationSources(
+                flags: ["decision-token-file": [path]], environment: [:])
+            do throws(ConfigurationFaults) {
+                return (try sources.load().decisionToken, [])
+            } catch {
+                return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
+            }
         }
     }
 

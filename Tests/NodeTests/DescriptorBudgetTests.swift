@@ -1,4 +1,5 @@
 import Foundation
+import Harness
 import Node
 import Testing
 
@@ -48,11 +49,10 @@ struct DescriptorBudgetTests {
 
     @Test("a node in a cluster leaves room for two connections with each possible member")
     func cluster() throws {
-        let secret = FileManager.default.temporaryDirectory.appending(path: "\(UUID())").path
-        try Data(repeating: 0x73, count: 32).write(to: URL(fileURLWithPath: secret))
-        defer { try? FileManager.default.removeItem(atPath: secret) }
         let alone = try budget(4096)
-        let member = try budget(4096, ["cluster-secret-file": [secret]])
+        let member = try withTemporaryFile(String(repeating: "s", count: 32)) { path in
+            try budget(4096, ["cluster-secret-file": [path]])
+        }
         #expect(alone.connections - member.connections == 512)
         #expect(member.fills == alone.fills && member.idlePerLoop == alone.idlePerLoop)
     }

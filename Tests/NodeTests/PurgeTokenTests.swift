@@ -1,6 +1,6 @@
-import Foundation
 import Ground
 import HTTPRules
+import Harness
 import Node
 import Telemetry
 import Testing
@@ -11,16 +11,14 @@ struct PurgeTokenTests {
 
     /// What loading gives with a file of these bytes; faults as lines.
     private func load(_ text: String?) throws -> (tokens: [TokenDigest], lines: [String]) {
-        let path = FileManager.default.temporaryDirectory
-            .appending(path: "nuthatch-tokens-\(UUID().uuidString)").path
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        if let text { try Data(text.utf8).write(to: URL(filePath: path)) }
-        let sources = ConfigurationSources(
-            flags: ["purge-token-file": [path]], environment: [:])
-        do throws(ConfigurationFaults) {
-            return (try sources.load().purgeTokens, [])
-        } catch {
-            return ([], error.lines.map { $0.replacing(path, with: "PATH") })
+        try withTemporaryFile(text) { path in
+            let sources = ConfigurationSources(
+                flags: ["purge-token-file": [path]], environment: [:])
+            do throws(ConfigurationFaults) {
+                return (try sources.load().purgeTokens, [])
+            } catch {
+                return ([], error.lines.map { $0.replacing(path, with: "PATH") })
+            }
         }
     }
 

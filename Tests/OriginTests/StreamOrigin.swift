@@ -172,9 +172,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
     func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {}
 
     func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
-        for index in 0..<bytes.count {
-            bodies[stream.id, default: ByteBuffer()].writeInteger(bytes[index])
-        }
+        unsafe bodies[stream.id, default: ByteBuffer()].writeBytes(bytes.bytes)
         if takesBodies { session.consumed(stream, bytes: bytes.count) }
     }
 

@@ -2,6 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 import Tiers
+import Trials
 
 /// From what a client writes to the entries that are dead.
 @Suite("What a purge reaches")
@@ -79,7 +80,8 @@ struct PurgeCoverageTests {
     }
 
     @Test(
-        "any of its URLs reaches an entry, and so does what the URL begins with", arguments: 0..<4)
+        "any of its URLs reaches an entry, and so does what the URL begins with",
+        arguments: Trials.seeds(0...3))
     func reaches(seed: UInt64) throws {
         var dice = Dice(seed: 8_100 + seed)
         let sites = try sites()
@@ -98,7 +100,7 @@ struct PurgeCoverageTests {
         }
     }
 
-    @Test("what is another's reaches no entry", arguments: 0..<4)
+    @Test("what is another's reaches no entry", arguments: Trials.seeds(0...3))
     func spares(seed: UInt64) throws {
         var dice = Dice(seed: 8_200 + seed)
         let sites = try sites()

@@ -2,6 +2,7 @@ import Foundation
 import Ground
 import Simulation
 import Testing
+import Trials
 
 @Suite("Members under faults")
 struct MembershipPlayTests {
@@ -33,7 +34,7 @@ struct MembershipPlayTests {
 
     @Test("new seeds each run")
     func fresh() throws {
-        for _ in 0..<20 {
+        for _ in 0..<Trials.count(20) {
             let seed = UInt64.random(in: .min ... .max)
             var play = MembershipPlay(seed: seed)
             // A violation names the seed.

@@ -2,6 +2,7 @@ import Cluster
 import Ground
 import Simulation
 import Testing
+import Trials
 
 @Suite("A cluster's life")
 struct MembershipStoryTests {
@@ -58,7 +59,7 @@ struct MembershipStoryTests {
 
     @Test("nodes that dial each other at once over bad links never close what is left")
     func crossedDials() throws {
-        for seed in 100..<200 as Range<UInt64> {
+        for seed in Trials.seeds(100...199) {
             var conditions = MembershipWorld.Conditions()
             conditions.loss = 0.3
             conditions.delay = .milliseconds(100)
@@ -75,7 +76,7 @@ struct MembershipStoryTests {
 
     @Test("a connection that wears out is replaced without a moment apart, whichever end says so")
     func wornConnection() throws {
-        for end in 0...1 {
+        for end in 0..<Trials.count(2) {
             var world = try cluster(4, seed: 25)
             let worn = try #require(world.openLinks.first)
             let (pair, links) = (world.ends(of: worn), world.linkCount)

@@ -2,8 +2,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("The disk's log on damaged files")
+@Suite("The disk's log on damaged files", .disabled(if: Trials.areFew))
 struct DiskLogDamageTests {
     private static let file = SegmentFiles.name(0)
     private static let answers = [0, 40, 700, 300].enumerated().map {

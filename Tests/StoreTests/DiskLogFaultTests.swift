@@ -3,8 +3,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("The disk's log when calls of the system fail")
+@Suite("The disk's log when calls of the system fail", .disabled(if: Trials.areFew))
 struct DiskLogFaultTests {
     private static let size = LogScript.Size(
         steps: 120, names: 24, bytesUsual: 80_000, bytesMax: 400_000)
@@ -47,9 +48,9 @@ struct DiskLogFaultTests {
         var rehearsal = LogPlay(base, on: LogRig(rig))
         try play(&rehearsal, script)
         // Among them is one where a segment that was given up could not be marked so.
-        let step = Seeds.isLong ? 1 : 21
         for first in stride(
-            from: Seeds.isLong ? 0 : 4, to: rehearsal.rig.volume.operations, by: step)
+            from: Trials.areMany ? 0 : 4, to: rehearsal.rig.volume.operations,
+            by: Trials.stride(21))
         {
             var next = LogPlay(base, on: LogRig(rig))
             try next.rig.start()
@@ -68,7 +69,7 @@ struct DiskLogFaultTests {
 
     @Test(
         "wherever a file cannot be read for a while, nothing wrong is served, and the log goes on",
-        arguments: Seeds.few(20, long: 2_000))
+        arguments: Trials.seeds(1...20, long: 2_000))
     func reads(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         let rig = try LogRig(segments: 5, seed: seed)

@@ -2,8 +2,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("What was deleted from the disk's log")
+@Suite("What was deleted from the disk's log", .disabled(if: Trials.areFew))
 struct DiskLogMarksTests {
     /// A log of four answers, two of which are deleted; no process has it.
     private func rig() throws -> LogRig {

@@ -3,21 +3,13 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-/// How many seeds a test goes through: with `NUTHATCH_LONG=1` many more than usual.
-enum Seeds {
-    static let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
-
-    static func few(_ count: UInt64, long: UInt64) -> ClosedRange<UInt64> {
-        1...(isLong ? long : count)
-    }
-}
-
-@Suite("The disk's log against a dictionary")
+@Suite("The disk's log against a dictionary", .disabled(if: Trials.areFew))
 struct DiskLogModelTests {
     @Test(
         "what is read is the last stored answer, a deleted one is never read, the cap holds",
-        arguments: Seeds.few(4, long: 60))
+        arguments: Trials.seeds(1...4, long: 60))
     func model(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         let rig = try LogRig(segments: Int.random(in: 4...8, using: &dice), seed: seed)

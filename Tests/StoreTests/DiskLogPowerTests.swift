@@ -2,8 +2,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("The disk's log when its process or the power fails")
+@Suite("The disk's log when its process or the power fails", .disabled(if: Trials.areFew))
 struct DiskLogPowerTests {
     /// A log that has been closed and opened, and what is to be done to it.
     private struct Scene {
@@ -48,10 +49,10 @@ struct DiskLogPowerTests {
 
     @Test(
         "wherever the power fails: no wrong byte, nothing deleted, and the log goes on",
-        arguments: Seeds.few(1, long: 40))
+        arguments: Trials.seeds(1...1, long: 40))
     func powerLoss(seed: UInt64) throws {
         let scene = try Scene(seed: seed, steps: 150)
-        for operation in 0...scene.operations {
+        for operation in stride(from: 0, through: scene.operations, by: Trials.stride(1)) {
             var play = try scene.play(failingFrom: operation, goesOn: true)
             if play.rig.isRunning { try play.checkCurrent() }
             play.rig.losePower()
@@ -68,10 +69,10 @@ struct DiskLogPowerTests {
 
     @Test(
         "wherever the process is killed: what it had is there again, but for what was deleted",
-        arguments: Seeds.few(1, long: 40))
+        arguments: Trials.seeds(1...1, long: 40))
     func kill(seed: UInt64) throws {
         let scene = try Scene(seed: seed + 100, steps: 150)
-        for operation in 0...scene.operations {
+        for operation in stride(from: 0, through: scene.operations, by: Trials.stride(1)) {
             var play = try scene.play(failingFrom: operation, goesOn: false)
             let before = play.rig.isRunning ? try play.found() : [:]
             play.rig.kill()

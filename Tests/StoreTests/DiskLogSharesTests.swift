@@ -2,8 +2,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("Shares of the disk that sites have")
+@Suite("Shares of the disk that sites have", .disabled(if: Trials.areFew))
 struct DiskLogSharesTests {
     private let rig: LogRig
 

@@ -2,8 +2,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("The disk's log at a start")
+@Suite("The disk's log at a start", .disabled(if: Trials.areFew))
 struct DiskLogStartTests {
     /// The names of 0..<count that are found.
     private func found(_ rig: LogRig, _ count: Int) throws -> [Int] {

@@ -4,8 +4,9 @@ import NIOPosix
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("The disk tier's threads")
+@Suite("The disk tier's threads", .disabled(if: Trials.areFew))
 struct DiskTierTests {
     private let root = TemporaryDirectory()
     private let readers = NIOThreadPool.singleton

@@ -2,8 +2,9 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
-@Suite("Very many invalidations")
+@Suite("Very many invalidations", .disabled(if: Trials.areFew))
 struct ManyMarksTests {
     private static func url(_ number: Int) -> DiskMark.Target {
         .url(Array("origin/\(number)".utf8))

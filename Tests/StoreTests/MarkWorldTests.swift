@@ -2,6 +2,7 @@ import Ground
 import Store
 import Testing
 import Tiers
+import Trials
 
 /// A log whose entries are invalidated in all ways, with so many marks that some have to go, while
 /// writes fail and processes and the power end.
@@ -152,11 +153,11 @@ private struct MarkWorld {
     }
 }
 
-@Suite("Worlds of marks and entries")
+@Suite("Worlds of marks and entries", .disabled(if: Trials.areFew))
 struct MarkWorldTests {
     @Test(
         "nothing that is covered is served, nothing else is stale, whatever is dropped and fails",
-        arguments: Seeds.few(3, long: 100))
+        arguments: Trials.seeds(1...3, long: 100))
     func disk(seed: UInt64) throws {
         var world = try MarkWorld(seed: 900 + seed)
         for number in 0..<400 {
@@ -168,7 +169,7 @@ struct MarkWorldTests {
         #expect(world.folds + world.drops > 2, "\(world.folds), \(world.drops)")
     }
 
-    @Test("of a node without a disk the same holds", arguments: Seeds.few(4, long: 200))
+    @Test("of a node without a disk the same holds", arguments: Trials.seeds(1...4, long: 200))
     func memory(seed: UInt64) throws {
         var dice = Dice(seed: 300 + seed)
         let marksMax = 64

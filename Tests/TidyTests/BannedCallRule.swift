@@ -88,7 +88,7 @@ struct BannedCall: Sendable {
     static func diceViolations(in text: SwiftText) -> [Violation] {
         let throwing = [".random(", ".randomElement(", ".shuffled(", ".shuffle("]
         return text.code.indices.filter { index in
-            throwing.contains { text.code[index].contains($0) }
+            throwing.contains { text.code[index].place(of: $0) != nil }
                 && !text.code[index...].prefix(4).joined().contains("using:")
         }.map { Violation(line: $0 + 1, message: "say whose dice: use using: &dice") }
     }
@@ -96,7 +96,7 @@ struct BannedCall: Sendable {
     /// True if `call` stands in `line` and is not a part of a longer word.
     private static func holds(_ line: String, _ call: String) -> Bool {
         var rest = line[...]
-        while let range = rest.firstRange(of: call) {
+        while let range = rest.place(of: call) {
             let before = line[..<range.lowerBound].last
             let after = line[range.upperBound...].first
             let endsInWord = call.last.map(isWord) ?? false

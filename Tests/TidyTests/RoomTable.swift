@@ -102,6 +102,7 @@ struct Room: Sendable, CustomTestStringConvertible {
             "Simulation", .simulation,
             uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"],
             toolchain: ["Foundation"]),
+        Room("Trials", .testSupport, toolchain: ["Foundation"]),
         Room("Certificates", .testSupport, uses: ["Wire", "COpenSSL"]),
         Room(
             "Harness", .testSupport, packages: ["NIOCore", "NIOPosix"],

@@ -1,6 +1,7 @@
 import Ground
 import Testing
 import Tiers
+import Trials
 
 /// What an index of many entries costs, in bytes and in work, counted.
 @Suite struct DiskIndexGrowthTests {
@@ -23,7 +24,7 @@ import Tiers
 
     @Test("A million entries come and go at 48 bytes each at most, with bounded work for each")
     func millionEntries() {
-        let entries = 1_000_000
+        let entries = Trials.count(1_000_000)
         var index = DiskIndex(key0: 0x1234_5678_9ABC_DEF0, key1: 0x0FED_CBA9_8765_4321)
         var work = Work()
         for number in 0..<entries {

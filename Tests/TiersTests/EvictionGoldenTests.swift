@@ -1,6 +1,7 @@
 import Foundation
 import Simulation
 import Testing
+import Trials
 
 /// Exact miss counts: a change of the policy shows here before it shows anywhere else.
 @Suite struct EvictionGoldenTests {
@@ -90,7 +91,7 @@ private let sharedTraces: URL? = {
 }()
 
 /// The whole traces, where they lie beside the package (`../shared/traces`).
-@Suite(.enabled(if: sharedTraces != nil))
+@Suite(.enabled(if: sharedTraces != nil && !Trials.areFew))
 struct EvictionWholeTraceTests {
     /// A size and, at it, S3-FIFO's figure and the best known one (libCacheSim), and our misses.
     struct Golden: Sendable {

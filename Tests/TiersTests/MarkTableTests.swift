@@ -1,6 +1,7 @@
 import Ground
 import Testing
 import Tiers
+import Trials
 
 @Suite("The table of marks")
 struct MarkTableTests {
@@ -43,7 +44,7 @@ struct MarkTableTests {
     func worst(seed: UInt64) {
         var dice = Dice(seed: 4_100 + seed)
         var seen: [DiskMark.Effect?: Int] = [:]
-        for _ in 0..<400 {
+        for _ in 0..<Trials.count(400) {
             let marks = (0..<dice.next() % 4).map { _ in mark(&dice) }
             let table = MarkTable(marks)
             for _ in 0..<40 {
@@ -61,14 +62,15 @@ struct MarkTableTests {
                 seen[found, default: 0] += 1
             }
         }
-        #expect(seen.count == 3 && seen.values.allSatisfy { $0 > 300 }, "\(seen)")
+        let isEach = seen.count == 3 && seen.values.allSatisfy { $0 > 300 }
+        #expect(isEach || Trials.areFew, "\(seen)")
     }
 
     @Test("a fold covers what is older, and leaves as it was what is not", arguments: 0..<4)
     func fold(seed: UInt64) {
         var dice = Dice(seed: 5_200 + seed)
         var (exact, weaker) = (0, 0)
-        for _ in 0..<400 {
+        for _ in 0..<Trials.count(400) {
             let marks = (0..<dice.next() % 12).map { _ in mark(&dice) }
             let whole = MarkTable(marks)
             var folded = whole
@@ -89,7 +91,8 @@ struct MarkTableTests {
                 }
             }
         }
-        #expect(exact > 3_000 && weaker > 100, "\(exact), \(weaker)")
+        #expect(
+            exact > Trials.count(3_000) && (weaker > 100 || Trials.areFew), "\(exact), \(weaker)")
     }
 
     @Test("half of what is covered was last invalidated up to the median")

@@ -2,6 +2,7 @@ import Ground
 import Simulation
 import Testing
 import Tiers
+import Trials
 
 @Suite("Marks on a disk that may lose its power")
 struct MarksLogTests {
@@ -118,7 +119,7 @@ struct MarksLogTests {
     @Test("whatever of the unsynced writes is lost or torn, a synced mark is there or missed")
     func powerLoss() {
         var outcomes = (damaged: 0, whole: 0, folded: 0)
-        for seed in UInt64(1)...3_000 {
+        for seed in Trials.seeds(1...3_000) {
             var dice = Dice(seed: seed)
             var disk = SimulatedDisk(files: 2, bytes: Self.fileBytes)
             var log = empty()
@@ -155,7 +156,8 @@ struct MarksLogTests {
             outcomes.damaged += isDamaged ? 1 : 0
             outcomes.whole += isThere ? 1 : 0
         }
-        #expect(outcomes.whole > 2_500 && outcomes.folded > 100, "\(outcomes)")
+        #expect(outcomes.whole > Trials.count(2_500), "\(outcomes)")
+        #expect(outcomes.folded > Trials.count(100), "\(outcomes)")
     }
 
     @Test("a flipped bit anywhere in the files never makes a mark unseen without being noticed")

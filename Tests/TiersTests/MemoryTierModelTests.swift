@@ -1,6 +1,7 @@
 import Ground
 import Testing
 import Tiers
+import Trials
 
 /// The tier against a dictionary, over seeded random histories.
 @Suite struct MemoryTierModelTests {
@@ -21,7 +22,7 @@ import Tiers
         var tier = MemoryTier(expectedEntries: 8)
         var model: [EntryID: Entry] = [:]
         var live: [EntryID] = []
-        for step in 0..<60_000 {
+        for step in 0..<Trials.count(60_000) {
             let hash = Self.spread(dice.next() % hashes)
             let pick = live.isEmpty ? nil : Int(dice.next() % UInt64(live.count))
             switch dice.next() % 16 {

@@ -1,6 +1,7 @@
 import Ground
 import Testing
 import Tiers
+import Trials
 
 @Suite("A node in a container with little memory")
 struct PressureSimulationTests {
@@ -21,7 +22,7 @@ struct PressureSimulationTests {
 
     @Test(
         "nobody is killed while others take at most half a reserve a second and leave the floor",
-        arguments: UInt64(1)...300)
+        arguments: Trials.seeds(1...300))
     func neverKilled(seed: UInt64) {
         var dice = Dice(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
@@ -50,7 +51,7 @@ struct PressureSimulationTests {
 
     @Test(
         "when others stay as they are, the limit held moves once at most in ten minutes",
-        arguments: UInt64(1)...100)
+        arguments: Trials.seeds(1...100))
     func comesToRest(seed: UInt64) {
         var dice = Dice(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
@@ -68,7 +69,7 @@ struct PressureSimulationTests {
 
     @Test(
         "when others leave, the whole limit is held again within a minute",
-        arguments: UInt64(1)...100)
+        arguments: Trials.seeds(1...100))
     func comesBack(seed: UInt64) {
         var dice = Dice(seed: seed)
         var machine = machine(seed: seed, dice: &dice)
@@ -90,7 +91,7 @@ struct PressureSimulationTests {
 
     @Test(
         "others that come and go within half a reserve move the limit once at most",
-        arguments: UInt64(1)...20)
+        arguments: Trials.seeds(1...20))
     func hysteresis(seed: UInt64) {
         var dice = Dice(seed: seed)
         var machine = machine(seed: seed, dice: &dice)

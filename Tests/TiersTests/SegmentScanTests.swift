@@ -1,6 +1,7 @@
 import Ground
 import Testing
 import Tiers
+import Trials
 
 @Suite("A segment that was not closed")
 struct SegmentScanTests {
@@ -15,7 +16,7 @@ struct SegmentScanTests {
 
     @Test("a flipped bit costs the record it lies in and no other")
     func flipped() {
-        for position in stride(from: 4096, to: sample.bytes.count, by: 7) {
+        for position in stride(from: 4096, to: sample.bytes.count, by: Trials.stride(7)) {
             var bytes = sample.bytes
             bytes[position] ^= 1 << UInt8(position % 8)
             let (records, _) = SampleSegment.scan(bytes, sample.header)
@@ -33,7 +34,7 @@ struct SegmentScanTests {
 
     @Test("wherever the file ends, the records that are whole are found")
     func truncated() {
-        for count in stride(from: 4096, through: sample.bytes.count, by: 61) {
+        for count in stride(from: 4096, through: sample.bytes.count, by: Trials.stride(61)) {
             let bytes = Array(sample.bytes.prefix(count))
             let (records, _) = SampleSegment.scan(bytes, sample.header)
             for (offset, record) in zip(sample.offsets, sample.records) {
@@ -45,7 +46,7 @@ struct SegmentScanTests {
 
     @Test("a page that cannot be read costs the records that lie in it")
     func badPage() {
-        for start in stride(from: 4096, to: sample.bytes.count, by: 4096) {
+        for start in stride(from: 4096, to: sample.bytes.count, by: Trials.stride(4096)) {
             let bad = start..<start + 4096
             let (records, _) = SampleSegment.scan(sample.bytes, sample.header, bad: bad)
             for (offset, record) in zip(sample.offsets, sample.records) {

@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("Laws of the exchange of invalidations")
 struct ExchangeLawTests {
@@ -52,7 +53,7 @@ struct ExchangeLawTests {
 
     @Test(
         "current means that nothing is missing that was durable a fence ago; positions are synced",
-        arguments: 0..<24 as Range<UInt64>)
+        arguments: Trials.seeds(0...23))
     func laws(seed: UInt64) {
         var world = ExchangeWorld(2 + Int(seed % 4), seed: seed)
         trouble(&world, steps: 6_000)

@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("The count in bytes")
 struct CountCodecTests {
@@ -9,7 +10,7 @@ struct CountCodecTests {
     @Test("what is written is read as the same")
     func roundTrip() throws {
         var dice = Dice(seed: 11)
-        for _ in 0..<2_000 {
+        for _ in 0..<Trials.count(2_000) {
             let record = CountRecord.random(using: &dice)
             let bytes = try record.bytes()
             #expect(bytes.count <= Invalidation.contentBytesMax - 256)

@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("The law of the counted sets")
 struct FenceLawTests {
@@ -13,7 +14,7 @@ struct FenceLawTests {
 
     @Test("whatever majorities vote, settle and are asked, one of the asked has the purge")
     func law() {
-        for seed in 1...3_000 as ClosedRange<UInt64> {
+        for seed in Trials.seeds(1...3_000) {
             var play = LawPlay(seed: seed, mutation: nil)
             let isKept = play.isKept()
             #expect(isKept, "seed \(seed)")

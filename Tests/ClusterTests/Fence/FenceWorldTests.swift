@@ -1,8 +1,9 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
-@Suite("The fence in a world with faults")
+@Suite("The fence in a world with faults", .disabled(if: Trials.areFew))
 struct FenceWorldTests {
     static func world(_ seed: UInt64, _ mutation: FenceWorld.Mutation? = nil) -> FenceWorld {
         var world = FenceWorld(seed: seed, count: 2 + Int(seed % 6), mutation: mutation)

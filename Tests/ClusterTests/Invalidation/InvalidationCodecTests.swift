@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("What a record says")
 struct InvalidationCodecTests {
@@ -31,7 +32,7 @@ struct InvalidationCodecTests {
     @Test("what is written is read as the same")
     func roundTrip() throws {
         var dice = Dice(seed: 3)
-        for _ in 0..<2_000 {
+        for _ in 0..<Trials.count(2_000) {
             let invalidation = Self.random(using: &dice)
             guard let content = try? invalidation.content() else { continue }
             #expect(Invalidation(content: content.span) == invalidation)
@@ -152,7 +153,7 @@ struct InvalidationCodecTests {
     func noise() throws {
         var dice = Dice(seed: 5)
         var understood = 0
-        for _ in 0..<20_000 {
+        for _ in 0..<Trials.count(20_000) {
             var content = try Self.random(using: &dice).shortened(using: &dice)
             for _ in 0..<Int.random(in: 0...3, using: &dice) where !content.isEmpty {
                 let place = Int.random(in: 0..<content.count, using: &dice)
@@ -166,7 +167,7 @@ struct InvalidationCodecTests {
             }
             _ = InvalidationRecord.read(content.span)
         }
-        #expect(understood > 1_000)
+        #expect(understood > Trials.count(1_000))
     }
 
     @Test("a record that is damaged in one place is not read, or says the same")

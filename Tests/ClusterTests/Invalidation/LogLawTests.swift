@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("Laws of the invalidation log")
 struct LogLawTests {
@@ -14,7 +15,7 @@ struct LogLawTests {
 
     @Test(
         "whatever is lost, doubled or late, all come to know the same and apply it once",
-        arguments: 0..<20 as Range<UInt64>)
+        arguments: Trials.seeds(0...19))
     func convergence(seed: UInt64) {
         var world = LogWorld(2 + Int(seed % 5), seed: seed)
         world.weather = .foul
@@ -47,7 +48,7 @@ struct LogLawTests {
 
     @Test(
         "a crash takes back no confirmation and uses no number again",
-        arguments: 100..<120 as Range<UInt64>)
+        arguments: Trials.seeds(100...119))
     func crashes(seed: UInt64) {
         var world = LogWorld(2 + Int(seed % 4), seed: seed)
         world.weather = seed.isMultiple(of: 2) ? .foul : .fair
@@ -76,7 +77,7 @@ struct LogLawTests {
 
     @Test(
         "who is asked has applied all that the asker had, or says that it is behind",
-        arguments: 200..<220 as Range<UInt64>)
+        arguments: Trials.seeds(200...219))
     func questions(seed: UInt64) {
         var world = LogWorld(2 + Int(seed % 4), seed: seed)
         for _ in 0..<600 {
@@ -133,7 +134,7 @@ struct LogLawTests {
 
     @Test(
         "all confirmed means every node that can serve, one that just caught up too",
-        arguments: 400..<430 as Range<UInt64>)
+        arguments: Trials.seeds(400...429))
     func joiners(seed: UInt64) {
         var world = LogWorld(4, seed: seed)
         // The last one knows nobody yet, and of the others nobody knows it.

@@ -1,12 +1,13 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("The journal, whatever happens")
 struct JournalLawTests {
     @Test(
         "what was synced is found, and no crash is taken for damage",
-        arguments: 1...24 as ClosedRange<UInt64>)
+        arguments: Trials.seeds(1...24))
     func crashes(seed: UInt64) {
         var world = JournalWorld(seed: seed, settings: JournalWorld.small)
         for _ in 0..<150 {
@@ -26,7 +27,7 @@ struct JournalLawTests {
 
     @Test(
         "what is written is read as the same, through all files that come and go",
-        arguments: 1...6 as ClosedRange<UInt64>)
+        arguments: Trials.seeds(1...6))
     func roundTrips(seed: UInt64) {
         var world = JournalWorld(seed: seed, settings: JournalWorld.small)
         for _ in 0..<120 {
@@ -50,7 +51,7 @@ struct JournalLawTests {
 
     @Test(
         "what has changed in what was synced is found, or changes nothing",
-        arguments: 1...10 as ClosedRange<UInt64>)
+        arguments: Trials.seeds(1...10))
     func damage(seed: UInt64) throws {
         var world = JournalWorld(seed: seed, settings: JournalWorld.small)
         for _ in 0..<40 {
@@ -89,7 +90,7 @@ struct JournalLawTests {
 
     @Test("a node that has found damage begins anew, and finds none at its next start")
     func healing() throws {
-        for seed in 1...30 as ClosedRange<UInt64> {
+        for seed in Trials.seeds(1...30) {
             var world = JournalWorld(seed: seed, settings: JournalWorld.small)
             for _ in 0..<20 { world.write(.synced) }
             let number = try #require(world.disk.contents.keys.randomElement(using: &world.dice))

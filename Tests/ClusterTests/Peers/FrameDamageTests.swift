@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("Damaged frames")
 struct FrameDamageTests {
@@ -73,7 +74,7 @@ struct FrameDamageTests {
     func noise() {
         var dice = Dice(seed: 11)
         var read = 0
-        for _ in 0..<20_000 {
+        for _ in 0..<Trials.count(20_000) {
             var bytes = dice.bytes(max: 120)
             if bytes.count >= 2, Bool.random(using: &dice) {
                 (bytes[0], bytes[1]) = (UInt8.random(in: 0...64, using: &dice), 0)
@@ -81,7 +82,7 @@ struct FrameDamageTests {
             let kind = PeerFrameKind(rawValue: UInt8.random(in: 0...30, using: &dice))
             if (try? PeerFrame.read(kind, bytes)) != nil { read += 1 }
         }
-        #expect(read > 20)
+        #expect(read > 20 || Trials.areFew)
     }
 }
 

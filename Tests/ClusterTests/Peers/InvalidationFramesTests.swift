@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("What nodes say about invalidations, in frames")
 struct InvalidationFramesTests {
@@ -206,7 +207,7 @@ struct InvalidationFramesTests {
     func damage() throws {
         var dice = Dice(seed: 10)
         var (faults, others) = (0, 0)
-        for _ in 0..<6_000 {
+        for _ in 0..<Trials.count(6_000) {
             let message = InvalidationMessage.random(using: &dice, bytesMax: 4_000)
             let (kind, whole) = try parts(of: message.frames()[0])
             var payload = whole
@@ -228,6 +229,6 @@ struct InvalidationFramesTests {
                 faults += 1
             }
         }
-        #expect(faults > 500 && others > 500)
+        #expect(faults > Trials.count(500) && others > Trials.count(500))
     }
 }

@@ -1,12 +1,13 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
 @Suite("Two nodes that talk at random")
 struct PeerLinkExchangeTests {
     @Test(
         "everything arrives once, in the order of its stream, however it is cut",
-        arguments: 1...6 as ClosedRange<UInt64>)
+        arguments: Trials.seeds(1...6))
     func exchange(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         var talk = Talk(using: &dice)

@@ -1,8 +1,9 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
-@Suite("Shares of the ring")
+@Suite("Shares of the ring", .disabled(if: Trials.areFew))
 struct RingShareTests {
     @Test("no node joins or leaves, of 3 to 50, but moves less than 1.05 of its part")
     func movement() {

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite("Tags of an entry")
 struct EntryTagsTests {
@@ -79,7 +80,7 @@ struct EntryTagsTests {
         let sites = SiteTable([site])
         var dice = Dice(seed: 8_001)
         let paths = "ab/.%~-"
-        for _ in 0..<2_000 {
+        for _ in 0..<Trials.count(2_000) {
             let isSecure = Bool.random(using: &dice)
             let port = ["", ":80", ":443", ":8080"][Int.random(in: 0..<4, using: &dice)]
             var path = "/" + dice.text(of: paths, upTo: 6).replacing("%", with: "%7e")

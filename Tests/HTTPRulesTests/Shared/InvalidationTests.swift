@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct InvalidationTests {
     /// What is invalidated beside the target itself.
@@ -113,7 +114,7 @@ import Testing
             "..", "?", "#", "x", " ", "\u{E9}", "\u{1}", "%41", "\\", "[", "ftp:",
         ]
         var named = 0
-        for _ in 0..<30_000 {
+        for _ in 0..<Trials.count(30_000) {
             let count = Int.random(in: 1..<8, using: &dice)
             let reference = (0..<count).map { _ in pieces.randomElement(using: &dice) ?? "" }
                 .joined()
@@ -129,7 +130,7 @@ import Testing
                 reference.trimmed().bytes, against: "http://a.example/b/c/d;p?q".bytes, into: &key)
             if result == .made { #expect(key.text.hasPrefix("http://a.example/"), "\(reference)") }
         }
-        #expect(named > 5000)
+        #expect(named > Trials.count(5000))
     }
 }
 

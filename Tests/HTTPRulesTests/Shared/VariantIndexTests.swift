@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 func fieldNames(_ names: String...) -> FieldNames {
     var set = FieldNames()
@@ -81,7 +82,7 @@ func fieldNames(_ names: String...) -> FieldNames {
     func roundTrip() {
         var dice = Dice(seed: 71)
         var readable = 0
-        for _ in 0..<6000 {
+        for _ in 0..<Trials.count(6000) {
             var index = VariantIndex(generation: dice.next())
             for _ in 0..<Int.random(in: 0...6, using: &dice) {
                 var set = FieldNames()
@@ -106,6 +107,6 @@ func fieldNames(_ names: String...) -> FieldNames {
             readable += 1
             #expect(written(damaged) == bytes)
         }
-        #expect(readable > 100)
+        #expect(readable > Trials.count(100))
     }
 }

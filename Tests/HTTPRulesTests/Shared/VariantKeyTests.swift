@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 /// What `fields`, each `name: value`, select below `names`; nil if nothing can be stored for them.
 private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64 = 0xAB) -> String?
@@ -121,7 +122,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         let all = ["accept-language", "cookie", "foo", "fo", "foo-bar"]
         var keys: [String: [String: [String]]] = [:]
         var met = 0
-        for _ in 0..<40_000 {
+        for _ in 0..<Trials.count(40_000) {
             let nominated = Array(all.shuffled(using: &dice).prefix(2))
             var meant: [String: [String]] = [:]
             var fields: [String] = []
@@ -142,7 +143,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
             keys[key] = meant
         }
         #expect(Set(keys.values).count == keys.count)
-        #expect(met > 10_000 && keys.count > 5000)
+        #expect(met > Trials.count(10_000) && keys.count > Trials.count(5000))
     }
 
     @Test("Another key, another generation or another set never gives the same variant")

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite("Signatures are read in place")
 struct SignedTargetTests {
@@ -75,7 +76,7 @@ struct SignedTargetTests {
     @Test("What is appended to a target is read from it again, whatever the target")
     func appendedIsRead() {
         var dice = Dice(seed: 71)
-        for _ in 0..<3_000 {
+        for _ in 0..<Trials.count(3_000) {
             let target = "/" + dice.text(of: "ab?&=%/.", upTo: 12)
             let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &dice) }
             let signature = Signature(bytes.span)

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct QueryFilterTests {
     private static let names = ["a", "utm_*", "fbclid"]
@@ -54,7 +55,7 @@ import Testing
     func properties() {
         var dice = Dice(seed: 91)
         var changed = 0
-        for _ in 0..<30_000 {
+        for _ in 0..<Trials.count(30_000) {
             let target = "/" + dice.text(of: "ab=&?&*", upTo: 12)
             let names = (0..<Int.random(in: 0...2, using: &dice)).map { _ in
                 dice.text(of: "ab*", upTo: 2)
@@ -65,7 +66,7 @@ import Testing
             #expect((filtered(once, names) ?? once) == once, "\(target) without \(names)")
             if once != target { changed += 1 }
         }
-        #expect(changed > 3000)
+        #expect(changed > Trials.count(3000))
     }
 
     private func plain(_ target: String, _ names: [String]) -> String {

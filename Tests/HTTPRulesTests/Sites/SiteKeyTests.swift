@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite("The key of a site's answer")
 struct SiteKeyTests {
@@ -64,7 +65,7 @@ struct SiteKeyTests {
         var dice = Dice(seed: 11)
         let site = try siteTable("*")[0]
         var seen: [String: String] = [:]
-        for _ in 0..<20_000 {
+        for _ in 0..<Trials.count(20_000) {
             let host = dice.text(of: "ab.:8/", upTo: 5)
             let path = "/" + dice.text(of: "ab/.:8?", upTo: 4)
             guard let made = key(host, path, site) else { continue }

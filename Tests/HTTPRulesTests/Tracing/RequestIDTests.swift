@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite("What a request is called")
 struct RequestIDTests {
@@ -19,7 +20,7 @@ struct RequestIDTests {
     @Test("the digits of any number are those that are read back")
     func anyDigits() {
         var dice = Dice(seed: 1)
-        for _ in 0..<10_000 {
+        for _ in 0..<Trials.count(10_000) {
             let number = dice.next() >> UInt64.random(in: 0...63, using: &dice)
             var bytes: [UInt8] = []
             HexDigits(number).append(to: &bytes)

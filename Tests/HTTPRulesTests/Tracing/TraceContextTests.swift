@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite("W3C Trace Context: where a request stands in a trace")
 struct TraceContextTests {
@@ -92,7 +93,7 @@ struct TraceContextTests {
     func random() {
         var dice = Dice(seed: 2)
         var found = 0
-        for _ in 0..<50_000 {
+        for _ in 0..<Trials.count(50_000) {
             var text = "00-\(Self.trace)-\(Self.parent)-01".bytes
             for _ in 0..<Int.random(in: 0...2, using: &dice) {
                 let index = Int.random(in: 0..<text.count, using: &dice)
@@ -104,6 +105,6 @@ struct TraceContextTests {
             let written = context.parent(span: context.parentID)
             #expect(written[2..<53] == text[2..<53])
         }
-        #expect(found > 5_000)
+        #expect(found > Trials.count(5_000))
     }
 }

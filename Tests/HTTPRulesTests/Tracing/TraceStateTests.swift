@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite("W3C Trace Context: what tracing systems tell each other beside")
 struct TraceStateTests {
@@ -77,7 +78,7 @@ struct TraceStateTests {
     func again() {
         var dice = Dice(seed: 3)
         var passed = 0
-        for _ in 0..<20_000 {
+        for _ in 0..<Trials.count(20_000) {
             let count = Int.random(in: 1...256, using: &dice)
             let member = "k=" + String(repeating: "x", count: count)
             let text = dice.text(of: "ab1=,=,_ \t@Z", upTo: 20) + ",\(member),\(member),\(member)"
@@ -86,6 +87,6 @@ struct TraceStateTests {
             #expect(TraceState.read(once) == once)
             if !once.isEmpty { passed += 1 }
         }
-        #expect(passed > 500)
+        #expect(passed > Trials.count(500))
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import Harness
 import Synchronization
 import Testing
+import Trials
 
 extension Outside {
     /// Origins that nobody here wrote: what is there of nginx, Apache httpd, Python and HAProxy.
@@ -9,8 +10,7 @@ extension Outside {
     /// `NUTHATCH_LONG=1` fetches 10,000 images from each, otherwise it is a few hundred.
     @Suite("Real origins", .serialized)
     struct RealOriginTests {
-        private static let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
-        private static let count = isLong ? 10_000 : 300
+        private static let count = Trials.count(300, long: 10_000)
         static let installed = RealOrigin.Server.allCases.filter(\.isInstalled)
 
         @Test(

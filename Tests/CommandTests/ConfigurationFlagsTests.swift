@@ -4,9 +4,7 @@ import Node
 import Telemetry
 import Testing
 
-@Suite(
-    "The command line against the table of settings",
-    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
+@Suite("The command line against the table of settings")
 struct ConfigurationFlagsTests {
     /// What `--experimental-dump-help` says of one option; the other keys are not needed.
     private struct Option: Decodable {
@@ -83,20 +81,18 @@ struct ConfigurationFlagsTests {
 
     @Test("environment and file reach their settings")
     func otherSourcesReachTheirSettings() throws {
-        let file = FileManager.default.temporaryDirectory
-            .appending(path: "nuthatch-\(UUID().uuidString).yaml")
-        try Data("loops: 1\nmemory-limit: 13x\n".utf8).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
+        try withTemporaryFile("loops: 1\nmemory-limit: 13x\n") { path in
+            let fromFile = try NodeProcess.run(["serve", "--config", path])
+            #expect(fromFile.errors.contains("(from \(path), line 2): \"13x\""))
+            #expect(fromFile.status == 78)
 
-        let fromFile = try NodeProcess.run(["serve", "--config", file.path])
-        #expect(fromFile.errors.contains("(from \(file.path), line 2): \"13x\""))
-        #expect(fromFile.status == 78)
-
-        let fromBoth = try NodeProcess.run(
-            ["serve"],
-            environment: ["NUTHATCH_CONFIG": file.path, "NUTHATCH_MEMORY_LIMIT": "12x"])
-        #expect(fromBoth.errors.contains("(from environment NUTHATCH_MEMORY_LIMIT): \"12x\""))
-        #expect(fromBoth.status == 78)
+            let fromBoth = try NodeProcess.run(
+                ["serve"],
+                environment: ["NUTHATCH_CONFIG": path, "NUTHATCH_MEMORY_LIMIT": "12x"])
+            #expect(
+                fromBoth.errors.contains("(from environment NUTHATCH_MEMORY_LIMIT): \"12x\""))
+            #expect(fromBoth.status == 78)
+        }
     }
 
     @Test(

@@ -2,9 +2,7 @@ import Foundation
 import Harness
 import Testing
 
-@Suite(
-    "The help of every command, and what shells complete",
-    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
+@Suite("The help of every command, and what shells complete")
 struct CommandHelpTests {
     /// What `--experimental-dump-help` says of a command; the other keys are not needed.
     private struct Command: Decodable {
@@ -135,20 +133,13 @@ struct CommandHelpTests {
         for words in ["check-config", "prefetch", "token-file", "logfmt", "issued"] {
             #expect(script.contains(words), "\(words)")
         }
-        let program = "/usr/bin/env"
         let isThere = ["/bin", "/usr/bin", "/usr/local/bin"].contains {
             FileManager.default.isExecutableFile(atPath: "\($0)/\(shell)")
         }
         guard isThere else { return #expect(shell != "bash") }
-        let file = FileManager.default.temporaryDirectory
-            .appending(path: "nuthatch-\(UUID().uuidString).\(shell)")
-        try outcome.output.write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
-        let process = Process()
-        process.executableURL = URL(filePath: program)
-        process.arguments = [shell, "-n", file.path]
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        let reading = try withTemporaryFile(script) { path in
+            try Program.run("/usr/bin/env", [shell, "-n", path])
+        }
+        #expect(reading.status == 0, "\(reading.errors)")
     }
 }

@@ -3,23 +3,19 @@ import Harness
 import Node
 import Testing
 
-@Suite(
-    "nuthatch check-config",
-    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
+@Suite("nuthatch check-config")
 struct CheckConfigTests {
     private func check(
         _ flags: [String] = [], environment: [String: String] = [:], file: String? = nil
     ) throws -> (status: Int?, lines: [String], complaints: [String], path: String) {
-        let path = FileManager.default.temporaryDirectory
-            .appending(path: "nuthatch-\(UUID().uuidString).yaml").path
-        if let file { try Data(file.utf8).write(to: URL(filePath: path)) }
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let outcome = try NodeProcess.run(
-            ["check-config"] + flags + (file == nil ? [] : ["--config", path]),
-            environment: environment)
-        let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
-        let complaints = outcome.errors.split(separator: "\n")
-        return (outcome.status, lines.map(String.init), complaints.map(String.init), path)
+        try withTemporaryFile(file) { path in
+            let outcome = try NodeProcess.run(
+                ["check-config"] + flags + (file == nil ? [] : ["--config", path]),
+                environment: environment)
+            let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
+            let complaints = outcome.errors.split(separator: "\n")
+            return (outcome.status, lines.map(String.init), complaints.map(String.init), path)
+        }
     }
 
     private let valid = "nuthatch: the settings are valid"

@@ -2,10 +2,8 @@ import Foundation
 import Harness
 import Testing
 
-@Suite(
-    "nuthatch members on the command line",
-    .disabled(if: Build.isDebug, "each start of the program takes seconds in a debug build"))
-struct MembersCommandTests {
+@Suite("nuthatch members on the command line")
+struct MembersUsageTests {
     private static let id = String(repeating: "0a", count: 16)
     private static let nobody = ["--admin-listen", "127.0.0.1:1"]
 

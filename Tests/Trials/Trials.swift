@@ -1,0 +1,39 @@
+import Foundation
+
+/// How many trials a test makes of what is drawn by lot or gone through step by step.
+///
+/// A test names how many it makes in an optimised build. A debug build reckons some ten times as
+/// long and makes a sixteenth of them, so that `deploy/test unit` takes a minute;
+/// `NUTHATCH_LONG=1` asks for a campaign.
+package enum Trials {
+    /// True if a campaign is asked for.
+    package static let areMany = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
+
+    /// True in a debug build, which leaves out what proves nothing with a sixteenth of its trials.
+    package static var areFew: Bool {
+        #if DEBUG
+            !areMany
+        #else
+            false
+        #endif
+    }
+
+    /// How many to make where a test names `usual`, and `long` for a campaign.
+    package static func count(_ usual: Int, long: Int? = nil) -> Int {
+        if areMany { return long ?? usual }
+        return areFew ? (usual + 15) / 16 : usual
+    }
+
+    /// The seeds to play where a test names `usual`; those of a campaign end with `long`.
+    package static func seeds(
+        _ usual: ClosedRange<UInt64>, long: UInt64? = nil
+    ) -> ClosedRange<UInt64> {
+        let count = count(usual.count, long: long.map { Int($0 - usual.lowerBound) + 1 })
+        return usual.lowerBound...usual.lowerBound + UInt64(count - 1)
+    }
+
+    /// How far apart the steps are that are tried, of which a test tries every `usual`th.
+    package static func stride(_ usual: Int) -> Int {
+        areMany ? 1 : areFew ? usual * 16 : usual
+    }
+}
