@@ -10,7 +10,7 @@ struct MembershipPlayTests {
 
     @Test(
         "whatever happens, one cluster comes of it again; the same seed does the same elsewhere",
-        arguments: fixedSeeds)
+        arguments: fixedSeeds.prefix(Trials.count(fixedSeeds.count)))
     func fixed(seed: UInt64) throws {
         var play = MembershipPlay(seed: seed)
         let report = try play.run()

@@ -88,7 +88,7 @@ struct BannedCall: Sendable {
     static func diceViolations(in text: SwiftText) -> [Violation] {
         let throwing = [".random(", ".randomElement(", ".shuffled(", ".shuffle("]
         return text.code.indices.filter { index in
-            throwing.contains { text.code[index].place(of: $0) != nil }
+            throwing.contains { text.code[index][...].place(of: $0) != nil }
                 && !text.code[index...].prefix(4).joined().contains("using:")
         }.map { Violation(line: $0 + 1, message: "say whose dice: use using: &dice") }
     }

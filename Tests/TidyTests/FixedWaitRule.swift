@@ -39,7 +39,7 @@ enum FixedWaitRule {
     /// The fixed waits of a file that are too long, or whose length cannot be read.
     static func violations(in text: SwiftText) -> [Violation] {
         text.code.indices.filter { index in
-            let line = text.code[index]
+            let line = text.code[index][...]
             // One question after the other is no wait of its own.
             if line.place(of: ".reached") != nil { return false }
             guard let call = calls.compactMap({ line.place(of: $0) }).first else {
@@ -65,7 +65,7 @@ enum FixedWaitRule {
     }
 
     /// The longest time that a line of code names by number.
-    private static func milliseconds(in line: String) -> Double? {
+    private static func milliseconds(in line: Substring) -> Double? {
         let times: [Double] =
             line.matches(of: /[. (]seconds(?:\(|: )([0-9][0-9_.]*)/).compactMap {
                 number($0.1).map { $0 * 1_000 }

@@ -45,7 +45,7 @@ enum ShapeRules {
     static func leftovers(in text: SwiftText) -> [Violation] {
         var violations: [Violation] = []
         for (index, line) in text.lines.enumerated()
-        where leftoverWords.contains(where: { line.place(of: $0) != nil }) {
+        where leftoverWords.contains(where: { line[...].place(of: $0) != nil }) {
             let parts = line.split { !$0.isLetter }
             guard let word = leftoverWords.first(where: { parts.contains(Substring($0)) })
             else { continue }

@@ -17,21 +17,21 @@ struct SwiftText: Sendable {
     }
 }
 
-extension StringProtocol {
+extension Substring {
     /// Where `text` first stands.
     ///
     /// By bytes: what the standard library does for every search made most of the time of these
     /// tests.
     func place(of text: String) -> Range<Index>? {
-        let sought = text.utf8
-        guard let first = sought.first else { return nil }
-        var rest = utf8[...]
-        while let start = rest.firstIndex(of: first) {
-            rest = rest[start...]
-            if rest.starts(with: sought) {
-                return start..<rest.index(start, offsetBy: sought.count)
+        var start = startIndex
+        while start < endIndex {
+            var (end, place) = (start, text.utf8.startIndex)
+            while place < text.utf8.endIndex, end < endIndex, utf8[end] == text.utf8[place] {
+                end = utf8.index(after: end)
+                place = text.utf8.index(after: place)
             }
-            rest.removeFirst()
+            if place == text.utf8.endIndex { return start..<end }
+            start = utf8.index(after: start)
         }
         return nil
     }

@@ -1,6 +1,7 @@
 import Ground
 import Testing
 import Tiers
+import Trials
 
 /// The index against a dictionary, over seeded random histories.
 @Suite struct DiskIndexModelTests {
@@ -39,7 +40,7 @@ import Tiers
         ])
     func agrees(history: History) {
         var run = Run(history)
-        for step in 0..<120_000 {
+        for step in 0..<Trials.count(120_000) {
             Self.step(&run)
             if step % 8_192 == 0 { Self.expectAgreement(run) }
         }
