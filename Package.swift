@@ -17,8 +17,7 @@ let unoptimised: [SwiftSetting] =
     house + [
         .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]
-let optimised: [SwiftSetting] =
-    house + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+let optimised: [SwiftSetting] = house + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 let reckoning: Set = ["StoreTests", "TiersTests", "TidyTests"]
 
 /// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with

@@ -52,7 +52,7 @@ struct DiskLogPowerTests {
         arguments: Trials.seeds(1...1, long: 40))
     func powerLoss(seed: UInt64) throws {
         let scene = try Scene(seed: seed, steps: 150)
-        for operation in stride(from: 0, through: scene.operations, by: Trials.stride(1)) {
+        for operation in 0...scene.operations {
             var play = try scene.play(failingFrom: operation, goesOn: true)
             if play.rig.isRunning { try play.checkCurrent() }
             play.rig.losePower()
@@ -72,7 +72,7 @@ struct DiskLogPowerTests {
         arguments: Trials.seeds(1...1, long: 40))
     func kill(seed: UInt64) throws {
         let scene = try Scene(seed: seed + 100, steps: 150)
-        for operation in stride(from: 0, through: scene.operations, by: Trials.stride(1)) {
+        for operation in 0...scene.operations {
             var play = try scene.play(failingFrom: operation, goesOn: false)
             let before = play.rig.isRunning ? try play.found() : [:]
             play.rig.kill()
