@@ -151,7 +151,7 @@ let package = Package(
             ],
             [nioCore, nioPosix, logging]),
         tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),
-        tests("CommandTests", of: ["Node", "Telemetry", "Harness"]),
+        tests("CommandTests", of: ["Node", "Telemetry", "Simulation", "Ground", "Harness"]),
         tests("OutsideTests", of: ["Harness", "Certificates", "Trials"], [nioCore, nioPosix]),
         .target(name: "Trials", path: "Tests/Trials", swiftSettings: unoptimised),
         .target(

@@ -1,6 +1,4 @@
 import Cluster
-import Foundation
-import Harness
 import Node
 import Telemetry
 import Testing
@@ -11,15 +9,8 @@ struct ClusterConfigurationTests {
     private func load(
         _ secrets: String?, _ flags: [String: [String]] = [:]
     ) throws -> (configuration: Configuration?, lines: [String]) {
-        try withTemporaryFile(secrets) { path in
-            var flags = flags
-            if secrets != nil { flags["cluster-secret-file"] = [path] }
-            let sources = ConfigurationSources(flags: flags, environment: [:])
-            do throws(ConfigurationFaults) {
-                return (try sources.load(), [])
-            } catch {
-                return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
-            }
+        try loadSettings(secrets) { path in
+            secrets == nil ? flags : flags.merging(["cluster-secret-file": [path]]) { $1 }
         }
     }
 

@@ -1,4 +1,3 @@
-import Harness
 import Node
 import Testing
 
@@ -6,15 +5,8 @@ import Testing
 struct DecisionTokenTests {
     /// What loading gives with a file of these bytes; faults as lines.
     private func load(_ text: String?) throws -> (token: [UInt8]?, lines: [String]) {
-        try withTemporaryFile(text) { path in
-            let sources = ConfigurationSources(
-                flags: ["decision-token-file": [path]], environment: [:])
-            do throws(ConfigurationFaults) {
-                return (try sources.load().decisionToken, [])
-            } catch {
-                return (nil, error.lines.map { $0.replacing(path, with: "PATH") })
-            }
-        }
+        let loaded = try loadSettings(text) { ["decision-token-file": [$0]] }
+        return (loaded.configuration?.decisionToken, loaded.lines)
     }
 
     @Test("a word is taken without the end of its line")

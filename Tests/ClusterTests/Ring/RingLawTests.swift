@@ -6,8 +6,7 @@ import Trials
 @Suite("Laws of the ring", .disabled(if: Trials.areFew))
 struct RingLawTests {
     /// Every 31st slot, and the last.
-    private static let sample =
-        Array(stride(from: 0, to: RingSlot.count, by: 31)) + [262_143]
+    private static let sample = Array(stride(from: 0, to: RingSlot.count, by: 31)) + [262_143]
 
     private func slot(_ number: Int) -> RingSlot { RingSlot(number: UInt32(number)) }
 
@@ -62,9 +61,7 @@ struct RingLawTests {
         #expect(grown == ring)
     }
 
-    @Test(
-        "a ring made from another is the ring computed anew",
-        arguments: [0, 1, 7, 8])
+    @Test("a ring made from another is the ring computed anew", arguments: [0, 1, 7, 8])
     func incremental(count: Int) {
         let ring = Ring(members: members(count, seed: 4))
         let newcomers = [

@@ -1,4 +1,3 @@
-import Foundation
 import Harness
 import Testing
 import Trials
@@ -8,7 +7,6 @@ extension Outside {
         "Seen from outside, while everything fails that can",
         .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
     struct BlackBoxTests {
-
         @Test("no read is older than a receipt of all, or than a bound that has passed")
         func guarantees() throws {
             let seed = UInt64.random(in: 0..<1_000_000)

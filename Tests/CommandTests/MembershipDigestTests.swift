@@ -1,0 +1,19 @@
+import Foundation
+import Ground
+import Harness
+import Simulation
+import Testing
+
+@Suite("nuthatch-sim membership")
+struct MembershipDigestTests {
+    @Test(
+        "a seed does the same in another process",
+        arguments: [1, 2, 3, 72, 527, 575, 608, 614, 907, 940] as [UInt64])
+    func elsewhere(seed: UInt64) throws {
+        var play = MembershipPlay(seed: seed)
+        let digest = hexadecimal(try play.run().digest)
+        let outcome = try Program.run(
+            NodeProcess.built("nuthatch-sim"), ["membership", "--seed", String(seed), "--digest"])
+        #expect(String(decoding: outcome.output, as: UTF8.self) == digest + "\n")
+    }
+}
