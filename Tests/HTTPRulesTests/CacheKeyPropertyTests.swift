@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 /// URLs and near-URLs, made of pieces that matter to some rule.
 struct URLDice {
@@ -43,7 +44,7 @@ struct URLDice {
 }
 
 @Suite struct CacheKeyPropertyTests {
-    private let rounds = 60_000
+    private let rounds = Trials.count(60_000)
 
     @Test("Normalising a key changes nothing")
     func idempotent() {

@@ -58,10 +58,11 @@ struct InvalidationCampaignTests {
         #expect(right.run().violations.isEmpty)
     }
 
-    @Test("a seed plays the same each time, and another one otherwise")
+    @Test(
+        "a seed plays the same each time, and another one otherwise", .disabled(if: Trials.areFew))
     func determinism() {
         let campaign = InvalidationCampaign(seeds: 0..<0, nodes: 5)
-        for seed in ([0, 1, 3, 4] as [UInt64]).prefix(Trials.count(4)) {
+        for seed in [0, 1, 3, 4] as [UInt64] {
             #expect(campaign.play(seed).digest == campaign.play(seed).digest)
         }
         #expect(campaign.play(4).digest != campaign.play(5).digest)

@@ -1,8 +1,9 @@
 import Cluster
 import Ground
 import Testing
+import Trials
 
-@Suite("Who is offered what after a change of owners")
+@Suite("Who is offered what after a change of owners", .disabled(if: Trials.areFew))
 struct RingMoveTests {
     private func members(_ count: Int) -> [RingMember] {
         var dice = Dice(seed: 5)

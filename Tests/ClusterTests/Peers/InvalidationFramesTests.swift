@@ -28,7 +28,7 @@ struct InvalidationFramesTests {
 
     @Test(
         "whatever its size, a message is read as it was written, all its parts joined",
-        arguments: 1...4 as ClosedRange<UInt64>)
+        arguments: Trials.seeds(1...4))
     func roundTrips(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         var severalSeen: Set<UInt8> = []

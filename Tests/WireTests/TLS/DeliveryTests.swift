@@ -3,6 +3,7 @@ import COpenSSL
 import Ground
 import NIOCore
 import Testing
+import Trials
 import Wire
 
 /// What both ends of a conversation found, however it was delivered.
@@ -124,7 +125,7 @@ private struct Outcome: Equatable {
     @Test("a changed byte anywhere fails one end, and never passes as data")
     func changed() throws {
         var dice = Dice(seed: 9)
-        for round in 0..<400 {
+        for round in 0..<Trials.count(400) {
             let pair = try [self.pair13, self.pairOfPeers][round % 2]()
             var left = Int.random(in: 0..<1500, using: &dice)
             let mask = UInt8.random(in: 1...255, using: &dice)
@@ -155,7 +156,7 @@ private struct Outcome: Equatable {
     @Test("after a changed handshake both hold the same, or one of them fails")
     func changedHandshake() throws {
         var dice = Dice(seed: 10)
-        for round in 0..<600 {
+        for round in 0..<Trials.count(600) {
             let pair = try [self.pair13, self.pairOfPeers][round % 2]()
             var place = Int.random(in: 0..<2200, using: &dice)
             var isDone = false
@@ -199,7 +200,7 @@ private struct Outcome: Equatable {
         let server = try TLSServerContext(TLSServerSettings(.a))
         let client = try TLSClientContext(TLSClientSettings(trusting: .authority))
         let peer = try TLSPeerContext(secrets: [[UInt8](repeating: 7, count: 32)])
-        for round in 0..<2000 {
+        for round in 0..<Trials.count(2000) {
             let session =
                 switch round % 4 {
                 case 0: TLSSession(server)
