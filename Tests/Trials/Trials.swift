@@ -3,8 +3,8 @@ import Foundation
 /// How many trials a test makes: random cases, seeds, steps, or the length of what it goes through.
 ///
 /// A test names how many it makes in an optimised build. A debug build takes some ten times as long
-/// for each and makes a sixteenth of them, so that `deploy/test unit` stays a matter of a minute or
-/// two; `NUTHATCH_LONG=1` asks for a campaign.
+/// for each and makes a sixteenth of them, so that `deploy/test unit` takes about a minute;
+/// `NUTHATCH_LONG=1` asks for a campaign.
 package enum Trials {
     /// True if a campaign is asked for.
     package static let areMany = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
