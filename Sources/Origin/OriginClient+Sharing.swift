@@ -60,8 +60,8 @@ extension OriginClient {
             for number in shared.dismissed(from: origin) { lookSoon(number) }
             return
         }
+        connection.opener = hop.number
         roomChanged(connection)
-        opensNoMore(hop)
     }
 
     /// A connection of several fetches has room for more, or for fewer, than before.
@@ -74,6 +74,12 @@ extension OriginClient {
             isOffered
                 ? shared.offers(id, to: origin, room: connection.room)
                 : shared.ended(id, to: origin), at: origin)
+        // Until its room is known, those that wait for it open no other.
+        guard let opener = connection.opener, connection.isSettled || connection.isOver else {
+            return
+        }
+        connection.opener = nil
+        run(shared.opensNoMore(opener, to: origin), at: origin)
     }
 
     /// A question is over; if it was to open the connection that others wait for, they fail with

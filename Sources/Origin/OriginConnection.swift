@@ -16,6 +16,8 @@ final class OriginConnection {
     private(set) weak var client: OriginClient?
     /// Whose attempt it is; nil once it is used or given up.
     var hop: OriginHop?
+    /// Whose connection it is while others wait to hear how many it can carry.
+    var opener: UInt64?
     /// To the origin, or to a proxy while a tunnel is asked for.
     private var channel: (any Channel)?
     private(set) var speaker: Speaker?
@@ -73,6 +75,11 @@ final class OriginConnection {
     /// Fetches that it can carry beside those that it carries; 0 unless it is shared.
     var room: Int {
         if case .http2(let handler)? = speaker, !isGivenUp { handler.room } else { 0 }
+    }
+
+    /// ``room`` is what the origin said.
+    var isSettled: Bool {
+        if case .http2(let handler)? = speaker { handler.isSettled } else { false }
     }
 
     /// True if the connection broke, was closed or given up, or cannot be used again.

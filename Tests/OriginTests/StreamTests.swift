@@ -52,6 +52,8 @@ struct StreamTests {
             for _ in 0..<100 { futures.append(try await rig.beginSecure(origin.port)) }
             for outcome in try await all(futures) { #expect(outcome.text == "ok") }
             #expect(origin.log.value.connections <= 10)
+            // None was refused, and asked again.
+            #expect(origin.log.value.requests.count == 100)
         }
     }
 

@@ -7,6 +7,8 @@ package final class HTTP2ClientSession: HTTP2Session {
     private unowned let delegate: any HTTP2ClientDelegate
     private var answer = ResponseHeadText()
     private var section = FieldSection()
+    /// The origin's SETTINGS came.
+    package private(set) var isSettled = false
 
     /// Begins the connection: the preface and SETTINGS are in the output.
     package init(settings: HTTP2Settings, delegate: any HTTP2ClientDelegate) {
@@ -24,11 +26,13 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     /// How many requests may be made now; 0 for good once the origin has said GOAWAY.
     ///
-    /// Before the origin's SETTINGS came, it is thought to allow 100 at once (RFC 9113 §6.5.2).
+    /// One before the origin's SETTINGS came: how many it allows is not known yet, and it would
+    /// refuse those beyond (RFC 9113 §5.1.2).
     package var requestsAvailable: Int {
         guard failure == nil, unsafe nghttp2_session_check_request_allowed(library) != 0 else {
             return 0
         }
+        guard isSettled else { return max(0, 1 - openStreamCount) }
         let allowed = unsafe nghttp2_session_get_remote_settings(
             library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
         return max(0, min(Int(allowed), settings.concurrentStreamsMax) - openStreamCount)
@@ -188,7 +192,9 @@ package final class HTTP2ClientSession: HTTP2Session {
         let head = unsafe frame.pointee.hd
         let isAck = head.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
         switch UInt32(head.type) {
-        case NGHTTP2_SETTINGS.rawValue where !isAck: delegate.settingsArrived()
+        case NGHTTP2_SETTINGS.rawValue where !isAck:
+            isSettled = true
+            delegate.settingsArrived()
         case NGHTTP2_PING.rawValue where isAck: delegate.pongArrived()
         case NGHTTP2_GOAWAY.rawValue:
             unsafe delegate.goAwayArrived(

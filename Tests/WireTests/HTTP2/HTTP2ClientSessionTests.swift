@@ -103,6 +103,16 @@ import Wire
         #expect(bench.client.isOver)
     }
 
+    @Test("one request is made before the origin has said how many it allows")
+    func unsettled() {
+        let bench = ClientBench()
+        #expect(bench.client.requestsAvailable == 1)
+        bench.request()
+        #expect(bench.request() == nil)
+        bench.greet([(3, 2)])
+        #expect(bench.client.requestsAvailable == 1)
+    }
+
     @Test("no more requests are made than the origin allows")
     func concurrency() {
         let bench = ClientBench()
