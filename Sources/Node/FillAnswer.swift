@@ -81,6 +81,32 @@ struct RenderedHead: Sendable {
             contentType: layout.contentType, entityTag: entityTag)
     }
 
+    /// It says how long the body is, without which nobody can tell where the answer ends on a
+    /// connection that stays; a 204 has none (RFC 9112 §6.3).
+    var isFramed: Bool {
+        status == 204 || StoredHead.lines(bytes).contains { $0.id == .contentLength }
+    }
+
+    /// The same head, which does not say it, with the length that is known by now.
+    func framed(size: UInt64) -> RenderedHead {
+        var line = Array("content-length: ".utf8)
+        ASCII.append(size, to: &line)
+        line += Array("\r\n".utf8)
+        let start = statusLineEnd
+        let moved = { (extent: Extent) in
+            extent.isEmpty
+                ? extent : Extent(start: Int(extent.start) + line.count, count: Int(extent.count))
+        }
+        return RenderedHead(
+            bytes: bytes[..<start] + line + bytes[start...],
+            layout: HeadLayout(
+                partialStart: layout.partialStart + line.count,
+                multipartStart: layout.multipartStart + line.count,
+                notModifiedStart: layout.notModifiedStart + line.count,
+                contentType: moved(layout.contentType)),
+            entityTag: moved(entityTag))
+    }
+
     /// The bytes of `extent`.
     func text(_ extent: Extent) -> [UInt8] {
         Array(bytes[extent.range])

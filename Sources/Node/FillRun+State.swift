@@ -94,6 +94,8 @@ extension FillRun.State {
         _ run: FillRun, _ name: EntryName?, _ tags: [[UInt8]], _ place: EntryPlace?,
         _ facts: EntryFacts, _ head: RenderedHead
     ) -> Resident? {
+        assert(
+            head.isFramed, "no length in the head of \(String(decoding: run.key, as: UTF8.self))")
         let place = place ?? EntryPlace(key: run.key, hash: run.hash)
         let size = body.endOffset
         let capacity = BodyLayout.capacity(size)

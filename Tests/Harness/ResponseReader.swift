@@ -64,8 +64,12 @@ struct ResponseReader {
     /// The connection ended, or the reader gives up: the response is what it is.
     mutating func end(_ ending: Ending) {
         guard state != .done else { return }
-        let isOrderly = ending == .cutShort
-        finish(state == .untilClose && isOrderly ? .closed : ending)
+        // Where nothing says so, nobody can tell the end of the body from a connection that is left
+        // idle.
+        let isAnnounced =
+            response.version == "HTTP/1.0"
+            || response.fields.all("Connection").contains { $0.lowercased() == "close" }
+        finish(state == .untilClose && ending == .cutShort && isAnnounced ? .closed : ending)
     }
 
     private mutating func finish(_ ending: Ending) {

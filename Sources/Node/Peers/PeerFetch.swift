@@ -273,10 +273,12 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         // Without a length only the format can say that it was whole.
         let isWhole = taken.entry.facts.size != nil || run.ending == .whole
         let resident = run.ended(name: name, tags: taken.entry.tags) { size in
-            guard isWhole else { return nil }
-            guard let head = RenderedHead(taken.entry) else { return nil }
+            guard isWhole, var head = RenderedHead(taken.entry) else { return nil }
+            // The peer had begun to give it before its length was known.
+            if taken.entry.facts.size == nil { head = head.framed(size: size) }
             var facts = facts
             facts.size = size
+            facts.entityTag = head.entityTag
             return (facts, head)
         }
         if let resident, isWorthKeeping { hall.node.keep(resident) }

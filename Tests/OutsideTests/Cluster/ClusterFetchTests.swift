@@ -33,6 +33,41 @@ extension Outside {
             }
         }
 
+        @Test("What a peer gave before its length was known says it once it is stored")
+        func lateLength() throws {
+            let stage = try ClusterStage(3, keepsOnDisk: false)
+            let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 706)
+            let gate = Gate()
+            stage.origin.on(
+                "/late",
+                OriginAnswer(image, framing: .chunked(bytesMax: 50_000), fields: [lasting])
+                    .stalling(at: 150_000, .gate(gate)))
+            let swarms = stage.nodes.map { node in
+                ClientSwarm(
+                    port: node.port, count: 4,
+                    SwarmClientPlan(stage.target("/late"), expecting: image))
+            }
+            #expect(gate.waitForArrivals())
+            // All have begun to give it.
+            #expect(
+                Deadline.seconds(30).reached {
+                    stage.nodes.allSatisfy {
+                        ($0.figure("nuthatch_memory_used_bytes") ?? 0) > 150_000
+                    }
+                })
+            gate.open()
+            for swarm in swarms {
+                #expect(swarm.responses().allSatisfy { $0.brings(image) })
+            }
+            for index in stage.nodes.indices {
+                for _ in 0..<2 {
+                    let answer = try stage.get("/late", from: index, expecting: image)
+                    #expect(answer.brings(image) && answer.ending == .complete, "\(answer)")
+                    #expect(answer["Content-Length"] == "300000", "\(index): \(answer)")
+                }
+            }
+        }
+
         @Test("A thousand clients, of an origin that is slow to begin and stalls")
         func slowOrigin() throws {
             let stage = try ClusterStage(3)

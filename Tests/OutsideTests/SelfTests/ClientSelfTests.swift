@@ -1,4 +1,5 @@
 import Harness
+import NIOPosix
 import Testing
 
 extension Outside {
@@ -67,6 +68,19 @@ extension Outside {
             #expect(closed.ending == .closed)
             #expect(!closed.brings(image), "it looks whole, but is not the image")
             #expect(try get(answer.cut(after: 1_000, .reset)).ending == .reset)
+        }
+
+        @Test("A body that nothing frames is not whole, though its end is the connection's")
+        func unframed() async throws {
+            let origin = try await ByteOrigin.listening(
+                on: MultiThreadedEventLoopGroup.singleton,
+                [
+                    .request, .send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nabc"),
+                    .close,
+                ])
+            let response = try HTTPConnection(port: Int(origin.port)).get("/it", seconds: 10)
+            #expect(response.text == "abc" && response.ending == .cutShort, "\(response)")
+            try await origin.stop()
         }
 
         @Test("A head that is cut off is no response")
