@@ -52,7 +52,7 @@ package final class LoopClient: ChannelInboundHandler, @unchecked Sendable {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(.seconds(60))
         // A thousand connections whose buffers grow as they like take all the memory that the
-        // kernel has for TCP: it drops what comes then, and sends it again for up to a minute.
+        // kernel has for TCP: it drops what comes then.
         var bufferBytes: SocketOptionValue = 131_072
         switch reading {
         case .all: break
