@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// If standard error is not read, lines are dropped, and the next that gets through says how many.
 /// Level and format are those of the node: all copies of a handler have the same, and change
-/// together while it runs.
+/// together while it runs; but for those made with ``letting(_:)``.
 struct NodeLog: LogHandler {
     /// What all copies of a handler share.
     private final class Output: Sendable {
@@ -25,19 +25,31 @@ struct NodeLog: LogHandler {
 
     var metadata = Logger.Metadata()
     private let output: Output
+    /// What gets through whatever the node's level is; nil for nothing.
+    private var leastLevel: Logger.Level?
 
     init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
         output = Output(level, format)
     }
 
     var logLevel: Logger.Level {
-        get { Logger.Level.allCases[output.level.load(ordering: .relaxed)] }
+        get {
+            let level = Logger.Level.allCases[output.level.load(ordering: .relaxed)]
+            return leastLevel.map { min($0, level) } ?? level
+        }
         nonmutating set { output.level.store(Self.rank(newValue), ordering: .relaxed) }
     }
 
     var format: Configuration.LogFormat {
         get { Configuration.LogFormat.allCases[output.format.load(ordering: .relaxed)] }
         nonmutating set { output.format.store(Self.rank(newValue), ordering: .relaxed) }
+    }
+
+    /// The same log, which takes lines of this level and above in any case.
+    func letting(_ level: Logger.Level) -> NodeLog {
+        var log = self
+        log.leastLevel = level
+        return log
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {

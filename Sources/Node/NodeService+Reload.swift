@@ -48,15 +48,16 @@ extension NodeService {
         node.pressure.turn(on: next.yieldsToPressure)
         configuration = next
         node.shownConfiguration = next.document
+        let level = log.logLevel
         log.format = next.logFormat
-        // The line gets through if either level lets it.
-        log.logLevel = min(log.logLevel, next.logLevel)
-        say(change, next, budget)
         log.logLevel = next.logLevel
+        // The line gets through if either level lets it; what comes meanwhile, by the new one.
+        say(change, next, budget, to: Logger(label: logger.label) { _ in log.letting(level) })
     }
 
     private func say(
-        _ change: ConfigurationChange, _ next: Configuration, _ budget: DescriptorBudget
+        _ change: ConfigurationChange, _ next: Configuration, _ budget: DescriptorBudget,
+        to logger: Logger
     ) {
         for warning in next.warnings + budget.warnings { logger.warning("\(warning)") }
         if !change.awaitingRestart.isEmpty {
