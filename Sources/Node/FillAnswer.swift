@@ -81,13 +81,13 @@ struct RenderedHead: Sendable {
             contentType: layout.contentType, entityTag: entityTag)
     }
 
-    /// It says how long the body is, without which nobody can tell where the answer ends on a
-    /// connection that stays; a 204 has none (RFC 9112 §6.3).
+    /// True if it has Content-Length, or is a 204, which has no body: otherwise nobody can tell
+    /// where the answer ends on a connection that stays open (RFC 9112 §6.3).
     var isFramed: Bool {
         status == 204 || StoredHead.lines(bytes).contains { $0.id == .contentLength }
     }
 
-    /// The same head, which does not say it, with the length that is known by now.
+    /// This head, which must be without, with a Content-Length of `size` bytes.
     func framed(size: UInt64) -> RenderedHead {
         var line = Array("content-length: ".utf8)
         ASCII.append(size, to: &line)

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// If standard error is not read, lines are dropped, and the next that gets through says how many.
 /// Level and format are those of the node: all copies of a handler have the same, and change
-/// together while it runs; but for those made with ``letting(_:)``.
+/// together while it runs; but for those made with ``admitting(_:)``.
 struct NodeLog: LogHandler {
     /// What all copies of a handler share.
     private final class Output: Sendable {
@@ -25,7 +25,7 @@ struct NodeLog: LogHandler {
 
     var metadata = Logger.Metadata()
     private let output: Output
-    /// What gets through whatever the node's level is; nil for nothing.
+    /// Lines of this level and above are written whatever the node's level is; nil for none.
     private var leastLevel: Logger.Level?
 
     init(_ level: Logger.Level, _ format: Configuration.LogFormat) {
@@ -45,8 +45,8 @@ struct NodeLog: LogHandler {
         nonmutating set { output.format.store(Self.rank(newValue), ordering: .relaxed) }
     }
 
-    /// The same log, which takes lines of this level and above in any case.
-    func letting(_ level: Logger.Level) -> NodeLog {
+    /// The same log, which writes lines of this level and above in any case.
+    func admitting(_ level: Logger.Level) -> NodeLog {
         var log = self
         log.leastLevel = level
         return log

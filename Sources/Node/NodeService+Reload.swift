@@ -52,7 +52,7 @@ extension NodeService {
         log.format = next.logFormat
         log.logLevel = next.logLevel
         // The line gets through if either level lets it; what comes meanwhile, by the new one.
-        say(change, next, budget, to: Logger(label: logger.label) { _ in log.letting(level) })
+        say(change, next, budget, to: Logger(label: logger.label) { _ in log.admitting(level) })
     }
 
     private func say(

@@ -75,7 +75,7 @@ extension OriginClient {
                 ? shared.offers(id, to: origin, room: connection.room)
                 : shared.ended(id, to: origin), at: origin)
         // Until its room is known, those that wait for it open no other.
-        guard let opener = connection.opener, connection.isSettled || connection.isOver else {
+        guard let opener = connection.opener, connection.hasSettings || connection.isOver else {
             return
         }
         connection.opener = nil

@@ -16,7 +16,8 @@ final class OriginConnection {
     private(set) weak var client: OriginClient?
     /// Whose attempt it is; nil once it is used or given up.
     var hop: OriginHop?
-    /// Whose connection it is while others wait to hear how many it can carry.
+    /// Number of the hop that opened it, while others wait to hear how many requests the origin
+    /// allows on it at once.
     var opener: UInt64?
     /// To the origin, or to a proxy while a tunnel is asked for.
     private var channel: (any Channel)?
@@ -77,9 +78,9 @@ final class OriginConnection {
         if case .http2(let handler)? = speaker, !isGivenUp { handler.room } else { 0 }
     }
 
-    /// ``room`` is what the origin said.
-    var isSettled: Bool {
-        if case .http2(let handler)? = speaker { handler.isSettled } else { false }
+    /// True once the origin has said how many requests it allows at once; never on HTTP/1.1.
+    var hasSettings: Bool {
+        if case .http2(let handler)? = speaker { handler.hasSettings } else { false }
     }
 
     /// True if the connection broke, was closed or given up, or cannot be used again.

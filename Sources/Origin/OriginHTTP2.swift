@@ -60,8 +60,8 @@ final class OriginHTTP2: ChannelInboundHandler {
     /// Fetches that can begin on it now.
     var room: Int { isRetired || input != nil ? 0 : session.requestsAvailable }
 
-    /// The origin has said how many it takes at one time.
-    var isSettled: Bool { session.isSettled }
+    /// True once the origin has said how many requests it allows at once.
+    var hasSettings: Bool { session.hasSettings }
 
     /// True if no fetch can begin on it any more, as far as is known.
     var isOver: Bool { isRetired || input != nil || streamsUsed == 0 && room == 0 }

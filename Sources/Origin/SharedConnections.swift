@@ -88,7 +88,8 @@ extension SharedConnections {
         origins[authority] = origin
     }
 
-    /// A fetch opens no connection any more: it has one, or is over.
+    /// A fetch opens no connection any more: it is known how many its own can carry, it uses
+    /// another one, or it is over.
     package mutating func opensNoMore(
         _ fetch: UInt64, to authority: OriginAuthority
     ) -> [Step] {

@@ -7,8 +7,8 @@ package final class HTTP2ClientSession: HTTP2Session {
     private unowned let delegate: any HTTP2ClientDelegate
     private var answer = ResponseHeadText()
     private var section = FieldSection()
-    /// The origin's SETTINGS came.
-    package private(set) var isSettled = false
+    /// True once the origin's first SETTINGS came, which say how many requests it allows at once.
+    package private(set) var hasSettings = false
 
     /// Begins the connection: the preface and SETTINGS are in the output.
     package init(settings: HTTP2Settings, delegate: any HTTP2ClientDelegate) {
@@ -32,7 +32,7 @@ package final class HTTP2ClientSession: HTTP2Session {
         guard failure == nil, unsafe nghttp2_session_check_request_allowed(library) != 0 else {
             return 0
         }
-        guard isSettled else { return max(0, 1 - openStreamCount) }
+        guard hasSettings else { return max(0, 1 - openStreamCount) }
         let allowed = unsafe nghttp2_session_get_remote_settings(
             library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
         return max(0, min(Int(allowed), settings.concurrentStreamsMax) - openStreamCount)
@@ -193,7 +193,7 @@ package final class HTTP2ClientSession: HTTP2Session {
         let isAck = head.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
         switch UInt32(head.type) {
         case NGHTTP2_SETTINGS.rawValue where !isAck:
-            isSettled = true
+            hasSettings = true
             delegate.settingsArrived()
         case NGHTTP2_PING.rawValue where isAck: delegate.pongArrived()
         case NGHTTP2_GOAWAY.rawValue:

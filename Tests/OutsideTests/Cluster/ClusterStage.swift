@@ -12,7 +12,6 @@ final class ClusterStage {
     private let flags: [String]
     private let keepsOnDisk: Bool
     /// Of each node by itself.
-    private let ownFlags: [[String]]
     private let isPrivileged: Bool
 
     /// The secret of a cluster, and one of another.
@@ -22,14 +21,13 @@ final class ClusterStage {
 
     /// Starts the nodes, and returns when each of them knows all.
     ///
-    /// `ownFlags` are those of single nodes, the first ones. Nodes that are not privileged are
-    /// without any capability, as services and containers are. With `site` the origin is that of a
-    /// site of this name, too, which has `settings`, as they stand in a file.
+    /// Nodes that are not privileged are without any capability, as services and containers are.
+    /// With `site` the origin is that of a site of this name, too, which has `settings`, as they
+    /// stand in a file.
     init(
-        _ count: Int, keepsOnDisk: Bool = true, _ flags: String..., ownFlags: [[String]] = [],
+        _ count: Int, keepsOnDisk: Bool = true, _ flags: String...,
         isPrivileged: Bool = true, site: String? = nil, settings: String? = nil
     ) throws {
-        self.ownFlags = ownFlags
         self.keepsOnDisk = keepsOnDisk
         let origin = try ScriptedOrigin()
         self.origin = origin
@@ -71,8 +69,7 @@ final class ClusterStage {
     private func start(_ index: Int, waits: Bool = true) throws -> NodeProcess {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
-                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags
-                + (index < ownFlags.count ? ownFlags[index] : []),
+                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags,
             isPrivileged: isPrivileged, waits: waits)
     }
 
@@ -142,6 +139,15 @@ final class ClusterStage {
         try Deadline.seconds(60).reached {
             try Self.members(of: node).contains { $0.id == id && $0.state == state }
         }
+    }
+
+    /// True if the node with this number is an owner of what the origin has at `path`.
+    func owns(_ path: String, _ index: Int) throws -> Bool {
+        let page = "/admin/v1/entry?url=\(ImageTarget.encoded(origin.url(path)))"
+        let answer = try nodes[index].connectAdmin().get(page)
+        let owners = try #require(answer.document?["owners"] as? [String], "\(answer)")
+        let own = try Self.members(of: nodes[index]).first { $0.isSelf }
+        return owners.contains(try #require(own).id)
     }
 
     func target(_ path: String) -> String { ImageTarget.of(origin.url(path)) }

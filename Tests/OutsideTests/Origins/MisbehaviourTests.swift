@@ -59,7 +59,10 @@ extension Outside {
             let name = misbehaviour.name.filter { $0.isASCII && $0.isLetter }
             let target = ImageTarget.of("http://127.0.0.1:\(origin.port)/\(name)")
             let isReused = Misbehaviour.reuse.contains { $0.name == misbehaviour.name }
+            let busy = Use(of: node).busy
             if isReused { _ = try node.get(target) }
+            // The client may have its answer a moment before the connection is idle again.
+            #expect(Deadline.seconds(10).reached { Use(of: node).busy == busy })
             let before = Use(of: node)
             let linesBefore = lines(of: node).count
             let response = try node.get(target)
