@@ -74,6 +74,9 @@ package struct FetchMachine: Sendable {
     /// True once nothing can come any more.
     package var isFinished: Bool { state == .finished }
 
+    /// True while no connection is used or opened for it, so that one may be.
+    package var wantsConnection: Bool { state == .created || state == .queued }
+
     /// The instant at which ``ticked(now:)`` is due.
     package var deadline: Instant {
         guard state != .finished else { return .distantFuture }

@@ -16,7 +16,7 @@ extension OriginHop {
     /// Looks for a connection; called again when the one that was waited for is there, or will not
     /// be.
     func look() {
-        guard !machine.isFinished, carrier == nil, !isQueued, !holdsPlace else { return }
+        guard machine.wantsConnection, !isQueued else { return }
         switch client.advice(for: self) {
         case .join(let connection): arrive(joining: connection)
         case .ask: arrive(joining: nil)
@@ -25,9 +25,10 @@ extension OriginHop {
         }
     }
 
-    /// Another question's connection has room for this one.
+    /// Another question's connection has room for this one, which may have found or begun one of
+    /// its own since that was decided.
     func invited(to connection: OriginConnection) {
-        guard !machine.isFinished, carrier == nil, !holdsPlace else { return }
+        guard machine.wantsConnection else { return }
         guard isQueued else { return arrive(joining: connection) }
         guard client.exchange.joined(ticket, request.origin) else { return }
         isQueued = false
@@ -67,7 +68,7 @@ extension OriginHop {
 
     /// The connection that was waited for is not to be had.
     func openingFailed(_ failure: OriginFailure) {
-        guard carrier == nil, !isQueued, !holdsPlace else { return }
+        guard machine.wantsConnection, !isQueued else { return }
         perform(machine.refused(failure))
     }
 

@@ -10,7 +10,7 @@ package struct Deadline: Sendable {
     }
 
     /// Whether the instant is over.
-    var hasPassed: Bool { ContinuousClock.now >= end }
+    package var hasPassed: Bool { ContinuousClock.now >= end }
 
     /// Milliseconds until the deadline, rounded up; 0 once it has passed.
     package var millisecondsLeft: Int32 {

@@ -207,7 +207,7 @@ struct Rig: Sendable {
         let allowed = patterns.compactMap { OriginPattern($0) }
         let events = LockedBox<[OriginEvent]>([])
         let lead = LockedBox(Interval.zero)
-        let exchange = OriginExchange(chosen) { events.value.append($0) }
+        let exchange = OriginExchange(chosen) { event in events.change { $0.append(event) } }
         let besideLoop = group.next()
         @Sendable func client(
             on loop: any EventLoop
@@ -243,7 +243,9 @@ struct Rig: Sendable {
         #expect(usage.fetches == 0 && usage.idle == 0)
         let beside = self.beside
         try await besideLoop.submit { beside.value.shutDown() }.get()
-        while exchange.figures.connections > 0 { await Task.yield() }
+        let deadline = Deadline.seconds(60)
+        while exchange.figures.connections > 0, !deadline.hasPassed { await Task.yield() }
+        #expect(exchange.figures.connections == 0)
         #expect(exchange.figures.waiting == 0)
         try await group.shutdownGracefully()
     }
@@ -260,7 +262,10 @@ struct Rig: Sendable {
 
     /// Waits, going round the loop, until the client's usage is as wanted.
     func until(_ isSo: @Sendable (OriginUsage) -> Bool) async throws {
-        while !isSo(try await usage()) { await Task.yield() }
+        let deadline = Deadline.seconds(60)
+        while !isSo(try await usage()), !deadline.hasPassed { await Task.yield() }
+        let usage = try await usage()
+        try #require(isSo(usage), "\(usage)")
     }
 
     /// Begins a fetch; `prepare` may set up the recorder and keep the fetch, on the loop.

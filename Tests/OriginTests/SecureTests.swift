@@ -270,7 +270,9 @@ struct SecureTests {
         try await Rig.run(settings: { $0.trust = trust }) { rig in
             let origin = try await ByteOrigin.listening(
                 on: rig.group,
-                behind: Secure.behind(server) { resumed.value.append($0.isResumed) }, script)
+                behind: Secure.behind(server) { parameters in
+                    resumed.change { $0.append(parameters.isResumed) }
+                }, script)
             for _ in 0..<3 {
                 #expect(try await rig.getSecure(origin.port).text == "hi")
                 try await rig.until { $0.connections == 0 }

@@ -41,7 +41,7 @@ struct StreamAnswerTests {
         let held = LockedBox<[Int32]>([])
         try await withStreamOrigin({ server, stream, head in
             guard head.contains("/held") else { return server.answer(stream, "ok") }
-            held.value.append(stream.id)
+            held.change { $0.append(stream.id) }
             server.head(stream, "")
             server.session.write(stream, ByteBuffer(string: "be"))
         }) { rig, origin in
@@ -82,7 +82,7 @@ struct StreamAnswerTests {
     func refused() async throws {
         let count = LockedBox(0)
         try await withStreamOrigin({ server, stream, head in
-            count.value += 1
+            count.change { $0 += 1 }
             if count.value == 1 || head.contains("/never") {
                 server.session.reset(stream, .refusedStream)
             } else {
@@ -134,7 +134,7 @@ struct StreamAnswerTests {
     func cut() async throws {
         let count = LockedBox(0)
         try await withStreamOrigin({ server, stream, head in
-            count.value += 1
+            count.change { $0 += 1 }
             switch count.value {
             case 1: server.answer(stream, "ok")
             case 2:

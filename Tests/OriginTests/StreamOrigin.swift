@@ -35,10 +35,10 @@ final class StreamOrigin: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     guard let origin = box.value else { return }
                     let tls = ServerTLS(server) { parameters, context in
-                        if parameters.isResumed { origin.log.value.resumed += 1 }
+                        if parameters.isResumed { origin.log.change { $0.resumed += 1 } }
                         let server = StreamServer(origin, settings, answer)
-                        origin.servers.value.append(
-                            NIOLoopBound(server, eventLoop: context.eventLoop))
+                        let bound = NIOLoopBound(server, eventLoop: context.eventLoop)
+                        origin.servers.change { $0.append(bound) }
                         try? context.pipeline.syncOperations.addHandler(server)
                     }
                     try channel.pipeline.syncOperations.addHandler(tls)
@@ -137,13 +137,15 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        origin.log.value.connections += 1
-        origin.log.value.open += 1
+        origin.log.change {
+            $0.connections += 1
+            $0.open += 1
+        }
         flush()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        origin.log.value.open -= 1
+        origin.log.change { $0.open -= 1 }
         self.context = nil
     }
 
@@ -165,7 +167,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
     ) {
         var text = ""
         for index in 0..<head.count { text.unicodeScalars.append(Unicode.Scalar(head[index])) }
-        origin.log.value.requests.append(text)
+        origin.log.change { $0.requests.append(text) }
         answerTo(self, stream, text)
     }
 
@@ -181,12 +183,12 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
         for index in 0..<trailers.count {
             text.unicodeScalars.append(Unicode.Scalar(trailers[index]))
         }
-        origin.log.value.bodies.append(text)
+        origin.log.change { $0.bodies.append(text) }
     }
 
     func drained(_ stream: HTTP2Stream) {}
 
     func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
-        if code != .noError { origin.log.value.resets.append(code) }
+        if code != .noError { origin.log.change { $0.resets.append(code) } }
     }
 }

@@ -55,7 +55,7 @@ private final class Tunnel: ChannelInboundHandler {
         let text = String(buffer: received)
         guard text.hasSuffix("\r\n\r\n"), let proxy else { return }
         let line = String(text.prefix { $0 != "\r\n" })
-        proxy.asked.value.append(line)
+        proxy.asked.change { $0.append(line) }
         let target = line.split(separator: " ")[1].split(separator: ":")
         let client = context.channel
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
