@@ -2,9 +2,10 @@ package import Ground
 
 /// Whether an answer may be stored by a shared cache, for how long, and for whom (RFC 9111 §3).
 ///
-/// Set-Cookie does not keep an answer from being stored (RFC 9111 §7.3). Of images, the request
-/// told the origin nothing of its client, and the field itself is neither stored nor passed on; of
-/// a site the operator may have it otherwise.
+/// RFC 9111 lets an answer with Set-Cookie be stored (§7.3), and the lifetime of one to a request
+/// with Cookie be guessed. Of a site neither is done unless somebody says so: most origins that set
+/// or read cookies say nothing of caches. Of images the request told the origin nothing of its
+/// client, and Set-Cookie is neither stored nor passed on.
 package enum AnswerRules {
     /// Examines the answer to a request for an image that carried the reduced fields of
     /// `negotiation`.
@@ -35,17 +36,22 @@ package enum AnswerRules {
         }
         let control = answered.control
         let vary = VaryRules(head)
+        let mayGuess = mayGuess(head, request, policy)
         let freshness = Freshness(
-            head, control: answered, receipt: receipt, policy: policy.freshness)
+            head, control: answered, receipt: receipt,
+            policy: mayGuess ? policy.freshness : policy.freshness.withoutGuesses)
         let isTypeAccepted = policy.types?.accept(head) ?? true
         let date = Freshness.time(head, .date, receipt)
         let lastModified = Freshness.time(head, .lastModified, receipt)
         let personal = personal(head, control, request, isVaryEverything: vary.isEverything)
         var notStored = unstorableStatus(head, control, freshness, request, policy.kind)
         notStored = notStored ?? personal
-        if notStored == nil, !policy.storesSetCookie, head.first(.setCookie) != nil {
+        if notStored == nil, !policy.storesSetCookie, !answered.isGranted,
+            head.first(.setCookie) != nil
+        {
             notStored = .setCookie
         }
+        if notStored == nil, !mayGuess, freshness.source == .none { notStored = .credentials }
         if notStored == nil, !isTypeAccepted { notStored = .contentType }
         if notStored == nil, policy.kind == .site, lastModified == nil, !hasEntityTag(head),
             isNeverUsedUnasked(control, freshness)
@@ -67,6 +73,15 @@ package enum AnswerRules {
             staleIfErrorSeconds: seconds(control.staleIfError),
             varies: policy.kind == .image ? vary.varies : [], negotiation: request.negotiation,
             lastModified: lastModified, date: date ?? receipt.receivedWall)
+    }
+
+    /// A lifetime may be guessed where the answer names none: not of a failure of a site's, which
+    /// has a time of its own or none, nor of what may be for one client only.
+    private static func mayGuess(
+        _ head: AnswerHead, _ request: ExaminedRequest, _ policy: StoringPolicy
+    ) -> Bool {
+        if policy.freshness.ignoresCredentials { return true }
+        return !request.hasCookie && !request.hasAuthorization && head.first(.setCookie) == nil
     }
 
     /// Why nothing is stored with this method and status, whatever the answer says of its clients.

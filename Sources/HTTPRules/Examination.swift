@@ -19,8 +19,12 @@ package enum NotStored: Hashable, Sendable {
     /// The request had an Authorization, and nothing says that the answer is for others too (RFC
     /// 9111 §3.5).
     case authorization
-    /// Set-Cookie, which the operator does not let be stored.
+    /// Set-Cookie, and neither a targeted field (RFC 9213) nor the operator says that it may be
+    /// stored.
     case setCookie
+    /// Nothing names a lifetime, and none is guessed because the request had Cookie or
+    /// Authorization: the answer may be for whoever sent those.
+    case credentials
     /// `Vary: *` (RFC 9111 §4.1).
     case varyEverything
     /// The type is none of those that are stored.

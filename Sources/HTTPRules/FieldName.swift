@@ -20,6 +20,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
     case contentLength
     case contentRange
     case contentType
+    case cookie
     case date
     case etag
     case expect
@@ -67,6 +68,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case .contentLength: "content-length"
         case .contentRange: "content-range"
         case .contentType: "content-type"
+        case .cookie: "cookie"
         case .date: "date"
         case .etag: "etag"
         case .expect: "expect"
@@ -144,6 +146,7 @@ package enum FieldName: UInt8, CaseIterable, Sendable {
         case 0x7473_6F68: .host
         case 0x7972_6176: .vary
         case 0x0065_676E_6172: .range
+        case 0x6569_6B6F_6F63: .cookie
         case 0x7470_6563_6361: .accept
         case 0x7463_6570_7865: .expect
         case 0x616D_6761_7270: .pragma

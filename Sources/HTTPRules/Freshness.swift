@@ -88,9 +88,11 @@ package struct Freshness: Hashable, Sendable {
         _ policy: FreshnessPolicy
     ) -> (Interval, Source) {
         if let ttl = policy.negativeTTL(head.status) { return (ttl, .negativeTTL) }
+        // Failures are the matter of `negativeTTLs`.
         let isGuessed =
-            StatusRules.isHeuristicallyCacheable(head.status)
-            || control.flags.contains(.isPublic)
+            head.status < 400
+            && (StatusRules.isHeuristicallyCacheable(head.status)
+                || control.flags.contains(.isPublic))
         if let ttl = policy.defaultTTL, isGuessed || policy.defaultsEveryStatus {
             return (ttl, .defaultTTL)
         }

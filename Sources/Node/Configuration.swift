@@ -114,6 +114,8 @@ package struct Configuration: Sendable {
     // Clients
     /// Whose connections begin with the PROXY protocol.
     package var trustedProxies: [Network]
+    /// Whose X-Forwarded-For, -Proto and -Host are believed.
+    package var forwardedFrom: [Network]
     /// Who may use PURGE without a token.
     package var purgeNetworks: [Network]
     /// Nil for no tokens.
@@ -205,6 +207,7 @@ extension Configuration {
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
         trustedProxies = values.networks(.trustedProxy)
+        forwardedFrom = values.networks(.forwardedFrom)
         purgeNetworks = values.networks(.purgeFrom)
         purgeTokenFile = values.path(.purgeTokenFile)
         connectionsMax = values.countUnlessZero(.connectionsLimit)

@@ -84,16 +84,13 @@ extension ConfigurationValues {
         return nil
     }
 
-    /// Who can be reached only from this machine may fetch from anywhere; all others must be told,
-    /// and with nothing but sites fetch for those alone.
+    /// Without sites, who can be reached only from this machine may fetch from anywhere, and all
+    /// others must be told. With sites nothing is fetched but for those.
     private mutating func settleOrigins() -> ConfigurationError? {
-        guard source(.allowOrigin) == .builtIn else { return nil }
+        guard source(.allowOrigin) == .builtIn, sites.isEmpty else { return nil }
         let listen = addresses(.listen) + addresses(.plainListen)
         if let open = listen.first(where: { !$0.address.isLoopback }) {
-            guard !sites.isEmpty else {
-                return .originsNotSaid(listen: open, from: source(.listen))
-            }
-            return nil
+            return .originsNotSaid(listen: open, from: source(.listen))
         }
         set(.allowOrigin, [.originPattern(.everything)], from: .builtIn)
         return nil

@@ -34,6 +34,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     var backgroundPauses: [UInt64: Instant] = [:]
     /// There are sites; here, because every request asks.
     private(set) var hasSites: Bool
+    /// Some proxy is believed what it says of its clients.
+    private(set) var hasForwarders: Bool
     /// In the order of the table of sites in ``settings``.
     private(set) var siteCounters: [SiteCounters]
     /// The part of memory that each of them has; nil for one that may take all.
@@ -84,6 +86,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         requestNames = RequestNames(run: node.run, loop: index)
         settings = node.settings
         hasSites = !settings.sitePlans.isEmpty
+        hasForwarders = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
         siteShares = node.siteShares.shares(of: node.settings.sites)
         store = node.store
@@ -123,6 +126,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         let old = settings
         settings = new.node
         hasSites = !settings.sitePlans.isEmpty
+        hasForwarders = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: new.node.sites.names, loop: index)
         siteShares = node.siteShares.shares(of: new.node.sites)
         logFormat = new.accessLog

@@ -70,7 +70,9 @@ extension NodeSettings {
                 configuration.requestHeadBytesMax, configuration.urlBytesMax * 3 + 1024),
             fieldsMax: configuration.requestFieldsMax)
         sites = configuration.sites
+        servesImages = configuration.sites.isEmpty || !configuration.allowOrigins.isEmpty
         trustedProxies = configuration.trustedProxies
+        forwardedFrom = configuration.forwardedFrom
         purgePermission = PurgePermission(
             networks: configuration.purgeNetworks, tokens: configuration.purgeTokens)
         adminAccess = AdminAccess(grants: configuration.adminGrants)

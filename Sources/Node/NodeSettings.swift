@@ -11,8 +11,12 @@ struct NodeSettings: Sendable {
     var sites = SiteTable.none
     /// What each of ``sites`` comes to, in their order.
     var sitePlans: [SitePlan] = []
+    /// Images are answered for by the URLs of their origins.
+    var servesImages = true
     /// Whose connections begin with the PROXY protocol, which says who the client is.
     var trustedProxies: [Network] = []
+    /// Proxies whose X-Forwarded-For, -Proto and -Host say who asks, how, and for which host.
+    var forwardedFrom: [Network] = []
     /// Who may use PURGE.
     var purgePermission = PurgePermission()
     /// Who may do what on the admin port.

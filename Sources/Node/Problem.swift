@@ -86,6 +86,16 @@ struct Problem: Hashable, Sendable {
     static let notFound = Problem(
         404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
 
+    static let siteUnknown = Problem(
+        404, "site-unknown", "There is no site of this host",
+        "None of the node's sites answers to the Host of the request, and images are not served "
+            + "by their URLs.")
+
+    /// What leads above the path of a site's origin.
+    static let outsideSite = Problem(
+        400, "outside-site", "The path leads out of the site",
+        "With its dot segments removed it lies above the site's origin; the origin was not asked.")
+
     static let adminNotFound = Problem(
         404, "not-found", "There is nothing here",
         "The admin port describes itself at \(AdminOperation.row(.getOpenAPI).path).")

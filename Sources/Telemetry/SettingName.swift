@@ -55,6 +55,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case waitTimeout = "wait-timeout"
 
     case trustedProxy = "trusted-proxy"
+    case forwardedFrom = "forwarded-from"
     case purgeFrom = "purge-from"
     case purgeTokenFile = "purge-token-file"
     case connectionsLimit = "connections-limit"

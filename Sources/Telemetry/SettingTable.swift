@@ -124,7 +124,7 @@ extension Setting {
         ),
         Setting(
             .allowOrigin, in: .origins, .originPattern,
-            note: "* if every listen address is loopback; otherwise it or site must be given",
+            note: "none with sites; else * on loopback, and elsewhere it or site must be given",
             isList: true,
             meaning: "Origins that may be fetched from",
             advice: "Name the hosts whose images you serve; * makes the node fetch for anyone."),
@@ -251,11 +251,16 @@ extension Setting {
         Setting(
             .trustedProxy, in: .clients, .network, isList: true,
             meaning: "Networks whose connections begin with the PROXY protocol, version 1 or 2",
-            advice: "Name only load balancers that send it: they say who the client is."),
+            advice: "Name only load balancers that send it: they say who connects, and no more."),
+        Setting(
+            .forwardedFrom, in: .clients, .network, isList: true,
+            meaning: "Networks of proxies that write X-Forwarded-For, -Proto and -Host themselves",
+            advice: "Client, scheme and host are what they say; from others these fields end here."
+        ),
         Setting(
             .purgeFrom, in: .clients, .network, isList: true,
             meaning: "Networks of clients that may use PURGE without a token",
-            advice: "A proxy that is no trusted-proxy lends its address to everybody behind it."),
+            advice: "A proxy that says nothing of clients lends its address to all behind it."),
         Setting(
             .purgeTokenFile, in: .clients, .path,
             meaning: "File with the bearer tokens of clients that may use PURGE",

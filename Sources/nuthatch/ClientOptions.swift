@@ -5,6 +5,9 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("trusted-proxy"))
     var trustedProxy: [String] = []
 
+    @Option(help: help("forwarded-from"))
+    var forwardedFrom: [String] = []
+
     @Option(help: help("purge-from"))
     var purgeFrom: [String] = []
 
@@ -51,6 +54,7 @@ struct ClientOptions: ParsableArguments {
     var flags: [(String, [String])] {
         [
             ("trusted-proxy", trustedProxy),
+            ("forwarded-from", forwardedFrom),
             ("purge-from", purgeFrom),
             ("purge-token-file", purgeTokenFile.texts),
             ("connections-limit", connectionsLimit.texts),

@@ -1,28 +1,38 @@
 /// Bytes written with percent escapes (RFC 3986 §2.1).
 package enum PercentText {
     /// What `text` means, each escape undone once; nil if a `%` stands without two hexadecimal
-    /// digits.
+    /// digits, unless `isLenient` leaves it as it is.
     ///
     /// `plusIsSpace` is for the values of forms, in which browsers write a space as `+` (URL
     /// Standard, application/x-www-form-urlencoded).
-    package static func decoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool = false) -> [UInt8]? {
+    package static func decoded(
+        _ text: ArraySlice<UInt8>, plusIsSpace: Bool = false, isLenient: Bool = false
+    ) -> [UInt8]? {
         var meant: [UInt8] = []
         meant.reserveCapacity(text.count)
         var index = text.startIndex
         while index < text.endIndex {
             let byte = text[index]
-            if byte == UInt8(ascii: "%") {
-                guard index + 2 < text.endIndex, let high = Byte.hexValue(text[index + 1]),
-                    let low = Byte.hexValue(text[index + 2])
-                else { return nil }
-                meant.append(high << 4 | low)
+            if byte == UInt8(ascii: "%"), let escaped = escape(text[index...]) {
+                meant.append(escaped)
                 index += 3
+            } else if byte == UInt8(ascii: "%"), !isLenient {
+                return nil
             } else {
                 meant.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
                 index += 1
             }
         }
         return meant
+    }
+
+    /// The byte that the escape at the start of `text` stands for; nil if that is none.
+    private static func escape(_ text: ArraySlice<UInt8>) -> UInt8? {
+        let digits = text.dropFirst().prefix(2)
+        guard digits.count == 2, let high = digits.first.flatMap(Byte.hexValue),
+            let low = digits.last.flatMap(Byte.hexValue)
+        else { return nil }
+        return high << 4 | low
     }
 
     /// True if `text` begins with `http:` or `https:` whose colon is escaped, as in a URL that was

@@ -49,17 +49,19 @@ extension NotStored {
     /// that is the reason.
     fileprivate var isOfEveryAnswer: Bool {
         switch self {
-        case .noStore, .isPrivate, .setCookie, .varyEverything, .contentType, .noFreshness: true
+        case .noStore, .isPrivate, .setCookie, .credentials, .varyEverything, .contentType,
+            .noFreshness:
+            true
         case .method, .status, .partialContent, .requestNoStore, .authorization: false
         }
     }
 
-    /// It is the request that is the reason, and says nothing of what is stored.
+    /// It is the request or its client that is the reason, and says nothing of what is stored.
     package var isOfRequest: Bool {
         switch self {
-        case .requestNoStore, .authorization: true
-        case .method, .status, .partialContent, .noStore, .isPrivate, .setCookie, .varyEverything,
-            .contentType, .noFreshness:
+        case .requestNoStore, .authorization, .setCookie, .credentials: true
+        case .method, .status, .partialContent, .noStore, .isPrivate, .varyEverything, .contentType,
+            .noFreshness:
             false
         }
     }

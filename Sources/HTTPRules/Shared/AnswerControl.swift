@@ -29,6 +29,14 @@ package struct AnswerControl: Hashable, Sendable {
         }
     }
 
+    /// A field aimed at this cache says in so many words that it may keep the answer, whatever
+    /// else that answer holds: by a lifetime or `public` (RFC 9213 §2.1, RFC 9111 §7.3).
+    package var isGranted: Bool {
+        !readsExpires
+            && (control.maxAge != nil || control.sMaxAge != nil
+                || control.flags.contains(.isPublic))
+    }
+
     /// The fields aimed at this cache, the nearest first, in lower case.
     package static let targets: [(source: Source, name: String)] = [
         (.nuthatch, "nuthatch-cache-control"), (.cdn, "cdn-cache-control"),

@@ -11,8 +11,8 @@ package struct AnswerFieldRules: Hashable, Sendable {
     package let tagsStripped: FieldNames
     /// The node names itself in Via of answers that pass (RFC 9110 §7.6.3).
     package let addsVia: Bool
-    /// The Cache-Control that clients get of stored answers, without Expires; nil for the origin's
-    /// own.
+    /// The Cache-Control that clients get of stored answers that others may be given, without
+    /// Expires; nil for the origin's own.
     let clientControl: FieldSetting?
 
     /// The rules of a site without settings.
@@ -46,6 +46,13 @@ package struct AnswerFieldRules: Hashable, Sendable {
         }
     }
 
+    /// The same for an answer that is not stored, or that nobody may be given unasked: it is made no
+    /// more lasting elsewhere than its origin says.
+    package var withoutClientControl: AnswerFieldRules {
+        AnswerFieldRules(
+            removed: removed, lines: lines, tagsStripped: tagsStripped, addsVia: addsVia)
+    }
+
     /// True for a field that an operator may set or remove.
     ///
     /// Not for one that frames the message or is of one hop, nor for what a stored answer is
@@ -68,7 +75,7 @@ package struct AnswerFieldRules: Hashable, Sendable {
     /// ``EntryFlags/ownControl`` and ``EntryFlags/hidesControl``.
     ///
     /// To be inserted whenever a head is rendered with these rules and stored; a later 304 is
-    /// understood with them: see ``StoredHead/updated(with:facts:)``.
+    /// understood with them: see ``StoredHead/updated(with:facts:freshnessOnly:)``.
     package func flags(for head: AnswerHead) -> EntryFlags {
         var flags: EntryFlags = clientControl == nil ? [] : .hidesControl
         let bytes = head.bytes.span
@@ -86,6 +93,11 @@ package struct AnswerFieldRules: Hashable, Sendable {
             flags.insert(.hidesControl)
         }
         return flags
+    }
+
+    /// The trailer section that goes on, of an answer with these trailer fields (RFC 9110 §6.5.1).
+    package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
+        TrailerFields.section(lines.filter { !drops($0, in: bytes) }, in: bytes)
     }
 
     /// True if `line` is not passed on.

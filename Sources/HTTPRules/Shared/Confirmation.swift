@@ -82,7 +82,8 @@ package enum Confirmation {
 /// What an answer to HEAD says of a stored answer to GET that the same request would have been
 /// given (RFC 9111 §4.3.5).
 package enum HeadFinding: Hashable, Sendable {
-    /// It is the same: its fields are updated with ``StoredHead/updated(with:facts:)``.
+    /// It is the same: its freshness is updated with
+    /// ``StoredHead/updated(with:facts:freshnessOnly:)``.
     case updates
     /// It is not what the origin has now, and is not to be used unasked.
     case invalidates

@@ -11,17 +11,21 @@ package struct ExaminedRequest: Hashable, Sendable {
     package var method: Method
     /// It had an Authorization (RFC 9111 §3.5).
     package var hasAuthorization: Bool
+    /// It had a Cookie.
+    package var hasCookie: Bool
     /// It said `no-store` (RFC 9111 §5.2.1.5).
     package var isNoStore: Bool
     /// The reduced fields that an image was asked for with; empty for a site.
     package var negotiation: Negotiation
 
     package init(
-        method: Method = .get, hasAuthorization: Bool = false, isNoStore: Bool = false,
+        method: Method = .get, hasAuthorization: Bool = false, hasCookie: Bool = false,
+        isNoStore: Bool = false,
         negotiation: Negotiation = []
     ) {
         self.method = method
         self.hasAuthorization = hasAuthorization
+        self.hasCookie = hasCookie
         self.isNoStore = isNoStore
         self.negotiation = negotiation
     }

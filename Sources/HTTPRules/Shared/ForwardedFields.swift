@@ -31,7 +31,8 @@ enum ForwardedField: Hashable {
 
     /// Appends this field's line, if there is to be one.
     ///
-    /// One line with everything: origins that look at one line only see all of it.
+    /// One line with everything: origins that look at one line only see all of it. What a client
+    /// says of host and scheme is not in it: it would be in answers that others get.
     ///
     /// - Parameters:
     ///   - rule: how the client's lines and what this node saw are put together.
@@ -46,39 +47,18 @@ enum ForwardedField: Hashable {
         let sent = lines.filter {
             $0.id == .other && ForwardedField(source, at: $0.name.range) == self
         }
-        // What any client may say of host and scheme would be in answers that others get.
-        let own = self == .xFor || request.isTrusted ? sent : []
-        var seen: [UInt8] = []
-        appendSeen(request, to: &seen)
-        let isList = self == .xFor || self == .standard
-        if seen.isEmpty || (rule == .added && !own.isEmpty && !isList) {
-            if rule == .added { for line in own { bytes.appendLine(line, of: source) } }
-            return
-        }
         // Nobody who does not know it is told of it (RFC 7239 §4).
         if self == .standard, sent.isEmpty { return }
+        var members: [[UInt8]] = []
+        if self == .xFor, rule == .added {
+            members = sent.map { source.copy($0.value.range) }.filter { !$0.isEmpty }
+        }
+        let seen = seen(request, rule)
+        if !seen.isEmpty { members.append(seen) }
+        guard !members.isEmpty else { return }
         bytes.append(contentsOf: "\(name): ".utf8)
-        if rule == .added {
-            for line in own where Self.canBeContinued(source, at: line.value.range) {
-                bytes.append(source, at: line.value.range)
-                bytes.append(contentsOf: ", ".utf8)
-            }
-        }
-        bytes.append(contentsOf: seen)
+        bytes.append(contentsOf: members.joined(separator: ", ".utf8))
         bytes.appendLineEnd()
-    }
-
-    /// True if something stands there, and what follows is not read as part of a quoted string that
-    /// a client left open.
-    private static func canBeContinued(_ bytes: Span<UInt8>, at value: Range<Int>) -> Bool {
-        var isQuoted = false
-        var index = value.lowerBound
-        while index < value.upperBound {
-            if bytes[index] == UInt8(ascii: "\"") { isQuoted.toggle() }
-            if isQuoted, bytes[index] == UInt8(ascii: "\\") { index += 1 }
-            index += 1
-        }
-        return !value.isEmpty && !isQuoted
     }
 
     /// True if the operator decides about this field by name.
@@ -87,11 +67,24 @@ enum ForwardedField: Hashable {
         let bytes = name.span
         return rules.removed.contains(bytes, at: name.indices)
             || rules.lines.name(bytes, at: name.indices)
+            || passesAsSent(by: rules)
     }
 
-    private func appendSeen(_ request: ForwardedRequest, to bytes: inout [UInt8]) {
+    /// True if the client's lines go on as they are: the operator names the field, or wants nothing
+    /// added to X-Forwarded-For.
+    func passesAsSent(by rules: RequestFieldRules) -> Bool {
+        if self == .xFor { return rules.forwarded == .unchanged }
+        let name = Array(name.utf8)
+        return rules.named.contains(name.span, at: name.indices)
+    }
+
+    /// What this node says in the field; empty if it knows nothing.
+    private func seen(
+        _ request: ForwardedRequest, _ rule: RequestFieldRules.ForwardedRule
+    ) -> [UInt8] {
+        var bytes: [UInt8] = []
         switch self {
-        case .xFor: request.client?.append(to: &bytes)
+        case .xFor: (rule == .added ? request.peer : request.client)?.append(to: &bytes)
         case .xProto: bytes.append(contentsOf: request.scheme.utf8)
         case .xHost: bytes.append(contentsOf: request.host)
         case .standard:
@@ -105,6 +98,7 @@ enum ForwardedField: Hashable {
             }
             bytes.append(contentsOf: ";proto=\(request.scheme)".utf8)
         }
+        return bytes
     }
 
     /// A node identifier: an IPv6 address is quoted, one that is not known says so (RFC 7239 §6).

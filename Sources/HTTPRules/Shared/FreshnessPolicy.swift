@@ -12,6 +12,9 @@ package struct FreshnessPolicy: Hashable, Sendable {
     package var negativeTTLs: [NegativeTTL] = []
     /// Without a default, a tenth of the time since Last-Modified counts (RFC 9111 §4.2.2).
     package var isHeuristic = true
+    /// A lifetime is guessed also of an answer that has Set-Cookie, or whose request had Cookie or
+    /// Authorization.
+    package var ignoresCredentials = false
     /// No answer is fresh for longer, whatever it says; nil for no ceiling.
     package var ttlMax: Interval?
 
@@ -31,6 +34,14 @@ package struct FreshnessPolicy: Hashable, Sendable {
             self.status = status
             self.ttl = ttl
         }
+    }
+
+    /// The same without what is guessed of answers that name no lifetime.
+    var withoutGuesses: FreshnessPolicy {
+        var policy = self
+        policy.defaultTTL = nil
+        policy.isHeuristic = false
+        return policy
     }
 
     /// The time for this status; nil if there is none of its own.

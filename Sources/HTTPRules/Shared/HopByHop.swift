@@ -62,14 +62,13 @@ package struct HopByHop: Hashable, Sendable {
     private static func isForAll(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
         switch FieldName(bytes, at: name) {
         case .host, .contentLength, .contentType, .contentEncoding, .contentRange, .cacheControl,
-            .authorization, .setCookie, .vary, .date, .age, .location, .via, .ifMatch,
+            .authorization, .cookie, .setCookie, .vary, .date, .age, .location, .via, .ifMatch,
             .ifUnmodifiedSince:
             return true
         case .other: break
         default: return false
         }
         switch name.count {
-        case 6: return bytes.holdsIgnoringCase("cookie", at: name)
         case 9: return bytes.holdsIgnoringCase("forwarded", at: name)
         case 12: return bytes.holdsIgnoringCase("max-forwards", at: name)
         case 15: return bytes.holdsIgnoringCase("x-forwarded-for", at: name)

@@ -2,7 +2,7 @@ import Ground
 
 /// What a site's origin is told of a request.
 ///
-/// Without settings: everything that is meant for it, unchanged.
+/// Without settings: everything that is meant for it, unchanged, but ``UnkeyedFields``.
 package struct RequestFieldRules: Hashable, Sendable {
     /// What the origin gets as Host (RFC 9110 §7.2).
     package enum HostRule: Hashable, Sendable {
@@ -16,11 +16,11 @@ package struct RequestFieldRules: Hashable, Sendable {
 
     /// What becomes of the fields that say who asked and how.
     package enum ForwardedRule: Hashable, Sendable {
-        /// The client's are passed on like any other; nothing is added.
+        /// Nothing is added. The client's X-Forwarded-For is passed on as it is.
         case unchanged
-        /// The client's address is added to those that it sent; the rest is added if missing.
+        /// Who connected is added to the client's X-Forwarded-For. The rest is what this node saw.
         case added
-        /// Only what this node saw itself.
+        /// Only what this node saw.
         case replaced
     }
 
@@ -34,9 +34,13 @@ package struct RequestFieldRules: Hashable, Sendable {
     package var forwarded = ForwardedRule.added
     /// Fields that the origin does not get.
     package var removed = FieldNames()
-    /// The only fields of the client's that the origin gets, beside those without which the request
-    /// would say something else; nil for all.
-    package var only: FieldNames?
+    /// Fields that the origin gets as the client sent them, also of ``UnkeyedFields``.
+    package var named = FieldNames()
+    /// The origin gets fields that are not ``named``, but none of ``UnkeyedFields``; otherwise only
+    /// those without which the request would say something else.
+    package var passesOthers = true
+    /// Trailer fields go on, if these rules and ``TrailerFields`` let them.
+    package var passesTrailers = false
     /// Lines that stand in place of the client's of the same name; each ``mayChange(_:)``.
     package var lines: [FieldSetting] = []
     /// Accept of GET and HEAD becomes one of a few values: see ``NegotiationRules``.
@@ -79,8 +83,14 @@ package struct RequestFieldRules: Hashable, Sendable {
         if line.id == .accept, reducesAccept { return false }
         if line.id == .acceptEncoding, reducesAcceptEncoding { return false }
         if removed.contains(bytes, at: name) || self.lines.name(bytes, at: name) { return false }
-        guard let only else { return true }
-        return only.contains(bytes, at: name) || Self.isNeeded(line, in: bytes)
+        if named.contains(bytes, at: name) || Self.isNeeded(line, in: bytes) { return true }
+        return passesOthers && !UnkeyedFields.contains(bytes, at: name)
+    }
+
+    /// The trailer section that goes on, of a request with these trailer fields (RFC 9110 §6.5.1).
+    package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
+        guard passesTrailers else { return [] }
+        return TrailerFields.section(lines.filter { keeps($0, in: bytes) }, in: bytes)
     }
 
     /// True if the operator decides about the field of `line` by name.

@@ -8,20 +8,20 @@ package struct ForwardedRequest: Hashable, Sendable {
     package var target: [UInt8]
     /// The authority that was asked for; empty if an old client named none.
     package var host: [UInt8]
-    /// The client's address, or that which a trusted proxy vouches for.
+    /// The client's address, or that which a proxy in front is believed to have seen.
     package var client: IPAddress?
-    /// It comes from a trusted proxy, whose word on host and scheme counts.
-    package var isTrusted: Bool
-    /// It came by TLS, or a trusted proxy says that it did.
+    /// Who connected: the client, or the proxy in front.
+    package var peer: IPAddress?
+    /// It came by TLS, or a proxy in front is believed that it did.
     package var isSecure: Bool
     /// The version of HTTP that it came in, as Via has it (RFC 9110 §7.6.3): `1.0`, `1.1`, `2`.
     package var version: String
 
     package init(
-        method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?,
-        isTrusted: Bool = false, isSecure: Bool = false, version: String = "1.1"
+        method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?, peer: IPAddress?,
+        isSecure: Bool = false, version: String = "1.1"
     ) {
-        self.isTrusted = isTrusted
+        self.peer = peer
         self.method = method
         self.target = target
         self.host = host
@@ -59,6 +59,8 @@ package enum RequestForwarder {
         case answerHere
         /// It came through here too often already (RFC 9110 §7.6.3); `508` says so.
         case loop
+        /// Its path may lead above the path of the site's origin; `400` says so.
+        case outside
     }
 
     /// Writes the request's head for the origin, unless it is not to be passed on at all.
@@ -80,6 +82,7 @@ package enum RequestForwarder {
         causeLines: [FieldSetting]? = nil
     ) -> Outcome {
         guard Via.count(lines, in: bytes) < rules.passagesMax else { return .loop }
+        if !rules.basePath.isEmpty, TargetPath.leaves(request.target) { return .outside }
         let forwards = MaxForwards(request.method, lines, in: bytes)
         if forwards == .here { return .answerHere }
         var rules = rules
@@ -185,10 +188,11 @@ package enum RequestForwarder {
                 if causeLines != nil { return }
             case .other:
                 let name = line.name.range
-                if forwards != .any, source.holdsIgnoringCase("max-forwards", at: name) {
-                    return appendForwards(line, in: source)
+                if source.holdsIgnoringCase("max-forwards", at: name) {
+                    if forwards != .any { return appendForwards(line, in: source) }
+                    guard rules.named.contains(source, at: name) else { return }
                 }
-                if rules.forwarded != .unchanged, ForwardedField(source, at: name) != nil {
+                if let field = ForwardedField(source, at: name), !field.passesAsSent(by: rules) {
                     return
                 }
             default: break

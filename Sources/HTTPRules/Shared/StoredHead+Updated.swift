@@ -10,13 +10,20 @@ extension StoredHead {
     /// Content-Digest. Date and Age are those of `answer` only: the stored ones count from a moment
     /// that is over.
     ///
+    /// `freshnessOnly`: of `answer` only Date, Age and what says for how long it is fresh count, so
+    /// that an answer to HEAD, which any client can ask for in its own words, replaces nothing that
+    /// is stored.
+    ///
     /// What the rendered lines do not say any more, `facts` say: see ``EntryFlags/ownControl`` and
     /// ``EntryFlags/hidesControl``.
-    package func updated(with answer: AnswerHead, facts: EntryFacts) -> AnswerHead {
+    package func updated(
+        with answer: AnswerHead, facts: EntryFacts, freshnessOnly: Bool = false
+    ) -> AnswerHead {
         let source = answer.bytes.span
         let hop = HopByHop(answer.lines, in: source)
         let news = answer.lines.filter { line in
             !hop.contains(line, in: source) && !Self.isOfContent(line, in: source)
+                && (!freshnessOnly || Self.isOfFreshness(line, in: source))
         }
         let old = bytes.span
         var head = AnswerHead(
@@ -49,6 +56,17 @@ extension StoredHead {
         switch line.id {
         case .contentType, .contentEncoding, .contentRange, .contentLength: true
         case .other: bytes.holdsIgnoringCase("content-digest", at: line.name.range)
+        default: false
+        }
+    }
+
+    private static func isOfFreshness(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        switch line.id {
+        case .age, .cacheControl, .date, .expires: true
+        case .other:
+            AnswerControl.targets.contains {
+                bytes.holdsIgnoringCase($0.name, at: line.name.range)
+            }
         default: false
         }
     }

@@ -16,13 +16,17 @@ package struct StoringPolicy: Hashable, Sendable {
     package var freshness: FreshnessPolicy
     /// The types that are stored; nil for all.
     package let types: ContentTypes?
-    /// Answers with Set-Cookie are stored as any other (RFC 9111 §7.3).
-    package var storesSetCookie = true
+    /// Answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only where a field
+    /// aimed at this cache grants it (``AnswerControl/isGranted``).
+    package let storesSetCookie: Bool
 
-    private init(kind: Kind, freshness: FreshnessPolicy, types: ContentTypes?) {
+    private init(
+        kind: Kind, freshness: FreshnessPolicy, types: ContentTypes?, storesSetCookie: Bool
+    ) {
         self.kind = kind
         self.freshness = freshness
         self.types = types
+        self.storesSetCookie = storesSetCookie
     }
 
     /// The rules of `/v1/image`.
@@ -30,15 +34,17 @@ package struct StoringPolicy: Hashable, Sendable {
         var freshness = FreshnessPolicy(defaultTTL: defaultTTL)
         freshness.defaultsEveryStatus = true
         freshness.isHeuristic = false
-        return StoringPolicy(kind: .image, freshness: freshness, types: types)
+        freshness.ignoresCredentials = true
+        // The field itself is neither stored nor passed on.
+        return StoringPolicy(
+            kind: .image, freshness: freshness, types: types, storesSetCookie: true)
     }
 
-    /// The rules of a site; without arguments those of the RFCs and nothing else.
+    /// The rules of a site; without arguments those of a site without settings.
     package static func site(
-        freshness: FreshnessPolicy = FreshnessPolicy(), storesSetCookie: Bool = true
+        freshness: FreshnessPolicy = FreshnessPolicy(), storesSetCookie: Bool = false
     ) -> StoringPolicy {
-        var policy = StoringPolicy(kind: .site, freshness: freshness, types: nil)
-        policy.storesSetCookie = storesSetCookie
-        return policy
+        StoringPolicy(
+            kind: .site, freshness: freshness, types: nil, storesSetCookie: storesSetCookie)
     }
 }

@@ -2,16 +2,23 @@ import Ground
 
 /// Which trailer fields go on (RFC 9110 §6.5.1).
 package enum TrailerFields {
+    /// Those of `lines`, whose extents lie in `bytes`, that go on: each with its end.
+    static func section(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
+        var section: [UInt8] = []
+        for line in lines where passes(line, in: bytes) { section.appendLine(line, of: bytes) }
+        return section
+    }
+
     /// True for a field that says nothing which had to be known before the content: neither frames
     /// nor routes the message, modifies or authenticates the request, controls the answer, or says
     /// how the content is to be read; nor what the node alone says, which is X-Request-Id.
-    package static func passes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+    static func passes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         switch line.id {
         case .accept, .acceptEncoding, .age, .authorization, .cacheControl, .contentEncoding,
-            .contentLength, .contentRange, .contentType, .date, .expect, .expires, .host, .ifMatch,
-            .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .location, .pragma,
-            .range, .setCookie, .vary, .xRequestID:
+            .contentLength, .contentRange, .contentType, .cookie, .date, .expect, .expires, .host,
+            .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange, .ifUnmodifiedSince, .location,
+            .pragma, .range, .setCookie, .vary, .xRequestID:
             return false
         case .other: return !isControl(bytes, at: name)
         default: return !HopByHop.isForOneHop(bytes, at: name, id: line.id)
@@ -22,7 +29,6 @@ package enum TrailerFields {
         if HopByHop.isForOneHop(bytes, at: name, id: .other) { return true }
         if ForwardedField(bytes, at: name) != nil { return true }
         switch name.count {
-        case 6: return bytes.holdsIgnoringCase("cookie", at: name)
         case 7: return bytes.holdsIgnoringCase("warning", at: name)
         case 11: return bytes.holdsIgnoringCase("retry-after", at: name)
         case 12: return bytes.holdsIgnoringCase("max-forwards", at: name)

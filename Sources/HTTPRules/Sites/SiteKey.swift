@@ -42,9 +42,12 @@ package enum SiteKey {
         let isBare = path.isEmpty || target[path.lowerBound] == UInt8(ascii: "?")
         guard isBare || target[path.lowerBound] == UInt8(ascii: "/") else { return false }
         if prefix.isEmpty {
-            guard let authority = SiteAuthority(bytes, at: host, isSecure: isSecure)
-            else { return false }
-            append(authority, in: bytes, defaultPort: isSecure ? 443 : 80, to: &key)
+            let start = key.count
+            key.append(contentsOf: slashes)
+            guard append(authority: host, in: bytes, isSecure: isSecure, to: &key) else {
+                key.removeSubrange(start...)
+                return false
+            }
         } else {
             key.append(contentsOf: prefix)
         }
@@ -59,15 +62,27 @@ package enum SiteKey {
 
     private static let secureMark = Array("#https".utf8)
 
-    private static func append(
-        _ authority: SiteAuthority, in bytes: Span<UInt8>, defaultPort: UInt16,
-        to key: inout [UInt8]
-    ) {
-        key.append(UInt8(ascii: "/"))
-        key.append(UInt8(ascii: "/"))
-        for index in authority.host { key.append(Byte.lowercased(bytes[index])) }
-        guard authority.port != defaultPort else { return }
-        key.append(UInt8(ascii: ":"))
-        ASCII.append(UInt64(authority.port), to: &key)
+    /// True if the bytes in `host` are a name or an address, perhaps with a port; or nothing, as old
+    /// clients may have it.
+    package static func isAuthority(_ bytes: Span<UInt8>, at host: Range<Int>) -> Bool {
+        SiteAuthority(bytes, at: host, isSecure: false) != nil
+    }
+
+    private static let slashes = Array("//".utf8)
+
+    /// Appends the authority in `host` of `bytes` as keys have it: in lower case, without a final
+    /// dot and without the port of its scheme; false, and nothing is appended, if it is none.
+    @discardableResult
+    package static func append(
+        authority host: Range<Int>, in bytes: Span<UInt8>, isSecure: Bool, to text: inout [UInt8]
+    ) -> Bool {
+        guard let authority = SiteAuthority(bytes, at: host, isSecure: isSecure) else {
+            return false
+        }
+        for index in authority.host { text.append(Byte.lowercased(bytes[index])) }
+        guard authority.port != (isSecure ? 443 : 80) else { return true }
+        text.append(UInt8(ascii: ":"))
+        ASCII.append(UInt64(authority.port), to: &text)
+        return true
     }
 }

@@ -70,8 +70,12 @@ package struct SiteSettings: Hashable, Sendable {
     package var types: SiteTypes?
     /// Bytes of the largest body that is stored; nil for the node's own limit, which also stands.
     package var objectBytesMax: UInt64?
-    /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3).
-    package var storesSetCookie = true
+    /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only where
+    /// a field aimed at this cache grants it (RFC 9213).
+    package var storesSetCookie = false
+    /// Whether a lifetime is guessed also where the request had Cookie or Authorization, or the
+    /// answer has Set-Cookie.
+    package var ignoresCredentials = false
     /// Percent of the node's memory that the site's answers may take; nil for all of it.
     package var memoryShare: Int?
     /// Percent of the node's disk; nil for all of it.
@@ -83,7 +87,7 @@ package struct SiteSettings: Hashable, Sendable {
     /// For how long answers may be used past their freshness while the origin fails.
     package var grace = Interval.zero
     /// Whether Cache-Control and Pragma of requests count (RFC 9111 §5.2.1).
-    package var honoursRequestControl = true
+    package var honoursRequestControl = false
 
     /// Whether only signed URLs are answered, and only to be read.
     package var isSigned = false
@@ -97,8 +101,12 @@ package struct SiteSettings: Hashable, Sendable {
     ///
     /// Others get 405.
     package var methods: [String] = []
-    /// The only request fields that are forwarded; nil for all.
-    package var forwardedFields: FieldNames?
+    /// Request fields that are forwarded by name, also those that origins act on and no key holds.
+    package var forwardedFields = FieldNames()
+    /// Whether the others are forwarded that origins are not known to act on.
+    package var forwardsOthers = true
+    /// Whether trailer fields of requests are forwarded (RFC 9110 §6.5).
+    package var forwardsTrailers = false
     package var removedRequestFields = FieldNames()
     package var setRequestFields: [Field] = []
     package var reductions: Reductions = []

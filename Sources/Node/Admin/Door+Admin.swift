@@ -130,6 +130,11 @@ extension Door {
             answerHealth(operation.name)
         case .methodNotAllowed where isPublicPage(bytes): answerProblem(.methodNotAllowed)
         case .operation, .methodNotAllowed, .notFound:
+            // What is neither a name nor an address is no host of a site, nor of anything else.
+            if hasSites, !SiteKey.isAuthority(bytes, at: askedHost) {
+                return answerProblem(.malformed(.invalidHost))
+            }
+            guard settings.servesImages else { return answerProblem(.siteUnknown) }
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
                 return answerProblem(.methodNotAllowed)
             }

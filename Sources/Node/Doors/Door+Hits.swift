@@ -25,6 +25,7 @@ extension Door {
         if siteCounters != nil { forgetSite() }
         if hasSites {
             if let number = site(bytes) { return answerSite(bytes, number, now: now) }
+            if !settings.servesImages, parser.method != .purge { return answerOther(bytes) }
         }
         guard parser.method == .get || parser.method == .head else {
             return parser.method == .purge ? answerPurge(bytes) : answerOther(bytes)
@@ -48,7 +49,7 @@ extension Door {
         guard case .head = parser.parse(request.head.span, from: 0) else {
             preconditionFailure("a head that was read once cannot be read again")
         }
-        headRange = 0..<request.head.count
+        read(request.head.span, 0..<request.head.count)
         // Of a site the body would have gone to its origin; it became one while the body came.
         if isOfSite(request.head.span) { return breakOff() }
         answer(request.head.span, body: request.body, now: now)

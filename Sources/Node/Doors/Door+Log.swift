@@ -1,4 +1,5 @@
 import Ground
+import HTTPRules
 import NIOCore
 
 extension Door {
@@ -8,7 +9,7 @@ extension Door {
         logged = nil
         hall.log(
             AccessLine(
-                request, remote: client?.remote ?? "-",
+                request, remote: forwarding?.client.map { "\($0)" } ?? client?.remote ?? "-",
                 milliseconds: SystemClock.wallMilliseconds(), status: answeredStatus,
                 bodyBytes: answeredBytes, outcome: part.text, isComplete: isComplete,
                 took: SystemClock.now() - request.startedAt))

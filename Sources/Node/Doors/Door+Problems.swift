@@ -43,6 +43,7 @@ extension Door {
         guard case .head = parser.parse(head, from: 0) else {
             preconditionFailure("a head that was read once cannot be read again")
         }
+        read(head, 0..<request.head.count)
         isHeadRequest = parser.method == .head
         nameRequest(head)
         guard hall.hasAccessLog else { return }

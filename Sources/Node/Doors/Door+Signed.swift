@@ -71,7 +71,7 @@ extension Door {
         defer { scratch = text }
         text.removeAll(keepingCapacity: true)
         let isNamed = SiteKey.append(
-            plan.site, host: parser.host.range, in: bytes, path: parser.path.range, of: bytes,
+            plan.site, host: askedHost, in: bytes, path: parser.path.range, of: bytes,
             to: &text)
         guard isNamed else {
             refuseSite(.malformed(.invalidHost))

@@ -75,7 +75,9 @@ extension Door {
             // The origin's length and the body's disagree; the client must not take it for whole.
             return breakOff()
         }
-        if transfer.isChunked { outlet?.endChunks(trailers: waiting.run?.trailers ?? []) }
+        if transfer.isChunked {
+            outlet?.endChunks(trailers: waiting.isFirst ? waiting.run?.trailers ?? [] : [])
+        }
         endWaiting(waiting)
     }
 

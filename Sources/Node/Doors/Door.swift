@@ -38,7 +38,9 @@ final class Door: FillReader {
     /// Reads heads, and holds the one of the request that is being answered.
     var parser: RequestParser
     /// Where the request's head lies in the bytes that are being looked at.
-    var headRange = 0..<0
+    private(set) var headRange = 0..<0
+    /// What a proxy in front says of the request; nil if none is believed.
+    private(set) var forwarding: Forwarding?
     var isHeadRequest = false
     /// An answer waits for something, or its body for the client.
     var isAnswering = false
@@ -121,6 +123,7 @@ final class Door: FillReader {
         isBrokenOff = false
         outlet = nil
         client = nil
+        forwarding = nil
         purgeWaiting = nil
         events = nil
         isAnswering = false
@@ -143,8 +146,31 @@ final class Door: FillReader {
         outlet?.breakOff()
     }
 
+    /// The parser holds a request whose head lies in `range` of `bytes`.
+    @inline(__always)
+    func read(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+        headRange = range
+        if hall.hasForwarders || forwarding != nil { readForwarding(bytes) }
+    }
+
+    @inline(never)
+    private func readForwarding(_ bytes: Span<UInt8>) {
+        let proxies = settings.forwardedFrom
+        guard side == .data, let address = client?.address?.unmapped,
+            proxies.contains(where: { $0.contains(address) })
+        else {
+            forwarding = nil
+            return
+        }
+        forwarding = Forwarding(parser.fields.copy(), in: bytes, proxies: proxies)
+    }
+
     /// The request came encrypted.
-    var isSecure: Bool { client?.isSecure == true }
+    var isSecure: Bool { forwarding?.isSecure ?? (client?.isSecure == true) }
+    /// Where the authority that was asked for lies in the request's head.
+    var askedHost: Range<Int> { forwarding?.host ?? parser.host.range }
+    /// Who asks.
+    var clientAddress: IPAddress? { forwarding?.client ?? client?.address }
 
     /// Begins to read heads with the limits that hold now.
     func adoptLimits() {

@@ -71,7 +71,7 @@ extension HTTP1Connection {
             return nil
         case .head(let end):
             isNew = false
-            door.headRange = start..<end
+            door.read(bytes, start..<end)
             phase = .idle
             deadline = now + settings.idleTimeout
             let framing = door.parser.framing

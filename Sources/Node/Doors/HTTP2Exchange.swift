@@ -48,7 +48,7 @@ final class HTTP2Exchange: Outlet {
         if door.parser.limits != door.settings.headLimits { door.adoptLimits() }
         switch door.parser.parse(head, from: 0) {
         case .head(let end) where end == head.count && door.parser.fields.count == linesCount:
-            door.headRange = 0..<end
+            door.read(head, 0..<end)
             let framing = door.parser.framing
             if framing == .none || framing == .length(0) || door.isOfSite(head) {
                 door.answer(head, now: now)

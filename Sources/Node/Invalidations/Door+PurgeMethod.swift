@@ -17,7 +17,7 @@ extension Door {
         let command: PurgeCommand
         do throws(PurgeCommandFault) {
             command = try PurgeCommand(
-                isSecure: isSecure, authority: bytes.copy(parser.host.range),
+                isSecure: isSecure, authority: bytes.copy(askedHost),
                 target: purgedTarget(bytes), siteKey: plan.flatMap { purgedKey(bytes, at: $0) },
                 request.lines, in: lines, tagFields: plan?.tagFields ?? TagField.usual)
         } catch {
@@ -36,7 +36,7 @@ extension Door {
     private func mayPurge(_ request: PendingRequest, at plan: SitePlan?) -> Bool {
         let token = BearerToken.find(request.lines, in: request.head.span)
         let verdict = settings.purgePermission.verdict(
-            on: client?.address, token: token.map(TokenDigest.init(ofToken:)))
+            on: clientAddress, token: token.map(TokenDigest.init(ofToken:)))
         switch verdict {
         case .allowed: return true
         case .notConfigured where plan != nil: answerProblem(.purgeNotAllowed)
@@ -66,7 +66,7 @@ extension Door {
         }
         var key: [UInt8] = []
         let isMade = plan.makeKey(
-            bytes, host: parser.host.range, path: path, isSecure: isSecure, &key)
+            bytes, host: askedHost, path: path, isSecure: isSecure, &key)
         return isMade ? key : nil
     }
 }

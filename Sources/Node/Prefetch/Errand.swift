@@ -53,7 +53,7 @@ final class Errand: Outlet, ClientConnection, @unchecked Sendable {
         let head = question.head.span
         switch door.parser.parse(head, from: 0) {
         case .head(let end) where end == head.count:
-            door.headRange = 0..<end
+            door.read(head, 0..<end)
             hall.heads.begin()
             door.answer(head, now: SystemClock.now())
         case .head, .incomplete, .refused: over(isWhole: false)

@@ -39,6 +39,7 @@ extension NotStored {
         case .isPrivate: "private"
         case .authorization: "authorization"
         case .setCookie: "set-cookie"
+        case .credentials: "credentials"
         case .varyEverything: "vary-everything"
         case .contentType: "content-type"
         case .noFreshness: "no-freshness"

@@ -19,7 +19,7 @@ extension Door {
     /// The number of the site that the request is for: a named one for everything on its host, `*`
     /// for what the node itself has nothing at (DESIGN.md §5).
     func site(_ bytes: Span<UInt8>) -> Int? {
-        guard let number = settings.sites.find(bytes, at: parser.host.range, isSecure: isSecure)
+        guard let number = settings.sites.find(bytes, at: askedHost, isSecure: isSecure)
         else { return nil }
         guard settings.sites[number].pattern == .everything else { return number }
         return isOurs(bytes) ? nil : number
@@ -27,10 +27,12 @@ extension Door {
 
     /// True for what the node answers itself, also where a site `*` answers for every host.
     private func isOurs(_ bytes: Span<UInt8>) -> Bool {
-        if case .notImage = ImageTarget.parse(bytes, at: parser.path.range) {
-            return isPublicPage(bytes)
+        if settings.servesImages {
+            guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
+                return true
+            }
         }
-        return true
+        return isPublicPage(bytes)
     }
 
     /// The key that a site was asked for by the request that waits; nil for an image.
@@ -52,7 +54,7 @@ extension Door {
         var key = scratch
         scratch = []
         let isMade = plan.makeKey(
-            bytes, host: parser.host.range, path: parser.path.range, isSecure: isSecure, &key)
+            bytes, host: askedHost, path: parser.path.range, isSecure: isSecure, &key)
         if isMade {
             answerSite(bytes, plan, key: key.span, now: now)
         } else {
@@ -191,7 +193,7 @@ extension Door {
         let isRead = parser.method == .get || isHeadRequest
         var key: [UInt8] = []
         let isKey = plan.makeKey(
-            bytes, host: parser.host.range, path: parser.path.range, isSecure: isSecure, &key)
+            bytes, host: askedHost, path: parser.path.range, isSecure: isSecure, &key)
         // Without a key nothing could be told apart that is read; anything else is under none.
         guard isKey || !isRead else { return answerProblem(.malformed(.invalidHost)) }
         let hash = hall.store.hash(of: key)
@@ -246,13 +248,13 @@ extension Door {
             asked: ForwardedRequest(
                 method: bytes.copy(parser.methodName.range),
                 target: plan.target(bytes, path: path),
-                host: plan.host(bytes, at: parser.host.range), client: client?.address,
-                // What passes TLS on has not written the fields inside it.
-                isTrusted: client?.proxied != nil && !isSecure, isSecure: isSecure,
+                host: plan.host(bytes, at: askedHost, isSecure: isSecure),
+                client: clientAddress, peer: client?.address, isSecure: isSecure,
                 version: carriage == .http2 ? "2" : parser.isHTTP10 ? "1.0" : "1.1"),
             control: isControlled
                 ? RequestControl(lines: pending.lines, in: pending.head.span) : .none,
             hasAuthorization: present.contains(.authorization),
+            hasCookie: present.contains(.cookie),
             body: RequestBody(parser.framing) ?? .none, mode: mode,
             counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
             fence: hall.fence)

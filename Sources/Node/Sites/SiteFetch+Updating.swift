@@ -42,10 +42,12 @@ extension SiteFetch {
     /// Puts the stored answer with the fields of `head` in its place, or forgets it if it may not
     /// be stored any more.
     private func update(
-        _ stale: Resident, with head: AnswerHead, _ receipt: Freshness.Receipt
+        _ stale: Resident, with head: AnswerHead, _ receipt: Freshness.Receipt,
+        freshnessOnly: Bool = false
     ) -> News {
         let plan = query.plan
-        let merged = RenderedHead(stale).stored.updated(with: head, facts: stale.facts)
+        let merged = RenderedHead(stale).stored.updated(
+            with: head, facts: stale.facts, freshnessOnly: freshnessOnly)
         let examination = plan.examine(merged, query, receipt, asGet: true)
         let stored = plan.storedHead(
             merged, size: stale.facts.size, examination, received: receipt.receivedWall)
@@ -87,7 +89,7 @@ extension SiteFetch {
             validators: Validators(stored.head, facts: stored.facts), size: stored.facts.size,
             received: receipt.receivedWall)
         switch finding {
-        case .updates: _ = update(stored, with: head, receipt)
+        case .updates: _ = update(stored, with: head, receipt, freshnessOnly: true)
         case .invalidates: hall.node.forget(stored)
         case .nothing: break
         }

@@ -73,11 +73,16 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             takesTrailers: takesTrailers, causeLines: run.cause.lines(span: .newSpan()))
         switch outcome {
         case .send(let head): ask(head)
-        case .loop, .answerHere:
-            run.failed(.loop)
-            settle()
-            end()
+        case .loop, .answerHere: refuse(.loop)
+        case .outside: refuse(.outsideSite)
         }
+    }
+
+    /// The origin is not asked.
+    private func refuse(_ problem: Problem) {
+        run.failed(problem)
+        settle()
+        end()
     }
 
     private func ask(_ head: [UInt8]) {
@@ -119,7 +124,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     }
 
     func endBody(_ trailers: Trailers) {
-        fetch?.endBody(trailers: trailers)
+        let section = query.plan.requestRules.trailers(trailers.lines, in: trailers.bytes.span)
+        fetch?.endBody(trailers: Trailers(section) ?? Trailers())
     }
 
     func originTakesMore() {
@@ -168,13 +174,10 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     }
 
     func originTrailers(_ trailers: Trailers) {
-        let bytes = trailers.bytes.span
-        var passed: [UInt8] = []
-        for line in trailers.lines where TrailerFields.passes(line, in: bytes) {
-            passed += bytes.copy(line.name.range) + Array(": ".utf8)
-            passed += bytes.copy(line.value.range) + Array("\r\n".utf8)
-        }
-        run.trailed(by: passed)
+        // Only who asked is given them, and only if it reads them (RFC 9110 §6.5.1).
+        guard query.lines.takesTrailers else { return }
+        run.trailed(
+            by: query.plan.answerRules.trailers(trailers.lines, in: trailers.bytes.span))
     }
 
     func originEnded(delimitedByClose: Bool) {
@@ -254,7 +257,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     /// The answer as it came, for the one who asked.
     private func relay(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         if query.isHead { compare(head, receipt) }
-        let passedHead = query.plan.passedHead(head, received: receipt.receivedWall)
+        let passedHead = query.plan.passedHead(
+            head, takesTrailers: query.lines.takesTrailers, received: receipt.receivedWall)
         guard run.openWindow() else { return overloaded(length) }
         // Age is the origin's; nothing is added to it.
         let facts = EntryFacts(
@@ -310,7 +314,12 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         var given = FillAnswer(
             facts: plan.facts(examination, size: length ?? 0, stored, of: head), head: rendered,
             sizeBytes: length, isKept: isKept, tags: tags)
-        if !isKept { given.head = RenderedHead(plan.unstoredHead(stored, of: head)) }
+        if !isKept {
+            given.head = RenderedHead(
+                plan.unstoredHead(
+                    head, size: length, without: examination.unstoredFields,
+                    received: receipt.receivedWall))
+        }
         given.examination = examination
         run.answered(
             given, isShared: acceptance.isShared, varies: [], nominated: vary.names,
@@ -324,12 +333,11 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         _ receipt: Freshness.Receipt
     ) -> FillAnswer? {
         guard !examination.unstoredFields.isEmpty else { return nil }
-        var examination = examination
-        examination.unstoredFields = FieldNames()
         var own = answer
         own.head = RenderedHead(
-            query.plan.storedHead(
-                head, size: answer.sizeBytes, examination, received: receipt.receivedWall))
+            query.plan.unstoredHead(
+                head, size: answer.sizeBytes, without: FieldNames(),
+                received: receipt.receivedWall))
         return own
     }
 

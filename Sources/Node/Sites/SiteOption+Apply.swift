@@ -14,6 +14,7 @@ extension SiteOption {
         case .types: settings.types = SiteTypes(try value.each(Self.mediaRange))
         case .objectLimit: settings.objectBytesMax = try value.one(Self.bytes)
         case .storesSetCookie: settings.storesSetCookie = try value.one(Self.isOn)
+        case .ignoreCredentials: settings.ignoresCredentials = try value.one(Self.isOn)
         case .memoryShare: settings.memoryShare = try value.one(Self.percent)
         case .diskShare: settings.diskShare = try value.one(Self.percent)
         case .staleWhileRevalidate:
@@ -28,8 +29,9 @@ extension SiteOption {
             settings.removedResponseFields = FieldNames(try value.each(Self.answerFieldName))
         case .setResponseFields:
             settings.setResponseFields = try Self.fields(value, Self.answerFieldName)
-        case .host, .ignoreQuery, .methods, .forwardFields, .removeRequestFields,
-            .setRequestFields, .reduce, .forwardedFor, .via, .signed, .originCA, .originPins:
+        case .host, .ignoreQuery, .methods, .forwardFields, .requestTrailers,
+            .removeRequestFields, .setRequestFields, .reduce, .forwardedFor, .via, .signed,
+            .originCA, .originPins:
             try applyToRequests(value, &settings)
         }
     }
@@ -42,11 +44,10 @@ extension SiteOption {
         case .ignoreQuery: settings.ignoredQuery = try value.each(Self.parameter)
         case .methods: settings.methods = try value.each(Self.token)
         case .forwardFields:
-            if case .scalar(let text) = value, text.text == "all" {
-                settings.forwardedFields = nil
-            } else {
-                settings.forwardedFields = FieldNames(try value.each(Self.fieldName))
-            }
+            let names = try value.each(Self.fieldName)
+            settings.forwardsOthers = names.contains("all")
+            settings.forwardedFields = FieldNames(names.filter { $0 != "all" })
+        case .requestTrailers: settings.forwardsTrailers = try value.one(Self.isOn)
         case .removeRequestFields:
             settings.removedRequestFields = FieldNames(try value.each(Self.requestFieldName))
         case .setRequestFields:

@@ -10,6 +10,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case types
     case objectLimit = "object-limit"
     case storesSetCookie = "stores-set-cookie"
+    case ignoreCredentials = "ignore-credentials"
     case memoryShare = "memory-share"
     case diskShare = "disk-share"
     case staleWhileRevalidate = "stale-while-revalidate"
@@ -18,6 +19,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case ignoreQuery = "ignore-query"
     case methods
     case forwardFields = "forward-fields"
+    case requestTrailers = "request-trailers"
     case removeRequestFields = "remove-request-fields"
     case setRequestFields = "set-request-fields"
     case reduce
@@ -44,11 +46,12 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .types: "a list of TYPE/SUBTYPE or TYPE/*"
         case .objectLimit: "a size of 1B…1TiB, at most the node's object-limit"
         case .memoryShare, .diskShare: "1%…100%"
-        case .storesSetCookie, .honoursRequestControl, .via, .keepTags, .signed:
+        case .storesSetCookie, .ignoreCredentials, .honoursRequestControl, .requestTrailers, .via,
+            .keepTags, .signed:
             "on or off, true or false"
         case .ignoreQuery: "a list of names, or beginnings of names with * behind them"
         case .methods: "a list of methods, in their own case"
-        case .forwardFields: "all, or a list of field names"
+        case .forwardFields: "a list of field names, all among them for those that need no name"
         case .removeRequestFields, .removeResponseFields, .tags: "a list of field names"
         case .setRequestFields, .setResponseFields:
             "a mapping of field names to values, none of them of framing or one hop"
@@ -71,7 +74,9 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .types: "[image/*, text/css]"
         case .objectLimit: "16MiB"
         case .memoryShare, .diskShare: "25%"
-        case .storesSetCookie, .honoursRequestControl, .via, .keepTags, .signed: "off"
+        case .storesSetCookie, .ignoreCredentials, .honoursRequestControl, .requestTrailers, .via,
+            .keepTags, .signed:
+            "off"
         case .ignoreQuery: "[utm_*, fbclid]"
         case .methods: "[GET, HEAD]"
         case .forwardFields: "[Accept, Accept-Language]"

@@ -15,7 +15,10 @@ final class SitePlan: Sendable {
     let storing: StoringPolicy
     let reuse: ReusePolicy
     let requestRules: RequestFieldRules
+    /// Of answers that are stored and that others may be given.
     let answerRules: AnswerFieldRules
+    /// Of all others.
+    private let unsharedRules: AnswerFieldRules
     /// The largest body that is kept, in bytes.
     let objectBytesMax: UInt64
     /// Only what is signed is answered.
@@ -41,6 +44,7 @@ final class SitePlan: Sendable {
         reuse = ReusePolicy(settings)
         requestRules = RequestFieldRules(site)
         answerRules = AnswerFieldRules(settings)
+        unsharedRules = answerRules.withoutClientControl
         isSigned = settings.isSigned
         staleWhileRevalidateSeconds = UInt32(clamping: settings.staleWhileRevalidate.seconds)
         tagFields = settings.tagFields.names.compactMap {
@@ -74,10 +78,12 @@ final class SitePlan: Sendable {
             isSecure: isSecure, to: &key)
     }
 
-    /// The host that was asked for, as the origin is told: of a named site its name, whatever was
-    /// sent, because answers stand under that.
-    func host(_ bytes: Span<UInt8>, at host: Range<Int>) -> [UInt8] {
-        site.pattern == .everything ? bytes.copy(host) : Array(site.name.utf8)
+    /// The host that was asked for, as the origin is told: as it is in the key, whatever was sent.
+    func host(_ bytes: Span<UInt8>, at host: Range<Int>, isSecure: Bool) -> [UInt8] {
+        guard site.pattern == .everything else { return Array(site.name.utf8) }
+        var authority: [UInt8] = []
+        SiteKey.append(authority: host, in: bytes, isSecure: isSecure, to: &authority)
+        return authority
     }
 
     /// The target that the origin is asked for: path and query without what the site ignores.
@@ -109,12 +115,17 @@ final class SitePlan: Sendable {
             head,
             to: ExaminedRequest(
                 method: asGet || query.isGet ? .get : query.isHead ? .head : .other,
-                hasAuthorization: query.hasAuthorization, isNoStore: query.control.isNoStore),
+                hasAuthorization: query.hasAuthorization, hasCookie: query.hasCookie,
+                isNoStore: query.control.isNoStore),
             receipt: receipt, policy: storing)
         if examination.notStored == nil, let types = site.settings.types, !types.accept(head) {
             examination.notStored = .contentType
         }
         return examination
+    }
+
+    private func rules(of examination: Examination) -> AnswerFieldRules {
+        examination.isShareable ? answerRules : unsharedRules
     }
 
     /// The head under which an answer is stored, or sent to those who wait for it.
@@ -124,14 +135,19 @@ final class SitePlan: Sendable {
         _ head: AnswerHead, size: UInt64?, _ examination: Examination, received: WallTime
     ) -> StoredHead {
         StoredHead(
-            site: head, size: head.status == 204 ? nil : size, rules: answerRules,
+            site: head, size: head.status == 204 ? nil : size, rules: rules(of: examination),
             unstored: examination.unstoredFields, received: received)
     }
 
-    /// The same head for an answer that is not stored, which says by whom it was passed on (RFC
-    /// 9110 §7.6.3).
-    func unstoredHead(_ stored: StoredHead, of head: AnswerHead) -> StoredHead {
-        guard answerRules.addsVia else { return stored }
+    /// The head of an answer that is not stored, without the fields `dropped`, which says by whom it
+    /// was passed on (RFC 9110 §7.6.3).
+    func unstoredHead(
+        _ head: AnswerHead, size: UInt64?, without dropped: FieldNames, received: WallTime
+    ) -> StoredHead {
+        let stored = StoredHead(
+            site: head, size: head.status == 204 ? nil : size, rules: unsharedRules,
+            unstored: dropped, received: received)
+        guard unsharedRules.addsVia else { return stored }
         var bytes = stored.bytes
         Via.append(version: StatusLine.version(head), to: &bytes)
         return StoredHead(
@@ -145,7 +161,7 @@ final class SitePlan: Sendable {
         _ examination: Examination, size: UInt64, _ stored: StoredHead, of head: AnswerHead
     ) -> EntryFacts {
         var facts = examination.facts(size: size, head: stored)
-        facts.flags.formUnion(answerRules.flags(for: head))
+        facts.flags.formUnion(rules(of: examination).flags(for: head))
         // What the origin says counts, also that there is no such window.
         if AnswerControl(head).control.staleWhileRevalidate == nil {
             facts.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
@@ -155,10 +171,13 @@ final class SitePlan: Sendable {
     }
 
     /// The head with which an answer passes by the cache.
-    func passedHead(_ head: AnswerHead, received: WallTime) -> StoredHead {
+    func passedHead(
+        _ head: AnswerHead, takesTrailers: Bool, received: WallTime
+    ) -> StoredHead {
         var bytes: [UInt8] = []
         AnswerForwarder.append(
-            head, rules: answerRules, passesTrailers: true, received: received, to: &bytes)
+            head, rules: answerRules, passesTrailers: takesTrailers, received: received,
+            to: &bytes)
         let start = (bytes.firstIndex(of: 0x0A) ?? -1) + 1
         return StoredHead(
             rendered: bytes, partialStart: start, multipartStart: start, notModifiedStart: start,
@@ -232,6 +251,7 @@ extension StoringPolicy {
     fileprivate init(_ settings: SiteSettings) {
         var freshness = FreshnessPolicy(defaultTTL: settings.defaultTTL)
         freshness.ttlMax = settings.ttlMax
+        freshness.ignoresCredentials = settings.ignoresCredentials
         freshness.negativeTTLs = settings.negativeTTLs.map {
             FreshnessPolicy.NegativeTTL(status: $0.status, ttl: $0.ttl)
         }
@@ -263,7 +283,9 @@ extension RequestFieldRules {
             case .replace: .replaced
             case .off: .unchanged
             }
-        only = settings.forwardedFields
+        named = settings.forwardedFields
+        passesOthers = settings.forwardsOthers
+        passesTrailers = settings.forwardsTrailers
         removed = settings.removedRequestFields
         lines = settings.setRequestFields.compactMap {
             FieldSetting(name: $0.name, value: $0.value)

@@ -23,6 +23,7 @@ final class SiteRequest: Sendable {
     let asked: ForwardedRequest
     let control: RequestControl
     let hasAuthorization: Bool
+    let hasCookie: Bool
     let body: RequestBody
     /// How much of what the client asked reaches the origin.
     let mode: Mode
@@ -45,7 +46,7 @@ final class SiteRequest: Sendable {
     init(
         _ plan: SitePlan, key: [UInt8], hash: UInt64, lines: RequestLines, method: RequestMethod,
         asked: ForwardedRequest, control: RequestControl, hasAuthorization: Bool,
-        body: RequestBody, mode: Mode, counters: SiteCounters, share: MemoryShare?,
+        hasCookie: Bool, body: RequestBody, mode: Mode, counters: SiteCounters, share: MemoryShare?,
         fence: FenceGate, isBackground: Bool = false
     ) {
         self.isBackground = isBackground
@@ -59,6 +60,7 @@ final class SiteRequest: Sendable {
         self.asked = asked
         self.control = control
         self.hasAuthorization = hasAuthorization
+        self.hasCookie = hasCookie
         self.body = body
         self.mode = mode
         self.counters = counters
@@ -84,16 +86,16 @@ final class SiteRequest: Sendable {
     var passing: SiteRequest {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: method, asked: asked,
-            control: control, hasAuthorization: hasAuthorization, body: body, mode: .verbatim,
-            counters: counters, share: share, fence: fence)
+            control: control, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: body,
+            mode: .verbatim, counters: counters, share: share, fence: fence)
     }
 
     /// The same GET without what this client alone wants of its caches.
     var inBackground: SiteRequest {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: .get, asked: asked.asGet,
-            control: .none, hasAuthorization: hasAuthorization, body: .none, mode: .whole,
-            counters: counters, share: share, fence: fence,
+            control: .none, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: .none,
+            mode: .whole, counters: counters, share: share, fence: fence,
             isBackground: true)
     }
 

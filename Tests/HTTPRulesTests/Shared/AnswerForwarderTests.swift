@@ -95,7 +95,8 @@ struct AnswerForwarderTests {
         ])
     func trailers(name: String, expected: Bool) {
         let head = AnswerHead(200, "\(name): x")
-        #expect(TrailerFields.passes(head.lines[0], in: head.bytes.span) == expected)
+        let section = AnswerFieldRules.none.trailers(head.lines, in: head.bytes.span)
+        #expect(section == (expected ? "\(name): x\r\n".bytes : []))
     }
 
     @Test(

@@ -11,11 +11,11 @@ final class SiteStage {
     private let flags: [String]
     private let folder: URL
 
-    init(_ flags: String..., keepsDisk: Bool = false) throws {
+    init(_ flags: String..., more: [String] = [], keepsDisk: Bool = false) throws {
         origin = try ScriptedOrigin()
         folder = try Program.temporaryFolder()
         let disk = keepsDisk ? ["--cache-dir", folder.path] : []
-        self.flags = ["--site", "\(Self.host)=\(origin.url(""))"] + disk + flags
+        self.flags = ["--site", "\(Self.host)=\(origin.url(""))"] + disk + flags + more
         node = try NodeProcess(self.flags)
     }
 

@@ -45,15 +45,18 @@ struct TableStage {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// The sites that cases name; `a.example` is the one without settings.
+    /// The sites that cases name; `a.example` is the one that they are about if they name none, and
+    /// `bare.example` has no settings.
     private static func settings(_ origin: String) -> String {
-        let special = [
+        let special: [String: [String]] = [
+            "a.example": [], "b.example": [],
             "ttl.example": ["default-ttl: 1h"],
             "ceiling.example": ["ttl-limit: 50s"],
             "negative.example": ["negative-ttl:", "  404: 1h", "  503: 1h"],
             "client.example": ["client-ttl: 30s"],
             "grace.example": ["grace: 1h"],
             "swr.example": ["stale-while-revalidate: 1h"],
+            "strict.example": ["honours-request-control: off"],
             "query.example": ["ignore-query: [utm_*, fbclid]"],
             "get.example": ["methods: [GET, HEAD]"],
             "text.example": ["types: [text/plain]"],
@@ -64,8 +67,10 @@ struct TableStage {
                 "  X-Site: fields", "remove-request-fields: [X-Secret]",
             ],
             "few.example": ["forward-fields: [Accept]"],
-            "strict.example": ["honours-request-control: off"],
-            "cookies.example": ["stores-set-cookie: off"],
+            "cookies.example": ["stores-set-cookie: on"],
+            "anyone.example": ["ignore-credentials: on", "default-ttl: 1h"],
+            "named-fields.example": ["forward-fields: [all, X-Forwarded-Host, Max-Forwards]"],
+            "trailers.example": ["request-trailers: on"],
             "tags.example": ["keep-tags: on"],
             "owntags.example": ["tags: [X-Tags]"],
             "reduced.example": ["reduce: [accept-encoding]"],
@@ -74,9 +79,13 @@ struct TableStage {
             "replaced.example": ["forwarded-for: replace"],
             "as-client.example": ["host: client"],
         ]
-        var lines = ["sites:", "  a.example: \(origin)", "  b.example: \(origin)"]
+        // What clients ask of caches is a part of RFC 9111, and off where nobody says otherwise.
+        let controlled = ["honours-request-control: on"]
+        var lines = ["sites:", "  bare.example: \(origin)"]
         for (host, settings) in special.sorted(by: { $0.key < $1.key }) {
-            lines += ["  \(host):", "    origin: \(origin)"] + settings.map { "    " + $0 }
+            let isStrict = settings.contains { $0.hasPrefix("honours-request-control") }
+            lines += ["  \(host):", "    origin: \(origin)"]
+            lines += (isStrict ? settings : settings + controlled).map { "    " + $0 }
         }
         return lines.joined(separator: "\n") + "\n"
     }

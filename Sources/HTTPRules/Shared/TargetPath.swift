@@ -1,0 +1,35 @@
+/// The path of a request target, as an origin may understand it.
+enum TargetPath {
+    /// How often an escape may be decoded on the way to a file: by a framework, and by a server
+    /// before it.
+    private static let decodingsMax = 3
+
+    /// True if `target` may lead above the directory that it is relative to, however often it is
+    /// decoded.
+    ///
+    /// Dot segments count (RFC 3986 §5.2.4), with what follows a `;` in them too, and `\` as a
+    /// slash. An empty segment is none: some servers take several slashes for one.
+    static func leaves(_ target: [UInt8]) -> Bool {
+        var path = Array(target.prefix { $0 != UInt8(ascii: "?") })
+        if climbs(path) { return true }
+        for _ in 0..<decodingsMax where path.contains(UInt8(ascii: "%")) {
+            path = PercentText.decoded(path[...], isLenient: true) ?? path
+            if climbs(path) { return true }
+        }
+        return false
+    }
+
+    private static func climbs(_ path: [UInt8]) -> Bool {
+        var depth = 0
+        for segment in path.split(whereSeparator: { $0 == 0x2F || $0 == 0x5C }) {
+            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            if name.elementsEqual("..".utf8) {
+                depth -= 1
+                if depth < 0 { return true }
+            } else if !name.elementsEqual(".".utf8), !name.isEmpty {
+                depth += 1
+            }
+        }
+        return false
+    }
+}

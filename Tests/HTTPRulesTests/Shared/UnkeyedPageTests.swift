@@ -1,0 +1,20 @@
+import Foundation
+import HTTPRules
+import Testing
+
+@Suite("What the guide says of fields that are in no key is so")
+struct UnkeyedPageTests {
+    @Test("It lists those that are not forwarded, and no others")
+    func list() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+        let page = try String(
+            contentsOf: root.appending(path: "Sources/nuthatch/nuthatch.docc/Credentials.md"),
+            encoding: .utf8)
+        let start = try #require(page.range(of: "## Fields that are in no key"))
+        let list = try #require(
+            page[start.upperBound...].components(separatedBy: "\n\n").first { $0.hasPrefix("`") })
+        let words = list.components(separatedBy: "`")
+        let named = words.indices.filter { !$0.isMultiple(of: 2) }.map { words[$0] }
+        #expect(named == UnkeyedFields.names)
+    }
+}

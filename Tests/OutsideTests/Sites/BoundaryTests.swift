@@ -1,0 +1,128 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    /// What a request may reach: which hosts, which paths, and what it may change.
+    @Suite("Where a site ends")
+    struct BoundaryTests {
+        private let origin: ScriptedOrigin
+
+        init() throws {
+            origin = try ScriptedOrigin()
+            origin.onAnythingElse { _ in .text("it", fields: [lasting]) }
+        }
+
+        private func node(_ site: String, path: String = "", _ flags: String...) throws
+            -> NodeProcess
+        {
+            try NodeProcess(["--site", "\(site)=\(origin.url(path))"] + flags)
+        }
+
+        @Test("A site * asks its origin under the host that its answer is kept under")
+        func canonicalHost() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("nuthatch.yaml")
+            let text = "sites:\n  \"*\":\n    origin: \(origin.url(""))\n    host: client\n"
+            try Data(text.utf8).write(to: file)
+            let node = try NodeProcess(["--config", file.path])
+            for host in ["VICTIM.example.:0080", "victim.example", "Victim.Example:80"] {
+                #expect(try node.get("/it", host: host).text == "it")
+            }
+            #expect(origin.requests("/it").map { $0.fields["Host"] } == ["victim.example"])
+            #expect(origin.requests("/it")[0].fields["X-Forwarded-Host"] == "victim.example")
+            #expect(try node.get("/it", host: "Victim.example:81").text == "it")
+            #expect(origin.requests("/it").last?.fields["Host"] == "victim.example:81")
+        }
+
+        @Test(
+            "A Host that is no name is refused, for whatever it asks",
+            arguments: ["a,b", "a%41", "a b", "a@b", "[::1", "a:b"])
+        func noName(host: String) throws {
+            let image = "/v1/image?url=" + origin.url("/it")
+            for site in ["*", "a.example"] {
+                let node = try node(site, "--allow-origin", "127.0.0.1")
+                for target in ["/it", image] {
+                    #expect(try node.get(target, host: host).status == 400)
+                }
+            }
+            #expect(origin.log.isEmpty)
+        }
+
+        @Test("Beside sites, images are served by their URLs only where allow-origin says so")
+        func images() throws {
+            let image = TestImage.generated(.png, byteCount: 5_000, seed: 77)
+            let path = origin.serve(image, fields: [lasting])
+            let target = ImageTarget.of(origin.url(path))
+            let closed = try node("a.example")
+            let response = try closed.get(target)
+            expectProblem(response, 404)
+            #expect(response.text.contains("site-unknown"), "\(response)")
+            #expect(try closed.get("/healthz").status == 200)
+            // A site for every host has that path as any other.
+            let everything = try node("*")
+            #expect(try everything.get(target).text == "it")
+            #expect(origin.requests(path).isEmpty)
+            let open = try node("a.example", "--allow-origin", "127.0.0.1")
+            #expect(try open.get(target, expecting: image).brings(image))
+        }
+
+        @Test(
+            "Nothing above the path of a site's origin is asked for",
+            arguments: [
+                "/../private", "/%2e%2e/private", "/a/..;/..;/private", "/a/%252e%252e/../../x",
+                "/..%2Fprivate", "/..\\private",
+            ])
+        func above(target: String) throws {
+            let node = try node("a.example", path: "/public")
+            let response = try node.get(target, host: "a.example")
+            expectProblem(response, 400)
+            #expect(response.text.contains("outside-site"), "\(response)")
+            let posted = try node.connect().post("x", to: target, host: "a.example")
+            #expect(posted.status == 400)
+            #expect(origin.log.isEmpty)
+            #expect(try node.get("/a/../b", host: "a.example").text == "it")
+            #expect(origin.log.last?.target == "/public/a/../b")
+            #expect(node.figure("nuthatch_fills_in_flight") == 0)
+        }
+
+        @Test("HEAD refreshes what is stored, and replaces nothing of it")
+        func head() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appendingPathComponent("nuthatch.yaml")
+            let text =
+                "sites:\n  a.example:\n    origin: \(origin.url(""))\n"
+                + "    honours-request-control: on\n"
+            try Data(text.utf8).write(to: file)
+            let node = try NodeProcess(["--config", file.path])
+            origin.on("/it") { request in
+                let asked = request.fields["X-Asked"] ?? "none"
+                return .text("it", fields: [lasting, "ETag: \"a\"", "Link: <\(asked)>"])
+            }
+            let ask = ["Cache-Control: no-cache", "X-Asked: evil"]
+            #expect(try node.get("/it", host: "a.example").fields["Link"] == "<none>")
+            let head = try node.get("/it", method: "HEAD", host: "a.example", fields: ask)
+            #expect(head.fields["Link"] == "<evil>")
+            let after = try node.get("/it", host: "a.example")
+            #expect(after.isHit && after.fields["Link"] == "<none>", "\(after)")
+            #expect(origin.requests("/it").map(\.method) == ["GET", "HEAD"])
+        }
+
+        @Test("Without settings no client can have a fresh answer fetched anew")
+        func control() throws {
+            let node = try node("a.example")
+            for method in ["GET", "HEAD"] {
+                for field in [
+                    "Cache-Control: no-cache", "Cache-Control: max-age=0", "Pragma: no-cache",
+                ] {
+                    let response = try node.get(
+                        "/it", method: method, host: "a.example", fields: [field])
+                    #expect(response.status == 200)
+                }
+            }
+            #expect(origin.requests("/it").count == 1)
+        }
+    }
+}

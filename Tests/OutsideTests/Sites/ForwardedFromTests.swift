@@ -1,0 +1,116 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    /// A proxy in front of the node that writes X-Forwarded-For, -Proto and -Host itself.
+    @Suite("What a proxy in front says of its clients")
+    struct ForwardedFromTests {
+        private static let proxy = "127.0.0.2"
+        private static let said = [
+            "X-Forwarded-For: 198.51.100.1, 192.0.2.7", "X-Forwarded-Proto: https",
+            "X-Forwarded-Host: a.example",
+        ]
+
+        private func stage(_ flags: String...) throws -> SiteStage {
+            let stage = try SiteStage(
+                "--forwarded-from", "\(Self.proxy)/32", "--access-log", "json",
+                more: flags)
+            stage.origin.on("/it", .text("ok", fields: [lasting]))
+            return stage
+        }
+
+        private func ask(
+            _ stage: SiteStage, from address: String, _ fields: [String] = said,
+            host: String = "inner.example", method: String = "GET"
+        ) throws -> Response {
+            let connection = try HTTPConnection(port: stage.node.port, from: address)
+            return try connection.get("/it", method: method, host: host, fields: fields)
+        }
+
+        @Test("Client, scheme and host are what it says: for the site, the origin, and the log")
+        func believed() throws {
+            let stage = try stage()
+            #expect(try ask(stage, from: Self.proxy).text == "ok")
+            let sent = try #require(stage.origin.requests("/it").last).fields
+            #expect(sent["X-Forwarded-For"] == "198.51.100.1, 192.0.2.7, \(Self.proxy)")
+            #expect(sent["X-Forwarded-Proto"] == "https")
+            #expect(sent["X-Forwarded-Host"] == SiteStage.host)
+            stage.node.terminate()
+            #expect(stage.node.waitForExit() == 0)
+            let line = try #require(stage.node.printed.split(separator: "\n").last)
+            let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+            #expect((object as? [String: Any])?["remote"] as? String == "192.0.2.7")
+        }
+
+        @Test("A request that came encrypted has an answer of its own")
+        func key() throws {
+            let stage = try stage()
+            #expect(try ask(stage, from: Self.proxy).text == "ok")
+            #expect(try ask(stage, from: Self.proxy).isHit)
+            let plain = ["X-Forwarded-For: 192.0.2.7", "X-Forwarded-Host: a.example"]
+            #expect(try !ask(stage, from: Self.proxy, plain).isHit)
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("From anybody else these fields end here")
+        func others() throws {
+            let stage = try stage()
+            let response = try ask(stage, from: "127.0.0.3", host: SiteStage.host)
+            #expect(response.text == "ok")
+            let sent = try #require(stage.origin.requests("/it").last).fields
+            #expect(sent["X-Forwarded-Proto"] == "http")
+            #expect(sent["X-Forwarded-Host"] == SiteStage.host)
+            // The host that such a client names is no site of this node.
+            #expect(try ask(stage, from: "127.0.0.3").status == 404)
+        }
+
+        @Test("The PROXY protocol says who connects, and nothing of these fields")
+        func proxyProtocol() throws {
+            let stage = try SiteStage("--trusted-proxy", "\(Self.proxy)/32")
+            stage.origin.on("/it", .text("ok", fields: [lasting]))
+            let connection = try HTTPConnection(port: stage.node.port, from: Self.proxy)
+            let line = Array("PROXY TCP4 192.0.2.9 192.0.2.8 4321 80\r\n".utf8)
+            let fields = [
+                "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example",
+                "Forwarded: host=evil.example",
+            ]
+            let request = HTTPConnection.request("/it", host: SiteStage.host, fields: fields)
+            try connection.socket.send(line + request)
+            #expect(connection.readResponse().text == "ok")
+            let sent = try #require(stage.origin.requests("/it").last).fields
+            #expect(sent["X-Forwarded-For"] == "192.0.2.9")
+            #expect(sent["X-Forwarded-Proto"] == "http")
+            #expect(sent["X-Forwarded-Host"] == SiteStage.host)
+            #expect(sent["Forwarded"]?.contains("evil") == false)
+        }
+
+        @Test("Who may purge is asked of the client behind it")
+        func purge() throws {
+            let stage = try stage("--purge-from", "192.0.2.0/24", "--purge-from", Self.proxy)
+            let outsider = ["X-Forwarded-For: 198.51.100.1", "X-Forwarded-Host: a.example"]
+            #expect(try ask(stage, from: Self.proxy, outsider, method: "PURGE").status == 403)
+            #expect(try ask(stage, from: Self.proxy, method: "PURGE").status == 200)
+        }
+
+        @Test("A change of the setting holds for the next request of an open connection")
+        func reloaded() throws {
+            let stage = try SettingsStage(opened)
+            stage.origin.on("/it", .text("ok", fields: ["Cache-Control: no-store"]))
+            let site = opened + "sites:\n  a.example: \(stage.origin.url(""))\n"
+            try stage.change(site)
+            let connection = try stage.node.connect()
+            func schemeSaid() throws -> String? {
+                let fields = ["X-Forwarded-Proto: https"]
+                #expect(
+                    try connection.get("/it", host: SiteStage.host, fields: fields).text == "ok")
+                return stage.origin.requests("/it").last?.fields["X-Forwarded-Proto"]
+            }
+            #expect(try schemeSaid() == "http")
+            try stage.change(site + "forwarded-from: 127.0.0.1\n")
+            #expect(try schemeSaid() == "https")
+            try stage.change(site)
+            #expect(try schemeSaid() == "http")
+        }
+    }
+}
