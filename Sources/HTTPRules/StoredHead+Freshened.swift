@@ -71,7 +71,11 @@ extension StoredHead {
         where Self.updated.contains(line.id) && !nominated.contains(line.id) {
             replaced.insert(line.id)
         }
-        for line in storedLines() where !replaced.contains(line.id) { lines.append(line) }
+        // Without Content-Length, which stands before the parts.
+        for line in Self.lines(bytes)
+        where line.name.start >= partialStart && !replaced.contains(line.id) {
+            lines.append(line)
+        }
         for line in answer.lines {
             guard replaced.contains(line.id) || line.id == .date || line.id == .age else {
                 continue
@@ -86,25 +90,5 @@ extension StoredHead {
 
     private static func shifted(_ extent: Extent, by offset: Int) -> Extent {
         Extent(start: Int(extent.start) + offset, count: Int(extent.count))
-    }
-
-    /// The field lines of ``bytes``, of which each has the form that ``init(_:size:)`` gave it.
-    private func storedLines() -> [FieldLine] {
-        var lines: [FieldLine] = []
-        let span = bytes.span
-        var index = Int(partial.start)
-        while index < span.count {
-            var colon = index
-            while span[colon] != UInt8(ascii: ":") { colon += 1 }
-            var end = colon + 2
-            while span[end] != 0x0D { end += 1 }
-            lines.append(
-                FieldLine(
-                    id: FieldName(span, at: index..<colon),
-                    name: Extent(start: index, count: colon - index),
-                    value: Extent(start: colon + 2, count: end - colon - 2)))
-            index = end + 2
-        }
-        return lines
     }
 }

@@ -68,10 +68,7 @@ struct RenderedHead: Sendable {
     var statusLineEnd: Int { (bytes.firstIndex(of: 0x0A) ?? -1) + 1 }
 
     /// The status code.
-    var status: UInt16 {
-        guard bytes.count >= 12 else { return 200 }
-        return bytes[9..<12].reduce(0) { $0 * 10 + UInt16($1 &- 0x30) }
-    }
+    var status: UInt16 { StoredHead.status(bytes) }
 
     /// The head as the rules know it.
     var stored: StoredHead {

@@ -54,9 +54,9 @@ extension StoredHead {
             entityTag: pieces.entityTag)
     }
 
-    /// The status code of rendered bytes.
+    /// The status code of rendered bytes; 200 of bytes that do not begin with one.
     package static func status(_ bytes: [UInt8]) -> UInt16 {
-        precondition(bytes.count > 12, "no status line in \(bytes)")
+        guard bytes.count > 12 else { return 200 }
         return UInt16(bytes[9] &- 0x30) * 100 + UInt16(bytes[10] &- 0x30) * 10
             + UInt16(bytes[11] &- 0x30)
     }

@@ -2,28 +2,39 @@ import Ground
 
 /// A head that was written here: a first line, then lines `name: value`, each with CRLF.
 enum WrittenHead {
-    /// The field lines, in their order.
+    /// The field lines, in their order, up to anything that is none.
     static func lines(_ bytes: [UInt8]) -> [FieldLine] {
         let span = bytes.span
         var lines: [FieldLine] = []
-        var index = lineEnd(span, from: 0) + 2
-        while index < span.count {
-            var colon = index
-            while span[colon] != UInt8(ascii: ":") { colon += 1 }
-            let end = lineEnd(span, from: colon)
-            lines.append(
-                FieldLine(
-                    id: FieldName(span, at: index..<colon),
-                    name: Extent(start: index, count: colon - index),
-                    value: Extent(start: colon + 2, count: end - colon - 2)))
-            index = end + 2
+        guard var index = lineEnd(span, from: 0) else { return [] }
+        index += 2
+        while let line = line(span, at: index) {
+            lines.append(line)
+            index = line.value.end + 2
         }
         return lines
     }
 
-    private static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    /// The line `name: value` at `start`; nil if there is none.
+    static func line(_ bytes: Span<UInt8>, at start: Int) -> FieldLine? {
+        var colon = start
+        while colon < bytes.count, ByteSet.token.contains(bytes[colon]) { colon += 1 }
+        guard colon > start, colon + 1 < bytes.count, bytes[colon] == UInt8(ascii: ":"),
+            bytes[colon + 1] == 0x20, let end = lineEnd(bytes, from: colon + 2)
+        else { return nil }
+        return FieldLine(
+            id: FieldName(bytes, at: start..<colon),
+            name: Extent(start: start, count: colon - start),
+            value: Extent(start: colon + 2, count: end - colon - 2))
+    }
+
+    /// Where the CRLF is that ends the line; nil if a byte comes first that no line holds.
+    static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var end = start
-        while bytes[end] != 0x0D { end += 1 }
+        while end < bytes.count, bytes[end] == 0x09 || (bytes[end] >= 0x20 && bytes[end] != 0x7F) {
+            end += 1
+        }
+        guard end + 1 < bytes.count, bytes[end] == 0x0D, bytes[end + 1] == 0x0A else { return nil }
         return end
     }
 }

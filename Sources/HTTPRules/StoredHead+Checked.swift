@@ -1,0 +1,148 @@
+package import Ground
+
+/// What is wrong with a head that another process has rendered.
+package enum StoredHeadFault: Error, Hashable, Sendable {
+    /// More bytes than any head has that was rendered here.
+    case tooLong
+    /// It does not begin with a line of HTTP/1.1 whose status an answer is stored with.
+    case statusLine
+    /// Something that is no line `name: value` with CR LF at this offset.
+    case fieldLine(at: Int)
+    /// A part begins within a line, or before the part that it comes after.
+    case places
+    /// A field that each answer gets anew, or that is of one hop, at this offset.
+    case foreignField(at: Int)
+    /// Content-Length is missing, comes twice, or is not the size of the body.
+    case length
+    /// What is said to be the content type is none, or a Content-Type stands elsewhere.
+    case contentType
+    /// What is said to be the entity tag is none.
+    case entityTag
+    /// The facts are those of no answer.
+    case facts
+}
+
+extension StoredHeadFault: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tooLong: "its head is longer than any"
+        case .statusLine: "its head has no status line"
+        case .fieldLine(let offset): "its head has no field line at byte \(offset)"
+        case .places: "the parts of its head begin within lines"
+        case .foreignField(let offset): "its head has a field that none has, at byte \(offset)"
+        case .length: "its head has another Content-Length than its body"
+        case .contentType: "its content type is not that of its head"
+        case .entityTag: "its entity tag is not that of its head"
+        case .facts: "it is no answer"
+        }
+    }
+}
+
+/// Heads from peers and from disk are believed no more than an origin's.
+extension StoredHead {
+    /// Room for the most that an origin may be let send, and what an operator may add.
+    package static let bytesMax = 2 << 20
+
+    /// Throws unless every answer that is made of this head is well formed.
+    ///
+    /// In one pass: whole, for one range, for several, and 304, whatever made the bytes, the places
+    /// and the facts. All that reads rendered lines may rely on it.
+    ///
+    /// - Parameters:
+    ///   - facts: of the answer; see ``EntryFacts``.
+    ///   - size: length of the body in bytes; nil while it is not known, and then the head says
+    ///     nothing of it either.
+    package func check(_ facts: EntryFacts, size: UInt64?) throws(StoredHeadFault) {
+        guard bytes.count <= Self.bytesMax else { throw .tooLong }
+        guard facts.flags.isAnswer, !facts.flags.contains(.isFenced) else { throw .facts }
+        let span = bytes.span
+        guard let fieldsStart = Self.statusLineEnd(span) else { throw .statusLine }
+        var scan = LineScan(self, fieldsStart: fieldsStart)
+        var index = fieldsStart
+        while index < span.count {
+            scan.begin(at: index)
+            guard let line = WrittenHead.line(span, at: index) else { throw .fieldLine(at: index) }
+            try scan.take(line, in: span, facts)
+            index = line.value.end + 2
+        }
+        scan.begin(at: index)
+        try scan.conclude(in: span, size: Self.status(bytes) == 204 ? nil : size)
+        guard Self.status(bytes) != 204 || size ?? 0 == 0 else { throw .length }
+    }
+
+    /// Where the status line ends, its CRLF included; nil if there is none of a whole final answer.
+    private static func statusLineEnd(_ bytes: Span<UInt8>) -> Int? {
+        guard bytes.count > 12, bytes.holds("HTTP/1.1 ", at: 0..<9), bytes[12] == 0x20,
+            let status = bytes.decimal(at: 9..<12), status >= 200, status != 206, status != 304
+        else { return nil }
+        return WrittenHead.lineEnd(bytes, from: 13).map { $0 + 2 }
+    }
+
+    /// What was seen of the lines so far.
+    private struct LineScan {
+        private let head: StoredHead
+        private let fieldsStart: Int
+        /// The parts that begin where a line does.
+        private var begun = 0
+        private var length: UInt64?
+        private var hasContentType = false
+        private var hasEntityTag = false
+
+        init(_ head: StoredHead, fieldsStart: Int) {
+            self.head = head
+            self.fieldsStart = fieldsStart
+        }
+
+        /// A line, or the end, is at `index`.
+        mutating func begin(at index: Int) {
+            if index == head.partialStart { begun |= 1 }
+            if index == head.multipartStart { begun |= 2 }
+            if index == head.notModifiedStart { begun |= 4 }
+        }
+
+        mutating func take(
+            _ line: FieldLine, in bytes: Span<UInt8>, _ facts: EntryFacts
+        ) throws(StoredHeadFault) {
+            let start = Int(line.name.start)
+            switch line.id {
+            case .contentLength:
+                guard length == nil, start < head.partialStart,
+                    let said = bytes.decimal(at: line.value.range)
+                else { throw .length }
+                length = said
+            case .contentType:
+                guard start >= head.partialStart, start < head.multipartStart else {
+                    throw .contentType
+                }
+                if line.value == head.contentType { hasContentType = true }
+            case .etag:
+                if line.value == head.entityTag, start >= head.notModifiedStart {
+                    hasEntityTag = EntityTag(bytes, at: line.value.range) != nil
+                }
+            // Of the one message with all of it.
+            case .contentRange where start >= head.partialStart: throw .foreignField(at: start)
+            case .age: throw .foreignField(at: start)
+            case .date where !facts.flags.contains(.isDated): throw .foreignField(at: start)
+            default:
+                if HopByHop.isForOneHop(bytes, at: line.name.range, id: line.id) {
+                    throw .foreignField(at: start)
+                }
+            }
+        }
+
+        func conclude(in bytes: Span<UInt8>, size: UInt64?) throws(StoredHeadFault) {
+            let starts = [
+                fieldsStart, head.partialStart, head.multipartStart, head.notModifiedStart,
+            ]
+            guard begun == 7, zip(starts, starts.dropFirst()).allSatisfy({ $0 <= $1 }) else {
+                throw .places
+            }
+            guard length == size else { throw .length }
+            guard hasContentType || head.contentType.isEmpty else { throw .contentType }
+            guard hasEntityTag || head.entityTag.isEmpty else { throw .entityTag }
+            // Empty ones are read, too.
+            guard head.contentType.end <= bytes.count else { throw .contentType }
+            guard head.entityTag.end <= bytes.count else { throw .entityTag }
+        }
+    }
+}
