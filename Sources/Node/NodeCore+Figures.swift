@@ -77,6 +77,7 @@ extension NodeCore {
         counters.set(.originWaiting, to: origins.waiting)
         counters.set(.originCircuitsOpen, to: origins.circuitsOpen)
         counters.set(.originCircuitOpenings, to: Int(origins.circuitOpenings))
+        counters.set(.originOverruns, to: Int(origins.overruns))
         counters.set(.originNames, to: origins.names)
     }
 

@@ -22,6 +22,10 @@ extension OriginEvent {
                 metadata: ["origin": "\(origin)", "why": "\(failure.sentence)"])
         case .tlsSucceeded(let origin):
             logger.info("TLS connection to an origin again", metadata: ["origin": "\(origin)"])
+        case .overran(let origin):
+            logger.warning(
+                "origin sends more than the length of its answers; its connections are closed",
+                metadata: ["origin": "\(origin)"])
         case .lookUpFailed(let host, let reason):
             logger.warning(
                 "name look-up failed; using the addresses known last",

@@ -43,11 +43,9 @@ package struct AnswerReader: ~Copyable {
 
     /// The next step in `buffer`, which loses the bytes that were taken in.
     ///
-    /// After `.needsMore` the buffer is empty. Bytes behind the answer's end that come in the same
-    /// read as its last ones refuse it: nobody asked for more, so its length is not to be trusted,
-    /// and its last piece is withheld so that no reader takes it for whole. An answer to HEAD has
-    /// no length to be trusted, and some servers send a body behind it: it is whole, and the bytes
-    /// stay in `buffer`.
+    /// After `.needsMore` the buffer is empty. An answer ends where RFC 9112 §6.3 says: what an
+    /// origin sends behind it, such as a line end of CGI or the body of a 204, stays in `buffer`.
+    /// The answer is whole whichever reads its bytes came in; the connection is of no more use.
     package mutating func next(_ buffer: inout ByteBuffer) -> AnswerStep {
         switch state {
         case .head: return head(&buffer)
@@ -104,12 +102,10 @@ package struct AnswerReader: ~Copyable {
                     at: start + Int(extent.start), length: Int(extent.count))
             else { preconditionFailure("\(extent) of the body lies outside \(buffer)") }
             buffer.moveReaderIndex(forwardBy: next)
-            if decoder.isAtEnd, buffer.readableBytes > 0 { return .refused(.overlong) }
             if 2 * piece.readableBytes < piece.storageCapacity { piece = piece.copied() }
             return .body(piece)
         case .end(let next):
             buffer.moveReaderIndex(forwardBy: next)
-            if buffer.readableBytes > 0, !requestIsHead { return .refused(.overlong) }
             let trailers = decoder.trailers
             return trailers.isEmpty ? .end : .trailers(trailers)
         case .refused(let refusal): return .refused(.malformed(refusal.sentence))

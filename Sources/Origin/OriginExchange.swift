@@ -14,6 +14,9 @@ package final class OriginExchange: Sendable {
         var names: NameCache
         /// How TLS failed with an origin last.
         var tlsFailures: [OriginAuthority: TLSFailure] = [:]
+        /// Those of which it was said that they send more than an answer.
+        var overrunning: Set<OriginAuthority> = []
+        var overruns: UInt64 = 0
     }
 
     private let state: Mutex<State>
@@ -66,6 +69,7 @@ package final class OriginExchange: Sendable {
         state.withLock { state in
             var figures = state.gate.figures
             figures.names = state.names.count
+            figures.overruns = state.overruns
             return figures
         }
     }
@@ -162,6 +166,20 @@ extension OriginExchange {
     }
 }
 
+// MARK: - Bytes behind an answer
+
+extension OriginExchange {
+    /// An origin sent bytes behind an answer of HTTP/1.1; counted each time, said once.
+    func overran(_ origin: OriginAuthority) {
+        let isNew = state.withLock { state in
+            state.overruns += 1
+            if state.overrunning.count >= Self.remembersMax { state.overrunning = [] }
+            return state.overrunning.insert(origin).inserted
+        }
+        if isNew { report(.overran(origin)) }
+    }
+}
+
 // MARK: - TLS
 
 extension OriginExchange {
@@ -169,7 +187,7 @@ extension OriginExchange {
     func failed(_ origin: OriginAuthority, _ failure: TLSFailure) {
         let isNew = state.withLock { state in
             if state.tlsFailures[origin] == failure { return false }
-            if state.tlsFailures.count >= Self.tlsFailuresMax { state.tlsFailures = [:] }
+            if state.tlsFailures.count >= Self.remembersMax { state.tlsFailures = [:] }
             state.tlsFailures[origin] = failure
             return true
         }
@@ -184,8 +202,8 @@ extension OriginExchange {
         if failed != nil { report(.tlsSucceeded(origin)) }
     }
 
-    /// Origins of which it is remembered how TLS failed.
-    private static let tlsFailuresMax = 1000
+    /// Origins of which it is remembered how TLS failed, or that they sent too much.
+    private static let remembersMax = 1000
 }
 
 // MARK: - Names
@@ -235,6 +253,8 @@ package enum OriginEvent: Hashable, Sendable {
     /// No TLS connection is made to the origin; said once for a reason.
     case tlsFailed(OriginAuthority, TLSFailure)
     case tlsSucceeded(OriginAuthority)
+    /// More came with an answer than its length says; said once for the origin.
+    case overran(OriginAuthority)
     /// The resolver gave no answer, and what was known before is used.
     case lookUpFailed(String, reason: String)
 }

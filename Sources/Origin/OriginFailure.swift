@@ -34,7 +34,7 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     /// The answer was ended with an error of HTTP/2: by the origin, or here, because it breaks the
     /// rules (RFC 9113 §5.4).
     case http2(HTTP2ErrorCode, byOrigin: Bool)
-    /// More came than the answer's framing says.
+    /// More came on a stream of HTTP/2 than its answer's Content-Length says (RFC 9113 §8.1.1).
     case overlong
     /// The answer breaks the rules of HTTP/1.1; carries what was wrong.
     case malformed(String)

@@ -86,7 +86,8 @@ final class OriginHTTP1: ChannelInboundHandler, OriginCarrier {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !connection.isGivenUp else { return }
         let buffer = unwrapInboundIn(data)
-        // Anything that comes to an idle connection comes unasked and ends it.
+        // Anything that comes to an idle connection comes unasked and ends it: bytes behind an
+        // answer, or the 408 of an origin that grew tired of waiting.
         guard let hop else { return connection.close() }
         hop.bytesArrived(buffer.readableBytes)
         held.append(buffer)
@@ -149,8 +150,9 @@ extension OriginHTTP1 {
             }
             let step = reader.next(&buffer)
             if case .head(let head) = step { isPersistent = head.isPersistent }
-            let isClean =
-                buffer.readableBytes == 0 && held.isEmpty && input == nil && unwritten == 0
+            let isOverrun = buffer.readableBytes > 0 || !held.isEmpty
+            let isClean = !isOverrun && input == nil && unwritten == 0
+            if step == .end, isOverrun { connection.client?.exchange.overran(connection.origin) }
             hop.found(step, isReusable: isPersistent && isClean)
             if case .needsMore = step { return }
         }

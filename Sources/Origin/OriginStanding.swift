@@ -24,6 +24,8 @@ package struct OriginFigures: Hashable, Sendable {
     package var circuitsOpen = 0
     /// Circuits opened since the start.
     package var circuitOpenings: UInt64 = 0
+    /// Connections ended because more came on them than an answer.
+    package var overruns: UInt64 = 0
     /// Names whose addresses are remembered.
     package var names = 0
 }

@@ -79,6 +79,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originWaiting
     case originCircuitsOpen
     case originCircuitOpenings
+    case originOverruns
     case originNames
     case refusedFills
     case refusedWaiters

@@ -84,6 +84,10 @@ extension MetricFamily {
             meaning: "Times that an origin was left alone from then on",
             advice: "The log names origin and number of failures."),
         MetricFamily(
+            "nuthatch_origin_overruns_total", .counter, "connections", .originOverruns,
+            meaning: "Connections closed because an origin sent more than its answer on them",
+            advice: "The log names the origin; each costs a connection, the answers are good."),
+        MetricFamily(
             "nuthatch_origin_names", .gauge, "names", .originNames,
             meaning: "Names whose addresses are remembered",
             advice: "At most dns-names-limit."),

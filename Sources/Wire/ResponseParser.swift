@@ -37,7 +37,7 @@ package struct ResponseHead: Hashable, Sendable {
 /// Content-Length is refused even with one value; 101 is refused; a status of 600 or above is read
 /// (RFC 9110 §15 has a client take it for a 5xx, and a relay has nothing better to say); after an
 /// interim answer that says `close`, or one in HTTP/1.0, the final one is awaited and the
-/// connection is not persistent.
+/// connection is not persistent. A 204 ends at its head whatever that says of a body.
 package struct ResponseParser: ~Copyable {
     package let limits: HeadLimits
     private var progress = HeadProgress()
@@ -177,7 +177,7 @@ extension ResponseParser {
     ) -> ResponseParse {
         let hasCoding = fields.contains(.transferEncoding)
         if hasCoding {
-            if isHTTP10 || status < 200 || status == 204 { return refuse(.codingNotAllowed) }
+            if isHTTP10 || status < 200 { return refuse(.codingNotAllowed) }
             if notes.contentLength != nil { return refuse(.lengthAndCoding) }
             guard notes.codings.isChunkedOnly else { return refuse(.transferEncoding) }
         }

@@ -16,7 +16,7 @@ package enum ResponseRefusal: Hashable, Sendable {
     case repeatedContentLength
     /// Content-Length and Transfer-Encoding in one message (RFC 9112 §6.3).
     case lengthAndCoding
-    /// Transfer-Encoding in HTTP/1.0, or in a 1xx or 204 answer (RFC 9112 §6.1).
+    /// Transfer-Encoding in HTTP/1.0, or in a 1xx answer (RFC 9112 §6.1).
     case codingNotAllowed
     /// Transfer-Encoding that is not exactly `chunked`; no other coding was asked for.
     case transferEncoding
@@ -36,7 +36,7 @@ package enum ResponseRefusal: Hashable, Sendable {
         case .repeatedContentLength: "The answer has more than one Content-Length field."
         case .lengthAndCoding: "The answer has both Content-Length and Transfer-Encoding."
         case .codingNotAllowed:
-            "Transfer-Encoding is not allowed in HTTP/1.0 or in a 1xx or 204 answer."
+            "Transfer-Encoding is not allowed in HTTP/1.0 or in a 1xx answer."
         case .transferEncoding: "Transfer-Encoding is not chunked, and nothing else was asked for."
         }
     }

@@ -45,6 +45,7 @@ import Wire
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n", false, .chunked, true),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", true, .none, true),
             ("HTTP/1.1 204 N\r\nContent-Length: 7\r\n", false, .none, true),
+            ("HTTP/1.1 204 N\r\nTransfer-Encoding: chunked\r\n", false, .none, true),
             ("HTTP/1.1 304 N\r\nContent-Length: 7\r\n", false, .none, true),
             ("HTTP/1.1 304 N\r\nTransfer-Encoding: chunked\r\n", false, .none, true),
             ("HTTP/1.1 200\r\nContent-Length: 1\r\n", false, .length(1), true),

@@ -24,8 +24,14 @@ extension Misbehaviour {
         .init(
             "sends more than its length",
             [.request, .send("\(ok)\(length)\r\n")]
-                + [.bytes(image + image), .close], seen: .broken,
+                + [.bytes(image + image), .close], seen: .image(isStored: true),
             logged: "more than the length"),
+        .init(
+            "sends a line end behind its last chunk",
+            [
+                .request, .send("\(ok)Transfer-Encoding: chunked\r\n\r\n23\r\n"), .bytes(image),
+                .send("\r\n0\r\n\r\n\r\n"), .close,
+            ], seen: .image(isStored: true), logged: "more than the length"),
         .init(
             "sends a body above the limit, chunked",
             [

@@ -1,0 +1,86 @@
+import Harness
+import NIOPosix
+import Testing
+
+extension Outside {
+    @Suite("Bytes behind an answer that is whole")
+    struct OverrunTests {
+        private static let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n"
+
+        /// A node in front of an origin that plays a script for each connection.
+        private func play(
+            _ scripts: [[ByteOrigin.Step]], _ test: (NodeProcess, ByteOrigin) throws -> Void
+        ) async throws {
+            let origin = try await ByteOrigin.listening(
+                on: MultiThreadedEventLoopGroup.singleton, scripts: scripts)
+            let node = try NodeProcess(["--site", "a.example=http://127.0.0.1:\(origin.port)"])
+            try test(node, origin)
+            try await origin.stop()
+        }
+
+        @Test(
+            "RFC 9112 §6.3: the answer is good and is stored; its connection is not used again",
+            arguments: [
+                ("Content-Length: 5\r\n\r\n", "hello", "\r\n"),
+                ("Content-Length: 5\r\n\r\n", "hello", "HTTP/1.1 200 OK\r\n\r\n"),
+                ("Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n", "\r\n"),
+            ])
+        func stored(fields: String, body: String, behind: String) async throws {
+            let next = Self.ok + "Content-Length: 4\r\n\r\nnext"
+            try await play(
+                [
+                    [.request, .send(Self.ok + fields + body + behind), .request, .gate],
+                    [.request, .send(next), .gate],
+                ]
+            ) { node, origin in
+                let response = try node.get("/it", host: "a.example")
+                #expect(response.status == 200 && response.text == "hello", "\(response)")
+                #expect(try node.get("/it", host: "a.example").isHit)
+                #expect(try node.get("/next", host: "a.example").text == "next")
+                #expect(origin.connections == 2)
+                #expect(node.figure("nuthatch_origin_overruns_total") == 1)
+            }
+        }
+
+        @Test("Answers without body end at their heads, whatever the origin sends behind them")
+        func bodiless() async throws {
+            for (method, answer, status) in [
+                ("GET", "HTTP/1.1 204 No Content\r\n\r\nhello", 204),
+                ("GET", "HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\nhello", 204),
+                ("GET", "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 204),
+                ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200),
+            ] {
+                try await play(
+                    [
+                        [.request, .send(answer), .request, .gate],
+                        [.request, .send(Self.ok + "Content-Length: 4\r\n\r\nnext"), .gate],
+                    ]
+                ) { node, origin in
+                    let response = try node.get("/it", method: method, host: "a.example")
+                    #expect(response.status == status && response.looksWhole, "\(response)")
+                    #expect(try node.get("/next", host: "a.example").text == "next", "\(answer)")
+                    #expect(origin.connections == 2, "\(answer)")
+                }
+            }
+        }
+
+        @Test("A 304 with a body behind it confirms what is stored")
+        func confirmed() async throws {
+            let first =
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nETag: \"a\"\r\n"
+                + "Content-Length: 5\r\n\r\nhello"
+            try await play(
+                [
+                    [.request, .send(first), .request]
+                        + [.send("HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\nhello"), .gate]
+                ]
+            ) { node, origin in
+                for _ in 1...2 {
+                    let response = try node.get("/it", host: "a.example")
+                    #expect(response.status == 200 && response.text == "hello", "\(response)")
+                }
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+}
