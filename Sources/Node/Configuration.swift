@@ -149,12 +149,19 @@ package struct Configuration: Sendable {
     package var warnings: [String]
 
     /// What the properties above were made of.
-    let values: ConfigurationValues
+    private(set) var values: ConfigurationValues
     /// The same before settings were held against each other.
-    let given: ConfigurationValues
+    private(set) var given: ConfigurationValues
 }
 
 extension Configuration {
+    /// Fills in the values of fields that stand in files of their own.
+    mutating func readFieldFiles() throws(ConfigurationError) {
+        try given.readFieldFiles()
+        values.siteBlocks = given.siteBlocks
+        sites = SiteTable(values.sites.map(\.site))
+    }
+
     init(_ values: ConfigurationValues, given: ConfigurationValues, warnings: [String]) {
         self.values = values
         self.given = given

@@ -71,13 +71,17 @@ extension Configuration {
         where isMeant: (Setting) -> Bool
     ) -> [ConfigurationChange.Item] {
         Setting.table.filter(isMeant).compactMap { setting in
+            let isOfSites = setting.name == .site
             let (old, new) =
-                setting.name == .site
+                isOfSites
                 ? (before.sites.map(\.text), after.sites.map(\.text))
                 : (before.texts(setting.name), after.texts(setting.name))
-            guard old != new else { return nil }
+            let hasOtherSecrets =
+                isOfSites && old == new && before.sites.map(\.site) != after.sites.map(\.site)
+            guard old != new || hasOtherSecrets else { return nil }
             return ConfigurationChange.Item(
-                name: setting.name, before: shown(old, new), after: shown(new, old))
+                name: setting.name, before: shown(old, new),
+                after: shown(new, old) + (hasOtherSecrets ? " with other secrets" : ""))
         }
     }
 

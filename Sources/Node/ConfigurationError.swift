@@ -15,6 +15,8 @@ package enum ConfigurationError: Error, Hashable {
     case tls(SettingName, file: String, reason: String)
     /// A file of issuers that a site names for its origin is of no use.
     case siteTLS(SitePattern, SiteOption, file: String, reason: String)
+    /// A file with the value of a field that a site sets is of no use.
+    case siteField(SitePattern, name: String, file: String, reason: String, from: SettingSource)
     /// A site says whom to believe over TLS, and its origin is reached without.
     case siteTrustUnused(SitePattern, SiteOption, from: SettingSource)
     /// Certificates and keys do not go in pairs.
@@ -80,6 +82,10 @@ extension ConfigurationError: CustomStringConvertible {
             return
                 "site \(pattern): \(option.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(option.allowed)"
+        case .siteField(let pattern, let name, let file, let reason, let source):
+            return "site \(pattern) (from \(source.text(for: .site))): set-request-fields: "
+                + "\(name): \(file.quoted(limit: 4096)) cannot be used: \(reason); "
+                + "allowed: a file of 1 to 4096 bytes in one line"
         case .siteTrustUnused(let pattern, let option, let source):
             return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) has no "
                 + "meaning without TLS; allowed: with an origin that begins with https://"

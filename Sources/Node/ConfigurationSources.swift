@@ -29,6 +29,7 @@ package struct ConfigurationSources: Sendable {
         var configuration = try Configuration.check(
             flags: flags, environment: environment, file: try file())
         do throws(ConfigurationError) {
+            try configuration.readFieldFiles()
             if let path = configuration.decisionTokenFile {
                 configuration.decisionToken = try Self.decisionToken(path)
             }
@@ -55,6 +56,7 @@ package struct ConfigurationSources: Sendable {
         } catch {
             throw ConfigurationFaults(error)
         }
+        configuration.warnings += configuration.exposureWarnings
         return configuration
     }
 

@@ -106,9 +106,9 @@ extension FillFetch {
         }
     }
 
-    func log(_ what: Logger.Message, why: String) {
-        hall.node.logger.info(
-            what,
+    func log(_ what: Logger.Message, why: String, at level: Logger.Level = .info) {
+        hall.node.logger.log(
+            level: level, what,
             metadata: run.cause.metadata([
                 "url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(why)",
             ]))

@@ -144,9 +144,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         hall.count(failure)
         // What this node did not even try is counted, and said once for the origin: a storm of
         // misses must not become one of lines.
-        if !failure.isReportedOnce {
-            log("origin fetch failed", why: "\(failure)")
-        }
+        log("origin fetch failed", why: "\(failure)", at: failure.isReportedOnce ? .debug : .info)
         refuse(.origin(failure))
         end()
     }

@@ -1,48 +1,114 @@
+import Ground
 package import HTTPRules
 
 extension OriginFailure {
     /// What the client is told if nothing of the answer was handed on yet (RFC 9457).
+    ///
+    /// Names no host and no port, and does not tell why there is no connection: whoever may ask for
+    /// any URL could otherwise have the node try out which names and ports there are. ``description``
+    /// is for the log.
     package var problem: ProblemDocument {
-        let (name, title) = nameAndTitle
-        return ProblemDocument(status: status, name: name, title: title, detail: description)
+        let kind = kind
+        return ProblemDocument(
+            status: status, name: kind.name, title: kind.title, detail: kind.detail)
     }
 
     /// Names of failures that other URLs of the same origin would meet as well.
     package static let originWideNames: Set<String> = [
-        "origin-name-not-found", "origin-name-lookup-failed", "origin-unreachable",
-        "origin-certificate-refused", "origin-tls-failed", "origin-connect-timeout",
-    ]
+        Kind.unreachable, .certificateRefused, .tlsFailed,
+    ].reduce(into: []) { $0.insert($1.name) }
 
-    /// The name is stable; the title says the same in words.
-    private var nameAndTitle: (name: String, title: String) {
+    /// True if there is no connection, be it that there is no address to connect to.
+    ///
+    /// An address that the URL itself has, and that is refused, tells nothing of what is there.
+    var isWithoutConnection: Bool {
         switch self {
-        case .originNotAllowed: ("origin-not-allowed", "Origin not allowed")
-        case .addressRefused: ("origin-address-refused", "Origin address refused")
-        case .nameNotFound: ("origin-name-not-found", "Origin name not found")
-        case .resolverFailed: ("origin-name-lookup-failed", "Origin name look-up failed")
-        case .connectFailed: ("origin-unreachable", "Origin unreachable")
-        case .tls(_, let failure) where failure.isOfCertificate:
-            ("origin-certificate-refused", "Origin certificate refused")
-        case .tls: ("origin-tls-failed", "No TLS connection to the origin")
-        case .timedOut(.resolving, limit: _), .timedOut(.connecting, limit: _),
-            .timedOut(.handshaking, limit: _):
-            ("origin-connect-timeout", "No connection to the origin in time")
-        case .timedOut: ("origin-timeout", "Origin too slow")
-        case .closedBeforeAnswer, .truncated, .reset, .endedWithoutNotify,
-            .http2(_, byOrigin: true):
-            ("origin-answer-truncated", "Origin answer truncated")
-        case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers, .http2:
-            ("origin-answer-invalid", "Origin answer invalid")
-        case .bodyTooLarge: ("origin-answer-too-large", "Origin answer too large")
-        case .tooManyRedirects, .redirectLoop:
-            ("origin-redirects", "Origin redirects without end")
-        case .redirectRefused: ("origin-redirect-refused", "Origin redirect refused")
-        case .redirected(_, let failure) where failure.side == .client:
-            ("origin-redirect-refused", "Origin redirect refused")
-        case .redirected(_, let failure): failure.nameAndTitle
-        case .circuitOpen: ("origin-circuit-open", "Origin left alone")
-        case .overloaded: ("overloaded", "Overloaded")
-        case .shutDown: ("shutting-down", "Shutting down")
+        case .addressRefused(let origin, _, _): IPAddress(origin.host) == nil
+        case .nameNotFound, .resolverFailed, .connectFailed, .timedOut(.resolving, limit: _),
+            .timedOut(.connecting, limit: _), .timedOut(.handshaking, limit: _):
+            true
+        default: false
         }
     }
+
+    private var kind: Kind {
+        switch self {
+        case _ where isWithoutConnection: .unreachable
+        case .originNotAllowed: .notAllowed
+        case .addressRefused: .addressRefused
+        case .tls(_, let failure) where failure.isOfCertificate: .certificateRefused
+        case .tls: .tlsFailed
+        case .timedOut: .timedOut
+        case .closedBeforeAnswer, .truncated, .reset, .endedWithoutNotify,
+            .http2(_, byOrigin: true):
+            .truncated
+        case .bodyTooLarge: .tooLarge
+        case .tooManyRedirects, .redirectLoop: .redirects
+        case .redirectRefused: .redirectRefused
+        case .redirected(_, let failure)
+        where failure.side == .client && !failure.root.isWithoutConnection:
+            .redirectRefused
+        case .redirected(_, let failure): failure.kind
+        case .circuitOpen: .circuitOpen
+        case .overloaded: Kind("overloaded", "Overloaded", description)
+        case .shutDown: Kind("shutting-down", "Shutting down", description)
+        // All that is left is an answer that breaks the rules.
+        case .malformed, .overlong, .headTooLarge, .tooManyInterimAnswers, .http2, .nameNotFound,
+            .resolverFailed, .connectFailed:
+            .invalid
+        }
+    }
+}
+
+/// What clients are told of all failures of one kind: the name is stable; title and detail say the
+/// same in words.
+private struct Kind {
+    let name: String
+    let title: String
+    let detail: String
+
+    init(_ name: String, _ title: String, _ detail: String) {
+        self.name = name
+        self.title = title
+        self.detail = detail
+    }
+
+    private static let inLog = " The node's log says why, under the id in X-Request-Id."
+
+    static let notAllowed = Kind(
+        "origin-not-allowed", "Origin not allowed",
+        "This node's configuration does not allow fetching from there.")
+    static let addressRefused = Kind(
+        "origin-address-refused", "Origin address refused",
+        "The URL has an address that this node does not fetch from.")
+    static let unreachable = Kind(
+        "origin-unreachable", "Origin unreachable",
+        "There is no connection to the origin: its name has no address, or none that this node "
+            + "fetches from, or nobody answers there." + inLog)
+    static let certificateRefused = Kind(
+        "origin-certificate-refused", "Origin certificate refused",
+        "The origin's certificate is not accepted." + inLog)
+    static let tlsFailed = Kind(
+        "origin-tls-failed", "No TLS connection to the origin",
+        "The origin and this node do not agree on TLS." + inLog)
+    static let timedOut = Kind(
+        "origin-timeout", "Origin too slow", "The origin did not answer in time." + inLog)
+    static let truncated = Kind(
+        "origin-answer-truncated", "Origin answer truncated",
+        "The connection to the origin ended before its answer was whole." + inLog)
+    static let invalid = Kind(
+        "origin-answer-invalid", "Origin answer invalid",
+        "The origin's answer breaks the rules of HTTP, or a limit of this node." + inLog)
+    static let tooLarge = Kind(
+        "origin-answer-too-large", "Origin answer too large",
+        "The body of the origin's answer is larger than this node takes." + inLog)
+    static let redirects = Kind(
+        "origin-redirects", "Origin redirects without end",
+        "The origin redirects again and again." + inLog)
+    static let redirectRefused = Kind(
+        "origin-redirect-refused", "Origin redirect refused",
+        "The origin redirects to what this node does not fetch." + inLog)
+    static let circuitOpen = Kind(
+        "origin-circuit-open", "Origin left alone",
+        "The origin has failed too often in succession and is left alone for a while.")
 }

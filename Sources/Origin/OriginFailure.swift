@@ -129,6 +129,8 @@ extension OriginFailure {
     /// The status that the client gets if nothing of the answer was handed on yet.
     package var status: UInt16 {
         switch self {
+        // A status of its own would tell names and ports apart, see ``problem``.
+        case _ where isWithoutConnection: 502
         case .originNotAllowed, .addressRefused: 403
         case .timedOut: 504
         case .overloaded, .shutDown, .circuitOpen: 503
@@ -203,7 +205,7 @@ extension TLSFailure {
 }
 
 extension OriginFailure: CustomStringConvertible {
-    /// The sentence for the problem document's `detail`; names no address of the node's networks.
+    /// The clause for the log.
     package var description: String {
         switch self {
         case .originNotAllowed(let origin):

@@ -7,6 +7,13 @@ extension String {
         "\"" + prefix(limit).escaped(marks: true) + (count > limit ? "…\"" : "\"")
     }
 
+    /// The text without user name and password, if it is a URL or an authority that has them.
+    package var withoutUserinfo: String {
+        guard let end = lastIndex(of: "@") else { return self }
+        let start = firstRange(of: "://").map(\.upperBound) ?? startIndex
+        return start <= end ? self[..<start] + "…" + self[end...] : self
+    }
+
     /// The text on one line, for what is a name and usually a plain one.
     package var onOneLine: String { self[...].escaped(marks: false) }
 }

@@ -68,7 +68,7 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
     }
 
     private var reason: String {
-        let quoted = text.quoted(limit: 80)
+        let quoted = text.withoutUserinfo.quoted(limit: 80)
         return switch problem {
         case .malformed:
             isEnumerated ? "\(quoted) is none of them" : "\(quoted) is not \(setting.kind.noun)"

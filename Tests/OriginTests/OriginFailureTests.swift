@@ -7,6 +7,7 @@ import Wire
 @Suite("Failures of a fetch")
 struct OriginFailureTests {
     static let origin = OriginAuthority(host: "::1", port: 80)
+    static let inner = OriginAuthority(host: "db.internal", port: 5432)
     static let refusal = AddressRefusal(range: .loopback, embedding: nil)
 
     private static func tls(_ cause: TLSFailureCause) -> OriginFailure {
@@ -20,8 +21,11 @@ struct OriginFailureTests {
             .addressRefused(origin, .v6(1), refusal), 403, .client, false,
             "origin-address-refused"
         ),
-        (.nameNotFound("a"), 502, .origin, false, "origin-name-not-found"),
-        (.resolverFailed("a", reason: "b"), 502, .origin, true, "origin-name-lookup-failed"),
+        (
+            .addressRefused(inner, .v6(1), refusal), 502, .client, false, "origin-unreachable"
+        ),
+        (.nameNotFound("a"), 502, .origin, false, "origin-unreachable"),
+        (.resolverFailed("a", reason: "b"), 502, .origin, true, "origin-unreachable"),
         (.connectFailed(origin, reason: "refused"), 502, .origin, true, "origin-unreachable"),
         (.timedOut(.total, limit: .seconds(1)), 504, .origin, true, "origin-timeout"),
         (.timedOut(.awaitingHead, limit: .seconds(2)), 504, .origin, true, "origin-timeout"),
@@ -36,10 +40,9 @@ struct OriginFailureTests {
         (tls(.versionTooOld), 502, .origin, false, "origin-tls-failed"),
         (tls(.truncated), 502, .origin, true, "origin-tls-failed"),
         (tls(.ours(reason: "x")), 502, .ours, false, "origin-tls-failed"),
-        (
-            .timedOut(.handshaking, limit: .seconds(1)), 504, .origin, true,
-            "origin-connect-timeout"
-        ),
+        (.timedOut(.resolving, limit: .seconds(1)), 502, .origin, true, "origin-unreachable"),
+        (.timedOut(.connecting, limit: .seconds(1)), 502, .origin, true, "origin-unreachable"),
+        (.timedOut(.handshaking, limit: .seconds(1)), 502, .origin, true, "origin-unreachable"),
         (.malformed("x"), 502, .origin, false, "origin-answer-invalid"),
         (.headTooLarge(bytesMax: 1), 502, .origin, false, "origin-answer-invalid"),
         (.tooManyInterimAnswers(max: 1), 502, .origin, false, "origin-answer-invalid"),
@@ -50,6 +53,10 @@ struct OriginFailureTests {
         (
             .redirected(to: origin, .addressRefused(origin, .v6(1), refusal)), 502, .origin,
             false, "origin-redirect-refused"
+        ),
+        (
+            .redirected(to: inner, .addressRefused(inner, .v6(1), refusal)), 502, .origin,
+            false, "origin-unreachable"
         ),
         (
             .redirected(to: origin, .timedOut(.total, limit: .seconds(1))), 504, .origin, true,
@@ -73,7 +80,28 @@ struct OriginFailureTests {
         #expect(failure.side == side)
         #expect(failure.mayRetry == mayRetry)
         #expect(failure.problem.name == name)
-        #expect(failure.problem.detail == failure.description)
+    }
+
+    @Test("Clients are told no host and no port, and all failures to connect in the same words")
+    func told() {
+        let failures =
+            Self.rows.map(\.0) + [
+                .connectFailed(Self.inner, reason: "refused"), .originNotAllowed(Self.inner),
+                .nameNotFound(Self.inner.host), .resolverFailed(Self.inner.host, reason: "b"),
+                .tls(Self.inner, TLSFailure(.selfSigned, as: .client)),
+                .circuitOpen(Self.inner, retryAfter: .seconds(3)),
+            ]
+        var documents: [String: Set<String>] = [:]
+        for failure in failures {
+            let problem = failure.problem
+            #expect(!problem.detail.contains("internal") && !problem.detail.contains("5432"))
+            #expect(!problem.detail.contains("::1"))
+            documents[problem.name, default: []].insert("\(problem.status) \(problem.detail)")
+        }
+        #expect(documents["origin-unreachable"]?.count == 1)
+        for (name, details) in documents where name != "overloaded" {
+            #expect(details.count == 1, "\(name): \(details)")
+        }
     }
 
     @Test("Every refusal with 503 says when to come again, and nothing else does", arguments: rows)
@@ -92,6 +120,7 @@ struct OriginFailureTests {
             .endedWithoutNotify(received: 1), .http2(.internalError, byOrigin: true),
             .http2(.protocolError, byOrigin: false), Self.tls(.truncated),
             .timedOut(.handshaking, limit: .seconds(1)),
+            .timedOut(.connecting, limit: .seconds(1)),
         ]
         let counted = Self.rows.map(\.0).filter(\.countsAgainstOrigin)
         #expect(Set(counted) == Set(against))

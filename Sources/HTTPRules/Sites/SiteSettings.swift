@@ -52,6 +52,8 @@ package struct SiteSettings: Hashable, Sendable {
         /// As it is written into a head; compared without regard to case.
         package var name: [UInt8]
         package var value: [UInt8]
+        /// Path of the file that holds the value; nil if the settings do.
+        package var file: String?
 
         package init(name: [UInt8], value: [UInt8]) {
             self.name = name

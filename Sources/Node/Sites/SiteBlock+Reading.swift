@@ -29,7 +29,7 @@ extension SiteBlock {
                     origin = try Self.origin(value)
                 } else {
                     try option.apply(value, to: &settings)
-                    lines.append(Line(option: option, yaml: value.yaml))
+                    lines.append(Line(option: option, yaml: value.yaml(isSecret: option.isSecret)))
                 }
             } catch {
                 faults.append(

@@ -4,7 +4,7 @@ import Telemetry
 
 /// One site as it was given, with what was said of it.
 struct SiteBlock: Hashable, Sendable {
-    /// A setting of the site as it can be written: its key and its value, in flow style.
+    /// A setting of the site as it is shown: its key and its value, in flow style, without secrets.
     struct Line: Hashable, Sendable {
         var option: SiteOption
         var yaml: String
@@ -17,7 +17,7 @@ struct SiteBlock: Hashable, Sendable {
     var lines: [Line] = []
     var source: SettingSource
 
-    /// The site and all that was said of it, in one line.
+    /// The site and all that was said of it but secrets, in one line.
     var text: String {
         (["\(pattern)=\(origin)"] + lines.map { "\($0.option.rawValue): \($0.yaml)" })
             .joined(separator: ", ")
@@ -32,7 +32,44 @@ struct SiteBlock: Hashable, Sendable {
     var site: Site { Site(pattern, origin: origin, settings: settings) }
 }
 
+extension SiteBlock {
+    /// Fills in the values of fields that stand in files of their own; the end of the line is not
+    /// part of them.
+    mutating func readFieldFiles() throws(ConfigurationError) {
+        for index in settings.setRequestFields.indices {
+            guard let file = settings.setRequestFields[index].file else { continue }
+            settings.setRequestFields[index].value = try fieldValue(
+                in: file, of: String(decoding: settings.setRequestFields[index].name, as: UTF8.self)
+            )
+        }
+    }
+
+    private func fieldValue(
+        in file: String, of name: String
+    ) throws(ConfigurationError) -> [UInt8] {
+        func fault(_ reason: String) -> ConfigurationError {
+            .siteField(pattern, name: name, file: file, reason: reason, from: source)
+        }
+        var bytes: [UInt8]
+        do throws(ConfigurationError) {
+            bytes = try ConfigurationSources.read(file)
+        } catch {
+            guard case .unreadableFile(_, let reason) = error else { throw error }
+            throw fault(reason)
+        }
+        if bytes.last == 0x0A { bytes.removeLast() }
+        if bytes.last == 0x0D { bytes.removeLast() }
+        guard !bytes.isEmpty else { throw fault("it is empty") }
+        guard SiteOption.isFieldValue(bytes) else { throw fault("it holds no value of a field") }
+        return bytes
+    }
+}
+
 extension ConfigurationValues {
+    mutating func readFieldFiles() throws(ConfigurationError) {
+        for index in siteBlocks.indices { try siteBlocks[index].readFieldFiles() }
+    }
+
     /// More would make the table of metrics larger than what reads it expects.
     static let sitesMax = 1000
 

@@ -24,7 +24,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
     package var description: String {
         let name = String(site.prefix(200)).onOneLine
         let place = "(from \(source.text(for: .site)))"
-        let quoted = text.quoted(limit: 80)
+        let quoted = text.withoutUserinfo.quoted(limit: 80)
         switch problem {
         case .pattern:
             return "\(quoted) \(place) is no host of a site; allowed: *, HOST or HOST:PORT, "
@@ -42,6 +42,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .shape: "a value of another shape is needed here"
                 case .repeated: "\(quoted) is given twice"
                 case .tooMany: "\(quoted) is one too many"
+                case .fieldValue: "the value of \(quoted) is refused"
                 case .original(let fault): "\(quoted) is refused \(fault)"
                 }
             let start = "site \(name): \(option.rawValue) \(place): \(what)"
@@ -61,6 +62,8 @@ package struct SiteRefusal: Error, Hashable {
         case repeated
         /// A list is longer than it may be.
         case tooMany
+        /// The value of the field with this name, which may be a secret.
+        case fieldValue
         /// No rule of how originals are named.
         case original(OriginalRuleFault)
     }

@@ -216,13 +216,11 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
 
     func originFailed(_ failure: OriginFailure) {
         hall.count(failure)
-        if !failure.isReportedOnce {
-            hall.node.logger.info(
-                "origin fetch failed",
-                metadata: run.cause.metadata([
-                    "url": "\(String(decoding: query.key, as: UTF8.self))", "why": "\(failure)",
-                ]))
-        }
+        hall.node.logger.log(
+            level: failure.isReportedOnce ? .debug : .info, "origin fetch failed",
+            metadata: run.cause.metadata([
+                "url": "\(String(decoding: query.key, as: UTF8.self))", "why": "\(failure)",
+            ]))
         if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
         if !standIn(status: nil) {
             run.failed(.origin(failure, isValidation: stale?.facts.flags.contains(.mustRevalidate)))

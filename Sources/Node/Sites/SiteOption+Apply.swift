@@ -28,7 +28,7 @@ extension SiteOption {
         case .removeResponseFields:
             settings.removedResponseFields = FieldNames(try value.each(Self.answerFieldName))
         case .setResponseFields:
-            settings.setResponseFields = try Self.fields(value, Self.answerFieldName)
+            settings.setResponseFields = try fields(value, Self.answerFieldName)
         case .host, .ignoreQuery, .methods, .forwardFields, .requestTrailers,
             .removeRequestFields, .setRequestFields, .reduce, .forwardedFor, .via, .signed,
             .originCA, .originPins:
@@ -51,7 +51,7 @@ extension SiteOption {
         case .removeRequestFields:
             settings.removedRequestFields = FieldNames(try value.each(Self.requestFieldName))
         case .setRequestFields:
-            settings.setRequestFields = try Self.fields(value, Self.requestFieldName)
+            settings.setRequestFields = try fields(value, Self.requestFieldName)
         case .reduce:
             settings.reductions = SiteSettings.Reductions(try value.each(Self.reduction))
         case .forwardedFor:
@@ -164,7 +164,8 @@ extension SiteOption {
         _ value: SiteText.Value
     ) throws(SiteRefusal) -> [SiteSettings.StatusTTL] {
         var found: [SiteSettings.StatusTTL] = []
-        for (name, text) in try value.asPairs() {
+        for pair in try value.asPairs() {
+            let (name, text) = (pair.name, pair.value)
             guard name.text.utf8.count == 3, let status = UInt16(name.text),
                 (200...599).contains(status)
             else { throw name.refused() }
@@ -177,28 +178,37 @@ extension SiteOption {
         return found.sorted { $0.status < $1.status }
     }
 
-    private static func fields(
+    private func fields(
         _ value: SiteText.Value, _ mayBe: (String) -> String?
     ) throws(SiteRefusal) -> [SiteSettings.Field] {
         guard case .pairs(let pairs) = value else { throw value.ofOtherShape }
         var names: [String] = []
         var found: [SiteSettings.Field] = []
-        for (name, text) in pairs {
+        for pair in pairs {
+            let (name, text) = (pair.name, pair.value.text)
             guard let lower = mayBe(name.text) else { throw name.refused() }
-            guard isFieldValue(text.text) else { throw text.refused() }
             guard !names.contains(lower) else { throw name.refused(.repeated) }
             names.append(lower)
-            found.append(
-                SiteSettings.Field(name: Array(name.text.utf8), value: Array(text.text.utf8)))
+            var field = SiteSettings.Field(name: Array(name.text.utf8), value: [])
+            if pair.isFile {
+                guard isSecret, !text.isEmpty else { throw value.ofOtherShape }
+                field.file = text
+            } else {
+                guard Self.isFieldValue(text.utf8), !isSecret || text != SiteText.redacted else {
+                    throw name.refused(.fieldValue)
+                }
+                field.value = Array(text.utf8)
+            }
+            found.append(field)
         }
         return found
     }
 
     /// Visible characters and blanks between them (RFC 9110 §5.5).
-    private static func isFieldValue(_ text: String) -> Bool {
+    static func isFieldValue(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
         let isBlank = { (byte: UInt8?) in byte == 0x20 || byte == 0x09 }
-        return text.utf8.count <= 4096
-            && text.utf8.allSatisfy { $0 > 0x1F && $0 != 0x7F || $0 == 0x09 }
-            && !isBlank(text.utf8.first) && !isBlank(text.utf8.last)
+        return bytes.count <= 4096
+            && bytes.allSatisfy { $0 > 0x1F && $0 != 0x7F || $0 == 0x09 }
+            && !isBlank(bytes.first) && !isBlank(bytes.last)
     }
 }

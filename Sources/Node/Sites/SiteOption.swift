@@ -53,7 +53,10 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .methods: "a list of methods, in their own case"
         case .forwardFields: "a list of field names, all among them for those that need no name"
         case .removeRequestFields, .removeResponseFields, .tags: "a list of field names"
-        case .setRequestFields, .setResponseFields:
+        case .setRequestFields:
+            "a mapping of field names to values or to {file: PATH}, none of them of framing or one "
+                + "hop"
+        case .setResponseFields:
             "a mapping of field names to values, none of them of framing or one hop"
         case .originals:
             "a list of at most \(SiteOriginals.rulesMax): \(OriginalRule.allowed)"
@@ -92,6 +95,9 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .forwardedFor: "replace"
         }
     }
+
+    /// What the values are is shown nowhere: which field holds a secret its name does not tell.
+    var isSecret: Bool { self == .setRequestFields }
 
     /// The one whose name takes the fewest edits to get from `text`, if few are enough.
     static func nearest(to text: String) -> SiteOption? {

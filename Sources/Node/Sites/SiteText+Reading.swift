@@ -17,20 +17,20 @@ extension SiteText.Value {
     }
 
     /// The pairs of a mapping, or of a list of `name=value`.
-    func asPairs() throws(SiteRefusal) -> [(
-        name: ConfigurationFile.Text, value: ConfigurationFile.Text
-    )] {
-        if case .pairs(let pairs) = self { return pairs }
-        var pairs: [(name: ConfigurationFile.Text, value: ConfigurationFile.Text)] = []
+    func asPairs() throws(SiteRefusal) -> [SiteText.Pair] {
+        if case .pairs(let pairs) = self {
+            guard !pairs.contains(where: \.isFile) else { throw ofOtherShape }
+            return pairs
+        }
+        var pairs: [SiteText.Pair] = []
         for text in try texts() {
             let parts = text.text.split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2 else { throw text.refused() }
             pairs.append(
-                (
-                    ConfigurationFile.Text(text: String(parts[0]), line: text.line),
-                    ConfigurationFile.Text(text: String(parts[1]), line: text.line)
-                ))
+                SiteText.Pair(
+                    name: ConfigurationFile.Text(text: String(parts[0]), line: text.line),
+                    value: ConfigurationFile.Text(text: String(parts[1]), line: text.line)))
         }
         return pairs
     }

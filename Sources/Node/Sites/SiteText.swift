@@ -7,9 +7,17 @@ struct SiteText {
         case scalar(ConfigurationFile.Text)
         case list([ConfigurationFile.Text])
         /// A mapping of one level, in the order of the file.
-        case pairs([(name: ConfigurationFile.Text, value: ConfigurationFile.Text)])
+        case pairs([Pair])
         /// Anything deeper.
         case nested
+    }
+
+    /// One name of a mapping with its value.
+    struct Pair {
+        let name: ConfigurationFile.Text
+        let value: ConfigurationFile.Text
+        /// It was written `{file: PATH}`: ``value`` is the path of a file that holds the value.
+        var isFile = false
     }
 
     let pattern: ConfigurationFile.Text
@@ -48,30 +56,49 @@ extension SiteText {
             return texts.count == sequence.count ? .list(texts) : .nested
         }
         guard let mapping = node.mapping else { return .nested }
-        var pairs: [(name: ConfigurationFile.Text, value: ConfigurationFile.Text)] = []
+        var pairs: [Pair] = []
         for (key, value) in mapping {
-            guard let name = ConfigurationFile.text(key),
-                let value = ConfigurationFile.text(value)
+            guard let name = ConfigurationFile.text(key), let pair = pair(name, value)
             else { return .nested }
-            pairs.append((name, value))
+            pairs.append(pair)
         }
         return .pairs(pairs)
     }
+
+    private static func pair(_ name: ConfigurationFile.Text, _ value: Yams.Node) -> Pair? {
+        if let text = ConfigurationFile.text(value) { return Pair(name: name, value: text) }
+        guard let mapping = value.mapping, mapping.count == 1, let (key, path) = mapping.first,
+            key.scalar?.string == fileKey, let text = ConfigurationFile.text(path)
+        else { return nil }
+        return Pair(name: name, value: text, isFile: true)
+    }
+
+    /// Stands before the path of a file that holds a value.
+    fileprivate static let fileKey = "file"
+    /// Stands for a value that is not shown, and is none itself.
+    static let redacted = "(redacted)"
 }
 
 extension SiteText.Value {
-    /// As it can be written again, on one line.
-    var yaml: String {
+    /// As it can be written again, on one line; of a mapping `isSecret` hides the values, but for
+    /// the paths of files.
+    func yaml(isSecret: Bool) -> String {
         switch self {
         case .scalar(let text): Configuration.yaml(text.text)
         case .list(let texts):
             "[" + texts.map { Configuration.yaml($0.text) }.joined(separator: ", ") + "]"
         case .pairs(let pairs):
-            "{"
-                + pairs.map {
-                    "\(Configuration.yaml($0.name.text)): \(Configuration.yaml($0.value.text))"
-                }.joined(separator: ", ") + "}"
+            "{" + pairs.map { $0.yaml(isSecret: isSecret) }.joined(separator: ", ") + "}"
         case .nested: ""
         }
+    }
+}
+
+extension SiteText.Pair {
+    fileprivate func yaml(isSecret: Bool) -> String {
+        let text = isSecret && !isFile ? SiteText.redacted : value.text
+        let shown = Configuration.yaml(text)
+        return Configuration.yaml(name.text) + ": "
+            + (isFile ? "{\(SiteText.fileKey): \(shown)}" : shown)
     }
 }

@@ -158,7 +158,7 @@ extension Misbehaviour {
             seen: .problem(502, "origin-redirect-refused"), logged: "169.254.169.254"),
         redirect(
             "redirects to a name of loopback", to: "http://localhost.localdomain.invalid/",
-            seen: .problem(502, "origin-name-not-found"), logged: "no address is known"),
+            seen: .problem(502, "origin-unreachable"), logged: "no address is known"),
         redirect(
             "redirects to another scheme", to: "gopher://a.example/",
             seen: .problem(502, "origin-redirect-refused"), logged: "http:// or https://"),

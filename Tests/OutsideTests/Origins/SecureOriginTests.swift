@@ -9,12 +9,12 @@ extension Outside {
         "Secure origins", .serialized,
         .enabled(if: SecureOrigin.python != nil, "Python is not installed"))
     struct SecureOriginTests {
-        /// What is wrong with an origin, and what the client is told.
+        /// What is wrong with an origin, and what the log says of it.
         struct Fault: CustomTestStringConvertible, Sendable {
             let name: String
             let certificate: MadeCertificate
             var isOld = false
-            let detail: String
+            let why: String
 
             var testDescription: String { name }
         }
@@ -28,27 +28,27 @@ extension Outside {
                 name: "expired",
                 certificate: MadeCertificate(
                     "e", names: names, validity: .past, issuer: authority),
-                detail: "the origin's certificate expired on "),
+                why: "The origin's certificate expired on "),
             Fault(
                 name: "not yet valid",
                 certificate: MadeCertificate(
                     "n", names: names, validity: .future, issuer: authority),
-                detail: "the origin's certificate is not valid before "),
+                why: "The origin's certificate is not valid before "),
             Fault(
                 name: "self-signed", certificate: MadeCertificate("s", names: names),
-                detail: "the origin's certificate is self-signed and not trusted"),
+                why: "The origin's certificate is self-signed and not trusted"),
             Fault(
                 name: "of a stranger",
                 certificate: MadeCertificate(
                     "u", names: names, issuer: MadeCertificate("Stranger", isIssuer: true)),
-                detail: "the origin's certificate leads to no issuer that is trusted"),
+                why: "The origin's certificate leads to no issuer that is trusted"),
             Fault(
                 name: "for another host",
                 certificate: MadeCertificate("w", names: "DNS:b.example", issuer: authority),
-                detail: "the origin's certificate is not for 127.0.0.1; it is for b.example"),
+                why: "The origin's certificate is not for 127.0.0.1; it is for b.example"),
             Fault(
                 name: "old", certificate: good, isOld: true,
-                detail: "the origin speaks no version of TLS that is new enough"),
+                why: "The origin speaks no version of TLS that is new enough"),
         ]
 
         /// A file with the authority's certificate, and a node that believes it.
@@ -76,7 +76,7 @@ extension Outside {
             }
         }
 
-        @Test("What is wrong with an origin's TLS is refused with 502 and said", arguments: faults)
+        @Test("What is wrong with an origin's TLS is 502, and in the log", arguments: faults)
         func refused(_ fault: Fault) throws {
             let origin = try SecureOrigin(
                 showing: fault.certificate, image: TestImage.png(width: 4, height: 4),
@@ -86,10 +86,9 @@ extension Outside {
                 for _ in 0..<3 {
                     let response = try node.get(ImageTarget.of(url))
                     expectProblem(response, 502, fault.name)
-                    let text = String(decoding: response.body ?? [], as: UTF8.self)
-                    #expect(text.contains(fault.detail), "\(text)")
+                    #expect(!response.text.contains("127.0.0.1"), "\(response)")
                 }
-                #expect(node.said("no TLS connection to an origin") == 1)
+                #expect(node.said("no TLS connection to an origin", fault.why) == 1)
             }
         }
 

@@ -1,0 +1,98 @@
+import Glibc
+import HTTPRules
+import Telemetry
+
+/// Who besides its owner can read a file that holds a secret, by the modes of the file and of the
+/// directories above it.
+package enum FileExposure: Hashable, Sendable {
+    case group
+    case everybody
+
+    /// What the kernel says of a file or a directory.
+    package struct Facts: Hashable, Sendable {
+        /// The nine bits of permission.
+        package var mode: UInt32
+        package var owner: UInt32
+        package var group: UInt32
+
+        package init(mode: UInt32, owner: UInt32, group: UInt32) {
+            self.mode = mode
+            self.owner = owner
+            self.group = group
+        }
+    }
+
+    /// Nil if the file is its owner's alone, or no other user gets as far as to it.
+    ///
+    /// The group counts only if `user`, which the node runs as, owns the file: otherwise the group
+    /// may be what lets the node read it.
+    package init?(of file: Facts, below directories: [Facts], by user: UInt32) {
+        if file.mode & 0o004 != 0, directories.allSatisfy({ $0.mode & 0o001 != 0 }) {
+            self = .everybody
+        } else if file.mode & 0o040 != 0, file.owner == user,
+            directories.allSatisfy({
+                $0.mode & ($0.group == file.group ? 0o010 : 0o001) != 0
+            })
+        {
+            self = .group
+        } else {
+            return nil
+        }
+    }
+
+    /// Nil also for a file of which the kernel says nothing, and for those that the engine of a
+    /// container puts there for this container alone.
+    init?(ofFile path: String) {
+        guard let resolved = Self.resolved(path), !resolved.hasPrefix("/run/secrets/"),
+            let file = Self.facts(resolved)
+        else { return nil }
+        var directories: [Facts] = []
+        var rest = resolved[...]
+        while let slash = rest.lastIndex(of: "/") {
+            rest = rest[..<slash]
+            guard let facts = Self.facts(rest.isEmpty ? "/" : String(rest)) else { return nil }
+            directories.append(facts)
+        }
+        self.init(of: file, below: directories, by: geteuid())
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let text = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(text) }
+        return unsafe String(cString: text)
+    }
+
+    private static func facts(_ path: String) -> Facts? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Facts(
+            mode: UInt32(status.st_mode) & 0o777, owner: status.st_uid, group: status.st_gid)
+    }
+}
+
+extension Configuration {
+    /// Files of secrets that others can read; one line each.
+    var exposureWarnings: [String] {
+        let settings: [SettingName] = [
+            .adminTokenFile, .purgeTokenFile, .decisionTokenFile, .signingKeyFile, .tlsKey,
+            .clusterSecretFile,
+        ]
+        let ofSettings = settings.flatMap { name in
+            values.paths(name).map { (what: "setting \(name.rawValue)", path: $0) }
+        }
+        let ofSites = values.siteBlocks.flatMap { site in
+            site.settings.setRequestFields.compactMap { field in
+                field.file.map {
+                    (what: "site \(site.pattern): set-request-fields", path: $0)
+                }
+            }
+        }
+        return (ofSettings + ofSites).compactMap { what, path in
+            FileExposure(ofFile: path).map {
+                "\(what): \(path.quoted(limit: 4096)) can be read by "
+                    + ($0 == .group ? "its group" : "every user of this machine")
+                    + "; a secret is its owner's alone (mode 600)"
+            }
+        }
+    }
+}

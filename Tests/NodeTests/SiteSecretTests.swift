@@ -1,0 +1,141 @@
+import Foundation
+import HTTPRules
+import Harness
+import Node
+import Testing
+
+@Suite("Values that a site sends its origin are shown nowhere")
+struct SiteSecretTests {
+    private let secret = "Bearer Zm9vYmFy"
+
+    private func file(_ fields: String) -> String {
+        "sites:\n  a.example:\n    origin: http://o.example\n    set-request-fields: \(fields)\n"
+    }
+
+    private func check(_ text: String) -> (configuration: Configuration?, lines: [String]) {
+        do throws(ConfigurationFaults) {
+            let checked = try Configuration.check(
+                flags: [:], environment: [:], file: ("n.yaml", text))
+            return (checked, [])
+        } catch {
+            return (nil, error.lines)
+        }
+    }
+
+    /// Loads a file whose one site has these fields, in which `PATH` is that of a file with `text`.
+    private func load(
+        _ fields: String, _ text: String?
+    ) throws -> (configuration: Configuration?, lines: [String]) {
+        try withTemporaryFile(text) { path in
+            try withTemporaryFile(file(fields.replacing("PATH", with: path))) { settings in
+                let sources = ConfigurationSources(flags: ["config": [settings]], environment: [:])
+                do throws(ConfigurationFaults) {
+                    return (try sources.load(), [])
+                } catch {
+                    let lines = error.lines.map {
+                        $0.replacing(path, with: "PATH").replacing(settings, with: "n.yaml")
+                    }
+                    return (nil, lines)
+                }
+            }
+        }
+    }
+
+    private func values(_ configuration: Configuration?) -> [String] {
+        (configuration?.sites[0].settings.setRequestFields ?? []).map {
+            String(decoding: $0.value, as: UTF8.self)
+        }
+    }
+
+    @Test("the listing has the names, the paths of files, and no value")
+    func listing() throws {
+        let text = file("{Authorization: \(secret), X-Edge: a, X-Key: {file: /run/k}}")
+        let configuration = try #require(check(text).configuration)
+        #expect(
+            configuration.listing.last
+                == "    set-request-fields: {Authorization: \"(redacted)\", "
+                + "X-Edge: \"(redacted)\", X-Key: {file: /run/k}}")
+        #expect(values(configuration) == [secret, "a", ""])
+    }
+
+    @Test("what is listed in the place of a value is no value")
+    func redacted() {
+        let lines = check(file("{Authorization: (redacted)}")).lines
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("the value of \"Authorization\" is refused; ") == true)
+    }
+
+    @Test("a value that is refused is not repeated")
+    func refused() {
+        for fields in ["{Authorization: ' \(secret)'}", "{Authorization: \"\(secret)\\n\"}"] {
+            let lines = check(file(fields)).lines
+            #expect(lines.count == 1 && !lines[0].contains("Zm9v"), "\(lines)")
+        }
+    }
+
+    @Test("of a change the names are told, also if nothing else has changed")
+    func changes() throws {
+        let before = try #require(check(file("{Authorization: \(secret)}")).configuration)
+        let next = try #require(check(file("{Authorization: Bearer YmFyZm9v}")).configuration)
+        let (after, change) = try before.changed(to: next)
+        let site = "a.example=http://o.example, set-request-fields: {Authorization: \"(redacted)\"}"
+        #expect(
+            change.live.map(\.description) == ["site \(site) -> \(site) with other secrets"])
+        #expect(values(after) == ["Bearer YmFyZm9v"])
+        #expect(try before.changed(to: before).change.isEmpty)
+    }
+
+    @Test("a file holds the value, and perhaps the end of its line")
+    func ofFile() throws {
+        for text in [secret, secret + "\n", secret + "\r\n"] {
+            let loaded = try load("{X-A: b, Authorization: {file: PATH}}", text).configuration
+            #expect(values(loaded) == ["b", secret])
+        }
+        let first = try load("{A: {file: PATH}}", "1").configuration
+        let second = try load("{A: {file: PATH}}", "2").configuration
+        let (after, _) = try #require(first).changed(to: #require(second))
+        #expect(values(after) == ["2"])
+    }
+
+    @Test(
+        "a file of no use is named with its site and field, without what it holds",
+        arguments: [
+            (nil, "there is no such file"), ("", "it is empty"), ("\n", "it is empty"),
+            ("Zm9v\nZm9v\n", "it holds no value of a field"),
+            (" Zm9v", "it holds no value of a field"),
+        ] as [(String?, String)])
+    func faults(text: String?, why: String) throws {
+        let lines = try load("{Authorization: {file: PATH}}", text).lines
+        #expect(
+            lines == [
+                "site a.example (from n.yaml, line 2): set-request-fields: Authorization: "
+                    + "\"PATH\" cannot be used: \(why); "
+                    + "allowed: a file of 1 to 4096 bytes in one line"
+            ])
+    }
+
+    @Test(
+        "only a value of a request's field may be a file's, and a file is one path",
+        arguments: [
+            "set-request-fields: {A: {file: ''}}", "set-request-fields: {A: {path: /a}}",
+            "set-request-fields: {A: {file: /a, b: c}}", "set-request-fields: {A: {file: [/a]}}",
+            "set-response-fields: {A: {file: /a}}", "negative-ttl: {404: {file: /a}}",
+        ])
+    func elsewhere(line: String) {
+        let text = "sites:\n  a.example:\n    origin: http://o.example\n    \(line)\n"
+        #expect(check(text).lines.count == 1)
+    }
+
+    @Test("a password in a URL that is refused is not repeated")
+    func passwords() throws {
+        let texts = [
+            "origin-proxy: me:Zm9v@proxy.example:3128", "site: a.example=http://me:Zm9v@o.example",
+            "sites: {a.example: 'http://me:Zm9v@o.example'}", "allow-origin: me:Zm9v@o.example",
+        ]
+        for text in texts {
+            let lines = check(text).lines
+            #expect(lines.count == 1 && !lines[0].contains("Zm9v"), "\(lines)")
+            #expect(lines.first?.contains("…@") == true, "\(lines)")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Glibc
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("The unit of systemd")
+    struct UnitTests {
+        private static let unit: String = {
+            let repository = URL(filePath: #filePath).deletingLastPathComponent()
+                .deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
+            let file = repository.appending(path: "deploy/systemd/nuthatch.service")
+            return (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+        }()
+
+        private static let manager = try? Program.find("systemd-analyze")
+
+        private func values(_ name: String) -> [String] {
+            Self.unit.split(separator: "\n").filter { $0.hasPrefix(name + "=") }
+                .map { String($0.dropFirst(name.count + 1)) }
+        }
+
+        @Test("systemd takes every line of it", .enabled(if: UnitTests.manager != nil))
+        func verified() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "nuthatch.service")
+            try Self.unit.replacing("/usr/local/bin/nuthatch", with: NodeProcess.binary())
+                .write(to: file, atomically: true, encoding: .utf8)
+            let check = try Program.run(
+                try #require(Self.manager), ["verify", "--man=no", file.path])
+            #expect(check.status == 0 && check.errors.isEmpty, "\(check.errors)")
+        }
+
+        @Test("A node with what the unit leaves it binds a low port, and reads a key of mode 600")
+        func served() throws {
+            let capability = "CAP_NET_BIND_SERVICE"
+            #expect(values("CapabilityBoundingSet") == [capability])
+            #expect(values("AmbientCapabilities") == [capability])
+            #expect(!values("PrivateUsers").contains("yes"), "the capability would be void")
+            #expect(values("LoadCredential") == ["secret:/etc/nuthatch/secrets"])
+            guard geteuid() == 0 else { return }
+
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let (user, manager) = (UInt32(65_534), FileManager.default)
+            let leaf = try TestAuthority().leaf("localhost")
+            // As systemd hands credentials over: the user's own, in a directory of its own.
+            let secrets = folder.appending(path: "credentials")
+            try manager.createDirectory(at: secrets, withIntermediateDirectories: false)
+            for (name, path) in [("certificate", leaf.certificate), ("key", leaf.key)] {
+                let file = secrets.appending(path: "secret_\(name)")
+                try manager.copyItem(atPath: path, toPath: file.path)
+                try manager.setAttributes([.posixPermissions: 0o400], ofItemAtPath: file.path)
+                #expect(chown(file.path, user, user) == 0)
+            }
+            #expect(chown(secrets.path, user, user) == 0)
+            try manager.setAttributes([.posixPermissions: 0o500], ofItemAtPath: secrets.path)
+            // Where that user may go.
+            try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+            let (set, binary) = ("-all,+net_bind_service", folder.appending(path: "nuthatch").path)
+            try manager.copyItem(atPath: NodeProcess.binary(), toPath: binary)
+            let node = try Program(
+                try Program.find("setpriv"),
+                [
+                    "--reuid=\(user)", "--regid=\(user)", "--clear-groups", "--inh-caps=\(set)",
+                    "--ambient-caps=\(set)", "--bounding-set=\(set)", "--no-new-privs", binary,
+                    "serve", "--listen", "127.43.43.1:443", "--admin-listen", "off",
+                    "--tls-certificate", secrets.appending(path: "secret_certificate").path,
+                    "--tls-key", secrets.appending(path: "secret_key").path,
+                ])
+            defer { node.kill() }
+            let isServing = Deadline.seconds(30).reached {
+                node.errors.contains("serving") || node.wait(seconds: 0) != nil
+            }
+            #expect(isServing && node.wait(seconds: 0) == nil, "\(node.errors)")
+            #expect(!node.errors.contains("can be read by"), "\(node.errors)")
+        }
+    }
+}
