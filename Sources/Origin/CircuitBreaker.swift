@@ -1,37 +1,57 @@
 package import Ground
 
-/// Leaves an origin alone after so many failures in succession, and tries it with one fetch now and
-/// then.
+/// Leaves an origin alone while it fails, and tries it with a few fetches now and then.
 ///
-/// A failure is of the origin or the way to it; what a client or this node did wrong counts for
-/// nothing. Each trial that fails doubles the time until the next, up to ten times the first.
+/// A connection that fails speaks against the origin, whoever asked for what: so many in succession
+/// open the circuit. An answer that fails may be the fault of one URL, which one client can ask for
+/// again and again: it opens the circuit only together with others, if they are so many within a
+/// short time, half of all that were asked for, and of several paths. What a client or this node
+/// did wrong counts for nothing. Each time that the trials fail doubles the time until the next, up
+/// to ten times the first.
 package struct CircuitBreaker: Hashable, Sendable {
     /// Whether fetches go to the origin.
     package enum State: Hashable, Sendable {
         /// They do. Becomes ``open(until:)``.
         case closed
-        /// They do not; the first after `until` becomes the trial. Becomes ``halfOpen``.
+        /// They do not; the first after `until` becomes a trial. Becomes ``halfOpen``.
         case open(until: Instant)
-        /// One does. Becomes ``closed`` or ``open(until:)``.
+        /// A few do. Becomes ``closed`` or ``open(until:)``.
         case halfOpen
     }
 
     /// What an arriving fetch is told.
     package enum Verdict: Hashable, Sendable {
         case go
-        /// It alone goes, and what becomes of it decides.
+        /// It is one of few that go, and what becomes of them decides.
         case trial
         /// Not now, but perhaps after so long.
         case refused(retryAfter: Interval)
     }
 
+    /// What failed by the origin's fault.
+    package enum Failure: Hashable, Sendable {
+        /// No connection was had.
+        case connection
+        /// The request was sent, and no whole answer came; `path` is a hash of what was asked for,
+        /// without its query.
+        case answer(path: UInt64)
+    }
+
     package private(set) var state = State.closed
-    /// Failures since the last whole answer.
-    package private(set) var failures = 0
+    /// Connections that failed since one was had.
+    private var connectionFailures = 0
+    private var answers = AnswerWindow()
+    /// Fetches that try the origin while the circuit is half open.
+    private var trials = 0
+    /// Hashes of the paths of trials whose answers failed.
+    private var failedTrials: [UInt64] = []
     /// How long it was open last; nil if it was closed since.
     private var lastPause: Interval?
 
     package init() {}
+
+    /// Failures that led to the present state, or may lead to the next.
+    package var failures: Int { max(connectionFailures, answers.failures) }
 
     /// How long no fetch goes to the origin; nil if the next one may.
     package func pause(now: Instant) -> Interval? {
@@ -40,66 +60,85 @@ package struct CircuitBreaker: Hashable, Sendable {
     }
 
     /// A fetch arrives.
-    package mutating func arrived(now: Instant) -> Verdict {
+    package mutating func arrived(limits: CircuitLimits, now: Instant) -> Verdict {
         switch state {
         case .closed: return .go
-        case .halfOpen: return .refused(retryAfter: .seconds(1))
         case .open(let until) where now < until: return .refused(retryAfter: until - now)
         case .open:
             state = .halfOpen
+            trials = 1
+            failedTrials = []
             return .trial
+        case .halfOpen where trials + failedTrials.count < limits.trialsMax:
+            trials += 1
+            return .trial
+        case .halfOpen: return .refused(retryAfter: .seconds(1))
         }
     }
 
     /// The head of an answer came: the origin is there; true if that ends an open state.
-    ///
-    /// Whether it can give whole answers is not known yet, so that one more failure opens again.
-    package mutating func answered(limits: CircuitLimits) -> Bool {
+    package mutating func answered() -> Bool {
+        connectionFailures = 0
         guard state == .halfOpen else { return false }
         state = .closed
-        failures = max(0, (limits.failures ?? 1) - 1)
+        answers = AnswerWindow()
         return true
     }
 
     /// A whole answer came.
-    package mutating func succeeded() {
+    package mutating func succeeded(now: Instant) {
         guard state == .closed else { return }
-        failures = 0
+        connectionFailures = 0
         lastPause = nil
+        answers.succeeded(now: now)
     }
 
-    /// A fetch failed by the origin's fault; true if the circuit is open from now on and was not
-    /// before.
-    package mutating func failed(limits: CircuitLimits, now: Instant) -> Bool {
-        failures += 1
+    /// A fetch failed by the origin's fault, while the circuit is half open a trial; true if the
+    /// circuit is open from now on and was not before.
+    package mutating func failed(
+        _ failure: Failure, limits: CircuitLimits, now: Instant
+    ) -> Bool {
         guard let failuresMax = limits.failures else {
             self = CircuitBreaker()
             return false
         }
-        switch state {
-        case .open: return false
-        case .closed where failures < failuresMax: return false
-        case .closed, .halfOpen:
-            let pause = lastPause.map { min($0 + $0, limits.pauseMax) } ?? limits.pause
-            lastPause = pause
-            state = .open(until: now + pause)
-            return true
+        switch (state, failure) {
+        case (.open, _): return false
+        case (.closed, .connection):
+            connectionFailures += 1
+            guard connectionFailures >= failuresMax else { return false }
+        case (.closed, .answer(let path)):
+            connectionFailures = 0
+            answers.failed(path: path, limits: limits, now: now)
+            guard answers.isFailing(limits: limits) else { return false }
+        case (.halfOpen, .connection): connectionFailures += 1
+        case (.halfOpen, .answer(let path)):
+            trials -= 1
+            // One URL that fails is not the origin, however often it is tried.
+            guard !failedTrials.contains(path) else { return false }
+            failedTrials.append(path)
+            guard failedTrials.count >= limits.trialsMax else { return false }
         }
+        let pause = lastPause.map { min($0 + $0, limits.pauseMax) } ?? limits.pause
+        lastPause = pause
+        state = .open(until: now + pause)
+        return true
     }
 
-    /// The trial ended without saying anything of the origin; the next fetch is one.
-    package mutating func trialAbandoned(now: Instant) {
-        guard state == .halfOpen else { return }
-        state = .open(until: now)
+    /// A trial ended without saying anything of the origin; another fetch may be one.
+    package mutating func trialAbandoned() {
+        if state == .halfOpen { trials -= 1 }
     }
 
     /// There is nothing to be remembered of the origin.
-    package var isQuiet: Bool { state == .closed && failures == 0 && lastPause == nil }
+    package var isQuiet: Bool {
+        state == .closed && connectionFailures == 0 && answers.isEmpty && lastPause == nil
+    }
 }
 
 /// When a ``CircuitBreaker`` opens, and for how long.
 package struct CircuitLimits: Hashable, Sendable {
-    /// Failures in succession; nil for never.
+    /// Connections in succession that fail, or answers within a short time; nil for never.
     package var failures: Int?
     /// The time until the first trial.
     package var pause: Interval
@@ -109,5 +148,9 @@ package struct CircuitLimits: Hashable, Sendable {
         self.pause = pause
     }
 
+    /// Paths of which answers must fail.
+    var pathsMin: Int { min(5, failures ?? 5) }
+    /// Fetches that try the origin at one time, and paths of which their answers may fail.
+    var trialsMax: Int { min(3, failures ?? 3) }
     var pauseMax: Interval { Interval(nanoseconds: pause.nanoseconds * 10) }
 }

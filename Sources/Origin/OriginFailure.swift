@@ -52,7 +52,7 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
     case redirectRefused(URLRefusal)
     /// It happened to the origin that the first one redirected to.
     case redirected(to: OriginAuthority, OriginFailure)
-    /// The origin failed too often in succession and is left alone for so long.
+    /// The origin fails too often and is left alone for so long.
     case circuitOpen(OriginAuthority, retryAfter: Interval)
     /// A limit of this node is reached.
     case overloaded(OriginLimit)
@@ -246,7 +246,7 @@ extension OriginFailure: CustomStringConvertible {
             "the origin redirects to what is no URL of an image: \(refusal.sentence)"
         case .redirected(let origin, let failure): "after a redirect to \(origin): \(failure)"
         case .circuitOpen(let origin, _):
-            "\(origin) has failed too often in succession and is left alone for a while"
+            "\(origin) fails too often and is left alone for a while"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
         case .overloaded(.descriptors): "this node has no descriptor or port left"
         case .overloaded(.queueTime): "no connection to the origin became free in time"

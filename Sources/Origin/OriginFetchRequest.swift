@@ -109,6 +109,13 @@ package struct OriginFetchRequest: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// A hash of the path that the request line names, without its query.
+    var pathHash: UInt64 {
+        let target = bytes.split(separator: 0x20, maxSplits: 2).dropFirst().first ?? []
+        let path = Array(target.prefix { $0 != 0x3F })
+        return XXH64.hash(path.span, seed: 0)
+    }
+
     /// The same question about another URL, which is where a redirect leads.
     ///
     /// The validators stay: they are of the stored answer, whichever URL gave it.

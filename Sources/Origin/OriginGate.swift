@@ -37,7 +37,7 @@ package struct OriginGate: Sendable {
     package enum Refusal: Hashable, Sendable {
         /// As many wait as are allowed.
         case queueFull
-        /// The origin has failed too often.
+        /// The origin fails.
         case circuitOpen(retryAfter: Interval)
     }
 
@@ -63,7 +63,7 @@ package struct OriginGate: Sendable {
     /// How a fetch ended, as far as its origin is concerned.
     package enum Outcome: Hashable, Sendable {
         case succeeded
-        case failed
+        case failed(CircuitBreaker.Failure)
         /// It says nothing of the origin.
         case neutral
     }
@@ -105,8 +105,8 @@ package struct OriginGate: Sendable {
         var closing = 0
         var queue: [Waiting] = []
         var circuit = CircuitBreaker()
-        /// The fetch that tries an origin whose circuit is open.
-        var trial: Ticket?
+        /// Fetches that try the origin while its circuit is half open.
+        var trials: [Ticket] = []
         var lastFailure = Instant.zero
 
         var isQuiet: Bool { open == 0 && queue.isEmpty && circuit.isQuiet }
@@ -141,18 +141,15 @@ extension OriginGate {
     ) -> Admission {
         var origin = origins[authority, default: Origin()]
         defer { store(origin, of: authority) }
-        switch origin.circuit.arrived(now: now) {
+        switch origin.circuit.arrived(limits: settings.circuit, now: now) {
         case .refused(let retryAfter): return .refused(.circuitOpen(retryAfter: retryAfter))
-        case .trial: origin.trial = ticket
+        case .trial: origin.trials.append(ticket)
         case .go: break
         }
         let admission =
             mayJoin && origin.passesOthers(of: ticket.loop)
             ? Admission.join : admit(ticket, to: &origin)
-        if case .refused = admission, origin.trial == ticket {
-            origin.trial = nil
-            origin.circuit.trialAbandoned(now: now)
-        }
+        if case .refused = admission, origin.endTrial(ticket) { origin.circuit.trialAbandoned() }
         return admission
     }
 
@@ -194,9 +191,9 @@ extension OriginGate {
 
     /// The head of an answer came; tells if the circuit closes by that.
     package mutating func answered(_ authority: OriginAuthority) -> Change? {
-        guard var origin = origins[authority], origin.trial != nil else { return nil }
-        let closes = origin.circuit.answered(limits: settings.circuit)
-        if closes { origin.trial = nil }
+        guard var origin = origins[authority], !origin.circuit.isQuiet else { return nil }
+        let closes = origin.circuit.answered()
+        if closes { origin.trials = [] }
         store(origin, of: authority)
         return closes ? .closed : nil
     }
@@ -207,20 +204,20 @@ extension OriginGate {
     ) -> (change: Change?, news: [News]) {
         var origin = origins[authority, default: Origin()]
         defer { store(origin, of: authority) }
-        let isTrial = origin.trial == ticket
-        if isTrial { origin.trial = nil }
+        let isTrial = origin.endTrial(ticket)
         switch outcome {
         case .succeeded:
-            origin.circuit.succeeded()
+            origin.circuit.succeeded(now: now)
         case .neutral:
-            if isTrial { origin.circuit.trialAbandoned(now: now) }
-        case .failed:
+            if isTrial { origin.circuit.trialAbandoned() }
+        case .failed(let failure):
             origin.lastFailure = now
-            // While it is half open only the trial decides.
+            // While it is half open only the trials decide.
             if origin.circuit.state == .halfOpen, !isTrial { break }
-            guard origin.circuit.failed(limits: settings.circuit, now: now),
+            guard origin.circuit.failed(failure, limits: settings.circuit, now: now),
                 case .open(let until) = origin.circuit.state
             else { break }
+            origin.trials = []
             openings += 1
             let news = origin.queue.map {
                 News.refused($0.ticket, retryAfter: until - now)
@@ -296,7 +293,7 @@ extension OriginGate {
         if settings.circuit.failures == nil {
             for authority in origins.keys {
                 origins[authority]?.circuit = CircuitBreaker()
-                origins[authority]?.trial = nil
+                origins[authority]?.trials = []
             }
         }
         for authority in origins.keys.sorted(by: { $0.description < $1.description }) {
@@ -331,6 +328,13 @@ extension OriginGate.Origin {
     fileprivate mutating func takeIdle(on loop: Int) -> Bool {
         guard let count = idle[loop] else { return false }
         idle[loop] = count > 1 ? count - 1 : nil
+        return true
+    }
+
+    /// True if `ticket` was a trial, which it is no more.
+    fileprivate mutating func endTrial(_ ticket: OriginGate.Ticket) -> Bool {
+        guard let index = trials.firstIndex(of: ticket) else { return false }
+        trials.remove(at: index)
         return true
     }
 

@@ -236,9 +236,14 @@ extension OriginHop {
             case .tls(let origin, let failure): client.exchange.failed(origin, failure)
             default: break
             }
-            leave(closing: true, failure.countsAgainstOrigin ? .failed : .neutral, failure)?
-                .hopFailed(failure)
+            leave(closing: true, outcome(failure), failure)?.hopFailed(failure)
         }
+    }
+
+    /// What a failure says of the origin: before the request is sent, that of a connection.
+    private func outcome(_ failure: OriginFailure) -> OriginGate.Outcome {
+        guard failure.countsAgainstOrigin else { return .neutral }
+        return .failed(carrier == nil ? .connection : .answer(path: request.pathHash))
     }
 
     /// Lets go of everything; returns the fetch for its last call.

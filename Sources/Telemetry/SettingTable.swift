@@ -187,11 +187,11 @@ extension Setting {
         Setting(
             .originCircuitFailures, in: .origins, .count(0...100_000), default: "20",
             note: "20; 0 for never",
-            meaning: "Failed fetches in succession after which an origin is left alone",
+            meaning: "Failed connections or answers after which an origin is left alone",
             advice: "Lower it to spare a weak origin, raise it if single failures are common."),
         Setting(
             .originCircuitTime, in: .origins, times, default: "5s",
-            meaning: "Time for which it is left alone, before one fetch tries it again",
+            meaning: "Time for which it is left alone, before fetches try it again",
             advice: "Misses get 503 meanwhile; the time doubles, up to tenfold, while it fails."),
     ]
 

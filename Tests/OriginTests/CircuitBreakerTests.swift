@@ -5,52 +5,97 @@ import Testing
 @Suite("The circuit of an origin")
 struct CircuitBreakerTests {
     let limits = CircuitLimits(failures: 3, pause: .seconds(5))
+    let usual = CircuitLimits(failures: 20, pause: .seconds(5))
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
     /// A circuit that opened at 0 s.
     private func opened() -> CircuitBreaker {
         var circuit = CircuitBreaker()
-        for _ in 1...3 { _ = circuit.failed(limits: limits, now: at(0)) }
+        for _ in 1...3 { _ = circuit.failed(.connection, limits: limits, now: at(0)) }
         return circuit
     }
 
-    @Test("It opens at the last of so many failures in succession")
+    /// True if answers of these paths, which fail at `instant`, open the circuit.
+    private func fail(
+        _ paths: [UInt64], at instant: Instant, _ circuit: inout CircuitBreaker
+    ) -> Bool {
+        paths.contains { circuit.failed(.answer(path: $0), limits: usual, now: instant) }
+    }
+
+    @Test("It opens at the last of so many connections in succession that fail")
     func opens() {
         var circuit = CircuitBreaker()
-        #expect(circuit.failed(limits: limits, now: at(0)) == false)
-        #expect(circuit.failed(limits: limits, now: at(0)) == false)
-        circuit.succeeded()
-        #expect(circuit.failed(limits: limits, now: at(0)) == false)
-        #expect(circuit.failed(limits: limits, now: at(0)) == false)
-        #expect(circuit.arrived(now: at(0)) == .go)
-        let opens = circuit.failed(limits: limits, now: at(0))
+        let first = circuit.failed(.connection, limits: limits, now: at(0))
+        let second = circuit.failed(.connection, limits: limits, now: at(0))
+        _ = circuit.answered()
+        let third = circuit.failed(.connection, limits: limits, now: at(0))
+        let fourth = circuit.failed(.connection, limits: limits, now: at(0))
+        #expect([first, second, third, fourth] == [false, false, false, false])
+        #expect(circuit.arrived(limits: limits, now: at(0)) == .go)
+        let opens = circuit.failed(.connection, limits: limits, now: at(0))
         #expect(opens)
-        #expect(circuit.arrived(now: at(1)) == .refused(retryAfter: .seconds(4)))
+        #expect(circuit.arrived(limits: limits, now: at(1)) == .refused(retryAfter: .seconds(4)))
     }
 
-    @Test("After its time one fetch tries, and all others are refused until that is decided")
-    func oneTrial() {
+    @Test("One URL of which every answer fails never opens it, nor do four")
+    func fewURLs() {
+        var circuit = CircuitBreaker()
+        let isOpenedByOne = fail(Array(repeating: 1, count: 10_000), at: at(0), &circuit)
+        #expect(!isOpenedByOne)
+        let isOpenedByFour = fail((0..<10_000).map { $0 % 4 }, at: at(0), &circuit)
+        #expect(!isOpenedByFour)
+        let isOpenedByAnother = fail([9], at: at(0), &circuit)
+        #expect(isOpenedByAnother)
+    }
+
+    @Test("Answers that fail open it if they are half of all, within ten seconds")
+    func ratio() {
+        var circuit = CircuitBreaker()
+        let isOpenedEarly = fail(Array(0..<19), at: at(0), &circuit)
+        #expect(!isOpenedEarly)
+        for _ in 0..<22 { circuit.succeeded(now: at(5)) }
+        let isOpenedByFewer = fail([19, 20], at: at(9), &circuit)
+        #expect(!isOpenedByFewer)
+        let isOpenedByHalf = fail([21], at: at(9), &circuit)
+        #expect(isOpenedByHalf)
+        // What is longer ago does not count.
+        var slow = CircuitBreaker()
+        let isOpenedSlowly = (0..<1_000).contains { second in
+            fail([UInt64(second)], at: at(Int64(second)), &slow)
+        }
+        #expect(!isOpenedSlowly)
+    }
+
+    @Test("After its time three fetches try, and all others are refused until that is decided")
+    func trials() {
         var circuit = opened()
-        #expect(circuit.arrived(now: at(5)) == .trial)
-        #expect(circuit.arrived(now: at(5)) == .refused(retryAfter: .seconds(1)))
-        let closes = circuit.answered(limits: limits)
+        for _ in 1...3 { #expect(circuit.arrived(limits: limits, now: at(5)) == .trial) }
+        #expect(circuit.arrived(limits: limits, now: at(5)) == .refused(retryAfter: .seconds(1)))
+        let closes = circuit.answered()
         #expect(closes)
-        #expect(circuit.arrived(now: at(5)) == .go)
+        #expect(circuit.arrived(limits: limits, now: at(5)) == .go)
     }
 
-    @Test("A trial that is answered but not to the end opens it again; a whole answer does not")
-    func trialDecides() {
+    @Test("One URL that fails whenever it tries does not keep it open; three do")
+    func trialsOfOneURL() {
         var circuit = opened()
-        _ = circuit.arrived(now: at(5))
-        _ = circuit.answered(limits: limits)
-        var whole = circuit
-        let opensAgain = circuit.failed(limits: limits, now: at(6))
-        #expect(opensAgain)
-        whole.succeeded()
-        #expect(whole.isQuiet)
-        let opens = whole.failed(limits: limits, now: at(6))
-        #expect(opens == false)
+        #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
+        for _ in 1...100 {
+            #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
+            let opens = circuit.failed(.answer(path: 1), limits: limits, now: at(5))
+            #expect(!opens)
+        }
+        let second = circuit.failed(.answer(path: 2), limits: limits, now: at(5))
+        #expect(!second)
+        #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
+        var answered = circuit
+        let third = circuit.failed(.answer(path: 3), limits: limits, now: at(5))
+        #expect(third)
+        let closes = answered.answered()
+        #expect(closes)
+        answered.succeeded(now: at(5))
+        #expect(answered.isQuiet)
     }
 
     @Test("Trials that fail come less and less often, up to ten times the first pause")
@@ -59,31 +104,37 @@ struct CircuitBreakerTests {
         var now = at(0)
         var pauses: [Int64] = []
         for _ in 1...6 {
-            guard case .refused(let pause) = circuit.arrived(now: now) else { break }
+            guard case .refused(let pause) = circuit.arrived(limits: limits, now: now) else {
+                break
+            }
             pauses.append(pause.seconds)
             now = now + pause
-            #expect(circuit.arrived(now: now) == .trial)
-            _ = circuit.failed(limits: limits, now: now)
+            #expect(circuit.arrived(limits: limits, now: now) == .trial)
+            // A connection that fails needs no second opinion.
+            _ = circuit.failed(.connection, limits: limits, now: now)
         }
         #expect(pauses == [5, 10, 20, 40, 50, 50])
     }
 
-    @Test("A trial that says nothing leaves the next fetch to try")
+    @Test("A trial that says nothing leaves its place to another")
     func trialAbandoned() {
         var circuit = opened()
-        _ = circuit.arrived(now: at(5))
-        circuit.trialAbandoned(now: at(5))
-        #expect(circuit.arrived(now: at(5)) == .trial)
+        for _ in 1...3 { _ = circuit.arrived(limits: limits, now: at(5)) }
+        circuit.trialAbandoned()
+        #expect(circuit.arrived(limits: limits, now: at(5)) == .trial)
+        #expect(circuit.arrived(limits: limits, now: at(5)) != .trial)
     }
 
     @Test("Without a number of failures it never opens")
     func off() {
         var circuit = CircuitBreaker()
         let never = CircuitLimits(failures: nil, pause: .seconds(5))
-        for _ in 1...1000 {
-            let opens = circuit.failed(limits: never, now: at(0))
+        for number in 1...1000 {
+            let failure: CircuitBreaker.Failure =
+                number % 2 == 0 ? .connection : .answer(path: UInt64(number))
+            let opens = circuit.failed(failure, limits: never, now: at(0))
             #expect(opens == false)
         }
-        #expect(circuit.arrived(now: at(0)) == .go)
+        #expect(circuit.arrived(limits: never, now: at(0)) == .go)
     }
 }

@@ -90,9 +90,9 @@ struct OriginGateTests {
         var gate = gate(connections: 1)
         _ = gate.arrived(ticket(1), at: origin, now: at(0))
         _ = gate.arrived(ticket(2), at: origin, now: at(0))
-        var ended = gate.ended(ticket(1), origin, .failed, now: at(0))
+        var ended = gate.ended(ticket(1), origin, .failed(.connection), now: at(0))
         #expect(ended.change == nil && ended.news.isEmpty)
-        ended = gate.ended(ticket(9), origin, .failed, now: at(0))
+        ended = gate.ended(ticket(9), origin, .failed(.connection), now: at(0))
         #expect(ended.change == .opened(failures: 2, pause: .seconds(5)))
         #expect(ended.news == [.refused(ticket(2), retryAfter: .seconds(5))])
         #expect(gate.closed(origin) == nil)
@@ -102,11 +102,12 @@ struct OriginGateTests {
         #expect(gate.standings(now: at(1)).map(\.retryAfter) == [.seconds(4)])
 
         #expect(gate.arrived(ticket(4), at: origin, now: at(5)) == .open)
+        #expect(gate.arrived(ticket(7), at: origin, now: at(5)) == .wait(closingIdleOn: nil))
         #expect(
             gate.arrived(ticket(5), at: origin, now: at(5))
                 == .refused(.circuitOpen(retryAfter: .seconds(1))))
         // What began before says nothing now.
-        ended = gate.ended(ticket(8), origin, .failed, now: at(5))
+        ended = gate.ended(ticket(8), origin, .failed(.connection), now: at(5))
         #expect(ended.change == nil)
         #expect(gate.answered(origin) == .closed)
         #expect(gate.arrived(ticket(6), at: origin, now: at(5)) != .refused(.queueFull))
@@ -116,7 +117,7 @@ struct OriginGateTests {
     func trialCancelled() {
         var gate = gate(connections: 3, failures: 1)
         _ = gate.arrived(ticket(1), at: origin, now: at(0))
-        _ = gate.ended(ticket(1), origin, .failed, now: at(0))
+        _ = gate.ended(ticket(1), origin, .failed(.connection), now: at(0))
         #expect(gate.arrived(ticket(2), at: origin, now: at(5)) == .open)
         _ = gate.ended(ticket(2), origin, .neutral, now: at(5))
         #expect(gate.arrived(ticket(3), at: origin, now: at(5)) == .open)

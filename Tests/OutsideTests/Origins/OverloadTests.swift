@@ -84,9 +84,11 @@ extension Outside {
                 "--origin-circuit-failures", "3", "--origin-circuit-time", "60s")
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 3_000, seed: 73)
-            stage.origin.on("/bad", OriginAnswer(image).cutInHead(.reset))
+            for number in 1...3 {
+                stage.origin.on("/bad\(number)", OriginAnswer(image).cutInHead(.reset))
+            }
             stage.origin.on("/good", OriginAnswer(image, fields: [lasting]))
-            for _ in 1...3 { expectProblem(try stage.get("/bad"), 502) }
+            for number in 1...3 { expectProblem(try stage.get("/bad\(number)"), 502) }
             for number in 1...5 {
                 let response = try stage.get("/good")
                 expectRefused(response, "origin_circuit", stage, count: Double(number))
