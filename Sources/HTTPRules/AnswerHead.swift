@@ -27,4 +27,12 @@ package struct AnswerHead: Hashable, Sendable {
     package func first(_ name: FieldName) -> Extent? {
         lines.first { $0.id == name }?.value
     }
+
+    /// True if it is of a stream of events (HTML, "Server-sent events"), which come when they
+    /// happen.
+    package var isEventStream: Bool {
+        guard let type = first(.contentType) else { return false }
+        return String(decoding: bytes[type.range], as: UTF8.self).lowercased()
+            .hasPrefix("text/event-stream")
+    }
 }

@@ -108,6 +108,10 @@ package struct Configuration: Sendable {
     package var dnsFailureTTL: Interval
     package var dnsNamesMax: Int
     package var fillsMax: Int
+    package var clientPercent: Int
+    package var originPercent: Int
+    package var originRateMin: Int
+    package var bodyRateMin: Int
     package var waitersMax: Int
     package var waitTimeout: Interval
 
@@ -211,6 +215,10 @@ extension Configuration {
         dnsFailureTTL = values.interval(.dnsFailureTTL)
         dnsNamesMax = values.count(.dnsNamesLimit)
         fillsMax = values.count(.fillsLimit)
+        clientPercent = values.count(.clientShare)
+        originPercent = values.count(.originShare)
+        originRateMin = values.bytes(.originMinRate)
+        bodyRateMin = values.bytes(.bodyMinRate)
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
         trustedProxies = values.networks(.trustedProxy)

@@ -207,7 +207,7 @@ final class DiskFetch: FillSource {
         settle()
         if let query = run.query, query.reuse(resident.facts, now: now) == .stale(.whileRevalidate)
         {
-            hall.revalidate(query, resident, cause: run.cause, now: now)
+            hall.revalidate(query, resident, cause: run.cause, client: run.client, now: now)
         }
     }
 

@@ -94,6 +94,13 @@ final class FillFetch: FillSource, OriginFetchDelegate {
                 url: url))
     }
 
+    func originReached(_ origin: OriginAuthority, at address: IPAddress?) {
+        guard !hall.node.fills.move(run, to: run.holders(askingAt: origin, address)) else {
+            return
+        }
+        drop(.overloaded(.share), nil)
+    }
+
     func originAnswered(
         _ head: AnswerHead, bodyLength: UInt64?, requestedAt: Instant, answeredAt: Instant
     ) {
@@ -269,7 +276,7 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     private func end() {
         guard !isEnded else { return }
         isEnded = true
-        hall.node.fills.originEnded()
+        hall.node.fills.originEnded(run)
         hall.ended(self)
     }
 

@@ -30,7 +30,7 @@ extension FillRun {
     /// A peer waits for it.
     var isOwners: Bool { state.withLock { $0.isOwners } }
     /// The origin was asked, and the answer is not whole.
-    var isAskingOrigin: Bool { state.withLock { $0.isAskingOrigin && !$0.isOver } }
+    var isAskingOrigin: Bool { state.withLock { $0.askedAt != nil && !$0.isOver } }
     var examination: Examination? { state.withLock { $0.examination } }
     var trailers: [UInt8] { state.withLock { $0.trailers } }
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }

@@ -11,6 +11,9 @@ extension FillRun.State {
     /// What the origin still says is not for this fetch.
     var isOver: Bool { machine.phase == .ended || machine.phase == .failed }
 
+    /// The origin is asked, and nobody waits for what it answers.
+    var isUnread: Bool { askedAt != nil && !isOver && machine.readerCount == 0 }
+
     /// True if the body that is on its way comes from the disk.
     var isFromDisk: Bool {
         guard case .answering(let answer) = outcome else { return false }

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Serving
 import Store
 import Synchronization
@@ -21,6 +22,8 @@ final class FillRun: Sendable {
     let hall: Hall
     /// The request that causes it, which owners and origins are told of.
     let cause: RequestCause
+    /// The client that causes it; nil for this machine, a peer, or nobody.
+    let client: ShareHolder?
     /// What is asked of a site; nil for an image.
     let query: SiteRequest?
     /// Nobody else may wait for it.
@@ -46,8 +49,8 @@ final class FillRun: Sendable {
         var isStored = true
         /// A peer waits for it, so that it may wait for no peer that might wait for this one.
         var isOwners = false
-        /// The origin is being asked.
-        var isAskingOrigin = false
+        /// When the origin was asked; nil if it is not.
+        var askedAt: Instant?
         var isFromPeer = false
         /// It was joined by the one who caused it.
         var isBegun = false
@@ -92,7 +95,8 @@ final class FillRun: Sendable {
 
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        lease: StampLease, hall: Hall, cause: RequestCause, query: SiteRequest? = nil,
+        lease: StampLease, hall: Hall, cause: RequestCause,
+        client: ShareHolder? = nil, query: SiteRequest? = nil,
         expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
         isResumption: Bool = false, skipsPeers: Bool = false
     ) {
@@ -114,6 +118,7 @@ final class FillRun: Sendable {
             return effect == .dead ? nil : stale
         }
         self.query = query
+        self.client = client
         settings = hall.settings
         state = Mutex(
             State(
@@ -133,13 +138,16 @@ final class FillRun: Sendable {
 
     /// Nil if this fetch cannot serve such a request.
     func join(_ wanted: Negotiation, _ query: SiteRequest? = nil) -> Fill.ReaderID? {
-        state.withLock { state in
+        var isReadAgain = false
+        defer { if isReadAgain { hall.node.fills.readersChanged(self) } }
+        return state.withLock { state in
             guard !(isAlone && state.isBegun),
                 state.machine.accepts(wanted, query?.told)
             else { return nil }
             if state.isOnDisk, query?.control.isEmpty == false { return nil }
             // Who wants to be sure that it is new waits for no answer that has begun before.
             if state.machine.phase != .asking, query?.wantsValidation == true { return nil }
+            isReadAgain = state.isBegun && state.machine.readerCount == 0
             state.isBegun = true
             return state.machine.joined(wanted, query?.told)
         }
@@ -183,7 +191,12 @@ final class FillRun: Sendable {
     }
 
     func leave(_ reader: Fill.ReaderID) {
-        change { $0.machine.left(reader, effects: &$1) }
+        var isUnread = false
+        change { state, effects in
+            state.machine.left(reader, effects: &effects)
+            isUnread = state.isUnread
+        }
+        if isUnread { hall.node.fills.readersChanged(self) }
     }
 
     // MARK: The fetch
@@ -274,11 +287,6 @@ final class FillRun: Sendable {
                     resident.tags, stoodIn == nil ? resident.facts : nil, isShared: isShared),
                 effects: &effects)
         }
-    }
-
-    /// The origin is asked from now on.
-    func askOrigin() {
-        state.withLock { $0.isAskingOrigin = true }
     }
 
     /// A peer waits for it from now on.

@@ -1,4 +1,5 @@
 import Ground
+import Origin
 import Serving
 import Store
 import Synchronization
@@ -20,44 +21,95 @@ final class FillTable: Sendable {
     }
 
     private let shards: [Shard]
-    private let fillsMax: Atomic<Int>
-    private let originCount = Atomic<Int>(0)
+    private let asking: Mutex<Asking>
     private let marks: MarkBook
+
+    /// Fetches that are asking origins.
+    ///
+    /// Its lock may be held when a run's is taken, and is not taken while one is held.
+    private struct Asking {
+        var shares: ShareTable
+        /// Whom they belong to.
+        var holders: [ObjectIdentifier: [ShareHolder]] = [:]
+        /// Those of them that nobody waits for.
+        var unread: [ObjectIdentifier: FillRun] = [:]
+
+        mutating func end(_ run: FillRun) {
+            unread[ObjectIdentifier(run)] = nil
+            guard let held = holders.removeValue(forKey: ObjectIdentifier(run)) else { return }
+            shares.giveBack(held)
+        }
+
+        mutating func giveUpSlowest(now: Instant) -> FillRun? {
+            let slowest = unread.values.map { ($0, $0.bytesPerSecond(now: now)) }
+                .min { $0.1 < $1.1 }?.0
+            if let slowest { end(slowest) }
+            return slowest
+        }
+    }
 
     private final class Shard: Sendable {
         let runs = Mutex<[[UInt8]: [FillRun]]>([:])
     }
 
-    /// An empty table; `fillsMax` fetches may be asking origins at once in the whole node.
-    init(fillsMax: Int, marks: MarkBook, shardCount: Int = 64) {
+    /// An empty table with the `fillsMax` and the shares of `settings`.
+    init(_ settings: NodeSettings, marks: MarkBook, shardCount: Int = 64) {
         self.marks = marks
-        self.fillsMax = Atomic(fillsMax)
+        asking = Mutex(Asking(shares: ShareTable(settings.fillShares)))
         shards = (0..<shardCount).map { _ in Shard() }
     }
 
     /// From now on as many may ask; those that do go on.
-    func adopt(fillsMax: Int) {
-        self.fillsMax.store(fillsMax, ordering: .relaxed)
+    func adopt(_ settings: NodeSettings) {
+        asking.withLock { $0.shares.limits = settings.fillShares }
     }
 
     /// Fetches that are asking origins, those that nobody can join included.
-    var count: Int { originCount.load(ordering: .relaxed) }
+    var count: Int { asking.withLock { $0.shares.count } }
 
-    /// A fetch is about to ask its origin, and does so until ``originEnded()``; false if as many do
-    /// as are allowed.
-    func originBegins() -> Bool {
-        guard
-            originCount.add(1, ordering: .relaxed).newValue
-                <= fillsMax.load(ordering: .relaxed)
-        else {
-            originCount.subtract(1, ordering: .relaxed)
-            return false
+    /// A fetch for `holders` is about to ask its origin, and does so until ``originEnded(_:)``; not
+    /// if as many do as are allowed.
+    ///
+    /// Where all places are taken, one that nobody waits for gives its place up, the slowest first.
+    func originBegins(
+        _ run: FillRun, for holders: [ShareHolder], now: Instant
+    ) -> ShareTable.Obstacle? {
+        let (obstacle, givenUp) = asking.withLock { asking in
+            let obstacle = asking.shares.obstacle(to: holders)
+            guard obstacle != .share else { return (obstacle, FillRun?.none) }
+            let givenUp = obstacle == .places ? asking.giveUpSlowest(now: now) : nil
+            guard obstacle == nil || givenUp != nil else { return (obstacle, nil) }
+            asking.shares.take(holders)
+            asking.holders[ObjectIdentifier(run)] = holders
+            return (nil, givenUp)
         }
-        return true
+        if let givenUp { givenUp.hall.tell(givenUp) { $0.cancel() } }
+        return obstacle
     }
 
-    func originEnded() {
-        originCount.subtract(1, ordering: .relaxed)
+    /// A fetch belongs to others now, whom it has found on its way; false if these have their
+    /// share.
+    func move(_ run: FillRun, to holders: [ShareHolder]) -> Bool {
+        asking.withLock { asking in
+            guard let before = asking.holders[ObjectIdentifier(run)] else { return true }
+            asking.shares.giveBack(before)
+            let mayGo = asking.shares.hasShare(for: holders)
+            asking.shares.take(mayGo ? holders : before)
+            asking.holders[ObjectIdentifier(run)] = mayGo ? holders : before
+            return mayGo
+        }
+    }
+
+    /// Whether anybody waits for a fetch has changed.
+    func readersChanged(_ run: FillRun) {
+        asking.withLock { asking in
+            guard asking.holders[ObjectIdentifier(run)] != nil else { return }
+            asking.unread[ObjectIdentifier(run)] = run.isUnread ? run : nil
+        }
+    }
+
+    func originEnded(_ run: FillRun) {
+        asking.withLock { $0.end(run) }
     }
 
     /// Joins a fetch for this key or begins one; never one that was begun before an invalidation

@@ -1,5 +1,6 @@
 import Ground
 import HTTPRules
+import Origin
 import Serving
 import Store
 import Wire
@@ -10,7 +11,8 @@ extension Hall {
     /// request is the cause, is still good; at most one such question for a key runs at a time (RFC
     /// 5861 §3).
     func revalidate(
-        _ query: SiteRequest, _ stale: Resident, cause: RequestCause, now: Instant
+        _ query: SiteRequest, _ stale: Resident, cause: RequestCause, client: ShareHolder?,
+        now: Instant
     ) {
         if let until = backgroundPauses[query.hash], now < until { return }
         let background = query.inBackground
@@ -25,7 +27,8 @@ extension Hall {
             begin: {
                 FillRun(
                     key: query.key, hash: query.hash, negotiation: [], stale: stale,
-                    lease: node.marks.lease(), hall: self, cause: cause, query: background,
+                    lease: node.marks.lease(), hall: self, cause: cause, client: client,
+                    query: background,
                     expected: expected)
             })
         switch admission {

@@ -11,7 +11,7 @@ extension Hall {
         switch phase {
         case .resolving, .connecting, .handshaking: counters.add(.timeoutsOriginConnect)
         case .awaitingHead: counters.add(.timeoutsOriginFirstByte)
-        case .readingBody: counters.add(.timeoutsOriginIdle)
+        case .readingBody, .readingSlowly: counters.add(.timeoutsOriginIdle)
         case .total: counters.add(.timeoutsOriginTotal)
         }
     }

@@ -216,6 +216,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.fills.remove(run)
             return nil
         }
+        if run.query?.isBackground != true { run.limitUnread() }
         // What a site is asked depends on more of the request than the key, and stays here. A node
         // that may lack a purge takes nobody's word but the origin's.
         guard run.query == nil, !run.skipsPeers, let hub = node.hub,
@@ -241,6 +242,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             return nil
         }
         run.askOrigin()
+        node.fills.readersChanged(run)
         guard let query = run.query else { return start(FillFetch(run, name: name, on: self)) }
         return start(SiteFetch(run, query.asAsked, for: door, on: self))
     }
@@ -256,7 +258,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
                 origin.circuitRefusal(ofKey: key.span)
             }
         if let refused { return .origin(refused) }
-        return node.fills.originBegins() ? nil : .overloaded(.fills)
+        switch node.fills.originBegins(run, for: run.holders, now: SystemClock.now()) {
+        case nil: return nil
+        case .places: return .overloaded(.fills)
+        case .share: return .overloaded(.share)
+        }
     }
 
     /// Gives what is stored in the stead of an origin that is not even asked, if it may be given.

@@ -87,6 +87,9 @@ extension NodeSettings {
         bodyTimeout = configuration.bodyTimeout
         sendTimeout = configuration.sendTimeout
         fillsMax = budget.fills
+        clientPercent = configuration.clientPercent
+        originPercent = configuration.originPercent
+        bodyRateMin = configuration.bodyRateMin
         waitersMax = configuration.waitersMax
         waitTimeout = configuration.waitTimeout
         connectionsMax = budget.connections
@@ -153,6 +156,7 @@ extension OriginSettings {
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout
         idleLimit = configuration.originIdleTimeout
+        bodyRateMin = configuration.originRateMin
         totalLimit = configuration.originTotalTimeout
         headBytesMax = configuration.originHeadBytesMax
         idleConnectionsPerOriginMax = configuration.originIdleConnectionsMax

@@ -91,7 +91,7 @@ final class NodeCore: Sendable {
             settings.sites, disk: disk, marks: store.marks, logger: logger)
         exchange = OriginExchange(origins.settings) { $0.log(to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
-        fills = FillTable(fillsMax: settings.fillsMax, marks: store.marks)
+        fills = FillTable(settings, marks: store.marks)
         accessLogFormat = accessLog
         self.accessLog = AccessLog(counters: counters)
         tickets.seal(for: settings, now: SystemClock.now())
@@ -111,7 +111,7 @@ final class NodeCore: Sendable {
         siteShares.adopt(new.node.sites)
         disk?.adopt(DiskShares(new.node.sites))
         connectionsMax.store(new.node.connectionsMax, ordering: .relaxed)
-        fills.adopt(fillsMax: new.node.fillsMax)
+        fills.adopt(new.node)
         if let origins = new.origins { exchange.adopt(origins.settings) }
         for hall in halls {
             hall.loop.execute { hall.adopt(new) }

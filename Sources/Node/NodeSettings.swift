@@ -1,6 +1,7 @@
 import Admin
 import Ground
 import HTTPRules
+import Origin
 import Wire
 
 /// What doors and fetches are told at the start, and again when settings change; filled from the
@@ -54,6 +55,16 @@ struct NodeSettings: Sendable {
     var connectionsMax = 10_000
     static let adminConnectionsMax = 64
     var fillsMax = 1024
+    /// Hundredths of what is limited that one client may have, and one site or origin.
+    var clientPercent = 25
+    var originPercent = 75
+    /// Who may have how many of the fetches.
+    var fillShares: ShareTable.Limits {
+        ShareTable.Limits(
+            placesMax: fillsMax, clientPercent: clientPercent, originPercent: originPercent)
+    }
+    /// Bytes of a request's body that must come in a second, beyond ``bodyTimeout``.
+    var bodyRateMin = 1024
     var waitersMax = 100_000
     /// How long a request may wait for the head of its answer.
     var waitTimeout = Interval.seconds(60)
@@ -93,6 +104,9 @@ struct NodeSettings: Sendable {
     var windowBytesMin = 32 << 10
     /// How long, in all, a slow reader may hold up the others of a body that is not kept.
     var patience = Interval.seconds(5)
+    /// How long, and for how many bytes, an answer is fetched that nobody waits for any more.
+    var unreadTime = Interval.seconds(5)
+    var unreadBytesMax: UInt64 = 4 << 20
     /// How long, and for how many bytes, a client may go on sending after its last answer.
     var lingerTimeout = Interval.seconds(5)
     var lingerBytesMax = 1 << 20

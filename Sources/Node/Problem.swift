@@ -208,6 +208,8 @@ struct Problem: Hashable, Sendable {
     enum Shortage {
         case connections
         case fills
+        /// Of fetches, for one client, site or origin.
+        case share
         case waiters
         /// For bodies on their way.
         case memory
@@ -238,6 +240,7 @@ struct Problem: Hashable, Sendable {
             switch shortage {
             case .connections: "As many connections are open as this node allows."
             case .fills: "As many fetches are under way as this node allows."
+            case .share: "As many fetches are under way for one client or origin as may be."
             case .waiters: "As many requests wait for fetches as this node allows."
             case .memory: "All memory that bodies on their way may take is taken."
             case .time: "The answer did not begin to arrive in the time that a request may wait."
@@ -251,6 +254,7 @@ struct Problem: Hashable, Sendable {
             switch shortage {
             case .connections, .invalidations: nil
             case .fills: .refusedFills
+            case .share: .refusedShare
             case .waiters: .refusedWaiters
             case .memory: .refusedMemory
             case .time: .refusedWaitTime
@@ -271,6 +275,7 @@ struct Problem: Hashable, Sendable {
         }
         switch failure.root {
         case .circuitOpen: problem.counter = .refusedCircuit
+        case .overloaded(.share): problem.counter = .refusedShare
         case .overloaded: problem.counter = .refusedQueue
         default: break
         }

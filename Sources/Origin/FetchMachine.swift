@@ -47,6 +47,10 @@ package struct FetchMachine: Sendable {
     var interimAnswers = 0
     private var framing = BodyFraming.none
     private var bodyBytes: UInt64 = 0
+    /// Bytes of the body that came since the window began that ends at `rateDeadline`.
+    private var rateBytes = 0
+    private var mayTrickle = false
+    private var rateDeadline = Instant.distantFuture
     /// The end of the state's own limit; while paused it does not count.
     var stateDeadline = Instant.distantFuture
     var connectDeadline = Instant.distantFuture
@@ -83,7 +87,7 @@ package struct FetchMachine: Sendable {
         switch state {
         case .awaitingHead, .readingBody:
             let isWaitedFor = !isPaused && requestProgress != .waitsForCaller
-            return isWaitedFor ? min(stateDeadline, totalDeadline) : totalDeadline
+            return isWaitedFor ? min(stateDeadline, rateDeadline, totalDeadline) : totalDeadline
         case .connecting: return min(race.deadline, connectDeadline)
         default: return min(stateDeadline, totalDeadline)
         }
@@ -166,9 +170,29 @@ extension FetchMachine {
             mayBeStale = false
         case .readingBody:
             stateDeadline = now + settings.idleLimit
+            rateBytes += count
         case .created, .queued, .resolving, .connecting, .finished:
             break
         }
+    }
+
+    /// The answer may come as slowly as it likes: it is a stream of events, which come when they
+    /// happen.
+    package mutating func rateWaived() {
+        mayTrickle = true
+        rateDeadline = .distantFuture
+    }
+
+    /// The time begins in which a part of the body is due.
+    private mutating func beginRateWindow(now: Instant) {
+        guard settings.bodyRateMin > 0, !mayTrickle else { return }
+        rateBytes = 0
+        rateDeadline = now + settings.idleLimit
+    }
+
+    /// Bytes that are due within a window.
+    private var rateBytesMin: Double {
+        Double(settings.bodyRateMin) * Double(settings.idleLimit.nanoseconds) / 1e9
     }
 
     /// An interim (1xx) head arrived; another one follows (RFC 9110 §15.2).
@@ -188,6 +212,7 @@ extension FetchMachine {
         self.framing = framing
         state = .readingBody
         stateDeadline = now + settings.idleLimit
+        beginRateWindow(now: now)
         return .wait
     }
 
@@ -284,7 +309,14 @@ extension FetchMachine {
             return fail(.timedOut(phase, limit: settings.connectLimit))
         case .resolving: return fail(.timedOut(.resolving, limit: settings.connectLimit))
         case .awaitingHead: return fail(.timedOut(.awaitingHead, limit: settings.headLimit))
-        case .readingBody: return fail(.timedOut(.readingBody, limit: settings.idleLimit))
+        case .readingBody where now >= stateDeadline:
+            return fail(.timedOut(.readingBody, limit: settings.idleLimit))
+        case .readingBody:
+            guard Double(rateBytes) >= rateBytesMin else {
+                return fail(.timedOut(.readingSlowly, limit: settings.idleLimit))
+            }
+            beginRateWindow(now: now)
+            return .wait
         }
     }
 
@@ -299,7 +331,10 @@ extension FetchMachine {
         isPaused = false
         switch state {
         case .awaitingHead: stateDeadline = now + settings.headLimit
-        case .readingBody: stateDeadline = now + settings.idleLimit
+        case .readingBody:
+            stateDeadline = now + settings.idleLimit
+            // What came before does not count, nor does the time in which nobody read.
+            beginRateWindow(now: now)
         case .created, .queued, .resolving, .connecting, .finished: break
         }
     }

@@ -1,3 +1,4 @@
+import Ground
 import NIOCore
 
 /// One connection to an origin, as the client, its pool and the gate count it, whatever is spoken
@@ -14,6 +15,8 @@ final class OriginConnection {
     /// Under which rules of the client it was opened.
     let generation: Int
     private(set) weak var client: OriginClient?
+    /// Where it leads; nil if only a proxy knows.
+    var address: IPAddress?
     /// Whose attempt it is; nil once it is used or given up.
     var hop: OriginHop?
     /// Number of the hop that opened it, while others wait to hear how many requests the origin

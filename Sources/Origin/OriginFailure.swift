@@ -69,6 +69,8 @@ package enum FetchPhase: Hashable, Sendable {
     case handshaking
     case awaitingHead
     case readingBody
+    /// Bytes of the body came, but too few.
+    case readingSlowly
     /// The limit on the whole fetch, whatever it was doing.
     case total
 }
@@ -81,6 +83,8 @@ package enum OriginLimit: Hashable, Sendable {
     case queue
     /// A fetch waited too long for a connection to its origin.
     case queueTime
+    /// As many wait for this origin as are allowed of one client, or with bodies.
+    case share
     /// The system gives this process no further descriptor or port.
     case descriptors
 }
@@ -249,6 +253,7 @@ extension OriginFailure: CustomStringConvertible {
             "\(origin) fails too often and is left alone for a while"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
         case .overloaded(.descriptors): "this node has no descriptor or port left"
+        case .overloaded(.share): "too many fetches of one kind wait for the origin"
         case .overloaded(.queueTime): "no connection to the origin became free in time"
         case .overloaded(.connections): "too many connections to origins are open"
         case .overloaded(.lookups): "too many host names are being looked up"
@@ -266,6 +271,7 @@ extension FetchPhase {
         case .handshaking: "no TLS connection to the origin within \(limit)"
         case .awaitingHead: "no answer from the origin within \(limit)"
         case .readingBody: "the origin sent nothing of the body for \(limit)"
+        case .readingSlowly: "the origin sent less of the body than it must within \(limit)"
         case .total: "the whole answer did not arrive within \(limit)"
         }
     }

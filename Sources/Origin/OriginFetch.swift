@@ -18,6 +18,8 @@ package protocol OriginFetchDelegate: AnyObject {
     ///   - answeredAt: when the head was whole.
     func originRedirected(
         _ head: AnswerHead, to url: [UInt8], requestedAt: Instant, answeredAt: Instant)
+    /// A question is about to be sent to `origin`, at `address` unless a proxy looked that up.
+    func originReached(_ origin: OriginAuthority, at address: IPAddress?)
     /// The final head arrived.
     ///
     /// - Parameters:
@@ -43,6 +45,8 @@ package protocol OriginFetchDelegate: AnyObject {
 }
 
 extension OriginFetchDelegate {
+    /// Has nothing against it.
+    package func originReached(_ origin: OriginAuthority, at address: IPAddress?) {}
     /// Drops it.
     package func originInterim(_ head: AnswerHead) {}
     /// Drops them.
@@ -102,6 +106,12 @@ package final class OriginFetch {
         client.loop.assertInEventLoop()
         isPaused = false
         hop?.resume()
+    }
+
+    /// The answer's body may come as slowly as the origin likes.
+    package func waiveRate() {
+        client.loop.assertInEventLoop()
+        hop?.waiveRate()
     }
 
     /// True if the origin takes a piece of the request's body now; false before there is a
@@ -197,6 +207,10 @@ extension OriginFetch {
                 self?.goOn()
             }
         }
+    }
+
+    func hopReached(_ origin: OriginAuthority, at address: IPAddress?) {
+        delegate?.originReached(origin, at: address)
     }
 
     func hopInterim(_ head: AnswerHead) {

@@ -175,6 +175,7 @@ extension OriginHop {
         holdsPlace = false
         attempts[number] = attempt
         attempt.hop = self
+        if case .address(let address) = target { attempt.address = address }
         client.connect(attempt, to: target)
     }
 
@@ -187,6 +188,7 @@ extension OriginHop {
 
     func use(_ connection: OriginConnection) {
         carrier = connection.carry(self)
+        address = connection.address
     }
 
     /// The request is to be sent anew, on whatever connection there is.

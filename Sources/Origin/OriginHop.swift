@@ -16,6 +16,8 @@ final class OriginHop {
     private var fetch: OriginFetch?
     var machine: FetchMachine
     var carrier: (any OriginCarrier)?
+    /// Where its connection leads; nil if only a proxy knows.
+    var address: IPAddress?
     var attempts: [Int: OriginConnection] = [:]
     var holdsPlace = false
     var isQueued = false
@@ -63,6 +65,10 @@ final class OriginHop {
         machine.resumed(now: client.now())
         armTimer()
         carrier?.advance()
+    }
+
+    func waiveRate() {
+        machine.rateWaived()
     }
 
     /// Nothing more is told; the connection is closed.
@@ -220,6 +226,8 @@ extension OriginHop {
             let won = attempt.flatMap { attempts.removeValue(forKey: $0) }
             if let won { use(won) }
             giveUpAttempts()
+            fetch?.hopReached(request.origin, at: address)
+            guard !machine.isFinished else { return }
             requestedAt = client.now()
             armTimer()
             pass { carrier?.send(request, $0) }

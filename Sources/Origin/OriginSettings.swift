@@ -9,6 +9,8 @@ package struct OriginSettings: Hashable, Sendable {
     package var headLimit: Interval = .seconds(30)
     /// Between two reads that bring bytes of a body; does not run while the fetch is paused.
     package var idleLimit: Interval = .seconds(30)
+    /// Bytes of a body that must come in a second, on the average of ``idleLimit``; 0 for any.
+    package var bodyRateMin = 0
     /// From the start of a fetch to its end, pauses included.
     package var totalLimit: Interval = .seconds(600)
     /// How long a fetch may wait for a connection to its origin.

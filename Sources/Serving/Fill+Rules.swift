@@ -6,6 +6,7 @@ import HTTPRules
 extension Fill {
     /// `elapsed` has gone by since the last tick.
     package mutating func ticked(_ elapsed: Interval, effects: inout [FillEffect]) {
+        goOnUnread(elapsed, 0, &effects)
         guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
         var cuts = false
         for index in readers.indices where readers[index].state == .following {
@@ -65,6 +66,24 @@ extension Fill {
         phase = .failed
         effects.append(.cancelOrigin)
         effects.append(.wakeReaders)
+    }
+
+    /// A fetch that nobody waits for any more is given up after so much time, or so many bytes.
+    package mutating func limitUnread(time: Interval, bytes: UInt64) {
+        unreadMax = (time, bytes)
+    }
+
+    /// Without readers it goes on for a little: they may come back, and its end may be near.
+    mutating func goOnUnread(
+        _ elapsed: Interval, _ bytes: UInt64, _ effects: inout [FillEffect]
+    ) {
+        guard let unreadMax, readerCount == 0, readersEver > 0,
+            phase == .asking || phase == .storing
+        else { return }
+        unread = (unread.time + elapsed, unread.bytes + bytes)
+        guard unread.time >= unreadMax.time || unread.bytes > unreadMax.bytes else { return }
+        phase = .failed
+        effects.append(.cancelOrigin)
     }
 
     mutating func countFloor() {

@@ -99,6 +99,11 @@ package struct Fill: Sendable {
     /// How long, added up, a slow reader of a passing fill may keep another reader waiting.
     package let patience: Interval
 
+    /// How much time and how many bytes a fetch is worth that nobody waits for any more; nil for
+    /// all that it takes.
+    var unreadMax: (time: Interval, bytes: UInt64)?
+    /// What it took of both since its last reader left.
+    var unread: (time: Interval, bytes: UInt64) = (.zero, 0)
     var answer: Answer?
     var readers: [Reader] = []
     var vacant: [Int] = []
@@ -192,6 +197,7 @@ extension Fill {
             return roomEnded(&effects)
         }
         effects.append(.wakeReaders)
+        goOnUnread(.zero, UInt64(bytes), &effects)
         holdBackIfAhead(&effects)
     }
 
@@ -282,6 +288,7 @@ extension Fill {
         _ wanted: Negotiation, _ request: RequestLines? = nil
     ) -> ReaderID {
         readersEver += 1
+        unread = (.zero, 0)
         let reader = Reader(negotiation: wanted, request: request, isFirst: readers.isEmpty)
         if let index = vacant.popLast() {
             readers[index] = reader
@@ -323,8 +330,8 @@ extension Fill {
         holdBackIfAhead(&effects)
     }
 
-    /// The reader is served, or its client is gone; a body that is kept is fetched to its end all
-    /// the same.
+    /// The reader is served, or its client is gone; a body that is kept is fetched on all the same,
+    /// to its end or as far as ``limitUnread(time:bytes:)`` allows.
     package mutating func left(_ id: ReaderID, effects: inout [FillEffect]) {
         let wasAtFloor =
             readers[id.index].state == .following && readers[id.index].position == heldFrom

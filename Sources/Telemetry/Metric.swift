@@ -82,6 +82,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originOverruns
     case originNames
     case refusedFills
+    case refusedShare
     case refusedWaiters
     case refusedWaitTime
     case refusedMemory

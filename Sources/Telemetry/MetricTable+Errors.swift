@@ -36,7 +36,7 @@ extension MetricFamily {
     private static let diskErrors: [Metric] = [.diskFailures, .diskRecordsLost]
 
     private static let ownErrors: [Metric] = [
-        .connectionsRefused, .handshakesRefused, .refusedFills, .refusedWaiters, .refusedWaitTime,
-        .refusedMemory, .refusedQueue, .refusedCircuit,
+        .connectionsRefused, .handshakesRefused, .refusedFills, .refusedShare, .refusedWaiters,
+        .refusedWaitTime, .refusedMemory, .refusedQueue, .refusedCircuit,
     ]
 }

@@ -94,7 +94,7 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_refused_total", .counter, "requests", by: "reason",
             [
-                (.refusedFills, "fills"), (.refusedWaiters, "waiters"),
+                (.refusedFills, "fills"), (.refusedShare, "share"), (.refusedWaiters, "waiters"),
                 (.refusedWaitTime, "wait_time"), (.refusedMemory, "memory"),
                 (.refusedQueue, "origin_queue"),
                 (.refusedCircuit, "origin_circuit"),

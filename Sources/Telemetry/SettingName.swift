@@ -34,6 +34,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case originConnectTimeout = "origin-connect-timeout"
     case originFirstByteTimeout = "origin-first-byte-timeout"
     case originIdleTimeout = "origin-idle-timeout"
+    case originMinRate = "origin-min-rate"
     case originTotalTimeout = "origin-total-timeout"
     case originKeepalive = "origin-keepalive"
     case originIdleConnections = "origin-idle-connections"
@@ -51,6 +52,8 @@ package enum SettingName: String, CaseIterable, Sendable {
     case dnsFailureTTL = "dns-failure-ttl"
     case dnsNamesLimit = "dns-names-limit"
     case fillsLimit = "fills-limit"
+    case clientShare = "client-share"
+    case originShare = "origin-share"
     case waitersLimit = "waiters-limit"
     case waitTimeout = "wait-timeout"
 
@@ -68,6 +71,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case idleTimeout = "idle-timeout"
     case headTimeout = "head-timeout"
     case bodyTimeout = "body-timeout"
+    case bodyMinRate = "body-min-rate"
     case sendTimeout = "send-timeout"
     case streamsLimit = "streams-limit"
 

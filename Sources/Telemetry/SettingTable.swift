@@ -158,6 +158,11 @@ extension Setting {
             meaning: "Time without a byte of an origin's body",
             advice: "If it is exceeded often, the origin stalls in the middle of answers."),
         Setting(
+            .originMinRate, in: .origins, .bytes(0...1 << 30), default: "1KiB",
+            note: "1KiB; 0 for any",
+            meaning: "Bytes of an answer's body in a second, over each origin-idle-timeout",
+            advice: "A slower origin is given up; lower it for answers that come drop by drop."),
+        Setting(
             .originTotalTimeout, in: .origins, times, default: "10m",
             meaning: "Time for one fetch from an origin in all",
             advice: "Raise it for large images from slow origins."),
@@ -237,6 +242,14 @@ extension Setting {
             advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."
         ),
         Setting(
+            .clientShare, in: .origins, .count(1...100), default: "25",
+            meaning: "Percent of fetches and of an origin's connections for a client address",
+            advice: "100 where all clients come through one proxy that does not say who they are."),
+        Setting(
+            .originShare, in: .origins, .count(1...100), default: "75",
+            meaning: "Percent of fetches for one site, or one origin's name or address",
+            advice: "Lower it where many sites or origins must not suffer from one."),
+        Setting(
             .waitersLimit, in: .origins, .count(1...10_000_000), default: "100000",
             meaning: "Requests that wait for fetches at one time",
             advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."
@@ -310,6 +323,10 @@ extension Setting {
             .bodyTimeout, in: .clients, times, default: "30s",
             meaning: "Time from the end of a request's head to the end of its body",
             advice: "Raise it only for clients on very slow links."),
+        Setting(
+            .bodyMinRate, in: .clients, .bytes(1...1 << 30), default: "1KiB",
+            meaning: "Bytes of a body to a site for which body-timeout is a second longer",
+            advice: "A slower client gets 408; lower it only for clients on very slow links."),
         Setting(
             .sendTimeout, in: .clients, times, default: "60s",
             meaning: "Time in which a client takes not one byte of its answer",

@@ -44,6 +44,9 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("body-timeout"))
     var bodyTimeout: String?
 
+    @Option(help: help("body-min-rate"))
+    var bodyMinRate: String?
+
     @Option(help: help("send-timeout"))
     var sendTimeout: String?
 
@@ -67,6 +70,7 @@ struct ClientOptions: ParsableArguments {
             ("idle-timeout", idleTimeout.texts),
             ("head-timeout", headTimeout.texts),
             ("body-timeout", bodyTimeout.texts),
+            ("body-min-rate", bodyMinRate.texts),
             ("send-timeout", sendTimeout.texts),
             ("streams-limit", streamsLimit.texts),
         ]

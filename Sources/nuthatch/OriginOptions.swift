@@ -29,6 +29,9 @@ struct OriginOptions: ParsableArguments {
     @Option(help: help("origin-idle-timeout"))
     var originIdleTimeout: String?
 
+    @Option(help: help("origin-min-rate"))
+    var originMinRate: String?
+
     @Option(help: help("origin-total-timeout"))
     var originTotalTimeout: String?
 
@@ -80,6 +83,12 @@ struct OriginOptions: ParsableArguments {
     @Option(help: help("fills-limit"))
     var fillsLimit: String?
 
+    @Option(help: help("client-share"))
+    var clientShare: String?
+
+    @Option(help: help("origin-share"))
+    var originShare: String?
+
     @Option(help: help("waiters-limit"))
     var waitersLimit: String?
 
@@ -98,6 +107,7 @@ struct OriginOptions: ParsableArguments {
             ("origin-connect-timeout", originConnectTimeout.texts),
             ("origin-first-byte-timeout", originFirstByteTimeout.texts),
             ("origin-idle-timeout", originIdleTimeout.texts),
+            ("origin-min-rate", originMinRate.texts),
             ("origin-total-timeout", originTotalTimeout.texts),
             ("origin-keepalive", originKeepalive.texts),
             ("origin-idle-connections", originIdleConnections.texts),
@@ -115,6 +125,8 @@ struct OriginOptions: ParsableArguments {
             ("dns-failure-ttl", dnsFailureTTL.texts),
             ("dns-names-limit", dnsNamesLimit.texts),
             ("fills-limit", fillsLimit.texts),
+            ("client-share", clientShare.texts),
+            ("origin-share", originShare.texts),
             ("waiters-limit", waitersLimit.texts),
             ("wait-timeout", waitTimeout.texts),
         ]

@@ -13,8 +13,9 @@ struct FetchMachineTests {
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
-    private func machine() -> FetchMachine {
+    private func machine(rateMin: Int = 0) -> FetchMachine {
         var settings = OriginSettings()
+        settings.bodyRateMin = rateMin
         settings.connectLimit = .seconds(10)
         settings.headLimit = .seconds(20)
         settings.idleLimit = .seconds(5)
@@ -26,8 +27,8 @@ struct FetchMachineTests {
     }
 
     /// A machine whose attempt to `first` is under way at 0 s; `second` is left.
-    private func connecting() -> FetchMachine {
-        var machine = machine()
+    private func connecting(rateMin: Int = 0) -> FetchMachine {
+        var machine = machine(rateMin: rateMin)
         #expect(machine.placeGranted(now: at(0)) == .resolve)
         let effect = machine.resolved([first, second], addressGuard: addressGuard, now: at(0))
         #expect(effect == .connect(.address(first), attempt: 1, givingUp: nil))
@@ -35,8 +36,8 @@ struct FetchMachineTests {
     }
 
     /// A machine whose request was sent on a fresh connection at 0 s.
-    private func awaitingHead() -> FetchMachine {
-        var machine = connecting()
+    private func awaitingHead(rateMin: Int = 0) -> FetchMachine {
+        var machine = connecting(rateMin: rateMin)
         let effect = machine.connected(
             1, to: .address(first), addressGuard: addressGuard, now: at(0))
         #expect(effect == .sendRequest(attempt: 1))
@@ -44,8 +45,8 @@ struct FetchMachineTests {
     }
 
     /// A machine whose final head came at 1 s.
-    private func readingBody(_ framing: BodyFraming) -> FetchMachine {
-        var machine = awaitingHead()
+    private func readingBody(_ framing: BodyFraming, rateMin: Int = 0) -> FetchMachine {
+        var machine = awaitingHead(rateMin: rateMin)
         machine.bytesArrived(100, now: at(1))
         _ = machine.headArrived(framing, now: at(1))
         return machine
@@ -186,6 +187,34 @@ struct FetchMachineTests {
         #expect(machine.deadline == at(9))
         #expect(
             machine.ticked(now: at(9)) == .fail(.timedOut(.readingBody, limit: .seconds(5))))
+    }
+
+    @Test("A body that comes drop by drop is given up, one that comes fast enough is not")
+    func bodyTrickles() {
+        var machine = readingBody(.chunked, rateMin: 10)
+        for second in 1...5 { machine.bytesArrived(10, now: at(Int64(second))) }
+        #expect(machine.ticked(now: at(6)) == .wait)
+        for second in 6...10 { machine.bytesArrived(9, now: at(Int64(second))) }
+        #expect(machine.deadline == at(11))
+        #expect(
+            machine.ticked(now: at(11))
+                == .fail(.timedOut(.readingSlowly, limit: .seconds(5))))
+    }
+
+    @Test("The time in which nobody reads does not count, nor does any for a stream of events")
+    func trickleAllowed() {
+        var machine = readingBody(.chunked, rateMin: 10)
+        var events = machine
+        machine.paused()
+        #expect(machine.ticked(now: at(50)) == .wait)
+        machine.resumed(now: at(50))
+        machine.bytesArrived(50, now: at(54))
+        #expect(machine.ticked(now: at(55)) == .wait)
+        events.rateWaived()
+        for second in 2...20 {
+            events.bytesArrived(1, now: at(Int64(second)))
+            #expect(events.ticked(now: at(Int64(second))) == .wait)
+        }
     }
 
     @Test("While paused only the limit on the whole runs; resuming begins the other anew")

@@ -68,6 +68,39 @@ struct FillTests {
         #expect(story.deeds() == [])
     }
 
+    @Test("a fetch that nobody waits for any more is given up after its time")
+    func unreadTime() {
+        var story = Story()
+        story.fill.limitUnread(time: .seconds(5), bytes: 100)
+        let first = story.fill.joined([])
+        story.ticked(.seconds(60))
+        story.left(first)
+        story.ticked(.seconds(4))
+        // Who comes in time finds it, and it has its whole time after that.
+        let second = story.fill.joined([])
+        story.left(second)
+        story.ticked(.seconds(4))
+        #expect(story.deeds() == [])
+        story.ticked(.seconds(1))
+        #expect(story.deeds() == [.cancelOrigin])
+        #expect(!story.fill.accepts([]))
+    }
+
+    @Test("a fetch that nobody waits for any more is given up after so many bytes")
+    func unreadBytes() {
+        var story = Story()
+        story.fill.limitUnread(time: .seconds(5), bytes: 100)
+        let first = story.fill.joined([])
+        story.answered(kept: true)
+        story.received(500)
+        story.left(first)
+        story.received(100)
+        #expect(story.deeds() == [])
+        story.received(1)
+        #expect(story.deeds() == [.cancelOrigin])
+        #expect(story.fill.phase == .failed)
+    }
+
     @Test(
         "the fetch of a body that is kept goes on when its first client leaves, and when all have"
     )

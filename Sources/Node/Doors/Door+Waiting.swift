@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Serving
 import Store
 import Telemetry
@@ -102,8 +103,8 @@ extension Door {
         FillRun(
             key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
             lease: hall.node.marks.lease(), hall: hall, cause: cause(waiting.request),
-            query: waiting.query, expected: expected, isAlone: alone,
-            skipsPeers: waiting.skipsPeers)
+            client: ShareHolder(clientAt: client?.address), query: waiting.query,
+            expected: expected, isAlone: alone, skipsPeers: waiting.skipsPeers)
     }
 
     /// What memory has for a request that it could not serve a moment ago.

@@ -69,7 +69,8 @@ final class ResumedFetch: FillSource, FillReader {
         ) { [hall, run] in
             FillRun(
                 key: run.key, hash: run.hash, negotiation: run.negotiation, stale: nil,
-                lease: hall.node.marks.lease(), hall: hall, cause: run.cause, isAlone: true,
+                lease: hall.node.marks.lease(), hall: hall, cause: run.cause, client: run.client,
+                isAlone: true,
                 isResumption: true, skipsPeers: skipsPeers)
         }
         if run.isOwners { second.waitedForByPeer() }

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Serving
 import Store
 import Telemetry
@@ -115,7 +116,9 @@ extension Door {
         case .answer(let resident, .stale(let use)):
             part = .stale
             if use == .whileRevalidate {
-                hall.revalidate(query, resident, cause: cause(pending), now: now)
+                hall.revalidate(
+                    query, resident, cause: cause(pending),
+                    client: ShareHolder(clientAt: client?.address), now: now)
             }
             give(resident, pending, facts, note: .stale(.memory), now: now)
         case .answer(let resident, .validate(let reason)):

@@ -150,6 +150,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         let receipt = Freshness.Receipt(
             requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
         hall.counters.add(.originAnswers(status: head.status))
+        if head.isEventStream { fetch?.waiveRate() }
         invalidate(by: head)
         guard query.mode == .whole else { return relay(head, bodyLength, receipt) }
         if head.status == 304 {
@@ -373,7 +374,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     private func end() {
         guard !isEnded else { return }
         isEnded = true
-        hall.node.fills.originEnded()
+        hall.node.fills.originEnded(run)
         hall.ended(self)
     }
 

@@ -22,5 +22,123 @@ extension Outside {
             for number in 1...20 { expectProblem(try stage.get("/off/\(number)"), 502) }
             expectProblem(try stage.get("/off/21"), 503)
         }
+
+        private let image = TestImage.generated(.gif, byteCount: 3_000, seed: 91)
+
+        @Test(
+            "Requests by the hundred to an origin that keeps silent leave room for others",
+            arguments: [true, false])
+        func silentOrigin(areOfOneClient: Bool) throws {
+            let (slow, other) = (try ScriptedOrigin(), try ScriptedOrigin(host: "127.0.0.9"))
+            let node = try NodeProcess(
+                Behind.flags + ["--fills-limit", "40", "--default-ttl", "1h"])
+            let gate = Gate()
+            defer { gate.open() }
+            slow.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            let hot = "/" + other.url("/hot")
+            other.onAnythingElse { [image] _ in OriginAnswer(image, fields: [lasting]) }
+            #expect(try Behind.get(node, hot, expecting: image).brings(image))
+            let plans = (0..<400).map { number in
+                let client =
+                    areOfOneClient ? Behind.bad : "203.0.\(number / 250).\(number % 250)"
+                return Behind.plan(client, "/" + slow.url("/it?\(number)"))
+            }
+            let crowd = ClientSwarm(port: node.port, plans)
+            // A client has a quarter of the places, an origin three.
+            let places = areOfOneClient ? 10 : 30
+            #expect(gate.waitForArrivals(places))
+            let isRefused = Deadline.seconds(30).reached {
+                node.figure("nuthatch_refused_total{reason=\"share\"}") == Double(400 - places)
+            }
+            #expect(isRefused)
+            for number in 0..<100 {
+                let miss = try Behind.get(node, "/" + other.url("/\(number)"), expecting: image)
+                #expect(miss.brings(image), "\(miss)")
+                let hit = try Behind.get(node, hot, expecting: image)
+                #expect(hit.brings(image) && hit.isHit, "\(hit)")
+            }
+            gate.open()
+            let responses = crowd.responses()
+            #expect(responses.count { $0.status == 200 } == places)
+            let refused = responses.filter { $0.status == 503 }
+            #expect(refused.count == 400 - places)
+            #expect(refused.allSatisfy { $0["Retry-After"] != nil })
+        }
+
+        @Test("A fetch that nobody waits for any more gives its place to one that is wanted")
+        func unwanted() throws {
+            let stage = try Stage("--fills-limit", "8", "--origin-share", "100")
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on(
+                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 1_000, .gate(gate)))
+            let leaving = ClientSwarm(
+                port: stage.node.port,
+                (0..<8).map {
+                    SwarmClientPlan(stage.target("/it?\($0)"), behaviour: .leaveAfter(bodyBytes: 1))
+                })
+            _ = leaving.responses()
+            let areLeft = Deadline.seconds(30).reached {
+                stage.node.figure("nuthatch_fills_in_flight") == 8
+                    && stage.node.figure("nuthatch_waiters") == 0
+            }
+            #expect(areLeft)
+            let wanted = stage.origin.serve(
+                TestImage.generated(.png, byteCount: 2_000, seed: 92), fields: [lasting])
+            #expect(try stage.get(wanted).status == 200)
+            #expect(
+                Deadline.seconds(30).reached {
+                    stage.node.figure("nuthatch_origin_fetches_total{result=\"abandoned\"}") == 1
+                })
+        }
+
+        @Test("Of a large image that nobody waits for any more only a little is fetched")
+        func unreadBytes() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.bmp, byteCount: 40_000_000, seed: 93)
+            let gate = Gate()
+            stage.origin.on(
+                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+            let client = try stage.node.connect()
+            try client.socket.send(HTTPConnection.request(stage.target("/it")))
+            #expect(gate.waitForArrivals())
+            client.socket.reset()
+            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            gate.open()
+            #expect(
+                Deadline.seconds(30).reached {
+                    stage.node.figure("nuthatch_fills_in_flight") == 0
+                })
+            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
+            #expect(stage.node.figure("nuthatch_origin_received_bytes_total") ?? 0 < 10_000_000)
+        }
+
+        @Test("An origin that sends its body drop by drop is given up")
+        func dripping() throws {
+            let stage = try Stage("--origin-idle-timeout", "300ms")
+            defer { withExtendedLifetime(stage) {} }
+            stage.origin.on(
+                "/it",
+                OriginAnswer(image, fields: [lasting]).dripping(bytesMax: 1, seconds: 0.02))
+            let response = try stage.get("/it")
+            #expect(response.status == 504 || !response.looksWhole, "\(response)")
+            #expect(stage.node.figure("nuthatch_timeouts_total{kind=\"origin_idle\"}") == 1)
+            #expect(stage.node.figure("nuthatch_fills_in_flight") == 0)
+        }
+
+        @Test("A site's stream of events may come as it happens")
+        func events() throws {
+            let stage = try SiteStage("--origin-idle-timeout", "200ms")
+            let events = TestImage(
+                name: "events", contentType: "text/event-stream", bytes: Array("data: x\n\n".utf8))
+            stage.origin.on(
+                "/it",
+                OriginAnswer(events, framing: .close, fields: ["Cache-Control: no-store"])
+                    .dripping(bytesMax: 1, seconds: 0.05))
+            let response = try stage.get("/it")
+            #expect(response.status == 200 && response.text == "data: x\n\n", "\(response)")
+        }
     }
 }

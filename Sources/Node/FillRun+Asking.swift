@@ -1,0 +1,42 @@
+import Ground
+import HTTPRules
+import Origin
+import Serving
+import Synchronization
+
+/// What a fetch takes of what origins and this node have for all.
+extension FillRun {
+    /// The origin is asked from now on.
+    func askOrigin() {
+        state.withLock { $0.askedAt = SystemClock.now() }
+    }
+
+    /// What nobody waits for any more goes on only for a little from now on.
+    func limitUnread() {
+        state.withLock {
+            $0.machine.limitUnread(time: settings.unreadTime, bytes: settings.unreadBytesMax)
+        }
+    }
+
+    /// The origin is asked, and nobody waits for what it answers.
+    var isUnread: Bool { state.withLock { $0.isUnread } }
+
+    /// Bytes of the body by the second since the origin was asked.
+    func bytesPerSecond(now: Instant) -> Double {
+        let (bytes, askedAt) = state.withLock { ($0.machine.receivedBytes, $0.askedAt ?? now) }
+        return Double(bytes) * 1e9 / Double(max(1, (now - askedAt).nanoseconds))
+    }
+
+    /// Whom it belongs to before its origin is asked.
+    var holders: [ShareHolder] {
+        if let query { return [.site(query.plan.site.name)] + (client.map { [$0] } ?? []) }
+        let key = key
+        return OriginAuthority(ofKey: key.span).map { holders(askingAt: $0, nil) } ?? []
+    }
+
+    /// Whom it belongs to while `origin`, which clients may name, is asked at `address`.
+    func holders(askingAt origin: OriginAuthority, _ address: IPAddress?) -> [ShareHolder] {
+        [ShareHolder(ownerOf: origin)] + (address.map { [ShareHolder(originAt: $0)] } ?? [])
+            + (client.map { [$0] } ?? [])
+    }
+}

@@ -1,0 +1,34 @@
+import Harness
+
+/// Clients behind a load balancer that says who they are.
+enum Behind {
+    static let flags = ["--trusted-proxy", "127.0.0.1/32"]
+    /// Who behaves.
+    static let good = "198.51.100.7"
+    /// Who does not.
+    static let bad = "203.0.113.1"
+
+    /// What the load balancer says of a client.
+    static func header(of client: String) -> [UInt8] {
+        Array("PROXY TCP4 \(client) 192.0.2.8 4321 80\r\n".utf8)
+    }
+
+    static func plan(
+        _ client: String, _ target: String, host: String = "localhost",
+        behaviour: SwarmBehaviour = .readAll
+    ) -> SwarmClientPlan {
+        var plan = SwarmClientPlan(target, host: host, behaviour: behaviour)
+        plan.request = header(of: client) + plan.request
+        return plan
+    }
+
+    static func get(
+        _ node: NodeProcess, as client: String = good, _ target: String,
+        host: String = "localhost", expecting: TestImage? = nil
+    ) throws -> Response {
+        let connection = try node.connect()
+        try connection.socket.send(
+            header(of: client) + HTTPConnection.request(target, host: host))
+        return connection.readResponse(expecting: expecting)
+    }
+}
