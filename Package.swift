@@ -152,7 +152,10 @@ let package = Package(
             [nioCore, nioPosix, logging]),
         tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),
         tests("CommandTests", of: ["Node", "Telemetry", "Simulation", "Ground", "Harness"]),
-        tests("OutsideTests", of: ["Harness", "Certificates", "Trials"], [nioCore, nioPosix]),
+        tests(
+            "OutsideTests",
+            of: ["Harness", "Certificates", "Trials", "Cluster", "Tiers", "Wire", "Ground"],
+            [nioCore, nioPosix]),
         .target(name: "Trials", path: "Tests/Trials", swiftSettings: unoptimised),
         .target(
             name: "Certificates", dependencies: ["Wire", "COpenSSL"], path: "Tests/Certificates",
@@ -200,6 +203,9 @@ if fuzzing {
         fuzzer("fuzz-proxy-protocol", uses: ["FuzzSupport", "Wire", "Ground"]),
         fuzzer("fuzz-http2", uses: ["FuzzSupport", "Wire", "Ground"], [nioCore]),
         fuzzer("fuzz-peer-frames", uses: ["FuzzSupport", "Cluster", "Ground"]),
+        fuzzer(
+            "fuzz-stored-head",
+            uses: ["FuzzSupport", "Wire", "Serving", "HTTPRules", "Cluster", "Ground"]),
         fuzzer("fuzz-tls", uses: ["FuzzSupport", "Wire", "Ground", "COpenSSL"], [nioCore]),
     ]
 }

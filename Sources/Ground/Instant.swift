@@ -96,6 +96,12 @@ package struct WallTime: Hashable, Comparable, Sendable {
         self.seconds = seconds
     }
 
+    /// The nearest time that HTTP can write, of the years 0 to 9999: what another process says is
+    /// not taken at its word.
+    package init(clamping seconds: Int64) {
+        self.init(seconds: max(-62_167_219_200, min(253_402_300_799, seconds)))
+    }
+
     package static func < (left: WallTime, right: WallTime) -> Bool {
         left.seconds < right.seconds
     }

@@ -18,7 +18,8 @@ package enum RedirectTarget {
     private static func absolute(_ location: [UInt8], against key: [UInt8]) -> [UInt8] {
         if hasScheme(location) { return location }
         guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {
-            preconditionFailure("redirected from what is no canonical key")
+            // Which is no absolute URL, and is refused as such.
+            return location
         }
         if location.starts(with: "//".utf8) {
             return Array(url.isSecure ? "https:".utf8 : "http:".utf8) + location

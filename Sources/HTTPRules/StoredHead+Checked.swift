@@ -43,18 +43,19 @@ extension StoredHead {
     /// Room for the most that an origin may be let send, and what an operator may add.
     package static let bytesMax = 2 << 20
 
-    /// Throws unless every answer that is made of this head is well formed.
+    /// Looks whether every answer that is made of this head is well formed.
     ///
-    /// In one pass: whole, for one range, for several, and 304, whatever made the bytes, the places
-    /// and the facts. All that reads rendered lines may rely on it.
+    /// In one pass: whole, for one range, for several, and 304, whatever the bytes, the places and
+    /// the flags are. Whatever reads rendered lines may rely on it.
     ///
     /// - Parameters:
-    ///   - facts: of the answer; see ``EntryFacts``.
+    ///   - flags: of the answer's facts.
     ///   - size: length of the body in bytes; nil while it is not known, and then the head says
     ///     nothing of it either.
-    package func check(_ facts: EntryFacts, size: UInt64?) throws(StoredHeadFault) {
+    /// - Throws: what is wrong with it.
+    package func check(_ flags: EntryFlags, size: UInt64?) throws(StoredHeadFault) {
         guard bytes.count <= Self.bytesMax else { throw .tooLong }
-        guard facts.flags.isAnswer, !facts.flags.contains(.isFenced) else { throw .facts }
+        guard flags.isAnswer, !flags.contains(.isFenced) else { throw .facts }
         let span = bytes.span
         guard let fieldsStart = Self.statusLineEnd(span) else { throw .statusLine }
         var scan = LineScan(self, fieldsStart: fieldsStart)
@@ -62,7 +63,7 @@ extension StoredHead {
         while index < span.count {
             scan.begin(at: index)
             guard let line = WrittenHead.line(span, at: index) else { throw .fieldLine(at: index) }
-            try scan.take(line, in: span, facts)
+            try scan.take(line, in: span, flags)
             index = line.value.end + 2
         }
         scan.begin(at: index)
@@ -101,7 +102,7 @@ extension StoredHead {
         }
 
         mutating func take(
-            _ line: FieldLine, in bytes: Span<UInt8>, _ facts: EntryFacts
+            _ line: FieldLine, in bytes: Span<UInt8>, _ flags: EntryFlags
         ) throws(StoredHeadFault) {
             let start = Int(line.name.start)
             switch line.id {
@@ -122,7 +123,7 @@ extension StoredHead {
             // Of the one message with all of it.
             case .contentRange where start >= head.partialStart: throw .foreignField(at: start)
             case .age: throw .foreignField(at: start)
-            case .date where !facts.flags.contains(.isDated): throw .foreignField(at: start)
+            case .date where !flags.contains(.isDated): throw .foreignField(at: start)
             default:
                 if HopByHop.isForOneHop(bytes, at: line.name.range, id: line.id) {
                     throw .foreignField(at: start)

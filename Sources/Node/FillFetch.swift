@@ -57,7 +57,9 @@ final class FillFetch: FillSource, OriginFetchDelegate {
             hall.counters.add(.originFetchesStarted)
             fetch = hall.origin.fetch(request, to: self)
         } catch {
-            preconditionFailure("no request can be made of a canonical key: \(error)")
+            // What is stored is not believed so far that it could end the node.
+            refuse(.origin(.malformed("no request can be made: \(error)")))
+            end()
         }
     }
 

@@ -111,7 +111,7 @@ extension NodeCore {
     private static let diskFigures: [(Metric, DiskFigures.Figure)] = [
         (.diskRecordsAdmitted, .admittedRecords), (.diskRecordsReinserted, .reinsertedRecords),
         (.diskRecordsCrowdedOut, .crowdedOutRecords), (.diskRecordsDropped, .droppedRecords),
-        (.diskRecordsLost, .lostRecords),
+        (.diskRecordsLost, .lostRecords), (.headsRefusedOnDisk, .refusedRecords),
         (.diskAdmittedBytes, .admittedBytes), (.diskWrittenBytes, .writtenBytes),
         (.diskEvictions, .evictedEntries), (.diskExpirations, .expiredEntries),
         (.diskReclaims, .reclaims), (.diskReadsAtOnce, .readsAtOnce),

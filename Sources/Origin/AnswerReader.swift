@@ -100,7 +100,7 @@ package struct AnswerReader: ~Copyable {
             guard
                 var piece = buffer.getSlice(
                     at: start + Int(extent.start), length: Int(extent.count))
-            else { preconditionFailure("\(extent) of the body lies outside \(buffer)") }
+            else { return .refused(.malformed("its body has no such bytes")) }
             buffer.moveReaderIndex(forwardBy: next)
             if 2 * piece.readableBytes < piece.storageCapacity { piece = piece.copied() }
             return .body(piece)

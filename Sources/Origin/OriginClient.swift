@@ -265,9 +265,7 @@ extension OriginClient {
         switch exchange.released(connection.origin, on: number) {
         case .close: connection.close()
         case .handOver(let ticket):
-            guard let hop = hops[ticket.fetch] else {
-                preconditionFailure("a fetch waits that is not there")
-            }
+            guard let hop = hops[ticket.fetch] else { return connection.close() }
             hop.handedOver(connection)
         case .keep:
             connection.isIdle = true

@@ -196,7 +196,9 @@ extension OriginFetch {
                 guard let asked = hop?.request else { return }
                 request = try asked.redirected(to: url)
             } catch {
-                preconditionFailure("no request can be made of a canonical key: \(error)")
+                let why = "no request can be made of its redirect: \(error)"
+                finish()?.originFailed(.malformed(why))
+                return
             }
             next = request
             droppedBytes = 0

@@ -36,19 +36,21 @@ struct OutgoingBody {
 
     /// A piece was given; an empty one says nothing.
     mutating func add(_ piece: ByteBuffer) {
-        let count = UInt64(piece.readableBytes)
-        guard state == .open, count > 0 else { return }
-        held.append(piece)
-        guard framing != .chunked else { return }
-        precondition(count <= left, "\(count) bytes of a body of which \(left) are missing")
+        guard state == .open, piece.readableBytes > 0 else { return }
+        guard framing != .chunked else { return held.append(piece) }
+        // What the client has announced is framed, and not a byte more follows it.
+        var rest = piece
+        let count = min(UInt64(piece.readableBytes), left)
+        guard let announced = rest.readSlice(length: Int(count)) else { return }
+        held.append(announced)
         left -= count
         if left == 0 { state = .whole }
     }
 
     /// The last piece was given.
     mutating func end(_ trailers: Trailers) {
-        guard state == .open else { return }
-        precondition(left == 0, "a body ends of which \(left) bytes are missing")
+        // One of which bytes are missing is never whole.
+        guard state == .open, framing == .chunked || left == 0 else { return }
         state = .whole
         self.trailers = trailers
     }

@@ -168,6 +168,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case peerHandshakes
     case peerHandshakesFailed
     case peerFaults
+    case headsRefusedOfPeers
+    case headsRefusedOnDisk
     case gossipPingsSent
     case gossipAcksSent
     case gossipPingRequestsSent

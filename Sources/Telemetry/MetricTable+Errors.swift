@@ -14,7 +14,12 @@ extension MetricFamily {
                 ]),
             meaning: "What went wrong by whose side it was, as other families have it one by one",
             advice: "Look at the side's own families, and at the log; node is a limit reached here."
-        )
+        ),
+        MetricFamily(
+            "nuthatch_heads_refused_total", .counter, "answers", by: "source",
+            [(.headsRefusedOfPeers, "peer"), (.headsRefusedOnDisk, "disk")],
+            meaning: "Answers of peers, and on disk, whose heads no client may be given",
+            advice: "The log says whose and why: a member, or a disk, that somebody has in hand."),
     ]
 
     private static let clientErrors: [Metric] = [
@@ -23,7 +28,7 @@ extension MetricFamily {
     ]
 
     private static let peerErrors: [Metric] = [
-        .peerHandshakesFailed, .peerFaults, .peerQuestionsLost,
+        .peerHandshakesFailed, .peerFaults, .peerQuestionsLost, .headsRefusedOfPeers,
     ]
 
     /// Without what was asked of no origin: what is not allowed, limits, and the circuit.

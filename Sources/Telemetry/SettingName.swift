@@ -92,6 +92,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case peerAdvertise = "peer-advertise"
     case replicas
     case ringWeight = "ring-weight"
+    case ringWeightLimit = "ring-weight-limit"
     case handOverTimeout = "hand-over-timeout"
     case fence
     case forgetAfter = "forget-after"

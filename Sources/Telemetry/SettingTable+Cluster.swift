@@ -33,6 +33,13 @@ extension Setting {
             meaning: "How many images this node owns, beside the other nodes' weights",
             advice: "Twice as much for a node with twice the disk."),
         Setting(
+            .ringWeightLimit, in: .cluster, .count(1...65_535), default: "400",
+            needsRestart: true,
+            meaning: "What a node's ring-weight counts for at most; the same for all nodes",
+            advice:
+                "As the largest ring-weight that is meant: whoever holds the secret may declare "
+                + "any."),
+        Setting(
             .handOverTimeout, in: .cluster, .duration(.zero ... .seconds(86_400)),
             default: "0s",
             meaning:

@@ -143,10 +143,7 @@ package struct BodyDecoder: Sendable {
     package var trailers: Trailers {
         guard isAtEnd, !trailerSection.isEmpty else { return Trailers() }
         // The last line end is that of the section.
-        guard let trailers = Trailers(trailerSection.dropLast(2)) else {
-            preconditionFailure("trailers that were checked are malformed: \(trailerSection)")
-        }
-        return trailers
+        return Trailers(trailerSection.dropLast(2)) ?? Trailers()
     }
 
     /// The next piece of the body in `bytes`, from `start` on, which must lie in `bytes` or at its

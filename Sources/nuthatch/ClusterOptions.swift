@@ -20,6 +20,9 @@ struct ClusterOptions: ParsableArguments {
     @Option(help: help("ring-weight"))
     var ringWeight: String?
 
+    @Option(help: help("ring-weight-limit"))
+    var ringWeightLimit: String?
+
     @Option(help: help("hand-over-timeout"))
     var handOverTimeout: String?
 
@@ -38,6 +41,7 @@ struct ClusterOptions: ParsableArguments {
             ("peer-advertise", peerAdvertise.texts),
             ("replicas", replicas.texts),
             ("ring-weight", ringWeight.texts),
+            ("ring-weight-limit", ringWeightLimit.texts),
             ("hand-over-timeout", handOverTimeout.texts),
             ("fence", fence.texts),
             ("forget-after", forgetAfter.texts),

@@ -43,16 +43,17 @@ struct DocumentTests {
     func members() {
         let row = MemberRow(
             node: Self.id, process: Self.id, address: "10.0.0.1:8082", state: "alive",
-            isCounted: true, contactMilliseconds: 0, weight: 100, isCaughtUp: true,
-            isDraining: false, isSelf: true, isConnected: true, ringShare: 0.05, lagRecords: 7)
+            isCounted: true, contactMilliseconds: 0, weight: 1000, countedWeight: 400,
+            isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true, ringShare: 0.05,
+            lagRecords: 7)
         let document = MemberRow.json([row])
         #expect(
             document.page == """
                 {"members":[
                 {"node":"\(Self.id)","process":"\(Self.id)","address":"10.0.0.1:8082",\
                 "state":"alive","counted":true,"contact_ms_ago":0,\
-                "self":true,"connected":true,"caught_up":true,"draining":false,"weight":100,\
-                "ring_share":0.05,"lag_records":7}
+                "self":true,"connected":true,"caught_up":true,"draining":false,"weight":1000,\
+                "weight_counted":400,"ring_share":0.05,"lag_records":7}
                 ]}
 
                 """)

@@ -10,18 +10,16 @@ struct StoredHeadCheckTests {
             "Content-Language: de", "Vary: Accept"),
         size: 12)
 
-    private static func facts(_ flags: EntryFlags = []) -> EntryFacts {
-        EntryFacts(
-            size: 12, bornAt: .zero, freshUntil: .zero, flags: flags, lastModified: nil,
-            date: WallTime(seconds: 0), entityTag: .empty)
-    }
+    private static let facts = EntryFacts(
+        size: 12, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
+        date: WallTime(seconds: 0), entityTag: .empty)
 
     /// What is wrong with a head; nil if nothing is.
     private func fault(
         _ head: StoredHead, flags: EntryFlags = [], size: UInt64? = 12
     ) -> StoredHeadFault? {
         do throws(StoredHeadFault) {
-            try head.check(Self.facts(flags), size: size)
+            try head.check(flags, size: size)
             return nil
         } catch {
             return error
@@ -163,7 +161,7 @@ struct StoredHeadCheckTests {
         #expect(StoredHead.lines(bytes).count == lines.count)
         #expect(lines.allSatisfy { $0.contains(": ") && !$0.contains("\n") })
         let answer = AnswerHead(status: 304, fields: ["ETag: W/\"b\""])
-        _ = head.updated(with: answer, facts: Self.facts())
+        _ = head.updated(with: answer, facts: Self.facts)
     }
 }
 

@@ -1,8 +1,8 @@
 import Glibc
-import NIOCore
+package import NIOCore
 
 /// What a read from a socket brought.
-enum Arrival {
+package enum Arrival {
     case bytes
     case end
     case reset
@@ -144,7 +144,9 @@ package final class Socket {
     }
 
     /// Appends what has come, at most `bytesMax`, waiting until the deadline for the first byte.
-    func receive(into buffer: inout ByteBuffer, bytesMax: Int, _ deadline: Deadline) -> Arrival {
+    package func receive(
+        into buffer: inout ByteBuffer, bytesMax: Int, _ deadline: Deadline
+    ) -> Arrival {
         while true {
             var count = 0
             unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: bytesMax) { space in

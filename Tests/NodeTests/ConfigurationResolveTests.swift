@@ -161,6 +161,7 @@ struct ConfigurationResolveTests {
         (.tlsHandshakesLimit, "46", "handshakesMax", 46),
         (.replicas, "3", "replicas", 3),
         (.ringWeight, "47", "weight", 47),
+        (.ringWeightLimit, "50", "weightMax", 50),
         (.handOverTimeout, "48s", "handOverTimeout", 48_000_000_000),
         (.fence, "49s", "fence", 49_000_000_000),
         (.forgetAfter, "61s", "forgetAfter", 61_000_000_000),

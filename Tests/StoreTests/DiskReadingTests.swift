@@ -79,4 +79,25 @@ struct DiskReadingTests {
         #expect(isWhole)
         #expect(rig.figures[.lostRecords] == 0)
     }
+
+    @Test(
+        "a record of which no answer can be made is lost, and no other is",
+        arguments: [true, false])
+    func refused(isAtOnce: Bool) throws {
+        let head = small.head
+        rig.fault = { $0.head == head ? "it says so" : nil }
+        try rig.restart()
+        for _ in 0..<2 {
+            #expect(try (isAtOnce ? rig.findAtOnce(2) : rig.find(2)) == nil)
+            #expect(try (isAtOnce ? rig.findAtOnce(1) : rig.find(1)) != nil)
+        }
+        #expect(rig.figures[.refusedRecords] == 1)
+        #expect(rig.figures[.lostRecords] == 1)
+        let notes = try rig.log().takeLost()
+        guard case .lost(_, _, why: "it says so") = try #require(notes.first) else {
+            Issue.record("\(notes)")
+            return
+        }
+        #expect(notes.count == 1)
+    }
 }

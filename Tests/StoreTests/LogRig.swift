@@ -9,6 +9,8 @@ final class LogRig {
     let figures = DiskFigures()
     var plan: DiskPlan
     var ageLimit = Interval.seconds(1_000_000)
+    /// What is held against each record that is read.
+    var fault: RecordFault = { _ in nil }
     /// Wall time in milliseconds since 1970.
     var now: Int64 = 1_795_000_000_000
     /// The newest wall time that a start has noted, which is what the identity keeps.
@@ -77,9 +79,10 @@ final class LogRig {
         let identity = NodeIdentity(
             nodeID: NodeID(low: 7, high: 8), bootEpoch: epoch,
             segmentBytes: UInt64(plan.segmentBytes), newestWall: newestWall)
-        let settings = DiskLog.Settings(
+        var settings = DiskLog.Settings(
             plan: plan, ageLimit: ageLimit, keys: (dice.next(), dice.next()),
             dice: Dice(seed: dice.next()))
+        settings.fault = fault
         let log = try DiskLog.open(
             volume, settings, identity, book: book, figures: figures, formerWall: formerWall,
             now: now

@@ -226,6 +226,31 @@ struct RuleTests {
         #expect(left(1, of: []).map(\.path) == ["a"])
     }
 
+    @Test(
+        "what ends the process is a violation, wherever in a line it stands",
+        arguments: [
+            ("precondition(a)", 1), ("guard a else { preconditionFailure(b) }", 1),
+            ("fatalError()", 1), ("let a = try! b()", 1), ("a as! B; c as! D", 2),
+            ("loop.preconditionInEventLoop()", 0), ("// fatalError()", 0), ("a as? B", 0),
+            ("let a = \"fatalError()\"", 0), ("myprecondition(a)", 0),
+        ])
+    func trapsAreHeld(code: String, count: Int) {
+        #expect(TrapRule.violations(in: SwiftText(code)).count == count)
+    }
+
+    @Test("a reason accounts for so many traps of its file, and for no other number")
+    func trapExceptionsAreHeld() {
+        let one = Violation(path: "Sources/A/B.swift", line: 1, message: "trap")
+        func left(_ count: Int, of found: [Violation]) -> [Violation] {
+            TrapRule.violations(
+                found, excepting: [TrapRule.Exception(reason: "", files: ["A/B": count])])
+        }
+        #expect(left(1, of: [one]) == [])
+        #expect(left(2, of: [one]) == [one])
+        #expect(left(1, of: [one, one]) == [one, one])
+        #expect(left(1, of: []).map(\.path) == ["Sources/A/B.swift"])
+    }
+
     @Test("leftover words are a violation, in comments too", arguments: ShapeRules.leftoverWords)
     func leftoversAreHeld(word: String) {
         let violations = ShapeRules.leftovers(in: SwiftText("let a = 1\n// \(word): b\n"))

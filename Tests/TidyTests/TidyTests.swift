@@ -33,6 +33,14 @@ struct TidyTests {
         #expect(located(files) { text in rules.flatMap { $0(text) } } == [])
     }
 
+    @Test("no bytes from outside reach what would end the node")
+    func trapsAreReasoned() throws {
+        let files = try TrapRule.rooms.flatMap { try repository.swiftFiles(under: "Sources/\($0)") }
+        let found = located(files, TrapRule.violations)
+        #expect(found.count > 50)
+        #expect(TrapRule.violations(found) == [])
+    }
+
     @Test("types are short, with all their extensions")
     func typesAreShort() throws {
         let files = try ["Sources", "Tests"].flatMap { try repository.swiftFiles(under: $0) }

@@ -157,6 +157,41 @@ struct DiskFormatTests {
         }
     }
 
+    @Test("a number that nothing can be counted on from is damage, whatever the checksum says")
+    func counts() {
+        func fault(_ read: () throws(DiskDamage) -> Void) -> DiskDamage? {
+            do throws(DiskDamage) { try read() } catch { return error }
+            return nil
+        }
+        let size = SampleSegment.bytesCount
+        for (count, damage) in [
+            (DiskFormat.countMax, nil), (DiskFormat.countMax + 1, .count), (.max, .count),
+        ] as [(UInt64, DiskDamage?)] {
+            let identity = NodeIdentity(
+                nodeID: .sample, bootEpoch: count, segmentBytes: size, newestWall: 0
+            ).bytes
+            let header = SegmentHeader(
+                nodeID: .sample, segmentBytes: size, sequence: count, salt: 1, openedAt: .zero,
+                openedWall: 0, queue: 0
+            ).bytes
+            let marks = MarksHeader(
+                nodeID: .sample, generation: count, salt: 1, fileBytes: 512, key: Self.key
+            ).bytes
+            let identityFault = fault { () throws(DiskDamage) in
+                _ = try NodeIdentity(identity.span)
+            }
+            #expect(identityFault == damage)
+            let segmentFault = fault { () throws(DiskDamage) in
+                _ = try SegmentHeader(header.span, nodeID: .sample, segmentBytes: size)
+            }
+            #expect(segmentFault == damage)
+            let marksFault = fault { () throws(DiskDamage) in
+                _ = try MarksHeader(marks.span, nodeID: .sample)
+            }
+            #expect(marksFault == damage)
+        }
+    }
+
     @Test("files of others, of other versions and cut ones are told apart")
     func refusals() throws {
         let sample = SampleSegment()

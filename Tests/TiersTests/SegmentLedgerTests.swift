@@ -103,6 +103,15 @@ extension SegmentLedger {
         #expect(ledger.place(5) == .reclaim(id(2)))
     }
 
+    @Test("More that goes than was there leaves nothing, as a footer that was forged may have it")
+    func moreGone() {
+        var ledger = emptyLog(5)
+        ledger.fill()
+        for _ in 0..<3 { ledger.entryGone(id(2), recordBytes: 900) }
+        #expect(ledger.segments[2].liveBytes == 0)
+        #expect(ledger.place(5) == .reclaim(id(2)))
+    }
+
     @Test("The small queue is reclaimed while it has more than its share, then the main queue")
     func shares() {
         var ledger = emptyLog(17)

@@ -11,7 +11,10 @@ package struct MemberRow: Hashable, Sendable {
     package var isCounted: Bool
     /// Since it was asked last which invalidations it has, and answered; nil if it never did.
     package var contactMilliseconds: Int64?
+    /// What it declares.
     package var weight: Int
+    /// What of ``weight`` the ring counts; nil from a node that does not say.
+    package var countedWeight: Int?
     package var isCaughtUp: Bool
     package var isDraining: Bool
     /// The node that is asked.
@@ -25,8 +28,9 @@ package struct MemberRow: Hashable, Sendable {
 
     package init(
         node: String, process: String, address: String, state: String, isCounted: Bool,
-        contactMilliseconds: Int64?, weight: Int, isCaughtUp: Bool, isDraining: Bool, isSelf: Bool,
-        isConnected: Bool, ringShare: Double, lagRecords: UInt64? = nil
+        contactMilliseconds: Int64?, weight: Int, countedWeight: Int? = nil, isCaughtUp: Bool,
+        isDraining: Bool, isSelf: Bool, isConnected: Bool, ringShare: Double,
+        lagRecords: UInt64? = nil
     ) {
         self.node = node
         self.process = process
@@ -35,6 +39,7 @@ package struct MemberRow: Hashable, Sendable {
         self.isCounted = isCounted
         self.contactMilliseconds = contactMilliseconds
         self.weight = weight
+        self.countedWeight = countedWeight ?? weight
         self.isCaughtUp = isCaughtUp
         self.isDraining = isDraining
         self.isSelf = isSelf
@@ -55,6 +60,7 @@ package struct MemberRow: Hashable, Sendable {
             "contact_ms_ago": JSON(contactMilliseconds), "self": .bool(isSelf),
             "connected": .bool(isConnected), "caught_up": .bool(isCaughtUp),
             "draining": .bool(isDraining), "weight": JSON(weight),
+            "weight_counted": JSON(countedWeight ?? weight),
             "ring_share": .decimal(ringShare), "lag_records": JSON(lagRecords),
         ]
     }
@@ -71,6 +77,7 @@ package struct MemberRow: Hashable, Sendable {
         .has("self", Shape.boolean, "The node that is asked"),
         .has("connected", Shape.boolean), .has("caught_up", Shape.boolean),
         .has("draining", Shape.boolean), .has("weight", Shape.count),
+        .has("weight_counted", Shape.count, "What of the weight the ring counts"),
         .has("ring_share", Shape.share, "What it owns first of all keys"),
         .has(
             "lag_records", Shape.orNull(Shape.count),
@@ -82,6 +89,7 @@ extension MemberRow: Decodable {
         case node, process, address, state, weight
         case isCounted = "counted"
         case contactMilliseconds = "contact_ms_ago"
+        case countedWeight = "weight_counted"
         case isCaughtUp = "caught_up"
         case isDraining = "draining"
         case isSelf = "self"

@@ -36,6 +36,7 @@ struct InvalidationStream: Sendable {
 
     /// Counts as synced up to `number`, of which nothing is held.
     mutating func begin(behind number: UInt64, at now: Instant) {
+        guard number > 0 else { return }
         raiseFloor(to: number, at: now)
         setFloor(number)
         synced(1...number)
@@ -76,7 +77,7 @@ struct InvalidationStream: Sendable {
 
     /// Everything up to `number` counts as applied.
     mutating func raiseFloor(to number: UInt64, at now: Instant) {
-        applied.insert(1...number)
+        if number > 0 { applied.insert(1...number) }
         changedAt = now
         endRepairIfDone()
     }

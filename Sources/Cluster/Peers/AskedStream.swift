@@ -58,8 +58,7 @@ struct AskedStream: Sendable {
     /// Granted at once is at least a quarter of the window, and nothing that the body does not
     /// need.
     mutating func taken(_ count: Int) -> UInt32 {
-        consumed += UInt64(count)
-        precondition(consumed <= received, "took \(consumed) bytes of \(received)")
+        consumed = min(consumed + UInt64(count), received)
         let target = consumed + window
         guard case .receiving(let size) = state, !isCancelled, granted < size ?? .max,
             target - granted >= window / 4

@@ -59,9 +59,10 @@ package struct HeldEntry: Hashable, Sendable {
     func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendRefusal) -> [UInt8] {
         var facts = facts
         if head.isEmpty { facts.entityTag = .empty }
-        precondition(
-            facts.entityTag.end <= head.count && places?.fits(in: head.count) ?? true,
-            "places outside of a head of \(head.count) bytes")
+        // No frame has room for such a head.
+        guard facts.entityTag.end <= head.count, places?.fits(in: head.count) ?? true else {
+            throw .tooLong(.payload)
+        }
         guard key.count <= PeerProtocol.keyBytesMax else { throw .tooLong(.key) }
         guard tags.count <= PeerProtocol.tagsMax else { throw .tooLong(.tags) }
         var writer = StructureWriter.payload

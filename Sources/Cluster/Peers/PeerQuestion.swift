@@ -162,7 +162,7 @@ extension PeerQuestion {
             flags: Flags(rawValue: payload.little16(at: 4)),
             deadlineMilliseconds: payload.little32(at: 8),
             negotiation: Negotiation(rawValue: payload[3]),
-            lastModified: seconds == PeerProtocol.noTime ? nil : WallTime(seconds: seconds))
+            lastModified: seconds == PeerProtocol.noTime ? nil : WallTime(clamping: seconds))
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.key: question.key = payload.kept(field.range)

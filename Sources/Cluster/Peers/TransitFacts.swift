@@ -97,13 +97,6 @@ package struct TransitFacts: Hashable, Sendable {
     }
 }
 
-extension WallTime {
-    /// The nearest time that HTTP can write: what a peer says is not taken at its word.
-    fileprivate init(clamping seconds: Int64) {
-        self.init(seconds: max(0, min(253_402_300_799, seconds)))
-    }
-}
-
 extension Interval {
     /// Whole milliseconds, rounded towards the past.
     fileprivate var millisecondsDown: Int64 {

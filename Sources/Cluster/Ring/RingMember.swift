@@ -7,18 +7,23 @@ package struct RingMember: Hashable, Sendable {
     package let weight: UInt16
 
     package init(_ id: NodeID, weight: UInt16 = Member.usualWeight) {
-        precondition(weight > 0, "a member of the ring without weight")
         self.id = id
-        self.weight = weight
+        self.weight = max(1, weight)
     }
 
     /// Those of `records` that own: alive or suspected, caught up and not draining; by id.
     ///
     /// `records` are of different nodes, in any order. Of more than ``Ring/membersMax`` the first
-    /// by id own, so that all nodes which know the same records leave out the same.
-    package static func owners(among records: [MemberRecord]) -> [RingMember] {
+    /// by id own, so that all nodes which know the same records leave out the same. Whatever a
+    /// member says of itself, it counts for no more than `weightMax`; with the same one, all nodes
+    /// have the same ring.
+    package static func owners(
+        among records: [MemberRecord], weightMax: UInt16 = .max
+    ) -> [RingMember] {
         let owning = records.filter(\.owns).map(\.member).sorted { $0.id < $1.id }
-        return owning.prefix(Ring.membersMax).map { RingMember($0.id, weight: $0.weight) }
+        return owning.prefix(Ring.membersMax).map {
+            RingMember($0.id, weight: min($0.weight, weightMax))
+        }
     }
 }
 

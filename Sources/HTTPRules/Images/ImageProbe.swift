@@ -103,7 +103,7 @@ package struct ImageProbe: Sendable {
     }
 
     private mutating func conclude(_ outcome: ImageHeaderOutcome) {
-        guard let header else { preconditionFailure("an outcome of nothing") }
+        guard let header else { return }
         let isDeclared = declared.map { header.isOf($0) } ?? false
         switch outcome {
         case .size(let size):

@@ -42,7 +42,7 @@ package enum AnswerForwarder {
     package static func appendInterim(
         _ head: AnswerHead, rules: AnswerFieldRules, to bytes: inout [UInt8]
     ) {
-        precondition(passesInterim(head.status), "\(head.status)")
+        guard passesInterim(head.status) else { return }
         appendEndToEnd(head, rules: rules, passesTrailers: false, to: &bytes)
         bytes.appendLineEnd()
     }

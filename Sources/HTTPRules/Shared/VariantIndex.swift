@@ -31,10 +31,9 @@ package struct VariantIndex: Hashable, Sendable {
 
     /// This index with `names` as its first set.
     ///
-    /// The caller has seen that ``holds(_:)`` is true; ``VaryNames/isSelectable`` says the same.
+    /// Without them if not ``holds(_:)``; ``VaryNames/isSelectable`` says the same.
     package func adding(_ names: FieldNames) -> VariantIndex {
-        precondition(Self.holds(names), "no index holds \(names)")
-        if sets.first == names { return self }
+        guard sets.first != names, Self.holds(names) else { return self }
         var index = self
         index.sets.removeAll { $0 == names }
         index.sets.insert(names, at: 0)

@@ -40,9 +40,8 @@ extension Door {
 
     private func nameAndLog(_ request: PendingRequest) {
         let head = request.head.span
-        guard case .head = parser.parse(head, from: 0) else {
-            preconditionFailure("a head that was read once cannot be read again")
-        }
+        // It was read once; limits may have changed since.
+        guard case .head = parser.parse(head, from: 0) else { return nameUnread() }
         read(head, 0..<request.head.count)
         isHeadRequest = parser.method == .head
         nameRequest(head)

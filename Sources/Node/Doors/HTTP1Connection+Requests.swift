@@ -146,8 +146,7 @@ extension HTTP1Connection {
             case .end(let next):
                 phase = .idle
                 deadline = now + settings.idleTimeout
-                guard let request = pending else { preconditionFailure("a body of no request") }
-                pending = nil
+                guard let request = pending.take() else { return next }
                 door.answer(request, now: now)
                 return next
             case .refused(let refusal):

@@ -16,6 +16,8 @@ package struct ClusterConfiguration: Sendable {
     package var replicas: Int
     /// This node's share of the ring beside the others'.
     package var weight: UInt16
+    /// What any node's share counts for at most.
+    package var weightMax: UInt16
     /// How long a node that is told to stop hands over what it keeps; zero if it does not.
     package var handOverTimeout: Interval
     /// See `Cluster.Fence.Settings`; nil for off.
@@ -34,6 +36,7 @@ package struct ClusterConfiguration: Sendable {
         }
         replicas = values.count(.replicas)
         weight = UInt16(clamping: values.count(.ringWeight))
+        weightMax = UInt16(clamping: values.count(.ringWeightLimit))
         handOverTimeout = values.interval(.handOverTimeout)
         fence = values.intervalUnlessOff(.fence)
         forgetAfter = values.interval(.forgetAfter)

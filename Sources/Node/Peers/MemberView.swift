@@ -52,7 +52,7 @@ extension MemberRow {
                 contactMilliseconds: line.contactAge?.milliseconds, weight: 0, isCaughtUp: false,
                 isDraining: false, isSelf: false, isConnected: false, ringShare: 0)
         }
-        var rows = known(view, ring, counted) + unknown
+        var rows = known(view, ring, counted, weightMax: hub.rings.weightMax) + unknown
         let ids = rows.compactMap { NodeID($0.node) }
         let lagging = lags(ids)
         for (place, id) in ids.enumerated() where ids.count == rows.count {
@@ -64,7 +64,8 @@ extension MemberRow {
     }
 
     private static func known(
-        _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceKeeper.Line]
+        _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceKeeper.Line],
+        weightMax: UInt16
     ) -> [MemberRow] {
         view.records.map { record in
             let (member, isSelf) = (record.member, record.member.id == view.own.member.id)
@@ -79,7 +80,7 @@ extension MemberRow {
                 node: "\(member.id)", process: "\(member.process)", address: "\(member.address)",
                 state: state, isCounted: counted[member.id]?.isCounted ?? false,
                 contactMilliseconds: counted[member.id]?.contactAge?.milliseconds,
-                weight: Int(member.weight),
+                weight: Int(member.weight), countedWeight: Int(min(member.weight, weightMax)),
                 isCaughtUp: member.role.contains(.isCaughtUp),
                 isDraining: member.role.contains(.isDraining), isSelf: isSelf,
                 isConnected: isSelf || view.connections[member.id] != nil,

@@ -35,9 +35,8 @@ extension PeerConnection {
                     count += frame.count
                 case .data(let head):
                     frames.append(context.channel.allocator.buffer(head))
-                    guard let answering = answerings[head.stream] else {
-                        preconditionFailure("a body that nobody has announced")
-                    }
+                    // Nobody has announced it: the frame cannot be made.
+                    guard let answering = answerings[head.stream] else { return close() }
                     answering.takeBody(head.payloadBytes, into: &frames)
                     count += PeerFrameHead.bytesCount + head.payloadBytes
                 case .nothing: break framing

@@ -33,6 +33,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     private struct Taken {
         let ask: PeerAsk
         let entry: HeldEntry
+        let head: RenderedHead
         /// What is stored here is what the peer holds; no body follows.
         let isConfirmation: Bool
         let receivedAt: Instant
@@ -40,13 +41,11 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         /// Handed on, and not yet said to be out of the way.
         var owedBytes = 0
 
-        /// What the readers were told; nil if its head says too little.
-        var begun: ResumedFetch.Begun? {
-            RenderedHead(entry).map {
-                ResumedFetch.Begun(
-                    facts: entry.facts.facts(at: receivedAt, asked: ask.madeAt), head: $0,
-                    sizeBytes: entry.facts.size)
-            }
+        /// What the readers were told.
+        var begun: ResumedFetch.Begun {
+            ResumedFetch.Begun(
+                facts: entry.facts.facts(at: receivedAt, asked: ask.madeAt), head: head,
+                sizeBytes: entry.facts.size)
         }
     }
 
@@ -122,12 +121,9 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     private func answered(_ answer: PeerAnswer, _ ask: PeerAsk) {
         switch answer {
-        case .held(let entry):
-            taken = Taken(
-                ask: ask, entry: entry, isConfirmation: false, receivedAt: SystemClock.now())
+        case .held(let entry): take(entry, of: ask, isConfirmation: false)
         case .notModified(let entry) where run.stale != nil:
-            taken = Taken(
-                ask: ask, entry: entry, isConfirmation: true, receivedAt: SystemClock.now())
+            take(entry, of: ask, isConfirmation: true)
         case .originFailed(let failure) where failure.status >= 400 && ask.question.kind == .get:
             refusal = failure.status
         default: break
@@ -135,11 +131,24 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         if answer.isFinal { asks[ask.node] = nil }
         let wasOver = search.hasEnded
         var reply: OwnerSearch.Reply = refusal == nil ? .init(answer) : .originRefused
-        // It confirms what it was not asked about.
+        // It confirms what it was not asked about, or cannot be believed.
         if reply == .held, taken?.ask !== ask { reply = .fetchYourself }
         step { $0.replied(ask.node, reply, SystemClock.now(), effects: &$1) }
         // Of two that hold it the first is taken.
         if !wasOver, !search.hasEnded { taken = nil }
+    }
+
+    /// Takes what a peer gives, unless its head is none: then that peer has nothing.
+    private func take(_ entry: HeldEntry, of ask: PeerAsk, isConfirmation: Bool) {
+        do throws(StoredHeadFault) {
+            taken = Taken(
+                ask: ask, entry: entry, head: try RenderedHead(entry),
+                isConfirmation: isConfirmation, receivedAt: SystemClock.now())
+        } catch {
+            hub.refused(ask.node, error)
+            asks[ask.node] = nil
+            ask.cancel()
+        }
     }
 
     private func step(_ body: (inout OwnerSearch, inout [OwnerSearch.Effect]) -> Void) {
@@ -194,10 +203,10 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         }
         guard let taken else { return askOrigin() }
         if taken.isConfirmation { return confirm(taken) }
-        let (entry, length) = (taken.entry, taken.entry.facts.size)
+        let (entry, head, length) = (taken.entry, taken.head, taken.entry.facts.size)
         let facts = entry.facts.facts(
             at: taken.receivedAt, asked: taken.ask.madeAt)
-        guard let head = RenderedHead(entry), facts.answers(run.negotiation) else {
+        guard facts.answers(run.negotiation) else {
             taken.ask.cancel()
             return askOrigin()
         }
@@ -219,13 +228,13 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     private func confirm(_ taken: Taken) {
         var facts = taken.entry.facts.facts(
             at: taken.receivedAt, asked: taken.ask.madeAt)
-        guard let stale = run.stale, let head = RenderedHead(taken.entry),
-            taken.entry.facts.size == stale.facts.size
-        else { return askOrigin() }
+        guard let stale = run.stale, taken.entry.facts.size == stale.facts.size else {
+            return askOrigin()
+        }
         facts.size = stale.facts.size
         let resident = run.makeFreshened(
             stale, name.variant(facts.varies, of: facts.negotiation), tags: taken.entry.tags,
-            facts, head)
+            facts, taken.head)
         hall.counters.add(.peerAnswersTaken)
         if let resident {
             hall.node.keep(resident)
@@ -273,7 +282,8 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         // Without a length only the format can say that it was whole.
         let isWhole = taken.entry.facts.size != nil || run.ending == .whole
         let resident = run.ended(name: name, tags: taken.entry.tags) { size in
-            guard isWhole, var head = RenderedHead(taken.entry) else { return nil }
+            guard isWhole else { return nil }
+            var head = taken.head
             // The peer had begun to give it before its length was known.
             if taken.entry.facts.size == nil { head = head.framed(size: size) }
             var facts = facts
@@ -287,9 +297,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     /// The rest does not come from here.
     private func lose() {
-        guard let taken, !run.isResumption, let begun = taken.begun,
-            begun.identity.canBeResumed
-        else {
+        guard let taken, !run.isResumption, taken.begun.identity.canBeResumed else {
             // Whoever has nothing of it begins anew.
             run.lost()
             return settle()
@@ -297,7 +305,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         end()
         hall.start(
             ResumedFetch(
-                run, name: name, begun, receivedBytes: taken.receivedBytes, on: hall))
+                run, name: name, taken.begun, receivedBytes: taken.receivedBytes, on: hall))
     }
 
     private func askOrigin() {
@@ -335,14 +343,18 @@ extension OwnerSearch.Reply {
 }
 
 extension RenderedHead {
-    /// The head of an answer that a peer gives; nil if it does not say where its parts lie.
-    init?(_ entry: HeldEntry) {
-        guard let places = entry.places else { return nil }
+    /// The head of an answer that a peer gives.
+    ///
+    /// - Throws: what is wrong with it; it is read as strictly as an origin's.
+    init(_ entry: HeldEntry) throws(StoredHeadFault) {
+        guard let places = entry.places else { throw .places }
         self.init(
             bytes: entry.head,
             layout: HeadLayout(
                 partialStart: Int(places.partialStart), multipartStart: Int(places.multipartStart),
                 notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType),
             entityTag: entry.facts.entityTag)
+        try stored.check(entry.facts.flags, size: entry.facts.size)
+        guard status == entry.status else { throw .statusLine }
     }
 }

@@ -1,5 +1,6 @@
 import Cluster
 import Ground
+import HTTPRules
 import Logging
 import NIOCore
 import NIOPosix
@@ -87,7 +88,7 @@ final class PeerHub: @unchecked Sendable {
         joinWatch = JoinWatch(hasSeeds: !configuration.seeds.isEmpty, now: now)
         joined = loop.makePromise()
         published = Mutex(MemberView(membership, [:]))
-        rings = RingKeeper(membership.own)
+        rings = RingKeeper(membership.own, weightMax: configuration.weightMax)
         replicas = configuration.replicas
         handOver = HandOver(
             of: node, own: own, replicas: replicas, ring: rings.ring, keys: offeredKeys, on: loop)
@@ -140,6 +141,7 @@ final class PeerHub: @unchecked Sendable {
     /// Begins to look for others.
     func start() {
         loop.execute { [self] in
+            noteWeight(of: membership.own.member)
             handOver.start()
             lookUpSeeds()
             beginJoining()
@@ -220,6 +222,17 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
+    /// A member gave an answer that cannot be one; nobody gets it.
+    func refused(_ peer: NodeID, _ fault: StoredHeadFault) {
+        counters.add(.headsRefusedOfPeers)
+        loop.execute { [self] in
+            guard complaints.isNews("\(peer)", "\(fault)", now: SystemClock.now()) else { return }
+            logger.warning(
+                "an answer of a peer is refused",
+                metadata: ["member": "\(peer)", "why": "\(fault)"])
+        }
+    }
+
     /// Tells everybody that this node goes; succeeds when all reachable ones know, or have not
     /// answered in time.
     func leave() -> EventLoopFuture<Void> {
@@ -289,6 +302,7 @@ extension PeerHub {
         case .changed(let record, let before):
             count(record, before)
             log(record, before)
+            noteWeight(of: record.member)
             guard record.state == .suspected else { return }
             membership.connection(to: record.member.id).flatMap { connections[$0] }?.suspect()
         case .forget(let record):
@@ -348,6 +362,20 @@ extension PeerHub {
         case .dead: logger.warning("member is gone", metadata: metadata)
         case .left: logger.info("member has left", metadata: metadata)
         }
+    }
+
+    /// Says once of a member that it counts for less than it declares.
+    private func noteWeight(of member: Member) {
+        let most = rings.weightMax
+        guard member.weight > most,
+            complaints.isNews("\(member.id)", "weight \(member.weight)", now: SystemClock.now())
+        else { return }
+        logger.warning(
+            "a member's weight is cut",
+            metadata: [
+                "member": "\(member.id)", "weight": "\(member.weight)", "counted": "\(most)",
+                "setting": "ring-weight-limit",
+            ])
     }
 
     func complain(of remote: String, _ why: String) {

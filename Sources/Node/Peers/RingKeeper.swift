@@ -6,6 +6,8 @@ import Synchronization
 /// Keeps the ring of the members that own something, computed on a thread of its own.
 final class RingKeeper: Sendable {
     private let state: Mutex<State>
+    /// What any member's weight counts for at most.
+    let weightMax: UInt16
 
     private struct State {
         var ring: Ring
@@ -19,8 +21,10 @@ final class RingKeeper: Sendable {
     }
 
     /// That of one node.
-    init(_ own: MemberRecord) {
-        state = Mutex(State(ring: Ring(members: RingMember.owners(among: [own]))))
+    init(_ own: MemberRecord, weightMax: UInt16) {
+        self.weightMax = weightMax
+        let members = RingMember.owners(among: [own], weightMax: weightMax)
+        state = Mutex(State(ring: Ring(members: members)))
     }
 
     /// The ring that holds now.
@@ -52,7 +56,7 @@ final class RingKeeper: Sendable {
 
     /// The members have become these; the ring follows as soon as it is computed.
     func follow(_ records: [MemberRecord]) {
-        let members = RingMember.owners(among: records)
+        let members = RingMember.owners(among: records, weightMax: weightMax)
         let begins = state.withLock { state in
             let known = state.wanted ?? state.computing ?? state.ring.members
             guard members != known else { return false }

@@ -33,7 +33,7 @@ final class SitemapFetch: OriginFetchDelegate {
             request.bodyBytesMax = UInt64(Sitemap.bytesMax)
             fetch = hall.origin.fetch(request, to: self)
         } catch {
-            preconditionFailure("no request can be made of a canonical key: \(error)")
+            end(.failure(Failure(ending: .failed(why: "no request can be made: \(error)"))))
         }
     }
 

@@ -20,6 +20,8 @@ package final class DiskFigures: Sendable {
         case expiredEntries
         /// Records that could not be read or did not check.
         case lostRecords
+        /// Those of them whose bytes are what was written, and of which no answer can be made.
+        case refusedRecords
         case reclaims
         /// Records read from the page cache on an event loop, and by a disk thread.
         case readsAtOnce

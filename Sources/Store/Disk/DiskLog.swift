@@ -18,6 +18,8 @@ package final class DiskLog {
         package var keys: (UInt64, UInt64)
         /// For salts.
         package var dice: Dice
+        /// What is held against each record that is read for a request.
+        package var fault: RecordFault = { _ in nil }
 
         package init(plan: DiskPlan, ageLimit: Interval, keys: (UInt64, UInt64), dice: Dice) {
             self.plan = plan
@@ -89,7 +91,7 @@ package final class DiskLog {
         dice = settings.dice
         view = DiskView(
             identity: identity, segments: plan.segments,
-            shards: shards, marks: book, figures: figures)
+            shards: shards, marks: book, figures: figures, fault: settings.fault)
         ledger = SegmentLedger(
             settings: .init(
                 segments: plan.segments, segmentBytes: plan.segmentBytes,

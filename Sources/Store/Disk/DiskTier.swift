@@ -26,6 +26,8 @@ package final class DiskTier: Sendable {
         package var queueBytesMax: Int
         /// How often accesses are written beside their records.
         package var checkpointInterval: Interval
+        /// What is held against each record that is read for a request.
+        package var fault: RecordFault = { _ in nil }
 
         package init(
             root: String, limitBytes: UInt64, journal: JournalRoom = .none, ageLimit: Interval,

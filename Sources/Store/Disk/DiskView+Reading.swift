@@ -41,6 +41,7 @@ extension DiskView {
         guard extent.metaBytes <= bytes.count else { throw .truncated }
         let record = try DiskRecord(
             meta: bytes.extracting(0..<extent.metaBytes), salt: use.salt, offset: entry.offset)
+        try check(record)
         return (record, extent.metaBytes)
     }
 

@@ -2,12 +2,16 @@ package import Ground
 import Synchronization
 package import Tiers
 
+/// Says why no answer can be made of a record; nil if one can.
+package typealias RecordFault = @Sendable (DiskRecord) -> String?
+
 /// A node's log as its readers see it: what can be found, where, and what must not be served.
 package final class DiskView: Sendable {
     package let identity: NodeIdentity
     package let shards: DiskShards
     package let slots: [SegmentSlot]
     let figures: DiskFigures
+    private let fault: RecordFault
     /// What was invalidated, in memory as on disk.
     let marks: MarkBook
     private let accessMin = Atomic<UInt32>(0)
@@ -24,13 +28,21 @@ package final class DiskView: Sendable {
 
     init(
         identity: NodeIdentity, segments: Int, shards: DiskShards, marks: MarkBook,
-        figures: DiskFigures
+        figures: DiskFigures, fault: @escaping RecordFault
     ) {
+        self.fault = fault
         self.marks = marks
         self.identity = identity
         self.shards = shards
         self.figures = figures
         slots = (0..<segments).map { _ in SegmentSlot() }
+    }
+
+    /// Throws if no answer can be made of a record, whatever its checksum says.
+    func check(_ record: DiskRecord) throws(DiskDamage) {
+        guard let why = fault(record) else { return }
+        figures.add(.refusedRecords)
+        throw .answer(why)
     }
 
     /// What a request that begins now is stamped with.

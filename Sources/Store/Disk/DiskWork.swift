@@ -70,11 +70,12 @@ struct DiskWork: ~Copyable {
             note(.discarded(file: "identity", why: "\(damage)"))
         }
         let volume = DirectoryVolume(directory)
+        var logSettings = DiskLog.Settings(
+            plan: plan, ageLimit: settings.ageLimit,
+            keys: (random.next(), random.next()), dice: Dice(seed: random.next()))
+        logSettings.fault = settings.fault
         log = try DiskLog.open(
-            volume,
-            .init(
-                plan: plan, ageLimit: settings.ageLimit,
-                keys: (random.next(), random.next()), dice: Dice(seed: random.next())),
+            volume, logSettings,
             directory.identity, book: marks, figures: figures, formerWall: directory.formerWall,
             now: wall,
             note: note)

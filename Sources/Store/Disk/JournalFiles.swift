@@ -1,4 +1,5 @@
 import Ground
+import Tiers
 
 /// The files of a node's invalidation log, in the node's directory: `journal-` and a number.
 ///
@@ -18,7 +19,7 @@ package final class JournalFiles {
     package func numbers() throws(DiskFile.Failure) -> [UInt64] {
         try volume.names().compactMap { name in
             guard name.hasPrefix(Self.prefix), let number = UInt64(name.dropFirst(8)),
-                Self.name(number) == name
+                Self.name(number) == name, number <= DiskFormat.countMax
             else { return nil }
             return number
         }.sorted()

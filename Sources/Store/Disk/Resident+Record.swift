@@ -38,8 +38,8 @@ extension DiskReading {
             staleIfErrorSeconds: record.staleIfErrorSeconds,
             varies: record.varies, negotiation: record.negotiation,
             lastModified: times.lastModified == DiskFormat.noTime
-                ? nil : WallTime(seconds: times.lastModified / 1000),
-            date: WallTime(seconds: times.date / 1000), entityTag: record.layout.entityTag)
+                ? nil : WallTime(clamping: times.lastModified / 1000),
+            date: WallTime(clamping: times.date / 1000), entityTag: record.layout.entityTag)
     }
 
     /// Where the parts of the head begin.

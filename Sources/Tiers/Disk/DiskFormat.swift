@@ -14,6 +14,8 @@ package enum DiskFormat {
     package static let unitBytes = 64
     /// Size of the part of a body that has a checksum of its own.
     package static let chunkBytes = 64 << 10
+    /// No node counts so far; counting on from a greater number could overflow.
+    package static let countMax: UInt64 = 1 << 62
     /// Stands for a wall time that is not known.
     package static let noTime = Int64.min
 
@@ -45,8 +47,12 @@ package enum DiskDamage: Error, Hashable, Sendable {
     case otherNode
     /// It is of another size than this node's segments.
     case otherSize(UInt64)
+    /// It counts on from where no node has ever counted to.
+    case count
     /// Bytes in it have changed.
     case checksum
+    /// Its bytes are those that were written, and yet no answer can be made of them.
+    case answer(String)
 }
 
 extension DiskDamage: CustomStringConvertible {
@@ -57,7 +63,9 @@ extension DiskDamage: CustomStringConvertible {
         case .version(let major): "it is of format \(major), which this program does not read"
         case .otherNode: "another node wrote it"
         case .otherSize(let bytes): "its segments have \(bytes) bytes"
+        case .count: "it counts on from where no node has counted to"
         case .checksum: "its checksum does not fit its bytes"
+        case .answer(let why): why
         }
     }
 }

@@ -142,7 +142,7 @@ package struct MarksHeader: Hashable, Sendable {
         else { throw .checksum }
         nodeID = NodeID(bytes, at: 24)
         guard nodeID == wanted else { throw .otherNode }
-        generation = bytes.little64(at: 40)
+        generation = try bytes.count(at: 40)
         salt = bytes.little64(at: 48)
         fileBytes = bytes.little64(at: 56)
         key = MarkKey(first: bytes.little64(at: 64), second: bytes.little64(at: 72))

@@ -46,7 +46,7 @@ package struct NodeIdentity: Hashable, Sendable {
             throw .checksum
         }
         nodeID = NodeID(bytes, at: 24)
-        bootEpoch = bytes.little64(at: 40)
+        bootEpoch = try bytes.count(at: 40)
         segmentBytes = bytes.little64(at: 48)
         newestWall = Int64(bitPattern: bytes.little64(at: 56))
     }
@@ -76,6 +76,13 @@ extension [UInt8] {
 extension Span<UInt8> {
     func checksum(_ range: Range<Int>, seed: UInt64) -> UInt64 {
         XXH64.hash(extracting(range), seed: seed)
+    }
+
+    /// A number that is counted on from.
+    func count(at offset: Int) throws(DiskDamage) -> UInt64 {
+        let count = little64(at: offset)
+        guard count <= DiskFormat.countMax else { throw .count }
+        return count
     }
 
     func stamp(at offset: Int) -> Stamp {

@@ -61,7 +61,7 @@ package struct SegmentHeader: Hashable, Sendable {
         guard nodeID == wanted else { throw .otherNode }
         segmentBytes = bytes.little64(at: 40)
         guard segmentBytes == size else { throw .otherSize(segmentBytes) }
-        sequence = bytes.little64(at: 48)
+        sequence = try bytes.count(at: 48)
         salt = bytes.little64(at: 56)
         openedAt = bytes.stamp(at: 64)
         openedWall = Int64(bitPattern: bytes.little64(at: 80))

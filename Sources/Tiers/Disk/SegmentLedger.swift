@@ -132,9 +132,8 @@ package struct SegmentLedger: Sendable {
     /// A closed segment without live bytes is reclaimed before all others.
     package mutating func entryGone(_ id: SegmentID, recordBytes: Int) {
         let bytes = recordBytes + settings.footerBytesPerRecord
-        let live = segments[Int(id.index)].liveBytes
-        precondition(bytes <= live, "\(bytes) bytes gone of \(live) in segment \(id.index)")
-        segments[Int(id.index)].liveBytes = live - bytes
+        // Footers that were forged may name more than there is room for.
+        segments[Int(id.index)].liveBytes = max(0, segments[Int(id.index)].liveBytes - bytes)
     }
 
     private func fits(_ bytes: Int, _ queue: SegmentQueue) -> Bool {

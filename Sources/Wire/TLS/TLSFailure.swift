@@ -134,7 +134,7 @@ extension TLSFailure {
             return "\(whose) is not for \(host.text); it is for \(list)."
         case .wrongPin(let pin): return "\(whose) has a key that is not pinned: \(pin)."
         case .certificate(let reason): return "\(whose) was refused: \(reason)."
-        default: preconditionFailure("no cause of a certificate: \(cause)")
+        default: return "\(whose) was refused."
         }
     }
 

@@ -170,6 +170,40 @@ struct FloorTests {
         #expect(again.isEmpty)
     }
 
+    @Test("a stream said to end at the last of all numbers, or to hold nothing, does no harm")
+    func extremes() {
+        var stage = LogStage(members: 1...2)
+        _ = stage.receive([LogStage.record(7, .max), LogStage.record(7, 2)], from: 1)
+        stage.happens {
+            $0.answered(
+                RepairAnswer(
+                    floors: [LogStage.position(8, .max), LogStage.position(9, 0)],
+                    covered: [LogStage.range(7, 1 ... .max)]),
+                from: LogStage.id(1), now: $1, effects: &$2)
+        }
+        stage.synced()
+        _ = stage.receive([LogStage.record(7, 1), LogStage.record(8, .max)], from: 2)
+        stage.synced()
+        #expect(stage.log.positions.contains(LogStage.position(7, 2)))
+        #expect(stage.log.positions.contains(LogStage.position(8, .max)))
+        #expect(!stage.log.positions.contains { $0.process == LogStage.process(9) })
+    }
+
+    @Test("what a full log could not take is retired, and begins anew")
+    func emptyStream() {
+        let settings = settings {
+            $0.streamsMax = 3
+            $0.unsyncedBytesMax = 1
+        }
+        var stage = LogStage(members: 1...2, settings: settings)
+        // The first fills it; of the second nothing is held when the third takes its place.
+        for run: UInt64 in [5, 7, 8] { _ = stage.receive([LogStage.record(run, 1)], from: 1) }
+        stage.synced()
+        _ = stage.receive([LogStage.record(7, 1)], from: 1)
+        stage.synced()
+        #expect(stage.log.positions.contains(LogStage.position(7, 1)))
+    }
+
     @Test("restarts for ever leave no more behind than the limits allow")
     func bounded() {
         let settings = settings {

@@ -115,6 +115,9 @@ struct FrameLimitTests {
         #expect(try refusal(.answer(.held(entry))) == nil)
         entry.head.append(1)
         #expect(try refusal(.answer(.held(entry))) == .tooLong(.payload))
+        entry = PeerSamples.entry
+        entry.facts.entityTag = Extent(start: entry.head.count, count: 1)
+        #expect(try refusal(.answer(.held(entry))) == .tooLong(.payload))
         let tags = Array(repeating: (tag: UInt16(2), value: [UInt8(1)]), count: 999)
         #expect(try fault(.answer(.held(PeerSamples.entry)), with: tags) == .tooLong(.tags))
         let key = (tag: UInt16(3), value: [UInt8](repeating: 1, count: 16_385))

@@ -41,6 +41,19 @@ struct RingMemberTests {
         #expect(RingMember.owners(among: []).isEmpty)
     }
 
+    @Test("whatever a member declares, it counts for no more than the limit")
+    func cut() throws {
+        let records = try [
+            record(1), record(2), record(3), record(4, weight: .max), record(5, weight: 400),
+        ]
+        let members = RingMember.owners(among: records.reversed(), weightMax: 400)
+        #expect(members.map(\.weight) == [100, 100, 100, 400, 400])
+        let ring = Ring(members: members)
+        #expect(ring.share(of: NodeID(low: 4, high: 0)) < 0.38)
+        #expect(ring.share(of: NodeID(low: 1, high: 0)) > 0.08)
+        #expect(RingMember.owners(among: records, weightMax: 1).allSatisfy { $0.weight == 1 })
+    }
+
     @Test("of more than 256 that might own, the 256 of the lowest ids do")
     func limit() throws {
         var dice = Dice(seed: 1)

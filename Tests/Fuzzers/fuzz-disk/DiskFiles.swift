@@ -38,11 +38,6 @@ struct DiskFiles {
             files, nodeID: nodeID, fileBytes: Self.marksFileBytes, key: Self.key)
         var log = found.log
         let marks = log.marks
-        // A generation is never counted that far; its checksum is a forged one.
-        let headers = files.compactMap { file in
-            file.flatMap { try? MarksHeader($0.span, nodeID: nodeID) }
-        }
-        guard headers.allSatisfy({ $0.generation < .max }) else { return }
         let rewriting = log.rewrite([], least: .zero, salt: 9)
         var written = files
         for write in rewriting.writes {

@@ -98,6 +98,9 @@ private func store(_ head: AnswerHead, choices: UInt8) {
     let again = StoredHead(
         site: read, size: 5, rules: rules, unstored: FieldNames(), received: received)
     precondition(again == first)
+    if ![204, 206, 304].contains(head.status) {
+        precondition((try? first.check(.isDated, size: 5)) != nil, "rendered and not taken")
+    }
     var facts = EntryFacts(
         size: 5, bornAt: .zero, freshUntil: .zero, flags: rules.flags(for: head),
         lastModified: nil, date: received, entityTag: first.entityTag)

@@ -113,9 +113,15 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         let facts = entry.facts.facts(at: now, asked: ask.madeAt)
         guard let size = entry.facts.size, size <= hall.settings.objectBytesMax,
             CacheKey.isCanonical(
-                entry.key.span, at: 0..<entry.key.count, bytesMax: hall.settings.urlBytesMax),
-            let head = RenderedHead(entry)
+                entry.key.span, at: 0..<entry.key.count, bytesMax: hall.settings.urlBytesMax)
         else { return end(.refused) }
+        let head: RenderedHead
+        do throws(StoredHeadFault) {
+            head = try RenderedHead(entry)
+        } catch {
+            connection.hub.refused(peer, error)
+            return end(.refused)
+        }
         let name = EntryName(ofKey: entry.key).variant(facts.varies, of: facts.negotiation)
         guard name.digest == offer.digest else { return end(.refused) }
         guard !isHere(asNewAs: facts, entry.key) else { return end(.kept) }

@@ -1,0 +1,29 @@
+import Ground
+import HTTPRules
+import Tiers
+
+extension DiskRecord {
+    /// Why no answer can be made of it, whatever its checksum says; nil if one can.
+    var answerFault: String? {
+        guard !flags.contains(.isVariantIndex) else { return isVariantIndex ? nil : notAnswer }
+        let head = StoredHead(
+            rendered: head, partialStart: Int(layout.partialStart),
+            multipartStart: Int(layout.multipartStart),
+            notModifiedStart: Int(layout.notModifiedStart),
+            contentType: layout.contentType, entityTag: layout.entityTag)
+        do throws(StoredHeadFault) {
+            try head.check(flags, size: bodyBytes)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    private var notAnswer: String { "\(StoredHeadFault.facts)" }
+
+    /// It says which fields of a request select one of a site's answers, and is nothing else.
+    private var isVariantIndex: Bool {
+        flags == .isVariantIndex && bodyBytes == 0 && key.first == UInt8(ascii: "/")
+            && VariantIndex(head.span, at: head.indices) != nil
+    }
+}

@@ -1,0 +1,168 @@
+import Cluster
+import FuzzSupport
+import Ground
+import HTTPRules
+import Serving
+import Wire
+
+/// Heads that a peer gives and that lie on a disk, up to the answers that clients get of them: the
+/// first byte says whether the rest is the payload of a HELD, of a NOT_MODIFIED, or what is said of
+/// a head and the head.
+///
+/// Held: what is taken is read again as one head of each answer, with the length of its body and no
+/// line of one hop; it can be compared, chosen from, updated and made anew, and is taken again.
+@c(LLVMFuzzerTestOneInput)
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let start = unsafe start, count > 1 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    let rest = Array(bytes.dropFirst())
+    switch bytes[0] & 3 {
+    case 0: held(rest, in: .held)
+    case 1: held(rest, in: .notModified)
+    default: stored(rest)
+    }
+    return 0
+}
+
+/// The program's start.
+@c(fuzz_stored_head_main)
+public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
+    unsafe runFuzzer(count, arguments, fuzz)
+}
+
+private let now = Instant.zero + .seconds(1_000)
+private let wall = WallTime(seconds: 1_700_000_000)
+
+private func held(_ payload: [UInt8], in kind: PeerFrameKind) {
+    let entry: HeldEntry
+    switch try? PeerAnswer.read(kind, payload: payload.span) {
+    case .held(let told), .notModified(let told): entry = told
+    default: return
+    }
+    guard let places = entry.places else { return }
+    let facts = entry.facts.facts(at: now, asked: .zero)
+    // As it goes on to the next.
+    _ = TransitFacts(facts, size: entry.facts.size, now: now)
+    take(
+        StoredHead(
+            rendered: entry.head, partialStart: Int(places.partialStart),
+            multipartStart: Int(places.multipartStart),
+            notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType,
+            entityTag: entry.facts.entityTag),
+        facts, size: entry.facts.size)
+}
+
+/// Starts of the parts, places of type and tag, size and flags, 20 bytes in all; then the head.
+private func stored(_ input: [UInt8]) {
+    guard input.count >= 20 else { return }
+    let number = { (place: Int) in Int(input[place]) | Int(input[place + 1]) << 8 }
+    var facts = EntryFacts(
+        size: UInt64(number(14)), bornAt: .zero, freshUntil: now,
+        flags: EntryFlags(rawValue: UInt16(number(16))), lastModified: wall, date: wall,
+        entityTag: .empty)
+    facts.entityTag = Extent(start: number(10), count: number(12))
+    take(
+        StoredHead(
+            rendered: Array(input[20...]), partialStart: number(0), multipartStart: number(2),
+            notModifiedStart: number(4), contentType: Extent(start: number(6), count: number(8)),
+            entityTag: facts.entityTag),
+        facts, size: facts.size)
+}
+
+private func take(_ head: StoredHead, _ facts: EntryFacts, size: UInt64?) {
+    guard (try? head.check(facts.flags, size: size)) != nil else { return }
+    render(head, size: size)
+    select(head, facts)
+    let answer = AnswerHead(
+        status: 304, bytes: Array("ETag: \"new\"".utf8),
+        lines: [
+            FieldLine(
+                id: .etag, name: Extent(start: 0, count: 4), value: Extent(start: 6, count: 5))
+        ])
+    let receipt = Freshness.Receipt(requestedAt: .zero, receivedAt: now, receivedWall: wall)
+    let updated = StoredHead(
+        site: head.updated(with: answer, facts: facts),
+        size: StoredHead.status(head.bytes) == 204 ? nil : size, rules: .none,
+        unstored: FieldNames(), received: wall)
+    precondition((try? updated.check(.isDated, size: size)) != nil, "not taken again")
+    for tag in [head.entityTag, .empty] {
+        var facts = facts
+        facts.entityTag = tag
+        let fresh = head.freshened(
+            with: AnswerHead(status: 304, bytes: [], lines: []), facts: facts, receipt: receipt,
+            defaultTTL: .seconds(60), types: ContentTypes())
+        guard let fresh else { continue }
+        precondition((try? fresh.head.check([], size: facts.size)) != nil, "not taken again")
+    }
+    var validation = Validation()
+    validation.add(head.bytes, facts: facts)
+    _ = VaryNames(renderedHead: head.bytes).names
+}
+
+/// Every answer that is made of slices of the head.
+private func render(_ head: StoredHead, size: UInt64?) {
+    let status = StoredHead.status(head.bytes)
+    let whole = reread([], head.bytes[...])
+    precondition(whole.answer.status == status)
+    let framing: BodyFraming = status == 204 ? .none : size.map { .length($0) } ?? .untilClose
+    precondition(whole.framing == framing)
+    let ranged = "content-length: 1\r\ncontent-range: bytes 0-0/1\r\n"
+    let partial = reread(
+        "HTTP/1.1 206 Partial Content\r\n" + ranged, head.bytes[head.partial.range])
+    precondition(partial.framing == .length(1))
+    precondition(partial.answer.lines(.contentRange).count == 1)
+    let type = String(decoding: head.bytes[head.contentType.range], as: UTF8.self)
+    precondition(!type.utf8.contains { $0 == 0x0D || $0 == 0x0A })
+    let several = reread(
+        "HTTP/1.1 206 Partial Content\r\ncontent-length: 9\r\ncontent-type: multipart/a\r\n",
+        head.bytes[head.multipart.range])
+    precondition(several.answer.lines(.contentType).count == 1)
+    let notModified = reread(
+        "HTTP/1.1 304 Not Modified\r\n", head.bytes[head.notModified.range])
+    precondition(notModified.answer.lines(.contentLength).isEmpty)
+}
+
+private func reread(_ start: String, _ part: ArraySlice<UInt8>) -> ResponseHead {
+    reread(Array(start.utf8), part)
+}
+
+/// What a client reads, which must be one head.
+private func reread(_ start: [UInt8], _ part: ArraySlice<UInt8>) -> ResponseHead {
+    let bytes = start + part + [0x0D, 0x0A]
+    var parser = ResponseParser(limits: HeadLimits(headBytesMax: 1 << 20, fieldsMax: 1000))
+    guard
+        case .head(let head, let end) = parser.parse(bytes.span, from: 0, requestIsHead: false),
+        end == bytes.count, head.isPersistent || head.framing == .untilClose
+    else { preconditionFailure("taken and not read: \(bytes)") }
+    let hop = HopByHop(head.answer.lines, in: bytes.span)
+    for line in head.answer.lines {
+        precondition(!hop.contains(line, in: bytes.span), "one hop")
+    }
+    return head
+}
+
+/// What requests get that name the tag, or parts.
+private func select(_ head: StoredHead, _ facts: EntryFacts) {
+    let tag = Array(head.bytes[head.entityTag.range])
+    for text in ["bytes=0-0", "bytes=0-1,5-,-3", "bytes=18446744073709551614-"] {
+        var bytes = Array("If-None-Match: ".utf8) + tag
+        let match = Extent(start: 15, count: tag.count)
+        let start = bytes.count
+        bytes += Array("Range: \(text)".utf8)
+        let lines = [
+            FieldLine(id: .ifNoneMatch, name: Extent(start: 0, count: 13), value: match),
+            FieldLine(id: .ifRange, name: Extent(start: 0, count: 13), value: match),
+            FieldLine(
+                id: .range, name: Extent(start: start, count: 5),
+                value: Extent(start: start + 7, count: text.utf8.count)),
+        ]
+        for isConditional in [true, false] {
+            let selection = Selection.decide(
+                RequestFacts(isHead: false, isConditional: isConditional, isRanged: true),
+                lines: lines, in: bytes.span, entityTag: tag.span, facts: facts, rangesMax: 16,
+                now: wall)
+            guard case .parts(let ranges) = selection else { continue }
+            precondition(ranges.allSatisfy { $0.first <= $0.last && $0.last < facts.size })
+        }
+    }
+}

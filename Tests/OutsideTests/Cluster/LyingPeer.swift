@@ -1,0 +1,134 @@
+import Cluster
+import Ground
+import Harness
+import NIOCore
+import Wire
+
+/// A holder of the cluster's secret that says what it likes: TLS and frames around the decisions of
+/// `Cluster.PeerLink`, on a connection that it dials.
+final class LyingPeer {
+    private let socket: Socket
+    private let session: TLSSession
+    private var link: PeerLink
+    private var input = ByteBuffer()
+    /// What it gives to whoever asks.
+    private var held: (entry: HeldEntry, body: [UInt8])?
+    private var bodies: [UInt32: ByteBuffer] = [:]
+    private var verdict: OfferVerdict?
+    private var hasMet = false
+    /// Who it says to be.
+    let id: NodeID
+
+    struct Silent: Error {}
+
+    /// Dials the node that listens for peers on `port`, and returns when both have said who they
+    /// are; the other node takes it for a member.
+    init(to port: Int, weight: UInt16 = 100, role: Member.Role = []) throws {
+        var dice = SystemRandomNumberGenerator()
+        id = NodeID(using: &dice)
+        let member = Member(
+            id: id, process: ProcessID(using: &dice),
+            address: PeerAddress(host: "127.0.0.1", port: 9), weight: weight,
+            versions: PeerProtocol.versions, role: role)
+        link = PeerLink(
+            .dialling,
+            hello: Hello(member: member, incarnation: Incarnation(epoch: 1, count: 0)))
+        let secret = Array(ClusterStage.secret.utf8)
+        session = TLSSession(peer: try TLSPeerContext(secrets: [secret]), dials: true)
+        socket = try Socket(port: port)
+        session.start()
+        try send()
+        try run { hasMet }
+    }
+
+    /// Offers an entry and gives it to the node if that asks; whether the node has kept it.
+    func offer(_ entry: HeldEntry, _ body: [UInt8]) throws -> Bool {
+        held = (entry, body)
+        verdict = nil
+        let digest = EntryName(ofKey: entry.key).digest
+        try link.send(offers: [
+            PeerOffer(digest: digest, size: UInt64(body.count), touches: 1, isNew: false)
+        ])
+        try flush()
+        try run { verdict != nil }
+        return verdict?.isKept == true
+    }
+
+    // MARK: Bytes
+
+    /// Takes in what comes until `isDone`.
+    private func run(until isDone: () -> Bool) throws {
+        let deadline = Deadline.seconds(30)
+        while !isDone() {
+            var bytes = ByteBuffer()
+            guard case .bytes = socket.receive(into: &bytes, bytesMax: 65_536, deadline) else {
+                throw Silent()
+            }
+            session.receive(bytes)
+            reading: while true {
+                switch session.next() {
+                case .needsMore: break reading
+                case .established: try flush()
+                case .data(var plaintext):
+                    input.writeBuffer(&plaintext)
+                    try takeFrames()
+                case .closed, .failed: throw Silent()
+                }
+            }
+            try flush()
+        }
+    }
+
+    private func takeFrames() throws {
+        while input.readableBytes >= PeerFrameHead.bytesCount {
+            let head = try PeerFrameHead(input.readableBytesUInt8Span)
+            let start = input.readerIndex + PeerFrameHead.bytesCount
+            guard let payload = input.getSlice(at: start, length: head.payloadBytes) else { return }
+            input.moveReaderIndex(to: start + head.payloadBytes)
+            let event = try link.frameArrived(
+                head, payload: payload.readableBytesUInt8Span, now: Instant.zero)
+            try handle(event)
+        }
+    }
+
+    private func handle(_ event: PeerEvent) throws {
+        switch event {
+        case .met: hasMet = true
+        case .offersAnswered(let verdicts): verdict = verdicts.first
+        case .asked(let stream, let question): try answer(question, on: stream)
+        default: break
+        }
+    }
+
+    private func answer(_ question: PeerQuestion, on stream: UInt32) throws {
+        guard let held else { return try link.answer(.absent, on: stream) }
+        try link.answer(.held(held.entry), on: stream)
+        bodies[stream] = ByteBuffer(bytes: held.body)
+        link.bodyBecameReady(held.body.count, on: stream)
+        link.bodyBecameWhole(on: stream)
+    }
+
+    private func flush() throws {
+        guard session.isEstablished else { return try send() }
+        var frames: [ByteBuffer] = []
+        framing: while true {
+            switch link.next() {
+            case .control(let frame): frames.append(ByteBuffer(bytes: frame))
+            case .data(let head):
+                let bytes = head.bytes
+                frames.append(ByteBuffer(bytes: bytes.indices.map { bytes[$0] }))
+                if let part = bodies[head.stream]?.readSlice(length: head.payloadBytes) {
+                    frames.append(part)
+                }
+            case .nothing, .close: break framing
+            }
+        }
+        if !frames.isEmpty { session.write(frames, now: .zero) }
+        try send()
+    }
+
+    private func send() throws {
+        guard let output = session.takeOutput() else { return }
+        try socket.send(Array(output.readableBytesView))
+    }
+}

@@ -1,0 +1,155 @@
+import Cluster
+import Ground
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A member that lies of an answer has nothing, and its node goes on")
+    struct LyingPeerTests {
+        /// What a member says of an image, and where it departs from the truth.
+        struct Tale: Sendable, CustomTestStringConvertible {
+            var testDescription: String
+            var isTrue = false
+            var status: UInt16 = 200
+            var tag = "\"a\""
+            var length: String?
+            var more = ""
+            var flags: EntryFlags = []
+            /// Added to where the tag, and the parts, are said to begin.
+            var shifts: (tag: Int, parts: Int) = (0, 0)
+
+            static let truth = Tale(testDescription: "nothing", isTrue: true)
+            static let lies = [
+                Tale(testDescription: "a line in the tag", tag: "\"a\r\nset-cookie: stolen=1\""),
+                Tale(testDescription: "a line feed in the tag", tag: "\"a\nx: y\""),
+                Tale(testDescription: "no line in the tag", tag: "\"a\r\n\r\n\""),
+                Tale(testDescription: "a tag that is none", tag: "a\""),
+                Tale(testDescription: "another place of the tag", shifts: (2, 0)),
+                Tale(testDescription: "parts within lines", shifts: (0, 3)),
+                Tale(testDescription: "another length", length: "12"),
+                Tale(testDescription: "a length that is none", length: "many"),
+                Tale(testDescription: "no length", length: ""),
+                Tale(testDescription: "two lengths", more: "content-length: 3\r\n"),
+                Tale(testDescription: "a field of one hop", more: "transfer-encoding: chunked\r\n"),
+                Tale(testDescription: "another status", status: 404),
+                Tale(testDescription: "no answer", flags: .isHitForMiss),
+            ]
+
+            /// What it says of `image` at `url`, which has been stale for a while.
+            func entry(_ url: String, _ image: TestImage) -> HeldEntry {
+                let size = image.bytes.count
+                let length = self.length.map { $0.isEmpty ? "" : "content-length: \($0)\r\n" }
+                let parts = [
+                    "HTTP/1.1 200 OK\r\n" + (length ?? "content-length: \(size)\r\n"),
+                    "content-type: image/png\r\n", "accept-ranges: bytes\r\n" + more,
+                    "x-content-type-options: nosniff\r\ncache-control: max-age=1\r\netag: ",
+                ]
+                let starts = (1...4).map { parts.prefix($0).reduce(0) { $0 + $1.utf8.count } }
+                let facts = EntryFacts(
+                    size: UInt64(size), bornAt: .zero, validatedAt: .zero,
+                    freshUntil: .zero + .seconds(isTrue ? 3_600 : -3_600), flags: flags,
+                    lastModified: nil, date: WallTime(seconds: 1_700_000_000),
+                    entityTag: Extent(start: starts[3] + shifts.tag, count: tag.utf8.count))
+                return HeldEntry(
+                    status: status, source: .memory,
+                    facts: TransitFacts(facts, size: UInt64(size), now: .zero),
+                    stamp: .zero,
+                    head: Array((parts.joined() + tag + "\r\n").utf8),
+                    places: HeadPlaces(
+                        partialStart: UInt32(starts[0] + shifts.parts),
+                        multipartStart: UInt32(starts[1] + shifts.parts),
+                        notModifiedStart: UInt32(starts[2] + shifts.parts),
+                        contentType: Extent(start: starts[0] + 14, count: 9)),
+                    key: Array(url.utf8))
+            }
+        }
+
+        private static let refused = "nuthatch_heads_refused_total{source=\"peer\"}"
+
+        @Test("What is true is taken", arguments: [Tale.truth])
+        func truth(tale: Tale) throws {
+            let stage = try ClusterStage(1, keepsOnDisk: false)
+            let image = TestImage.generated(.png, byteCount: 3_000, seed: 830)
+            let path = stage.origin.serve(image, fields: [lasting])
+            let peer = try LyingPeer(to: stage.peerPort(of: 0))
+            #expect(try peer.offer(tale.entry(stage.origin.url(path), image), image.bytes))
+            let answer = try stage.get(path, from: 0, expecting: image)
+            #expect(answer.brings(image) && answer.detail == "memory", "\(answer)")
+            #expect(answer.fields.all("ETag") == ["\"a\""])
+            #expect(stage.fetches(path) == 0)
+            #expect(stage.nodes[0].figure(Self.refused) == 0)
+        }
+
+        @Test("What is not true is refused, said once and counted", arguments: Tale.lies)
+        func lie(tale: Tale) throws {
+            let stage = try ClusterStage(1, keepsOnDisk: false)
+            let node = stage.nodes[0]
+            let image = TestImage.generated(.png, byteCount: 3_000, seed: 830)
+            let path = stage.origin.serve(image, fields: [lasting])
+            let peer = try LyingPeer(to: stage.peerPort(of: 0))
+            let entry = tale.entry(stage.origin.url(path), image)
+            for _ in 0..<2 { #expect(try !peer.offer(entry, image.bytes)) }
+            // Were it kept, it would be stale now, and the origin be asked about it.
+            let answer = try stage.get(path, from: 0, expecting: image)
+            #expect(answer.brings(image) && answer.detail == "origin", "\(answer)")
+            #expect(answer.fields.all("Set-Cookie").isEmpty, "\(answer)")
+            let request = try #require(stage.origin.requests(path).first)
+            #expect(request.fields.all("If-None-Match").isEmpty, "\(request)")
+            #expect(node.figure(Self.refused) == 2)
+            let isSaid = Deadline.seconds(20).reached {
+                node.output.split(separator: "\n").count {
+                    $0.contains("an answer of a peer is refused") && $0.contains("level=warning")
+                } == 1
+            }
+            #expect(isSaid, "\(node.output)")
+            #expect(node.isRunning)
+            let again = try stage.get(path, from: 0, expecting: image)
+            #expect(again.brings(image) && again.isHit, "\(again)")
+        }
+
+        /// What a node says of a member's weight, of what counts of it, and of its part of the ring.
+        private func weight(of id: NodeID, at node: NodeProcess) throws -> Weight? {
+            let rows = try node.document("/admin/v1/members")["members"] as? [[String: Any]] ?? []
+            return rows.first { $0["node"] as? String == "\(id)" }.map { row in
+                Weight(
+                    declared: row["weight"] as? Int ?? 0,
+                    counted: row["weight_counted"] as? Int ?? 0,
+                    share: row["ring_share"] as? Double ?? 0)
+            }
+        }
+
+        private struct Weight {
+            let declared: Int
+            let counted: Int
+            let share: Double
+        }
+
+        @Test("A member that declares any weight owns no more than operators let it, and is named")
+        func weight() throws {
+            let stage = try ClusterStage(3, keepsOnDisk: false)
+            let peer = try LyingPeer(to: stage.peerPort(of: 0), weight: .max, role: .isCaughtUp)
+            // It answers nothing, and is believed dead after a while.
+            var seen: [Int: Weight] = [:]
+            let isSeen = try Deadline.seconds(30).reached {
+                for (index, node) in stage.nodes.enumerated() where seen[index] == nil {
+                    let found = try weight(of: peer.id, at: node)
+                    if let found, found.share > 0 { seen[index] = found }
+                }
+                return seen.count == stage.nodes.count
+            }
+            #expect(isSeen, "\(seen)")
+            for found in seen.values {
+                #expect(found.declared == 65_535 && found.counted == 400, "\(found)")
+                // 400 of 700.
+                #expect((0.54...0.60).contains(found.share), "\(found)")
+            }
+            for node in stage.nodes {
+                let isSaid = Deadline.seconds(20).reached {
+                    node.said("a member's weight is cut", "\(peer.id)", "ring-weight-limit") == 1
+                }
+                #expect(isSaid, "\(node.output)")
+            }
+            withExtendedLifetime(peer) {}
+        }
+    }
+}
