@@ -19,13 +19,13 @@ package enum RangeSet: Hashable, Sendable {
     /// Another unit than bytes, a set that does not follow the syntax, and more than `countMax`
     /// ranges are answered with the whole (RFC 9110 §14.2). Ranges that overlap or touch become
     /// one (RFC 9110 §15.3.7.2), so that no request is answered with more bytes than the body
-    /// has. A suffix of an empty body is the whole of it.
+    /// has. Of an empty body there are no parts: it is given whole, whatever is asked for.
     package static func parse(
         _ bytes: Span<UInt8>, at range: Range<Int>, size: UInt64,
         countMax: Int = countMaxDefault
     ) -> RangeSet {
         let unit = range.lowerBound..<min(range.lowerBound + 6, range.upperBound)
-        guard bytes.holdsIgnoringCase("bytes=", at: unit) else { return .whole }
+        guard size > 0, bytes.holdsIgnoringCase("bytes=", at: unit) else { return .whole }
         let set = unit.upperBound..<range.upperBound
         var first: ByteRange?
         var others: [ByteRange] = []
@@ -35,7 +35,6 @@ package enum RangeSet: Hashable, Sendable {
             count += 1
             guard count <= countMax, let spec = Spec(bytes, at: element) else { return .whole }
             guard let resolved = spec.resolved(size: size) else { continue }
-            guard resolved.last < size else { return .whole }
             if first == nil {
                 first = resolved
             } else {
@@ -96,16 +95,13 @@ package enum RangeSet: Hashable, Sendable {
             return bytes.decimal(at: range) ?? .max
         }
 
-        /// The bytes meant; nil if there are none.
-        ///
-        /// Only of an empty body is the last not less than `size`.
+        /// The bytes meant of a body that is not empty; nil if there are none.
         func resolved(size: UInt64) -> ByteRange? {
             switch self {
             case .from(let first, let last):
                 return first < size ? ByteRange(first: first, last: min(last, size - 1)) : nil
             case .suffix(let count):
                 if count == 0 { return nil }
-                if size == 0 { return ByteRange(first: 0, last: 0) }
                 return ByteRange(first: size - min(count, size), last: size - 1)
             }
         }

@@ -82,6 +82,8 @@ package struct Configuration: Sendable {
     package var allowTypes: [String]
     /// Nil for no limit.
     package var pixelsMax: UInt64?
+    /// Images of pixels with a Content-Encoding are served, unseen.
+    package var takesCodedImages: Bool
     package var originRedirectsMax: Int
     package var originConnectTimeout: Interval
     package var originFirstByteTimeout: Interval
@@ -194,6 +196,7 @@ extension Configuration {
         allowPrivateOrigins = values.networks(.allowPrivateOrigin)
         allowTypes = values.mediaTypes(.allowType)
         pixelsMax = values.countUnlessZero(.pixelLimit).map(UInt64.init)
+        takesCodedImages = values.isOn(.codedImages)
         originRedirectsMax = values.count(.originRedirects)
         originConnectTimeout = values.interval(.originConnectTimeout)
         originFirstByteTimeout = values.interval(.originFirstByteTimeout)

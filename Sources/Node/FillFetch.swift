@@ -185,6 +185,10 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         guard examination.isTypeAccepted else { return drop(.notAnImage(head), length) }
         // The origin has another answer now, whether or not this one will be whole.
         if let stale = run.stale { hall.node.forget(stale) }
+        guard settings.takesCodedImages || !ImageProbe.isVeiled(head) else {
+            hall.counters.add(.imagesCoded)
+            return drop(.codedImage, length)
+        }
         let head = head.redirected(by: redirects, examination)
         hold(HeldAnswer(head: head, examination: examination, length: length))
     }

@@ -103,6 +103,7 @@ extension NodeSettings {
         touchInterval = configuration.touchInterval
         types = ContentTypes(extra: configuration.allowTypes)
         pixelsMax = configuration.pixelsMax
+        takesCodedImages = configuration.takesCodedImages
         sitePlans = sites.sites.enumerated().map {
             SitePlan(
                 $0, $1, objectBytesMax: objectBytesMax,

@@ -80,6 +80,8 @@ struct NodeSettings: Sendable {
     var types = ContentTypes()
     /// Pixels of the largest image that is served; nil for no limit.
     var pixelsMax: UInt64?
+    /// Images of pixels with a Content-Encoding are served, unseen.
+    var takesCodedImages = false
 
     // What follows is not set by operators: it balances throughput against what one connection can
     // hold.

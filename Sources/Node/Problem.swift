@@ -158,14 +158,24 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// What a site takes; empty for whatever the node can pass on.
+    /// What a site takes.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
         var problem = Problem(
             405, "method-not-allowed", "The method is not allowed here",
             methods.isEmpty
-                ? "CONNECT is not served." : "The site takes \(methods.joined(separator: ", ")).")
+                ? "The site takes none of these." : "The site takes \(methods.joined(separator: ", ")).")
+        problem.allowedMethods = methods.joined(separator: ", ")
+        return problem
+    }
+
+    /// What no site takes; `methods` are those of one, empty for whatever the node can pass on.
+    static func notServed(_ method: String, _ methods: [String]) -> Problem {
+        var problem = Problem(
+            405, "method-not-allowed", "The method is not allowed here",
+            "\(method) is not served.")
+        let others = methods.filter { $0 != method }
         problem.allowedMethods =
-            methods.isEmpty ? "GET, HEAD, OPTIONS" : methods.joined(separator: ", ")
+            others.isEmpty ? "GET, HEAD, OPTIONS" : others.joined(separator: ", ")
         return problem
     }
 
@@ -310,6 +320,12 @@ struct Problem: Hashable, Sendable {
             "The origin's image has \(size.width) x \(size.height) pixels; "
                 + "at most \(pixelsMax) are served.")
     }
+
+    /// Type and size are read from the first bytes, which a coding hides.
+    static let codedImage = Problem(
+        502, "image-coded", "The image is coded",
+        "The origin's answer has a Content-Encoding, under which nobody can see what it is; "
+            + "the setting coded-images lets such images pass.")
 
     /// The body ended with the connection and does not look whole.
     static let incompleteImage = Problem(

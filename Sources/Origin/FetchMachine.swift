@@ -45,6 +45,7 @@ package struct FetchMachine: Sendable {
     /// Bytes that arrived since the request was sent, while awaiting the head.
     var headBytes = 0
     var interimAnswers = 0
+    var interimBytes = 0
     private var framing = BodyFraming.none
     private var bodyBytes: UInt64 = 0
     /// Bytes of the body that came since the window began that ends at `rateDeadline`.
@@ -196,9 +197,16 @@ extension FetchMachine {
     }
 
     /// An interim (1xx) head arrived; another one follows (RFC 9110 §15.2).
-    package mutating func interimHeadArrived() -> FetchEffect {
+    ///
+    /// All of them together may be as large as one head: their number alone says little of what a
+    /// client that does not read is to be kept of them.
+    package mutating func interimHeadArrived(bytes: Int) -> FetchEffect {
         guard state == .awaitingHead else { return .wait }
         interimAnswers += 1
+        interimBytes += bytes
+        if interimBytes > settings.headBytesMax {
+            return fail(.headTooLarge(bytesMax: settings.headBytesMax))
+        }
         guard interimAnswers > settings.interimAnswersMax else { return .wait }
         return fail(.tooManyInterimAnswers(max: settings.interimAnswersMax))
     }

@@ -95,7 +95,7 @@ extension OriginHop {
         switch step {
         case .needsMore: break
         case .interim(let head):
-            let effect = machine.interimHeadArrived()
+            let effect = machine.interimHeadArrived(bytes: head.bytes.count)
             if case .fail = effect { return perform(effect) }
             fetch?.hopInterim(head)
         case .head(let head): headArrived(head)

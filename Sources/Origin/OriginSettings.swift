@@ -26,7 +26,7 @@ package struct OriginSettings: Hashable, Sendable {
     /// Greatest number of field lines in an answer's head.
     package var headFieldsMax = 128
     /// Greatest number of interim (1xx) answers before the final one.
-    package var interimAnswersMax = 8
+    package var interimAnswersMax = 100
     /// Greatest number of addresses of one name that are tried.
     package var addressesTriedMax = 8
     /// Greatest number of names looked up at once.

@@ -90,6 +90,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case refusedCircuit
     case imagesTooLarge
     case imagesMislabelled
+    case imagesCoded
     case imagesUnreadable
     case fillsInFlight
     case waiters

@@ -45,12 +45,12 @@ extension MetricFamily {
             "nuthatch_images_unfit_total", .counter, "images", by: "reason",
             [
                 (.imagesTooLarge, "too_large"), (.imagesMislabelled, "mislabelled"),
-                (.imagesUnreadable, "unreadable"),
+                (.imagesUnreadable, "unreadable"), (.imagesCoded, "coded"),
             ],
             meaning:
-                "Images refused above pixel-limit, passed on and not kept because they are "
-                + "mislabelled, or kept though their size cannot be read, by why",
-            advice: "The log names the first two; raise pixel-limit if larger images are meant."),
+                "Images refused above pixel-limit or because they are coded, passed on and not kept "
+                + "because they are mislabelled, or kept though their size cannot be read, by why",
+            advice: "The log names all but the last; see pixel-limit and coded-images."),
         MetricFamily(
             "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,
             meaning: "Fetches from origins that are running",

@@ -30,6 +30,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case allowPrivateOrigin = "allow-private-origin"
     case allowType = "allow-type"
     case pixelLimit = "pixel-limit"
+    case codedImages = "coded-images"
     case originRedirects = "origin-redirects"
     case originConnectTimeout = "origin-connect-timeout"
     case originFirstByteTimeout = "origin-first-byte-timeout"

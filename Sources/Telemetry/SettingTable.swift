@@ -142,6 +142,10 @@ extension Setting {
             meaning: "Pixels of the largest image that is fetched; above it there is 502",
             advice: "Showing takes four bytes a pixel. What is stored already is served on."),
         Setting(
+            .codedImages, in: .origins, .choice(["on", "off"]), default: "off",
+            meaning: "Whether images other than SVG are served that have a Content-Encoding",
+            advice: "Nobody looks into them: neither their type nor pixel-limit is checked."),
+        Setting(
             .originRedirects, in: .origins, .count(0...20), default: "5",
             meaning: "Redirects that are followed in one fetch; 0 follows none",
             advice: "Each is held against allow-origin and the address guard like a first URL."),

@@ -20,9 +20,9 @@ extension RequestParser {
         case refused(RequestRefusal)
     }
 
-    /// `HTTP/1.1` and `HTTP/1.0`, first byte lowest.
-    private static let version11: UInt64 = 0x312E_312F_5054_5448
-    private static let version10: UInt64 = 0x302E_312F_5054_5448
+    /// `HTTP/1.` before a digit, first byte lowest.
+    private static let versionStart: UInt64 = 0x002E_312F_5054_5448
+    private static let minorShift: UInt64 = 56
 
     /// Reads the request line at `start`, after one empty line at most.
     @inline(__always)
@@ -52,12 +52,13 @@ extension RequestParser {
             targetEnd &+= 8
         }
         let version = bytes.word(at: targetEnd &+ 1, end: lineEnd)
+        let minor = version >> Self.minorShift &- 0x30
         guard targetStart > lineStart, targetEnd > targetStart,
             bytes.byte(at: targetEnd, end: lineEnd) == Byte.space,
-            version == Self.version11 || version == Self.version10,
+            (version ^ Self.versionStart) << 8 == 0, minor < 10,
             bytes.holdsLineEnd(at: targetEnd &+ 9, end: lineEnd)
         else { return judge(bytes, at: lineStart, end: lineEnd) }
-        isHTTP10 = version == Self.version10
+        isHTTP10 = minor == 0
         target = Extent(start: targetStart, count: targetEnd &- targetStart)
         if targetEnd &- targetStart > limits.targetBytesMax {
             return .refused(.targetTooLong(bytesMax: limits.targetBytesMax))

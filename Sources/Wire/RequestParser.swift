@@ -18,8 +18,8 @@ package enum RequestParse: Hashable, Sendable {
 /// pieces they came. Nothing is allocated after `init`.
 ///
 /// Decided here: bare LF ends no line; Content-Length may not be repeated, even with one value;
-/// HTTP/1.2 is refused with 505 like every version that does not exist; an empty Host is refused;
-/// `#` in a target is refused.
+/// HTTP/1.2 and later are read as HTTP/1.1 (RFC 9110 §2.5), and another major version is refused
+/// with 505; an empty Host is refused; `#` in a target is refused, and so is a byte above ASCII.
 package struct RequestParser: ~Copyable {
     package let limits: HeadLimits
     package internal(set) var method = RequestMethod.other
@@ -143,7 +143,20 @@ package struct RequestParser: ~Copyable {
         guard isFull || bytes.count - progress.lineStart >= requestLineBytesMax else {
             return .incomplete
         }
-        return refuse(.targetTooLong(bytesMax: limits.targetBytesMax))
+        return refuse(lineTooLong(bytes))
+    }
+
+    /// Says what is too long of a request line without end: the method, if not even that has ended
+    /// (RFC 9112 §3).
+    private func lineTooLong(_ bytes: Span<UInt8>) -> RequestRefusal {
+        let end = min(
+            bytes.count, progress.base &+ limits.headBytesMax,
+            progress.lineStart &+ requestLineBytesMax)
+        var index = progress.lineStart
+        while index < end, ByteClass.token.contains(bytes[index]) { index += 1 }
+        return index == end
+            ? .methodTooLong(bytesMax: requestLineBytesMax)
+            : .targetTooLong(bytesMax: limits.targetBytesMax)
     }
 
     private mutating func refuse(_ refusal: RequestRefusal) -> RequestParse {

@@ -15,7 +15,9 @@ package enum RequestRefusal: Hashable, Sendable {
     /// The target is none of the four forms, or not the one its method demands (RFC 9112 §3.2).
     case targetForm
     case targetTooLong(bytesMax: Int)
-    /// Neither HTTP/1.1 nor HTTP/1.0. A minor version that does not exist is refused too.
+    /// No method that exists is so long (RFC 9112 §3).
+    case methodTooLong(bytesMax: Int)
+    /// Another major version than 1.
     case version
     case headTooLarge(bytesMax: Int)
     case tooManyFields(fieldsMax: Int)
@@ -47,7 +49,7 @@ package enum RequestRefusal: Hashable, Sendable {
         case .targetTooLong: 414
         case .unknownExpectation: 417
         case .headTooLarge, .tooManyFields: 431
-        case .unknownTransferCoding: 501
+        case .unknownTransferCoding, .methodTooLong: 501
         case .version: 505
         }
     }
@@ -68,7 +70,9 @@ package enum RequestRefusal: Hashable, Sendable {
                 + "demands."
         case .targetTooLong(let bytesMax):
             "The request target is too long; \(bytesMax) bytes are allowed."
-        case .version: "The version is neither HTTP/1.1 nor HTTP/1.0."
+        case .methodTooLong(let bytesMax):
+            "The method is unknown: it is longer than \(bytesMax) bytes."
+        case .version: "The version is none of HTTP/1."
         case .headTooLarge(let bytesMax):
             "The request's head is too large; \(bytesMax) bytes are allowed."
         case .tooManyFields(let fieldsMax):

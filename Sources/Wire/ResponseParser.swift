@@ -28,7 +28,7 @@ package struct ResponseHead: Hashable, Sendable {
     }
 }
 
-/// Reads the heads of answers in HTTP/1.1 and HTTP/1.0 (RFC 9112 §4, §6.3); one per connection.
+/// Reads the heads of answers in HTTP/1 (RFC 9112 §4, §6.3); one per connection.
 ///
 /// As strict as ``RequestParser``: an answer whose end is in doubt is an error, not a guess. The
 /// same bytes give the same result, in whatever pieces they came.
@@ -37,7 +37,7 @@ package struct ResponseHead: Hashable, Sendable {
 /// Content-Length is refused even with one value; 101 is refused; a status of 600 or above is read
 /// (RFC 9110 §15 has a client take it for a 5xx, and a relay has nothing better to say); after an
 /// interim answer that says `close`, or one in HTTP/1.0, the final one is awaited and the
-/// connection is not persistent. A 204 ends at its head whatever that says of a body.
+/// connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1 (RFC 9110 §2.5). A 204 ends at its head whatever that says of a body.
 package struct ResponseParser: ~Copyable {
     package let limits: HeadLimits
     private var progress = HeadProgress()
@@ -149,9 +149,7 @@ extension ResponseParser {
             stop == start + 12 || bytes[start + 12] == Byte.space
         else { return .refused(.malformedStatusLine) }
         isHTTP10 = bytes[start + 7] == 0x30
-        guard bytes[start + 5] == 0x31, isHTTP10 || bytes[start + 7] == 0x31 else {
-            return .refused(.version)
-        }
+        guard bytes[start + 5] == 0x31 else { return .refused(.version) }
         status = UInt16(code)
         return .end(stop + 2)
     }

@@ -5,7 +5,7 @@
 package enum ResponseRefusal: Hashable, Sendable {
     /// Not `HTTP/1.1 SP 3DIGIT SP [reason]` (RFC 9112 §4), or a status below 100.
     case malformedStatusLine
-    /// Neither HTTP/1.1 nor HTTP/1.0.
+    /// Another major version than 1.
     case version
     case line(LineFault, at: Int)
     case headTooLarge(bytesMax: Int)
@@ -25,7 +25,7 @@ package enum ResponseRefusal: Hashable, Sendable {
     package var sentence: String {
         switch self {
         case .malformedStatusLine: "The status line is malformed."
-        case .version: "The version is neither HTTP/1.1 nor HTTP/1.0."
+        case .version: "The version is none of HTTP/1."
         case .line(let fault, at: _): fault.sentence
         case .headTooLarge(let bytesMax):
             "The answer's head is too large; \(bytesMax) bytes are allowed."

@@ -17,6 +17,9 @@ struct OriginOptions: ParsableArguments {
     @Option(help: help("pixel-limit"))
     var pixelLimit: String?
 
+    @Option(help: help("coded-images"), completion: completion("coded-images"))
+    var codedImages: String?
+
     @Option(help: help("origin-redirects"))
     var originRedirects: String?
 
@@ -103,6 +106,7 @@ struct OriginOptions: ParsableArguments {
             ("allow-private-origin", allowPrivateOrigin),
             ("allow-type", allowType),
             ("pixel-limit", pixelLimit.texts),
+            ("coded-images", codedImages.texts),
             ("origin-redirects", originRedirects.texts),
             ("origin-connect-timeout", originConnectTimeout.texts),
             ("origin-first-byte-timeout", originFirstByteTimeout.texts),

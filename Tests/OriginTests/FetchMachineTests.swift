@@ -172,7 +172,7 @@ struct FetchMachineTests {
     func headTimesOut() {
         var machine = awaitingHead()
         machine.bytesArrived(10, now: at(10))
-        #expect(machine.interimHeadArrived() == .wait)
+        #expect(machine.interimHeadArrived(bytes: 30) == .wait)
         #expect(machine.deadline == at(20))
         #expect(
             machine.ticked(now: at(20)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
@@ -232,9 +232,18 @@ struct FetchMachineTests {
     @Test("More interim answers than allowed fail the fetch")
     func interimMax() {
         var machine = awaitingHead()
-        #expect(machine.interimHeadArrived() == .wait)
-        #expect(machine.interimHeadArrived() == .wait)
-        #expect(machine.interimHeadArrived() == .fail(.tooManyInterimAnswers(max: 2)))
+        #expect(machine.interimHeadArrived(bytes: 30) == .wait)
+        #expect(machine.interimHeadArrived(bytes: 30) == .wait)
+        #expect(machine.interimHeadArrived(bytes: 30) == .fail(.tooManyInterimAnswers(max: 2)))
+    }
+
+    @Test("Interim answers that are larger together than a head may be fail the fetch")
+    func interimBytes() {
+        var machine = awaitingHead()
+        let bytesMax = OriginSettings().headBytesMax
+        #expect(machine.interimHeadArrived(bytes: bytesMax) == .wait)
+        #expect(
+            machine.interimHeadArrived(bytes: 1) == .fail(.headTooLarge(bytesMax: bytesMax)))
     }
 
     /// Framing, bytes of the body that came, whether the end was orderly, and what follows.

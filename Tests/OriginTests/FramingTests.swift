@@ -128,8 +128,16 @@ struct FramingTests {
             body: "", .failed(.headTooLarge(bytesMax: 4096))),
         Answer(
             "interim answers without end",
-            [.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 9))], body: "",
-            .failed(.tooManyInterimAnswers(max: 8))),
+            [.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 101))], body: "",
+            .failed(.tooManyInterimAnswers(max: 100))),
+        Answer(
+            "interim answers larger than a head may be",
+            [
+                .send(
+                    String(
+                        repeating: "HTTP/1.1 103 E\r\nX: \(String(repeating: "x", count: 977))\r\n\r\n",
+                        count: 5))
+            ], body: "", .failed(.headTooLarge(bytesMax: 4096))),
     ]
 
     @Test("An answer is taken as its framing says", arguments: wholeAnswers + brokenAnswers)

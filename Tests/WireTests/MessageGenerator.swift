@@ -50,7 +50,7 @@ struct MessageGenerator {
             ])
         let version = mostly(
             chance(6) ? "HTTP/1.0" : "HTTP/1.1",
-            ["HTTP/0.9", "HTTP/1.2", "HTTP/2.0", "http/1.1", "HTTP/11", "HTTP/1.1 ", "ICE/1.0", ""])
+            ["HTTP/0.9", "HTTP/2.0", "http/1.1", "HTTP/11", "HTTP/1.1 ", "ICE/1.0", ""])
         var text = mostly("", ["\r\n", "\n", "\r\n\r\n", " "])
         text += method + mostly(" ", ["  ", "\t", ""]) + target + mostly(" ", ["  ", "\t"])
         text += version + lineEnd()
@@ -63,7 +63,7 @@ struct MessageGenerator {
     private mutating func response() -> [UInt8] {
         let version = mostly(
             chance(6) ? "HTTP/1.0" : "HTTP/1.1",
-            ["HTTP/1.2", "HTTP/2.0", "ICY", "http/1.1", "HTTP/0.9"])
+            ["HTTP/2.0", "ICY", "http/1.1", "HTTP/0.9"])
         let status = pick(["200", "200", "200", "404", "304", "204", "206", "100", "103", "500"])
         let reason = mostly(" OK", ["", " ", " O\u{E9}", "  x", " a\tb", "\tx", " \0"])
         let text =

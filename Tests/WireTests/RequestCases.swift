@@ -38,7 +38,7 @@ enum RequestCases {
         .init("other protocol", "GET / ICE/1.0\r\nHost: a\r\n\r\n", .malformedRequestLine),
         .init("HTTP/2.0", "GET / HTTP/2.0\r\nHost: a\r\n\r\n", .version, 505),
         .init("h2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .version, 505),
-        .init("HTTP/1.2", "GET / HTTP/1.2\r\nHost: a\r\n\r\n", .version, 505),
+        .init("HTTP/3.1", "GET / HTTP/3.1\r\nHost: a\r\n\r\n", .version, 505),
         .init("HTTP/0.9 named", "GET / HTTP/0.9\r\nHost: a\r\n\r\n", .version, 505),
         .init(
             "LF ends the request line", "GET / HTTP/1.1\nHost: a\r\n\r\n",

@@ -62,6 +62,17 @@ import Wire
         #expect(Reading.requests(text, limits: limits).ending == .requestRefused(refusal))
     }
 
+    @Test("RFC 9112 §3: a method without end is refused with 501, whatever comes behind it")
+    func endlessMethod() {
+        let limits = HeadLimits(headBytesMax: 10_000, targetBytesMax: 100)
+        let refusal = RequestRefusal.methodTooLong(bytesMax: 164)
+        let method = String(repeating: "M", count: 164)
+        for text in [method, method + " / HTTP/1.1\r\nHost: a\r\n\r\n", method + method] {
+            #expect(Reading.requests(text, limits: limits).ending == .requestRefused(refusal))
+        }
+        #expect(refusal.status == 501)
+    }
+
     @Test("as many fields as the limit are read, one more is refused with 431")
     func fieldLimit() {
         let limits = HeadLimits(fieldsMax: 3)

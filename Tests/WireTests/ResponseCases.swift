@@ -29,7 +29,7 @@ enum ResponseCases {
         .init("status 099", "HTTP/1.1 099 OK\r\n\r\n", .malformedStatusLine),
         .init("empty line first", "\r\nHTTP/1.1 200 OK\r\n\r\n", .malformedStatusLine),
         .init("version 2.0", "HTTP/2.0 200 OK\r\n\r\n", .version),
-        .init("version 1.2", "HTTP/1.2 200 OK\r\n\r\n", .version),
+        .init("version 0.9", "HTTP/0.9 200 OK\r\n\r\n", .version),
         .init("NUL in reason", "HTTP/1.1 200 O\0K\r\n\r\n", .line(.controlByte(0), at: 14)),
         .init("LF ends the status line", "HTTP/1.1 200 OK\n\r\n", .line(.bareLineFeed, at: 15)),
         .init("CR in reason", "HTTP/1.1 200 O\rK\r\n\r\n", .line(.bareCarriageReturn, at: 14)),

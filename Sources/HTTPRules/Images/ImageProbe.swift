@@ -31,6 +31,18 @@ package struct ImageProbe: Sendable {
         if Self.isCoded(head) { finding = .unknown }
     }
 
+    /// True if `head` is that of an image of pixels under a coding, such as gzip, so that its first
+    /// bytes do not tell what it is.
+    ///
+    /// SVG is text, which is served coded, and has no size in pixels to be judged by.
+    package static func isVeiled(_ head: AnswerHead) -> Bool {
+        guard isCoded(head), let type = head.first(.contentType) else { return false }
+        let bytes = head.bytes.span
+        let essence = ContentTypes.essence(bytes, at: type.range)
+        return ContentTypes.isImage(bytes, at: essence)
+            && ImageFormat(bytes, type: essence)?.isRaster != false
+    }
+
     /// True if Content-Encoding names a coding; `identity` is none (RFC 9110 §12.5.3).
     private static func isCoded(_ head: AnswerHead) -> Bool {
         let bytes = head.bytes.span

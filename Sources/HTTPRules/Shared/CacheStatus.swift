@@ -46,7 +46,8 @@ package struct CacheStatus: Hashable, Sendable {
     /// The node may lack an invalidation, and used nothing that was not validated of late: a
     /// parameter of its own (RFC 9211 §2).
     package var isFenced = false
-    /// What the answer is stored under; of use for debugging (RFC 9211 §2.7).
+    /// What the answer is stored under; of use for debugging (RFC 9211 §2.7), and left out if it is
+    /// long: it repeats the client's target.
     package var key: [UInt8]?
     /// More that is of no other cache's concern (RFC 9211 §2.8).
     package var detail: String?
@@ -55,8 +56,8 @@ package struct CacheStatus: Hashable, Sendable {
         self.outcome = outcome
     }
 
-    /// Bytes of a key that are printed at most; what is longer is cut.
-    package static let keyBytesMax = 2048
+    /// Bytes of a key that is printed.
+    package static let keyBytesMax = 200
 
     /// Appends the member, `name` first: the value of one line of Cache-Status.
     ///
@@ -83,9 +84,10 @@ package struct CacheStatus: Hashable, Sendable {
             if isCollapsed { bytes += "; collapsed".utf8 }
             if isFenced { bytes += "; fenced".utf8 }
         }
-        if let key {
+        if let key, key.count <= Self.keyBytesMax {
             bytes += "; key=".utf8
-            StructuredText.append(string: key, bytesMax: Self.keyBytesMax, to: &bytes)
+            // Each byte may become three.
+            StructuredText.append(string: key, bytesMax: 3 * Self.keyBytesMax, to: &bytes)
         }
         if let detail {
             bytes += "; detail=".utf8

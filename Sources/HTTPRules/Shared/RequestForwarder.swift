@@ -244,7 +244,7 @@ package enum RequestForwarder {
     }
 }
 
-/// How often a TRACE or OPTIONS may still be passed on (RFC 9110 §7.6.2).
+/// How often an OPTIONS may still be passed on (RFC 9110 §7.6.2); TRACE is not passed on at all.
 private enum MaxForwards: Hashable {
     /// It does not say, in one number; or the method is none that this counts for.
     case any
@@ -254,9 +254,7 @@ private enum MaxForwards: Hashable {
 
     init(_ method: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>) {
         self = .any
-        guard method.elementsEqual("TRACE".utf8) || method.elementsEqual("OPTIONS".utf8) else {
-            return
-        }
+        guard method.elementsEqual("OPTIONS".utf8) else { return }
         let values = lines.filter {
             $0.id == .other && bytes.holdsIgnoringCase("max-forwards", at: $0.name.range)
         }

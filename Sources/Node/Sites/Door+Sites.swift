@@ -190,7 +190,13 @@ extension Door {
     /// Asks the origin what the client asks, and passes the answer on.
     private func passSite(_ bytes: Span<UInt8>, _ plan: SitePlan, now: Instant) {
         let method = parser.methodName.range
-        guard parser.method != .connect, plan.site.settings.takes(method: bytes, at: method) else {
+        switch parser.method {
+        case .connect: return refuseSite(.notServed("CONNECT", plan.site.settings.methods))
+        // It would tell a script what this node adds for the origin alone (RFC 9110 §9.3.8).
+        case .trace: return refuseSite(.notServed("TRACE", plan.site.settings.methods))
+        default: break
+        }
+        guard plan.site.settings.takes(method: bytes, at: method) else {
             return refuseSite(.methodNotAllowed(plan.site.settings.methods))
         }
         let isRead = parser.method == .get || isHeadRequest
@@ -223,9 +229,8 @@ extension Door {
         _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
         _ reason: CacheNote.Reason, now: Instant
     ) {
-        if query.method == .options || query.method == .trace, query.isForUs {
+        if query.method == .options, query.isForUs {
             closeBehindBody()
-            guard query.method == .options else { return answerProblem(.methodNotAllowed([])) }
             return sendText(
                 status: 200, contentType: "text/plain", [], fields: "Allow: GET, HEAD, OPTIONS\r\n")
         }

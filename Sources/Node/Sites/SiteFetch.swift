@@ -154,10 +154,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         invalidate(by: head)
         guard query.mode == .whole else { return relay(head, bodyLength, receipt) }
         if head.status == 304 {
-            guard !offered.isEmpty else {
-                run.failed(.originStatus(304))
-                return drop(bodyLength)
-            }
+            // Nothing was asked about: whoever asked makes of it what he can.
+            guard !offered.isEmpty else { return relay(head, bodyLength, receipt) }
             return freshen(with: head, receipt)
         }
         if StatusRules.isFailure(head.status), standIn(status: head.status) {

@@ -10,8 +10,9 @@ struct FieldSection: ~Copyable {
     }
 
     /// How much larger than the limit a head may become before it ends the connection; up to there
-    /// its table entries are kept in step, so that the connection can go on.
-    static let excessMax = 4
+    /// its table entries are kept in step, so that the connection can go on. A line above 64 KiB
+    /// ends it before: nghttp2 reads none.
+    static let excessMax = 8
 
     private(set) var isTrailers = false
     private var stream: HTTP2Stream?

@@ -76,6 +76,19 @@ struct ImageProbeTests {
     }
 
     @Test(
+        "an image of pixels that is coded is veiled; text and SVG are not",
+        arguments: [
+            ("image/png", "gzip", true), ("IMAGE/JPEG; q=1", "br", true),
+            ("image/x-any", "x-gzip", true), ("image/png", "identity", false),
+            ("image/svg+xml", "gzip", false), ("application/json", "gzip", false),
+        ])
+    func veiled(type: String, coding: String, isVeiled: Bool) {
+        let head = AnswerHead(200, "Content-Type: \(type)", "Content-Encoding: \(coding)")
+        #expect(ImageProbe.isVeiled(head) == isVeiled)
+        #expect(!ImageProbe.isVeiled(AnswerHead(200, "Content-Type: \(type)")))
+    }
+
+    @Test(
         "of a type that is not known, only a signature that nothing has by chance is believed",
         arguments: [
             ("image/x-any", ImageSample.png(3, 4), true),

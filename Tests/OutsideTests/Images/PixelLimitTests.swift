@@ -136,9 +136,39 @@ extension Outside {
             #expect(try stage.get(path).brings(Self.bomb))
         }
 
-        @Test("A coded body is not looked into")
+        @Test("A coded image, whose pixels nobody can count, is refused and not kept")
         func coded() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            for coding in ["gzip", "br", "identity, zstd"] {
+                let fields = [lasting, "Content-Encoding: \(coding)"]
+                stage.origin.on("/it", OriginAnswer(Self.bomb, fields: fields))
+                let response = try stage.get("/it")
+                expectProblem(response, 502, coding)
+                #expect(response.text.contains("/image-coded\""), "\(response)")
+            }
+            #expect(stage.fetches("/it") == 3)
+            #expect(stage.node.figure("nuthatch_images_unfit_total{reason=\"coded\"}") == 3)
+            expectNothingLeft(stage.node)
+        }
+
+        @Test("identity is no coding, and SVG may be coded")
+        func uncoded() throws {
             let stage = try Stage.shared()
+            defer { withExtendedLifetime(stage) {} }
+            let small = TestImage.png(width: 3, height: 3)
+            let plain = stage.origin.serve(small, fields: ["Content-Encoding: identity"])
+            #expect(try stage.get(plain).brings(small))
+            stage.origin.on(
+                "/svg",
+                .text("coded", contentType: "image/svg+xml", fields: [lasting, "Content-Encoding: gzip"]))
+            let drawing = try stage.get("/svg")
+            #expect(drawing.status == 200 && drawing.text == "coded", "\(drawing)")
+        }
+
+        @Test("A setting lets coded images pass unseen")
+        func codedByChoice() throws {
+            let stage = try Stage("--coded-images", "on")
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(Self.bomb, fields: [lasting, "Content-Encoding: gzip"])
             #expect(try stage.get(path).brings(Self.bomb))

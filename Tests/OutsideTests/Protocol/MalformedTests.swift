@@ -76,7 +76,7 @@ extension Outside {
             Row("separator in the method", "G(T /healthz HTTP/1.1\r\nHost: a\r\n\r\n"),
             Row("small letters", "GET /healthz http/1.1\r\nHost: a\r\n\r\n"),
             Row("HTTP/2.0", "GET /healthz HTTP/2.0\r\nHost: a\r\n\r\n", 505),
-            Row("HTTP/1.2", "GET /healthz HTTP/1.2\r\nHost: a\r\n\r\n", 505),
+            Row("HTTP/3.0", "GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n", 505),
             Row("relative target", "GET healthz HTTP/1.1\r\nHost: a\r\n\r\n"),
             Row("asterisk for GET", "GET * HTTP/1.1\r\nHost: a\r\n\r\n"),
             Row("fragment in the target", "GET /healthz#a HTTP/1.1\r\nHost: a\r\n\r\n"),
@@ -102,6 +102,7 @@ extension Outside {
             Row(
                 "long target",
                 "GET /\(String(repeating: "a", count: 30_000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+            Row("endless method", "\(endless) / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
             Row("endless line", "GET /healthz HTTP/1.1\r\nX: \(endless)", 431),
         ]
 

@@ -1,0 +1,70 @@
+import Harness
+import NIOPosix
+import Testing
+
+extension Outside {
+    @Suite("Versions and heads past what is usual")
+    struct VersionTests {
+        @Test("RFC 9110 §2.5: a request in HTTP/1.2 is one in HTTP/1.1, and its connection goes on")
+        func requests() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("here", fields: [lasting]))
+            let connection = try stage.node.connect()
+            for minor in [2, 9] {
+                try connection.socket.send(
+                    "GET /it HTTP/1.\(minor)\r\nHost: \(SiteStage.host)\r\n\r\n")
+                let response = connection.readResponse()
+                #expect(response.status == 200 && response.text == "here", "\(response)")
+                #expect(response.version == "HTTP/1.1")
+            }
+            #expect(stage.origin.requests("/it").first?.version == "HTTP/1.1")
+        }
+
+        @Test("An answer in HTTP/1.2 is one in HTTP/1.1, and is stored")
+        func answers() async throws {
+            let answer =
+                "HTTP/1.2 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok"
+            let origin = try await ByteOrigin.listening(
+                on: MultiThreadedEventLoopGroup.singleton,
+                [.request, .send(answer), .request, .send(answer), .gate])
+            let node = try NodeProcess(["--site", "a.example=http://127.0.0.1:\(origin.port)"])
+            for path in ["/one", "/two"] {
+                let response = try node.get(path, host: "a.example")
+                #expect(response.status == 200 && response.text == "ok", "\(response)")
+                #expect(response.version == "HTTP/1.1")
+                #expect(try node.get(path, host: "a.example").isHit)
+            }
+            #expect(origin.connections == 1)
+            try await origin.stop()
+        }
+
+        @Test("A head of 200 KB over HTTP/2 is 431, and its connection goes on")
+        func largeHead() throws {
+            let stage = try SiteStage()
+            stage.origin.on("/it", .text("here"))
+            let client = try HTTP2Client(port: stage.node.port)
+            let lines = (0..<50).flatMap {
+                HeaderBlock.line("x-\($0)", String(repeating: "a", count: 4_000))
+            }
+            var block = HeaderBlock.request(host: SiteStage.host) + lines
+            #expect(block.count > 200_000)
+            let stream = client.takeStream()
+            var frames: [HTTP2Frame] = []
+            while !block.isEmpty {
+                let piece = Array(block.prefix(16_000))
+                block.removeFirst(piece.count)
+                let end = block.isEmpty ? HTTP2Frame.endHeaders : 0
+                frames.append(
+                    frames.isEmpty
+                        ? HTTP2Frame(
+                            .headers, flags: HTTP2Frame.endStream, stream: stream, payload: piece)
+                        : HTTP2Frame(.continuation, flags: end, stream: stream, payload: piece))
+            }
+            try client.send(frames)
+            let refused = try client.answer(to: stream)
+            #expect(refused.isWhole)
+            #expect(String(decoding: refused.body, as: UTF8.self).contains("\"status\":431"))
+            #expect(try client.get("/it", host: SiteStage.host).status == 200)
+        }
+    }
+}
