@@ -50,10 +50,11 @@ final class FillFetch: FillSource, OriginFetchDelegate {
         let validators = run.stale.map(StoredValidators.init) ?? StoredValidators()
         let key = run.key
         do {
-            let request = try OriginFetchRequest(
+            var request = try OriginFetchRequest(
                 key: key.span, negotiation: run.negotiation,
                 ifNoneMatch: validators.entityTag, ifModifiedSince: validators.lastModified,
                 causeLines: run.cause.lines(span: .newSpan()))
+            request.holders = run.client.map { [$0] } ?? []
             hall.counters.add(.originFetchesStarted)
             fetch = hall.origin.fetch(request, to: self)
         } catch {
@@ -64,6 +65,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     }
 
     // MARK: What the run asks for
+
+    var isContended: Bool { run.phase == .passing && fetch?.isContended == true }
 
     /// Reads from the origin, or does not, as the run says now: what two loops have said a moment
     /// ago may come in either order.

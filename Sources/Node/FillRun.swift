@@ -126,7 +126,8 @@ final class FillRun: Sendable {
                     negotiation: negotiation, request: query?.told, expected: expected,
                     windowBytes: UInt64(settings.windowBytes),
                     keptBytesMax: query?.plan.objectBytesMax ?? settings.objectBytesMax,
-                    patience: settings.patience),
+                    patience: settings.patience,
+                    contendedPatience: settings.contendedPatience),
                 reservation: FillReservation(hall.node.store), stale: stale,
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
@@ -338,8 +339,8 @@ final class FillRun: Sendable {
         }
     }
 
-    func ticked(_ elapsed: Interval) {
-        change { $0.machine.ticked(elapsed, effects: &$1) }
+    func ticked(_ elapsed: Interval, isContended: Bool) {
+        change { $0.machine.ticked(elapsed, isContended: isContended, effects: &$1) }
     }
 
     /// The stored body with new facts and a new head; nil if there is no room for the head.

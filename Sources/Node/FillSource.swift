@@ -17,11 +17,14 @@ protocol FillSource: AnyObject {
     /// When it is to be told that the time has come; nil if not at all.
     var deadline: Instant? { get }
     func deadlineReached(_ now: Instant)
+    /// Others wait for the origin that it asks.
+    var isContended: Bool { get }
 }
 
 extension FillSource {
     func becomeOwner() {}
     var deadline: Instant? { nil }
+    var isContended: Bool { false }
     func deadlineReached(_ now: Instant) {}
 }
 

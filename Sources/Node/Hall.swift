@@ -326,7 +326,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         dateLine.update(SystemClock.wallTime())
         let elapsed = now - lastTick
         lastTick = now
-        for fetch in Array(fetches.values) { fetch.run.ticked(elapsed) }
+        for fetch in Array(fetches.values) {
+            fetch.run.ticked(elapsed, isContended: fetch.isContended)
+        }
         // Backwards, because a connection that closes gives its place to the last one.
         for index in connections.indices.reversed() where index < connections.count {
             connections[index].ticked(now)

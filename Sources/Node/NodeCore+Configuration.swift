@@ -131,6 +131,9 @@ extension DiskTier.Settings {
 }
 
 extension OriginSettings {
+    /// Hundredths of an origin's connections that requests with bodies may have.
+    private static let uploadPercent = 50
+
     init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         self.init()
         idleConnectionsMax = budget.idlePerLoop
@@ -141,7 +144,8 @@ extension OriginSettings {
             queueMax: configuration.originQueueMax,
             circuit: CircuitLimits(
                 failures: configuration.originCircuitFailures,
-                pause: configuration.originCircuitTime))
+                pause: configuration.originCircuitTime),
+            clientPercent: configuration.clientPercent, uploadPercent: Self.uploadPercent)
         names = NameCache.Settings(
             lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
             namesMax: configuration.dnsNamesMax)

@@ -106,6 +106,8 @@ struct NodeSettings: Sendable {
     var windowBytesMin = 32 << 10
     /// How long, in all, a slow reader may hold up the others of a body that is not kept.
     var patience = Interval.seconds(5)
+    /// How long such a reader may take next to nothing while others wait for the origin.
+    var contendedPatience: Interval { Interval(nanoseconds: sendTimeout.nanoseconds / 12) }
     /// How long, and for how many bytes, an answer is fetched that nobody waits for any more.
     var unreadTime = Interval.seconds(5)
     var unreadBytesMax: UInt64 = 4 << 20

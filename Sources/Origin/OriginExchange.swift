@@ -91,10 +91,11 @@ extension OriginExchange {
     }
 
     func arrived(
-        _ ticket: OriginGate.Ticket, at origin: OriginAuthority, mayJoin: Bool, now: Instant
+        _ ticket: OriginGate.Ticket, for holders: [ShareHolder], at origin: OriginAuthority,
+        mayJoin: Bool, now: Instant
     ) -> OriginGate.Admission {
         let admission = state.withLock {
-            $0.gate.arrived(ticket, at: origin, mayJoin: mayJoin, now: now)
+            $0.gate.arrived(ticket, for: holders, at: origin, mayJoin: mayJoin, now: now)
         }
         if case .wait(closingIdleOn: let loop?) = admission {
             tell(loop) { $0.closeIdleWanted(to: origin) }
@@ -117,13 +118,17 @@ extension OriginExchange {
 
     func ended(
         _ ticket: OriginGate.Ticket, _ origin: OriginAuthority, _ outcome: OriginGate.Outcome,
-        now: Instant
+        now: Instant, releases: Bool
     ) {
         let (change, news) = state.withLock {
-            $0.gate.ended(ticket, origin, outcome, now: now)
+            $0.gate.ended(ticket, origin, outcome, now: now, releases: releases)
         }
         if let change { report(.circuit(origin, change)) }
         tell(news)
+    }
+
+    func isContended(_ origin: OriginAuthority) -> Bool {
+        state.withLock { $0.gate.isContended(origin) }
     }
 
     func opened(_ origin: OriginAuthority) {

@@ -108,6 +108,12 @@ package final class OriginFetch {
         hop?.resume()
     }
 
+    /// Others wait for a connection to the origin that is asked.
+    package var isContended: Bool {
+        client.loop.assertInEventLoop()
+        return hop.map { client.exchange.isContended($0.request.origin) } ?? false
+    }
+
     /// The answer's body may come as slowly as the origin likes.
     package func waiveRate() {
         client.loop.assertInEventLoop()

@@ -25,6 +25,8 @@ package struct OriginFetchRequest: Hashable, Sendable {
     package var bodyBytesMax: UInt64?
     /// From the start of the fetch to its end; nil for that of ``OriginSettings``.
     package var totalLimit: Interval?
+    /// Of whose share its connection is.
+    package var holders: [ShareHolder] = []
     private let negotiation: Negotiation
     private let ifNoneMatch: [UInt8]
     private let ifModifiedSince: [UInt8]
@@ -120,8 +122,10 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///
     /// The validators stay: they are of the stored answer, whichever URL gave it.
     func redirected(to key: [UInt8]) throws(OriginRequestError) -> OriginFetchRequest {
-        try OriginFetchRequest(
+        var request = try OriginFetchRequest(
             key: key.span, negotiation: negotiation, ifNoneMatch: ifNoneMatch,
             ifModifiedSince: ifModifiedSince, causeLines: causeLines)
+        request.holders = holders
+        return request
     }
 }

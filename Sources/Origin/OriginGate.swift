@@ -5,7 +5,8 @@ package import Ground
 ///
 /// A *place* is a connection, open or being opened, idle ones included; an origin has so many.
 /// Fetches for which there is no place wait in the order in which they came, whatever loop they are
-/// on. A connection that becomes free goes to a fetch that waits on its own loop before one on
+/// on, those of clients with fewer connections first; those whose client has its share wait for it.
+/// A connection that becomes free goes to a fetch that waits on its own loop before one on
 /// another loop, which would have to open one anew, but passes over the first only so often.
 package struct OriginGate: Sendable {
     /// Names a fetch that asks or waits: the number of its loop, and its own there.
@@ -37,6 +38,8 @@ package struct OriginGate: Sendable {
     package enum Refusal: Hashable, Sendable {
         /// As many wait as are allowed.
         case queueFull
+        /// As many wait as are allowed of one holder.
+        case shareTaken
         /// The origin fails.
         case circuitOpen(retryAfter: Interval)
     }
@@ -81,16 +84,30 @@ package struct OriginGate: Sendable {
         /// Fetches that wait for one origin.
         package var queueMax: Int
         package var circuit: CircuitLimits
+        /// Hundredths of both that one client, and fetches with bodies, may have.
+        package var clientPercent: Int
+        package var uploadPercent: Int
 
-        package init(connectionsMax: Int, queueMax: Int, circuit: CircuitLimits) {
+        package init(
+            connectionsMax: Int, queueMax: Int, circuit: CircuitLimits, clientPercent: Int = 100,
+            uploadPercent: Int = 100
+        ) {
             self.connectionsMax = connectionsMax
             self.queueMax = queueMax
             self.circuit = circuit
+            self.clientPercent = clientPercent
+            self.uploadPercent = uploadPercent
+        }
+
+        fileprivate func shares(of placesMax: Int) -> ShareTable.Limits {
+            ShareTable.Limits(
+                placesMax: placesMax, clientPercent: clientPercent, uploadPercent: uploadPercent)
         }
     }
 
     struct Waiting: Sendable {
         let ticket: Ticket
+        let holders: [ShareHolder]
         /// How often a later one was served before it.
         var passedOver = 0
     }
@@ -104,12 +121,24 @@ package struct OriginGate: Sendable {
         /// Idle connections that a loop was asked to close.
         var closing = 0
         var queue: [Waiting] = []
+        /// Whom the fetches belong to that have connections of their own, and those that wait.
+        var shares: ShareTable
+        var queueShares: ShareTable
+        /// Of those with connections, who belongs to anybody.
+        var holders: [Ticket: [ShareHolder]] = [:]
         var circuit = CircuitBreaker()
         /// Fetches that try the origin while its circuit is half open.
         var trials: [Ticket] = []
         var lastFailure = Instant.zero
 
-        var isQuiet: Bool { open == 0 && queue.isEmpty && circuit.isQuiet }
+        init(_ settings: Settings) {
+            shares = ShareTable(settings.shares(of: settings.connectionsMax))
+            queueShares = ShareTable(settings.shares(of: settings.queueMax))
+        }
+
+        var isQuiet: Bool {
+            open == 0 && queue.isEmpty && holders.isEmpty && circuit.isQuiet
+        }
     }
 
     /// How often the first that waits may be passed over.
@@ -135,11 +164,13 @@ extension OriginGate {
         origins[authority]?.circuit.pause(now: now)
     }
 
-    /// A fetch wants a connection; `mayJoin` if one that others of its loop use has room for it.
+    /// A fetch wants a connection, as one of `holders`; `mayJoin` if one that others of its loop use
+    /// has room for it.
     package mutating func arrived(
-        _ ticket: Ticket, at authority: OriginAuthority, mayJoin: Bool = false, now: Instant
+        _ ticket: Ticket, for holders: [ShareHolder] = [], at authority: OriginAuthority,
+        mayJoin: Bool = false, now: Instant
     ) -> Admission {
-        var origin = origins[authority, default: Origin()]
+        var origin = origins[authority, default: Origin(settings)]
         defer { store(origin, of: authority) }
         switch origin.circuit.arrived(limits: settings.circuit, now: now) {
         case .refused(let retryAfter): return .refused(.circuitOpen(retryAfter: retryAfter))
@@ -148,20 +179,27 @@ extension OriginGate {
         }
         let admission =
             mayJoin && origin.passesOthers(of: ticket.loop)
-            ? Admission.join : admit(ticket, to: &origin)
+            ? Admission.join : admit(ticket, holders, to: &origin)
         if case .refused = admission, origin.endTrial(ticket) { origin.circuit.trialAbandoned() }
         return admission
     }
 
-    private func admit(_ ticket: Ticket, to origin: inout Origin) -> Admission {
-        if origin.queue.isEmpty, origin.takeIdle(on: ticket.loop) { return .useIdle }
-        if origin.queue.isEmpty, origin.open < settings.connectionsMax {
+    private func admit(
+        _ ticket: Ticket, _ holders: [ShareHolder], to origin: inout Origin
+    ) -> Admission {
+        let isEntitled = origin.shares.hasShare(for: holders)
+        let hasPlace = origin.open < settings.connectionsMax || origin.idle[ticket.loop] != nil
+        if isEntitled, hasPlace, origin.nextEntitled() == nil {
+            origin.hold(ticket, holders)
+            if origin.takeIdle(on: ticket.loop) { return .useIdle }
             origin.open += 1
             return .open
         }
         guard origin.queue.count < settings.queueMax else { return .refused(.queueFull) }
-        origin.queue.append(Waiting(ticket: ticket))
-        guard origin.closing < origin.queue.count, let loop = origin.idleLoop else {
+        guard origin.queueShares.hasShare(for: holders) else { return .refused(.shareTaken) }
+        origin.queue.append(Waiting(ticket: ticket, holders: holders))
+        origin.queueShares.take(holders)
+        guard isEntitled, origin.closing < origin.queue.count, let loop = origin.idleLoop else {
             return .wait(closingIdleOn: nil)
         }
         // Not idle any more: no fetch takes it while it is being closed.
@@ -177,15 +215,17 @@ extension OriginGate {
             let index = origin.queue.firstIndex(where: { $0.ticket == ticket }),
             origin.passesOthers(of: ticket.loop, before: index)
         else { return false }
-        origin.queue.remove(at: index)
+        _ = origin.dequeue(at: index)
         store(origin, of: authority)
         return true
     }
 
     /// A fetch waits no more, of its own accord.
     package mutating func left(_ ticket: Ticket, _ authority: OriginAuthority) {
-        guard var origin = origins[authority] else { return }
-        origin.queue.removeAll { $0.ticket == ticket }
+        guard var origin = origins[authority],
+            let index = origin.queue.firstIndex(where: { $0.ticket == ticket })
+        else { return }
+        _ = origin.dequeue(at: index)
         store(origin, of: authority)
     }
 
@@ -198,12 +238,15 @@ extension OriginGate {
         return closes ? .closed : nil
     }
 
-    /// A fetch that was admitted is over.
+    /// A fetch that was admitted is over; `releases` if ``released(_:on:)`` follows for its
+    /// connection, or ``closed(_:wasAskedFor:)``, so that its share need not be passed on here.
     package mutating func ended(
-        _ ticket: Ticket, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant
+        _ ticket: Ticket, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant,
+        releases: Bool = true
     ) -> (change: Change?, news: [News]) {
-        var origin = origins[authority, default: Origin()]
+        var origin = origins[authority, default: Origin(settings)]
         defer { store(origin, of: authority) }
+        origin.letGo(ticket)
         let isTrial = origin.endTrial(ticket)
         switch outcome {
         case .succeeded:
@@ -223,9 +266,16 @@ extension OriginGate {
                 News.refused($0.ticket, retryAfter: until - now)
             }
             origin.queue = []
+            origin.queueShares = ShareTable(origin.queueShares.limits)
             return (.opened(failures: origin.circuit.failures, pause: until - now), news)
         }
-        return (nil, [])
+        guard !releases, let news = grant(&origin, authority) else { return (nil, []) }
+        return (nil, [news])
+    }
+
+    /// Fetches wait for a connection to the origin.
+    package func isContended(_ authority: OriginAuthority) -> Bool {
+        origins[authority]?.queue.isEmpty == false
     }
 }
 
@@ -235,26 +285,27 @@ extension OriginGate {
     /// One more connection is opened without asking: a further attempt of a race, or in place of
     /// one that turned out closed.
     package mutating func opened(_ authority: OriginAuthority) {
-        origins[authority, default: Origin()].open += 1
+        origins[authority, default: Origin(settings)].open += 1
     }
 
     /// A connection on `loop` has ended an answer and may carry another.
     package mutating func released(_ authority: OriginAuthority, on loop: Int) -> Release {
-        var origin = origins[authority, default: Origin()]
+        var origin = origins[authority, default: Origin(settings)]
         defer { store(origin, of: authority) }
         // More than allowed, because the limit was lowered or attempts raced.
         guard origin.open <= settings.connectionsMax else { return .close }
-        guard let first = origin.queue.first else {
+        guard let first = origin.nextEntitled() else {
             origin.idle[loop, default: 0] += 1
             return .keep
         }
         let index =
-            first.passedOver < Self.passesMax
-            ? origin.queue.firstIndex { $0.ticket.loop == loop }
-            : first.ticket.loop == loop ? 0 : nil
+            origin.queue[first].passedOver < Self.passesMax
+            ? origin.nextEntitled(on: loop)
+            : origin.queue[first].ticket.loop == loop ? first : nil
         guard let index else { return .close }
-        let chosen = origin.queue.remove(at: index)
-        for earlier in 0..<index { origin.queue[earlier].passedOver += 1 }
+        origin.passOthers(before: index)
+        let chosen = origin.dequeue(at: index)
+        origin.hold(chosen.ticket, chosen.holders)
         return .handOver(chosen.ticket)
     }
 
@@ -296,6 +347,10 @@ extension OriginGate {
                 origins[authority]?.trials = []
             }
         }
+        for authority in origins.keys {
+            origins[authority]?.shares.limits = settings.shares(of: settings.connectionsMax)
+            origins[authority]?.queueShares.limits = settings.shares(of: settings.queueMax)
+        }
         for authority in origins.keys.sorted(by: { $0.description < $1.description }) {
             while let granted = origins[authority].flatMap({ origin -> News? in
                 var origin = origin
@@ -308,9 +363,13 @@ extension OriginGate {
     }
 
     private func grant(_ origin: inout Origin, _ authority: OriginAuthority) -> News? {
-        guard origin.open < settings.connectionsMax, !origin.queue.isEmpty else { return nil }
+        guard origin.open < settings.connectionsMax, let first = origin.nextEntitled() else {
+            return nil
+        }
         origin.open += 1
-        return .granted(origin.queue.removeFirst().ticket, authority)
+        let chosen = origin.dequeue(at: first)
+        origin.hold(chosen.ticket, chosen.holders)
+        return .granted(chosen.ticket, authority)
     }
 
     private mutating func store(_ origin: Origin, of authority: OriginAuthority) {
@@ -320,40 +379,5 @@ extension OriginGate {
         guard idle.count > Self.failedMax else { return }
         let order = idle.map { ($0.value.lastFailure, $0.key) }.sorted { $0.0 < $1.0 }
         for (_, name) in order.prefix(Self.failedMax / 10) { origins[name] = nil }
-    }
-}
-
-extension OriginGate.Origin {
-    /// Takes one idle connection of `loop`; false if it has none.
-    fileprivate mutating func takeIdle(on loop: Int) -> Bool {
-        guard let count = idle[loop] else { return false }
-        idle[loop] = count > 1 ? count - 1 : nil
-        return true
-    }
-
-    /// True if `ticket` was a trial, which it is no more.
-    fileprivate mutating func endTrial(_ ticket: OriginGate.Ticket) -> Bool {
-        guard let index = trials.firstIndex(of: ticket) else { return false }
-        trials.remove(at: index)
-        return true
-    }
-
-    /// Whether a fetch of `loop` is served before those of other loops that stand before `index` in
-    /// the queue, which is then counted.
-    ///
-    /// A connection that fetches join again and again never becomes free, so they may not for ever.
-    fileprivate mutating func passesOthers(of loop: Int, before index: Int? = nil) -> Bool {
-        let others = queue.indices.prefix(index ?? queue.count)
-            .filter { queue[$0].ticket.loop != loop }
-        guard others.allSatisfy({ queue[$0].passedOver < OriginGate.passesMax }) else {
-            return false
-        }
-        for other in others { queue[other].passedOver += 1 }
-        return true
-    }
-
-    /// The loop with the most idle connections.
-    fileprivate var idleLoop: Int? {
-        idle.max { ($0.value, -$0.key) < ($1.value, -$1.key) }?.key
     }
 }

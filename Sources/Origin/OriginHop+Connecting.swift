@@ -38,7 +38,7 @@ extension OriginHop {
     private func arrive(joining connection: OriginConnection?) {
         let now = client.now()
         let admission = client.exchange.arrived(
-            ticket, at: request.origin, mayJoin: connection != nil, now: now)
+            ticket, for: request.holders, at: request.origin, mayJoin: connection != nil, now: now)
         switch admission {
         case .join:
             isAdmitted = true
@@ -61,6 +61,8 @@ extension OriginHop {
             perform(machine.queued(now: now))
         case .refused(.queueFull):
             perform(machine.refused(.overloaded(.queue)))
+        case .refused(.shareTaken):
+            perform(machine.refused(.overloaded(.share)))
         case .refused(.circuitOpen(let retryAfter)):
             perform(machine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
         }
@@ -189,6 +191,7 @@ extension OriginHop {
     func use(_ connection: OriginConnection) {
         carrier = connection.carry(self)
         address = connection.address
+        isSharing = connection.isShared
     }
 
     /// The request is to be sent anew, on whatever connection there is.
@@ -197,7 +200,8 @@ extension OriginHop {
         carrier = nil
         // Another arrival, which says nothing of the origin yet.
         if isAdmitted {
-            client.exchange.ended(ticket, request.origin, .neutral, now: client.now())
+            client.exchange.ended(
+                ticket, request.origin, .neutral, now: client.now(), releases: false)
         }
         isAdmitted = false
         later { [self] in look() }

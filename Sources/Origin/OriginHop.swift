@@ -18,6 +18,8 @@ final class OriginHop {
     var carrier: (any OriginCarrier)?
     /// Where its connection leads; nil if only a proxy knows.
     var address: IPAddress?
+    /// Its connection may carry others too.
+    var isSharing = false
     var attempts: [Int: OriginConnection] = [:]
     var holdsPlace = false
     var isQueued = false
@@ -262,14 +264,17 @@ extension OriginHop {
         timer?.cancel()
         timer = nil
         client.hopLeft(self, failure)
+        // Before its connection is there for another of the same client.
+        if isAdmitted {
+            client.exchange.ended(
+                ticket, request.origin, outcome, now: client.now(),
+                releases: !closing && !isSharing)
+        }
         giveUpAttempts()
         if isQueued { client.exchange.left(ticket, request.origin) }
         if holdsPlace { client.exchange.closed(request.origin) }
         isQueued = false
         holdsPlace = false
-        if isAdmitted {
-            client.exchange.ended(ticket, request.origin, outcome, now: client.now())
-        }
         if let carrier {
             self.carrier = nil
             carrier.leave(closing: closing)

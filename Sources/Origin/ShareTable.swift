@@ -56,8 +56,12 @@ package struct ShareTable: Hashable, Sendable {
     ///
     /// A share says more than that all is taken: it stays when others leave.
     package func obstacle(to holders: [ShareHolder]) -> Obstacle? {
-        guard holders.allSatisfy({ held[$0, default: 0] < limits.placesMax(of: $0) }) else {
-            return .share
+        for holder in holders {
+            let shareMax = limits.placesMax(of: holder)
+            // A share of all is none.
+            guard shareMax >= limits.placesMax || held[holder, default: 0] < shareMax else {
+                return .share
+            }
         }
         return count < limits.placesMax ? nil : .places
     }
@@ -65,6 +69,12 @@ package struct ShareTable: Hashable, Sendable {
     /// True if no holder has its share, whether or not there are places.
     package func hasShare(for holders: [ShareHolder]) -> Bool {
         obstacle(to: holders) != .share
+    }
+
+    /// Places that the client among `holders` has; 0 without one.
+    package func clientCount(of holders: [ShareHolder]) -> Int {
+        for case .client(let address) in holders { return held[.client(address), default: 0] }
+        return 0
     }
 
     /// One that belongs to `holders` has a place.

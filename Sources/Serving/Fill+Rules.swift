@@ -4,9 +4,12 @@ import HTTPRules
 // MARK: - Events of the clock
 
 extension Fill {
-    /// `elapsed` has gone by since the last tick.
-    package mutating func ticked(_ elapsed: Interval, effects: inout [FillEffect]) {
+    /// `elapsed` has gone by since the last tick; `isContended` if others wait for the origin.
+    package mutating func ticked(
+        _ elapsed: Interval, isContended: Bool = false, effects: inout [FillEffect]
+    ) {
         goOnUnread(elapsed, 0, &effects)
+        cutIdle(elapsed, isContended, &effects)
         guard phase == .passing, isPaused, someoneHasTakenEverything else { return }
         var cuts = false
         for index in readers.indices where readers[index].state == .following {
@@ -19,6 +22,37 @@ extension Fill {
         guard cuts else { return }
         effects.append(.wakeReaders)
         atFloor = 0
+        raiseFloor(&effects)
+        holdBackIfAhead(&effects)
+    }
+
+    /// Readers that keep the origin waiting have to take something of what there is while others
+    /// wait for it.
+    private mutating func cutIdle(
+        _ elapsed: Interval, _ isContended: Bool, _ effects: inout [FillEffect]
+    ) {
+        guard phase == .passing, isContended else { return contendedTime = .zero }
+        if contendedTime == .zero {
+            for index in readers.indices {
+                readers[index].contendedPosition = readers[index].position
+            }
+        }
+        contendedTime = contendedTime + elapsed
+        guard contendedTime >= contendedPatience else { return }
+        contendedTime = .zero
+        var cuts = false
+        for index in readers.indices where readers[index].state == .following {
+            let taken = readers[index].position - readers[index].contendedPosition
+            guard taken < Self.contendedBytesMin, readers[index].position < receivedBytes else {
+                continue
+            }
+            readers[index].state = .cut
+            cuts = true
+        }
+        guard cuts else { return }
+        effects.append(.wakeReaders)
+        atFloor = 0
+        abandonIfUnwanted(&effects)
         raiseFloor(&effects)
         holdBackIfAhead(&effects)
     }

@@ -98,6 +98,12 @@ package struct Fill: Sendable {
     package let keptBytesMax: UInt64
     /// How long, added up, a slow reader of a passing fill may keep another reader waiting.
     package let patience: Interval
+    /// In which time a reader must take ``contendedBytesMin`` of a passing fill while others wait
+    /// for its origin.
+    package let contendedPatience: Interval
+    static let contendedBytesMin: UInt64 = 4 << 10
+    /// How long others have waited for the origin since readers' progress was looked at.
+    var contendedTime = Interval.zero
 
     /// How much time and how many bytes a fetch is worth that nobody waits for any more; nil for
     /// all that it takes.
@@ -121,10 +127,12 @@ package struct Fill: Sendable {
     ///   - keptBytesMax: the largest body that is kept.
     ///   - patience: how long in all a slow reader of a body that is not kept may hold up the
     ///     others.
+    ///   - contendedPatience: how long it may take next to nothing while others wait for the
+    ///     origin.
     package init(
         negotiation: Negotiation, request: RequestLines? = nil,
         expected: FieldNames = FieldNames(), windowBytes: UInt64,
-        keptBytesMax: UInt64, patience: Interval
+        keptBytesMax: UInt64, patience: Interval, contendedPatience: Interval = .seconds(5)
     ) {
         self.negotiation = negotiation
         self.request = request
@@ -132,6 +140,7 @@ package struct Fill: Sendable {
         self.windowBytes = windowBytes
         self.keptBytesMax = keptBytesMax
         self.patience = patience
+        self.contendedPatience = contendedPatience
     }
 
     /// The answer may go to whoever asks, as far as is known.
@@ -162,6 +171,8 @@ package struct Fill: Sendable {
         var position: UInt64 = 0
         /// Where it stood at the last tick.
         var lastPosition: UInt64 = 0
+        /// Where it stood when ``Fill/contendedTime`` began.
+        var contendedPosition: UInt64 = 0
         /// How long it has kept others waiting.
         var heldUp = Interval.zero
         /// The one whose request caused the fetch.

@@ -14,10 +14,13 @@ package final class HTTP2Client {
     /// - Parameters:
     ///   - port: The port.
     ///   - settings: Parameters of SETTINGS, number and value.
+    ///   - header: What a load balancer sends before.
     /// - Throws: What the system says.
-    package init(port: Int, settings: [(UInt16, UInt32)] = []) throws {
+    package init(
+        port: Int, settings: [(UInt16, UInt32)] = [], behind header: [UInt8] = []
+    ) throws {
         socket = try Socket(port: port)
-        try socket.send(HTTP2Frame.preface + HTTP2Frame.settings(settings).bytes)
+        try socket.send(header + HTTP2Frame.preface + HTTP2Frame.settings(settings).bytes)
     }
 
     /// Sends frames.

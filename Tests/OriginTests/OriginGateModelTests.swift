@@ -177,3 +177,83 @@ struct OriginGateModelTests {
         #expect(loops.gate.standings(now: .zero).isEmpty)
     }
 }
+
+@Suite("Laws of shares at the gate")
+struct OriginGateShareTests {
+    /// Three clients that ask, and fetches that end, on one loop.
+    private struct Clients {
+        let origin = OriginAuthority(host: "a.example", port: 80)
+        let share = 2
+        var gate = OriginGate(
+            settings: OriginGate.Settings(
+                connectionsMax: 4, queueMax: 20,
+                circuit: CircuitLimits(failures: nil, pause: .seconds(1)), clientPercent: 50))
+        var busy: [OriginGate.Ticket: Int] = [:]
+        var waiting: [OriginGate.Ticket: Int] = [:]
+        var idle = 0
+        var fetches: UInt64 = 0
+
+        func count(of client: Int) -> Int { busy.values.count { $0 == client } }
+
+        mutating func arrive(as client: Int) {
+            fetches += 1
+            let ticket = OriginGate.Ticket(loop: 0, fetch: fetches)
+            let holders = [ShareHolder.client(.v4(UInt32(client)))]
+            switch gate.arrived(ticket, for: holders, at: origin, now: .zero) {
+            case .open: busy[ticket] = client
+            case .useIdle:
+                idle -= 1
+                busy[ticket] = client
+            case .wait: waiting[ticket] = client
+            case .join, .refused: break
+            }
+        }
+
+        mutating func finish(_ ticket: OriginGate.Ticket, isReusable: Bool) {
+            busy[ticket] = nil
+            let ended = gate.ended(
+                ticket, origin, .succeeded, now: .zero, releases: isReusable)
+            for news in ended.news { take(news) }
+            let release = isReusable ? gate.released(origin, on: 0) : .close
+            switch release {
+            case .keep: idle += 1
+            case .handOver(let next): serve(next)
+            case .close: if let news = gate.closed(origin) { take(news) }
+            }
+        }
+
+        private mutating func take(_ news: OriginGate.News) {
+            if case .granted(let ticket, _) = news { serve(ticket) }
+        }
+
+        private mutating func serve(_ ticket: OriginGate.Ticket) {
+            busy[ticket] = waiting.removeValue(forKey: ticket)
+        }
+    }
+
+    @Test(
+        "Nobody has more than its share, nor waits beside a place for it, and all are served",
+        arguments: 1...200)
+    func laws(seed: Int) {
+        var dice = Dice(seed: UInt64(seed))
+        var clients = Clients()
+        for _ in 1...300 {
+            if Bool.random(using: &dice) {
+                clients.arrive(as: Int.random(in: 0..<3, using: &dice))
+            } else if let ticket = clients.busy.keys.min(by: { $0.fetch < $1.fetch }) {
+                clients.finish(ticket, isReusable: Bool.random(using: &dice))
+            }
+            for client in 0..<3 {
+                let count = clients.count(of: client)
+                #expect(count <= clients.share)
+                let waits = clients.waiting.values.contains(client)
+                #expect(!waits || count == clients.share || clients.busy.count == 4)
+            }
+            #expect(clients.busy.count + clients.idle <= 4)
+        }
+        while let ticket = clients.busy.keys.min(by: { $0.fetch < $1.fetch }) {
+            clients.finish(ticket, isReusable: true)
+        }
+        #expect(clients.waiting.isEmpty)
+    }
+}

@@ -123,6 +123,78 @@ struct OriginGateTests {
         #expect(gate.arrived(ticket(3), at: origin, now: at(5)) == .open)
     }
 
+    @Test("A client has its share of places and queue, and others go before it")
+    func clients() {
+        var gate = OriginGate(
+            settings: OriginGate.Settings(
+                connectionsMax: 4, queueMax: 4,
+                circuit: CircuitLimits(failures: nil, pause: .seconds(5)), clientPercent: 50,
+                uploadPercent: 25))
+        let bad = [ShareHolder.client(.v4(1))]
+        let good = [ShareHolder.client(.v4(2))]
+        for number in 1...2 {
+            #expect(gate.arrived(ticket(UInt64(number)), for: bad, at: origin, now: at(0)) == .open)
+        }
+        for number in 3...4 {
+            let admission = gate.arrived(ticket(UInt64(number)), for: bad, at: origin, now: at(0))
+            #expect(admission == .wait(closingIdleOn: nil))
+        }
+        let last = gate.arrived(ticket(5), for: bad, at: origin, now: at(0))
+        #expect(last == .refused(.shareTaken))
+        #expect(gate.arrived(ticket(6), for: good, at: origin, now: at(0)) == .open)
+        // A connection that becomes free is for those who lack one, and not a share.
+        #expect(gate.arrived(ticket(7), for: good, at: origin, now: at(0)) == .open)
+        _ = gate.ended(ticket(7), origin, .succeeded, now: at(0))
+        #expect(gate.released(origin, on: 0) == .keep)
+        _ = gate.ended(ticket(1), origin, .succeeded, now: at(0))
+        #expect(gate.released(origin, on: 0) == .handOver(ticket(3)))
+        // One that is not released leaves its share all the same.
+        let ended = gate.ended(ticket(2), origin, .neutral, now: at(0), releases: false)
+        #expect(ended.news.isEmpty)
+        #expect(gate.closed(origin) == .granted(ticket(4), origin))
+    }
+
+    @Test("Of those who wait the client with the fewest connections is served first")
+    func fewest() {
+        var gate = gate(connections: 3, queue: 9, failures: nil)
+        let busy = [ShareHolder.client(.v4(1))]
+        let idle = [ShareHolder.client(.v4(2))]
+        for number in 1...5 {
+            _ = gate.arrived(ticket(UInt64(number)), for: busy, at: origin, now: at(0))
+        }
+        for number in 6...7 {
+            _ = gate.arrived(ticket(UInt64(number)), for: idle, at: origin, now: at(0))
+        }
+        func next(after fetch: UInt64) -> OriginGate.Release {
+            _ = gate.ended(ticket(fetch), origin, .succeeded, now: at(0))
+            return gate.released(origin, on: 0)
+        }
+        // Two are left to the one, and one to the other; then they take turns.
+        #expect(next(after: 1) == .handOver(ticket(6)))
+        #expect(next(after: 2) == .handOver(ticket(4)))
+        #expect(next(after: 4) == .handOver(ticket(5)))
+        #expect(next(after: 6) == .handOver(ticket(7)))
+    }
+
+    @Test("Requests with bodies have their share of an origin's places")
+    func uploads() {
+        var gate = OriginGate(
+            settings: OriginGate.Settings(
+                connectionsMax: 4, queueMax: 4,
+                circuit: CircuitLimits(failures: nil, pause: .seconds(5)), uploadPercent: 50))
+        for number in 1...2 {
+            let admission = gate.arrived(
+                ticket(UInt64(number)), for: [.uploads], at: origin, now: at(0))
+            #expect(admission == .open)
+        }
+        let third = gate.arrived(ticket(3), for: [.uploads], at: origin, now: at(0))
+        #expect(third == .wait(closingIdleOn: nil))
+        #expect(gate.arrived(ticket(4), at: origin, now: at(0)) == .open)
+        #expect(gate.isContended(origin))
+        gate.left(ticket(3), origin)
+        #expect(!gate.isContended(origin))
+    }
+
     @Test("Higher limits let in who waits")
     func adopted() {
         var gate = gate(connections: 1)

@@ -52,6 +52,13 @@ struct ShareTableTests {
         #expect(table.hasShare(for: [other]))
     }
 
+    @Test("A share of all is none: what is wanting is a place")
+    func everything() {
+        var table = ShareTable(ShareTable.Limits(placesMax: 2))
+        for _ in 1...2 { table.take([client]) }
+        #expect(table.obstacle(to: [client]) == .places)
+    }
+
     @Test(
         "Who owns an origin is told by the end of its name",
         arguments: [

@@ -86,6 +86,30 @@ struct FillTests {
         #expect(!story.fill.accepts([]))
     }
 
+    @Test("a reader that takes next to nothing is cut while others wait for the origin")
+    func contended() {
+        var story = Story(windowBytes: 100_000)
+        let slow = story.fill.joined([])
+        let steady = story.fill.joined([])
+        story.answered(kept: false)
+        story.received(60_000)
+        for _ in 1...20 { story.ticked(.seconds(1)) }
+        #expect(story.fill.next(for: slow, limit: 1) == .take(from: 0, bytes: 1))
+        for second in 1...5 {
+            story.fill.advanced(slow, by: 1, effects: &story.effects)
+            story.fill.advanced(steady, by: 1_000, effects: &story.effects)
+            story.fill.ticked(.seconds(1), isContended: true, effects: &story.effects)
+            #expect((story.fill.next(for: slow, limit: 1) == .breakOff) == (second == 5))
+        }
+        #expect(story.fill.next(for: steady, limit: 1) == .take(from: 5_000, bytes: 1))
+        // The last one that stands still takes the fetch with it.
+        for _ in 1...5 {
+            story.fill.ticked(.seconds(1), isContended: true, effects: &story.effects)
+        }
+        #expect(story.fill.next(for: steady, limit: 1) == .breakOff)
+        #expect(story.deeds().contains(.cancelOrigin))
+    }
+
     @Test("a fetch that nobody waits for any more is given up after so many bytes")
     func unreadBytes() {
         var story = Story()

@@ -142,6 +142,10 @@ extension Door {
     /// The time came after which a request waits no more for the head of its answer; others go on
     /// waiting for theirs.
     func waitedLongEnough() {
+        if upload?.fetch?.isFull == false, let waiting, !waiting.isAtHead {
+            // The answer has begun before the request was whole.
+            return breakOff()
+        }
         guard let waiting, case .head = waiting.stage, let run = waiting.run,
             case .open = run.outcome
         else { return }

@@ -82,6 +82,11 @@ final class Waiting {
         reason = .uriMiss
     }
 
+    /// Nothing of the answer was sent.
+    var isAtHead: Bool {
+        if case .head = stage { true } else { false }
+    }
+
     /// It waits for what another request has caused.
     func join() {
         isCollapsed = true

@@ -8,12 +8,44 @@ import Wire
 struct Upload {
     /// The fetch that takes it; nil before it has begun.
     var fetch: SiteFetch?
+    /// When it began, and as much later as the origin has kept it waiting since.
+    private var beganAt: Instant
+    private var bytes = 0
+    /// Since when the origin takes nothing of it; nil while it does.
+    private var heldSince: Instant?
+
+    init(at now: Instant) {
+        beganAt = now
+    }
+
+    /// By when it must be whole: its time, and a second more for so many bytes of it.
+    func deadline(_ settings: NodeSettings) -> Instant {
+        let earned = Double(bytes) / Double(max(1, settings.bodyRateMin))
+        return beganAt + settings.bodyTimeout + .milliseconds(Int64(min(earned * 1e3, 1e12)))
+    }
+
+    mutating func arrived(_ count: Int) {
+        bytes += count
+    }
+
+    /// The origin takes no more for now.
+    mutating func held(at now: Instant) {
+        heldSince = heldSince ?? now
+    }
+
+    mutating func goesOn(at now: Instant) {
+        guard let since = heldSince else { return }
+        heldSince = nil
+        beganAt = beganAt + (now - since)
+    }
 }
 
 extension Door {
     /// The body of the request that the parser holds follows, and goes to the origin as it comes.
     func beginUpload() {
-        upload = Upload()
+        let upload = Upload(at: SystemClock.now())
+        self.upload = upload
+        deadline = upload.deadline(settings)
         outlet?.bodyWanted()
         if parser.expectsContinue {
             outlet?.send(interim: Self.goOnAndSend)
@@ -26,8 +58,10 @@ extension Door {
     /// A piece of the request's body came.
     func uploadArrived(_ piece: ByteBuffer, now: Instant) {
         guard let fetch = upload?.fetch else { return }
-        deadline = now + settings.bodyTimeout
+        upload?.arrived(piece.readableBytes)
         fetch.send(piece)
+        if upload?.fetch?.isFull == true { upload?.held(at: now) }
+        if let upload { deadline = upload.deadline(settings) }
     }
 
     /// The request's body is whole.
@@ -47,6 +81,8 @@ extension Door {
     /// The origin takes more of the body.
     func uploadGoesOn(for fetch: SiteFetch) {
         guard upload?.fetch === fetch else { return }
+        upload?.goesOn(at: SystemClock.now())
+        if let upload { deadline = upload.deadline(settings) }
         outlet?.bodyGoesOn()
     }
 

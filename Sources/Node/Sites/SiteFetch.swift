@@ -19,8 +19,10 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     unowned let hall: Hall
     /// The door whose request caused the fetch, which alone is told of interim answers and gives
     /// the request's body.
-    private weak var door: Door?
-    private var fetch: OriginFetch?
+    private(set) weak var door: Door?
+    var fetch: OriginFetch?
+    /// What is held back of a request with a body, before it takes a connection.
+    var beginning: Beginning?
     private var answer: Answer?
     /// The stored answer that is selected by the request, which the origin is asked about.
     private(set) var stale: Resident?
@@ -95,12 +97,17 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         // What passes is bounded by its pieces, and by the time that nothing moves.
         request.bodyBytesMax = .max
         request.totalLimit = Self.totalLimit
-        fetch = hall.origin.fetch(request, to: self)
+        request.holders = run.client.map { [$0] } ?? []
+        guard !query.body.isEmpty else { return begin(request) }
+        request.holders.append(.uploads)
+        beginning = Beginning(request: request)
     }
 
     private static let totalLimit = Interval.seconds(86_400)
 
     // MARK: What the run asks for
+
+    var isContended: Bool { run.phase == .passing && fetch?.isContended == true }
 
     func pace() {
         if run.isPaused { fetch?.pause() } else { fetch?.resume() }
@@ -108,28 +115,11 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
 
     /// Nobody wants the rest of the answer.
     func cancel() {
+        beginning = nil
         fetch?.cancel()
         if !isEnded { hall.counters.add(.originFetchesAbandoned) }
         settle()
         end()
-    }
-
-    // MARK: The body of the request
-
-    /// Pieces of the request's body are to wait.
-    var isFull: Bool { fetch.map { $0.wantsBody && !$0.takesMore } ?? false }
-
-    func send(_ piece: ByteBuffer) {
-        fetch?.send(body: piece)
-    }
-
-    func endBody(_ trailers: Trailers) {
-        let section = query.plan.requestRules.trailers(trailers.lines, in: trailers.bytes.span)
-        fetch?.endBody(trailers: Trailers(section) ?? Trailers())
-    }
-
-    func originTakesMore() {
-        door?.uploadGoesOn(for: self)
     }
 
     // MARK: What the origin says

@@ -9,6 +9,7 @@ extension Outside {
         private static let flags = [
             "--origin-connect-timeout", "500ms", "--origin-first-byte-timeout", "500ms",
             "--origin-idle-timeout", "500ms", "--origin-total-timeout", "3s",
+            "--origin-min-rate", "0",
             "--origin-head-limit", "8KiB", "--origin-fields-limit", "32",
             "--origin-body-limit", "1MiB", "--origin-redirects", "3",
             "--origin-circuit-failures", "0", "--origin-keepalive", "3s",

@@ -1,0 +1,131 @@
+import Harness
+import Testing
+
+extension Outside {
+    /// What one client can take of the connections to a site's origin.
+    @Suite("Nobody takes all connections to a site's origin")
+    struct CrowdedSiteTests {
+        private static let host = SiteStage.host
+        private let large = TestImage.generated(.jpeg, byteCount: 5_000_000, seed: 95)
+
+        /// An origin that has a page, and large answers that nobody keeps, and a node with few
+        /// connections to it.
+        private func start(_ flags: String...) throws -> (ScriptedOrigin, NodeProcess) {
+            let origin = try ScriptedOrigin()
+            origin.on("/page", .text("ok", fields: ["Cache-Control: no-store"]))
+            origin.on("/large", OriginAnswer(large, fields: ["Cache-Control: no-store"]))
+            let node = try NodeProcess(
+                Behind.flags + ["--site", "\(Self.host)=\(origin.url(""))"] + flags)
+            return (origin, node)
+        }
+
+        private func expectPage(_ node: NodeProcess) throws {
+            let response = try Behind.get(node, "/page", host: Self.host)
+            #expect(response.status == 200 && response.text == "ok", "\(response)")
+        }
+
+        private func post(_ node: NodeProcess, as client: String, _ body: Int, of length: Int)
+            throws -> HTTPConnection
+        {
+            let connection = try node.connect()
+            let head = HTTPConnection.request(
+                "/post", method: "POST", host: Self.host, fields: ["Content-Length: \(length)"])
+            try connection.socket.send(
+                Behind.header(of: client) + head + Array(repeating: 0x78, count: body))
+            return connection
+        }
+
+        @Test("Bodies that dribble hold no connection before they are there, or are large")
+        func smallUploads() throws {
+            let (origin, node) = try start("--origin-connections", "2")
+            let dribbling = try (0..<256).map { number in
+                try post(node, as: "203.0.113.\(number % 250)", 5, of: 10)
+            }
+            let areThere = Deadline.seconds(30).reached {
+                node.figure("nuthatch_fills_in_flight") == 256
+            }
+            #expect(areThere)
+            for _ in 0..<50 { try expectPage(node) }
+            #expect(origin.requests("/post").isEmpty)
+            for connection in dribbling { connection.socket.close() }
+            #expect(Deadline.seconds(30).reached { node.figure("nuthatch_fills_in_flight") == 0 })
+        }
+
+        @Test("Large bodies that stop have half of the connections")
+        func largeUploads() throws {
+            let (origin, node) = try start(
+                "--origin-connections", "16", "--origin-queue-timeout", "60s")
+            let stopped = try (0..<100).map { number in
+                try post(node, as: "203.0.113.\(number)", 100_000, of: 200_000)
+            }
+            let areThere = Deadline.seconds(30).reached {
+                node.figure("nuthatch_origin_connections") == 8
+                    && node.figure("nuthatch_origin_waiting") == 92
+            }
+            #expect(areThere)
+            for _ in 0..<50 { try expectPage(node) }
+            #expect(origin.requests("/post").count <= 8)
+            withExtendedLifetime(stopped) {}
+        }
+
+        @Test("A body has its time as a whole, and a little more for every byte")
+        func wholeBody() throws {
+            let (_, node) = try start("--body-timeout", "300ms", "--body-min-rate", "1MiB")
+            let connection = try post(node, as: Behind.bad, 0, of: 1_000_000)
+            let isEnded = Deadline.seconds(20).reached {
+                let isOver = (try? connection.socket.send("X")) == nil
+                return isOver || connection.socket.waitForInput(seconds: 0.05)
+            }
+            #expect(isEnded)
+            let response = connection.readResponse(method: "POST")
+            #expect([0, 408].contains(response.status), "\(response)")
+            #expect(Deadline.seconds(30).reached { node.figure("nuthatch_fills_in_flight") == 0 })
+        }
+
+        /// Clients that ask for large answers and take nothing of them, each with 128 requests.
+        private func shutWindows(
+            _ node: NodeProcess, as clients: [String]
+        ) throws -> [HTTP2Client] {
+            try clients.enumerated().map { place, client in
+                let connection = try HTTP2Client(
+                    port: node.port, settings: [(4, 0)], behind: Behind.header(of: client))
+                try connection.send(.settingsTaken)
+                for number in 0..<128 {
+                    try connection.send(
+                        .request(
+                            connection.takeStream(), "/large?\(place).\(number)",
+                            host: Self.host))
+                }
+                return connection
+            }
+        }
+
+        @Test("Windows that stay shut hold the share of their client")
+        func windows() throws {
+            let (_, node) = try start("--origin-connections", "16")
+            let shut = try shutWindows(node, as: [Behind.bad, Behind.bad])
+            let areThere = Deadline.seconds(30).reached {
+                node.figure("nuthatch_origin_connections") == 4
+                    && (node.figure("nuthatch_origin_waiting") ?? 0) > 0
+            }
+            #expect(areThere)
+            for _ in 0..<50 { try expectPage(node) }
+            withExtendedLifetime(shut) {}
+        }
+
+        @Test("Windows that stay shut are not waited for while others wait for the origin")
+        func contendedWindows() throws {
+            let (_, node) = try start(
+                "--origin-connections", "8", "--send-timeout", "6s",
+                "--origin-queue-timeout", "60s")
+            let shut = try shutWindows(node, as: (1...4).map { "203.0.113.\($0)" })
+            let areThere = Deadline.seconds(30).reached {
+                node.figure("nuthatch_origin_connections") == 8
+                    && (node.figure("nuthatch_origin_waiting") ?? 0) > 400
+            }
+            #expect(areThere)
+            for _ in 0..<3 { try expectPage(node) }
+            withExtendedLifetime(shut) {}
+        }
+    }
+}
