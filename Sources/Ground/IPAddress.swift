@@ -23,6 +23,15 @@ package enum IPAddress: Hashable, Sendable {
         return .v4(UInt32(truncatingIfNeeded: number))
     }
 
+    /// What one client is known by: an IPv4 address, or the /64 of an IPv6 one, all of whose
+    /// addresses are usually one client's.
+    package var clientNumber: UInt128 {
+        switch unmapped {
+        case .v4(let number): UInt128(number)
+        case .v6(let number): (number >> 64) << 64
+        }
+    }
+
     /// Number of bits: 32 or 128.
     package var bitCount: Int {
         if case .v4 = self { 32 } else { 128 }

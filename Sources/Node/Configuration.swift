@@ -130,6 +130,8 @@ package struct Configuration: Sendable {
     package var purgeTokens: [TokenDigest] = []
     /// Nil for what the descriptor limit allows.
     package var connectionsMax: Int?
+    /// Nil for the default, which is none on loopback.
+    package var connectionsPerClient: Int?
     /// Of further requests, while one is answered.
     package var pipelineBytesMax: Int
     package var requestHeadBytesMax: Int
@@ -229,6 +231,7 @@ extension Configuration {
         purgeNetworks = values.networks(.purgeFrom)
         purgeTokenFile = values.path(.purgeTokenFile)
         connectionsMax = values.countUnlessZero(.connectionsLimit)
+        connectionsPerClient = values.countUnlessZero(.connectionsPerClient)
         pipelineBytesMax = values.bytes(.pipelineLimit)
         requestHeadBytesMax = values.bytes(.requestHeadLimit)
         requestFieldsMax = values.count(.requestFieldsLimit)

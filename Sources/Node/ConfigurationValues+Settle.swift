@@ -84,8 +84,9 @@ extension ConfigurationValues {
         return nil
     }
 
-    /// Without sites, who can be reached only from this machine may fetch from anywhere, and all
-    /// others must be told. With sites nothing is fetched but for those.
+    /// Without sites, who can be reached only from this machine may fetch from anywhere.
+    ///
+    /// All others must be told. With sites nothing is fetched but for those.
     private mutating func settleOrigins() -> ConfigurationError? {
         guard source(.allowOrigin) == .builtIn, sites.isEmpty else { return nil }
         let listen = addresses(.listen) + addresses(.plainListen)

@@ -56,7 +56,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     var diskRoom: [UInt8] = []
     private(set) var dateLine = DateLine(SystemClock.wallTime())
     let origin: OriginClient
-    private var connections: [any ClientConnection] = []
+    private(set) var connections: [any ClientConnection] = []
+    /// Those that make room for newcomers, the next one last; see ``IdleOrder``.
+    var yielding: (data: [any ClientConnection], admin: [any ClientConnection]) = ([], [])
     private var exchanges: [HTTP2Exchange] = []
     private var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.

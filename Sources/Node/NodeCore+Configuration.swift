@@ -92,7 +92,10 @@ extension NodeSettings {
         bodyRateMin = configuration.bodyRateMin
         waitersMax = configuration.waitersMax
         waitTimeout = configuration.waitTimeout
-        connectionsMax = budget.connections
+        places = .init(
+            places: budget.connections,
+            perClient: configuration.connectionsPerClient ?? max(256, budget.connections / 4),
+            sparesLocal: configuration.connectionsPerClient == nil)
         streamsMax = configuration.streamsMax
         tls = configuration.tls.material.server
         adminTLS = configuration.tls.material.admin

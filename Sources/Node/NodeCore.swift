@@ -58,9 +58,8 @@ final class NodeCore: Sendable {
     let isStopping = Atomic<Bool>(false)
     private let emptyPromise = Mutex<EventLoopPromise<Void>?>(nil)
     private let hallBox = Mutex<[Hall]>([])
-    private let connections = Atomic<Int>(0)
-    private let connectionsMax: Atomic<Int>
-    private let adminConnections = Atomic<Int>(0)
+    private let clients = Mutex(ConnectionPlaces())
+    private let operators = Mutex(ConnectionPlaces())
     private let waiters = Atomic<Int>(0)
     private let sketch = Mutex(FrequencySketch(words: 1 << 14))
     private let touches = Mutex(TouchQueue(keysMax: 64 * TouchQueue.batchKeys))
@@ -81,7 +80,6 @@ final class NodeCore: Sendable {
         self.fence = fence
         self.isInCluster = isInCluster
         settingsBox = Mutex(settings)
-        connectionsMax = Atomic(settings.connectionsMax)
         self.store = store
         self.disk = disk
         self.clock = clock
@@ -110,7 +108,6 @@ final class NodeCore: Sendable {
         siteLedger.adopt(new.node.sites.names)
         siteShares.adopt(new.node.sites)
         disk?.adopt(DiskShares(new.node.sites))
-        connectionsMax.store(new.node.connectionsMax, ordering: .relaxed)
         fills.adopt(new.node)
         if let origins = new.origins { exchange.adopt(origins.settings) }
         for hall in halls {
@@ -247,32 +244,32 @@ final class NodeCore: Sendable {
 
     // MARK: Limits
 
-    /// False if no further connection may be opened; otherwise it counts until
-    /// ``connectionClosed(_:)``.
-    ///
-    /// Operators have a limit of their own: they look in when the clients' one is reached.
-    func openConnection(_ side: Door.Side) -> Bool {
+    /// Whether a connection gets a place, which it has until ``leave(_:_:)``.
+    func enter(_ holder: ConnectionPlaces.Holder, _ side: Door.Side) -> ConnectionPlaces.Answer {
         switch side {
-        case .data: Self.count(connections, max: connectionsMax.load(ordering: .relaxed))
-        case .admin: Self.count(adminConnections, max: NodeSettings.adminConnectionsMax)
+        case .data:
+            let limits = settings.places
+            return clients.withLock { $0.enter(holder, limits) }
+        case .admin: return operators.withLock { $0.enter(holder, NodeSettings.adminPlaces) }
         case .errand: preconditionFailure("an errand has no connection")
         }
     }
 
-    private static func count(_ open: borrowing Atomic<Int>, max: Int) -> Bool {
-        guard open.add(1, ordering: .relaxed).newValue <= max else {
-            open.subtract(1, ordering: .relaxed)
-            return false
-        }
+    /// A trusted proxy has said whose connection it passes on; false if that one has too many.
+    func movePlace(of client: Client) -> Bool {
+        let (old, new) = (client.holder, ConnectionPlaces.Holder(client.address))
+        let limits = settings.places
+        guard clients.withLock({ $0.move(old, to: new, limits) }) else { return false }
+        client.holder = new
         return true
     }
 
-    func connectionClosed(_ side: Door.Side) {
-        guard side == .data else {
-            adminConnections.subtract(1, ordering: .relaxed)
-            return
+    func leave(_ holder: ConnectionPlaces.Holder, _ side: Door.Side) {
+        guard side == .data else { return operators.withLock { $0.leave(holder) } }
+        let left = clients.withLock { places in
+            places.leave(holder)
+            return places.open
         }
-        let left = connections.subtract(1, ordering: .relaxed).newValue
         if left == 0, readiness.value == .draining { waitNoLonger() }
     }
 
@@ -289,7 +286,7 @@ final class NodeCore: Sendable {
     }
 
     /// Connections of clients.
-    var openConnections: Int { connections.load(ordering: .relaxed) }
+    var openConnections: Int { clients.withLock { $0.open } }
     var waiterCount: Int { waiters.load(ordering: .relaxed) }
 
     func waiterJoined() {

@@ -279,7 +279,7 @@ final class NodeService: Service {
                 "listen": .array(
                     doorways.filter { $0.side == .data }.map { .string($0.description) }),
                 "admin": "\(doorways.first { $0.side == .admin }?.description ?? "off")",
-                "connections_max": .stringConvertible(node.settings.connectionsMax),
+                "connections_max": .stringConvertible(node.settings.places.places),
             ])
     }
 

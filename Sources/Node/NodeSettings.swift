@@ -52,8 +52,13 @@ struct NodeSettings: Sendable {
     /// Requests at one time on one connection of HTTP/2.
     var streamsMax = 128
 
-    var connectionsMax = 10_000
-    static let adminConnectionsMax = 64
+    /// Connections of clients.
+    var places = ConnectionPlaces.Limits(places: 10_000)
+    /// Connections of operators, who have a limit of their own: they look in when the clients' one
+    /// is reached.
+    static let adminPlaces = ConnectionPlaces.Limits(places: 64, reserved: 8)
+    /// How long a connection to the admin port may last before a request on it has proven who asks.
+    static let proofTimeout = Interval.seconds(10)
     var fillsMax = 1024
     /// Hundredths of what is limited that one client may have, and one site or origin.
     var clientPercent = 25

@@ -179,6 +179,11 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    static let tooManyConnections = Problem(
+        429, "too-many-connections", "Too many connections",
+        "As many connections of this client are open as one client may have.",
+        retryAfterSeconds: 1, closes: true)
+
     /// What a site says where nobody may purge.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",

@@ -29,6 +29,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case connectionsOpen
     case connectionsAccepted
     case connectionsRefused
+    /// Idle ones that were closed to make room.
+    case connectionsYielded
     case requestsMalformed
     /// With certificates, and with a ticket of an earlier one.
     case handshakes

@@ -75,8 +75,13 @@ extension MetricFamily {
             advice: "If it grows as fast as requests, clients do not keep connections alive."),
         MetricFamily(
             "nuthatch_connections_refused_total", .counter, "connections", .connectionsRefused,
-            meaning: "Connections of clients closed at once because of connections-limit",
-            advice: "Raise the descriptor limit (ulimit -n) or connections-limit."),
+            meaning: "Connections of clients closed at once because of connections-limit, or of "
+                + "connections-per-client",
+            advice: "Raise the descriptor limit (ulimit -n), or the setting that is too low."),
+        MetricFamily(
+            "nuthatch_connections_yielded_total", .counter, "connections", .connectionsYielded,
+            meaning: "Idle connections of clients closed to make room for new ones",
+            advice: "As connections_refused: all places are taken, though not by requests."),
         MetricFamily(
             "nuthatch_tls_handshakes_total", .counter, "handshakes", by: "outcome",
             [

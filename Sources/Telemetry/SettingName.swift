@@ -63,6 +63,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case purgeFrom = "purge-from"
     case purgeTokenFile = "purge-token-file"
     case connectionsLimit = "connections-limit"
+    case connectionsPerClient = "connections-per-client"
     case pipelineLimit = "pipeline-limit"
     case requestHeadLimit = "request-head-limit"
     case requestFieldsLimit = "request-fields-limit"

@@ -288,6 +288,11 @@ extension Setting {
             meaning: "Connections of clients at one time",
             advice: "If connections are refused, raise the descriptor limit (ulimit -n) first."),
         Setting(
+            .connectionsPerClient, in: .clients, .count(0...10_000_000), default: "0",
+            note: "0 (a quarter of all, at least 256; no limit on loopback)",
+            meaning: "Connections of one client's address, or /64 of IPv6, at one time",
+            advice: "A proxy without the PROXY protocol is one client: raise it to what that needs."),
+        Setting(
             .pipelineLimit, in: .clients, .bytes(1 << 10...16 << 20), default: "64KiB",
             meaning: "Bytes of further requests read from a connection while one is answered",
             advice: "Above it the node reads no further until answers are sent; nothing is lost."),

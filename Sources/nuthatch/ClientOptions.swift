@@ -17,6 +17,9 @@ struct ClientOptions: ParsableArguments {
     @Option(help: help("connections-limit"))
     var connectionsLimit: String?
 
+    @Option(help: help("connections-per-client"))
+    var connectionsPerClient: String?
+
     @Option(help: help("pipeline-limit"))
     var pipelineLimit: String?
 
@@ -61,6 +64,7 @@ struct ClientOptions: ParsableArguments {
             ("purge-from", purgeFrom),
             ("purge-token-file", purgeTokenFile.texts),
             ("connections-limit", connectionsLimit.texts),
+            ("connections-per-client", connectionsPerClient.texts),
             ("pipeline-limit", pipelineLimit.texts),
             ("request-head-limit", requestHeadLimit.texts),
             ("request-fields-limit", requestFieldsLimit.texts),

@@ -146,6 +146,7 @@ struct ConfigurationResolveTests {
         (.bodyMinRate, "57KiB", "bodyRateMin", 57 << 10),
         (.waitersLimit, "17", "waitersMax", 17),
         (.connectionsLimit, "18", "connectionsMax", 18),
+        (.connectionsPerClient, "17", "connectionsPerClient", 17),
         (.pipelineLimit, "19KiB", "pipelineBytesMax", 19 << 10),
         (.requestHeadLimit, "20KiB", "requestHeadBytesMax", 20 << 10),
         (.requestFieldsLimit, "21", "requestFieldsMax", 21),

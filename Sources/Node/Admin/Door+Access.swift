@@ -22,7 +22,9 @@ extension Door {
             }
         }
         switch verdict {
-        case .allowed(let role): return role
+        case .allowed(let role):
+            if operation.role != nil { client?.isProven = true }
+            return role
         case .refused(let refusal):
             if refusal.isFailedAttempt { failed(caller, cause(request), now) }
             refuse(refusal)

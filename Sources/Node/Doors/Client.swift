@@ -5,6 +5,13 @@ import NIOCore
 final class Client {
     /// Nil if it is the node itself.
     private let channel: (any Channel)?
+    /// As whom the connection counts among those of its port.
+    var holder: ConnectionPlaces.Holder
+    let openedAt = SystemClock.now()
+    /// A request has shown that it is an operator's.
+    var isProven = false
+    /// It has given up its place, and is being closed.
+    var hasYielded = false
     /// The client's address as a trusted proxy gives it.
     var proxied: IPAddress?
     /// The connection is encrypted.
@@ -16,11 +23,14 @@ final class Client {
 
     init(of channel: any Channel) {
         self.channel = channel
+        holder = .init(nil)
+        holder = .init(address)
     }
 
     /// The node itself, which asks as a client would whose connection is encrypted or not.
     init(isSecure: Bool) {
         channel = nil
+        holder = .init(nil)
         self.isSecure = isSecure
     }
 

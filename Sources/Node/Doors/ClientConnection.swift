@@ -7,8 +7,12 @@ import NIOCore
 /// Confined to the loop of its hall.
 protocol ClientConnection: AnyObject {
     var side: Door.Side { get }
+    /// Nil once it is gone.
+    var client: Client? { get }
     /// Where the hall keeps the connection.
     var place: Int { get set }
+    /// Since when the client has not asked for anything that it was not given; nil while it has.
+    var idleSince: Instant? { get }
 
     /// Looks at the deadlines; called every ``Hall/tick``.
     func ticked(_ now: Instant)
@@ -19,6 +23,18 @@ protocol ClientConnection: AnyObject {
     func close()
     /// Ends with a reset, so that no client can take what it has for a whole answer.
     func breakOff()
+}
+
+extension ClientConnection {
+    /// Since when it could be closed for a newcomer without an answer being lost; nil if it cannot.
+    ///
+    /// Operators go only as long as they have not proven to be such, in the order in which they
+    /// came.
+    var mayYieldSince: Instant? {
+        guard let client, !client.hasYielded else { return nil }
+        guard side == .admin else { return idleSince }
+        return client.isProven ? nil : client.openedAt
+    }
 }
 
 extension Channel {

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Telemetry
+import Wire
 
 /// A listening socket: lets connections in, each onto one of the loops in turn.
 struct Doorway: CustomStringConvertible {
@@ -30,9 +31,7 @@ struct Doorway: CustomStringConvertible {
                 .writeBufferWaterMark, value: .init(low: 1, high: 1)
             )
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try admit(channel, side, isPlain: isPlain, to: node)
-                }
+                admit(channel, side, isPlain: isPlain, to: node)
             }
         let socket = try SocketAddress(
             ipAddress: "\(address.address)", port: Int(address.port))
@@ -45,21 +44,63 @@ struct Doorway: CustomStringConvertible {
 
     private static func admit(
         _ channel: any Channel, _ side: Door.Side, isPlain: Bool, to node: NodeCore
-    ) throws {
-        guard let hall = node.hall(of: channel.eventLoop) else { throw NodeIsStopping() }
-        let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
-        guard node.openConnection(side) else {
-            hall.counters.add(.connectionsRefused)
-            // What could be said would need a handshake first.
-            guard tls == nil else { throw NoRoom() }
-            let id = hall.requestNames.id(hall.requestNames.next())
-            return try channel.pipeline.syncOperations.addHandler(FullHouse(id))
+    ) -> EventLoopFuture<Void> {
+        let loop = channel.eventLoop
+        guard let hall = node.hall(of: loop) else {
+            return loop.makeFailedFuture(NodeIsStopping())
         }
+        let client = Client(of: channel)
+        let isProxied = ProxyHeaderReader.isNeeded(from: client.address, side, hall)
+        if isProxied { client.holder = .proxy(client.address) }
+        let holder = client.holder
+        return enter(holder, side, hall, among: node.halls[...]).flatMapThrowing { answer in
+            let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
+            guard answer == .enters else {
+                hall.counters.add(.connectionsRefused)
+                // What could be said would need a handshake first.
+                guard tls == nil else { throw NoRoom() }
+                let id = hall.requestNames.id(hall.requestNames.next())
+                return try channel.pipeline.syncOperations.addHandler(
+                    FullHouse(id, answer == .full ? .full : .clientShare))
+            }
+            let client = Client(of: channel)
+            client.holder = holder
+            try open(channel, client, side, isProxied: isProxied, tls, on: hall)
+        }
+    }
+
+    /// Gives a place to a newcomer; if all are taken, that of a connection which is idle: on its own
+    /// loop if one is there, otherwise on the next one that has any.
+    private static func enter(
+        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall,
+        among halls: ArraySlice<Hall>
+    ) -> EventLoopFuture<ConnectionPlaces.Answer> {
+        var answer = hall.node.enter(holder, side)
+        // Another newcomer may be faster.
+        for _ in 0..<4 where answer == .full && hall.makeRoom(side, isLocal: holder.isLocal) {
+            answer = hall.node.enter(holder, side)
+        }
+        guard answer == .full, let next = halls.first else {
+            return hall.loop.makeSucceededFuture(answer)
+        }
+        guard next !== hall else {
+            return enter(holder, side, hall, among: halls.dropFirst())
+        }
+        return next.loop.submit { next.makeRoom(side, isLocal: holder.isLocal) }
+            .hop(to: hall.loop)
+            .flatMap { _ in enter(holder, side, hall, among: halls.dropFirst()) }
+    }
+
+    private static func open(
+        _ channel: any Channel, _ client: Client, _ side: Door.Side, isProxied: Bool,
+        _ tls: TLSServerContext?, on hall: Hall
+    ) throws {
         hall.counters.add(.connectionsAccepted)
         // Comes last, also for a channel that is closed before it is ever active.
-        channel.closeFuture.whenComplete { _ in node.connectionClosed(side) }
-        let client = Client(of: channel)
-        if ProxyHeaderReader.isNeeded(from: client.address, side, hall) {
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            if !client.hasYielded { hall.node.leave(client.holder, side) }
+        }
+        if isProxied {
             try channel.pipeline.syncOperations.addHandler(
                 ProxyHeaderReader(on: hall, side: side, client: client))
         }

@@ -6,27 +6,43 @@ final class FullHouse: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What the request that nobody reads is called.
-    private let id: RequestID
-
-    init(_ id: RequestID) {
-        self.id = id
+    /// Why there is none.
+    enum Reason {
+        case full
+        /// The client has as many connections as one client may have.
+        case clientShare
     }
 
-    private static let body: [UInt8] = {
+    /// What the request that nobody reads is called.
+    private let id: RequestID
+    private let reason: Reason
+
+    init(_ id: RequestID, _ reason: Reason) {
+        self.id = id
+        self.reason = reason
+    }
+
+    private static let full = body(of: .overloaded(.connections))
+    private static let clientShare = body(of: .tooManyConnections)
+
+    private static func body(of problem: Problem) -> [UInt8] {
         var body: [UInt8] = []
-        Problem.overloaded(.connections).document.append(to: &body)
+        problem.document.append(to: &body)
         return body
-    }()
+    }
 
     private var answer: ByteBuffer {
+        let (line, body) =
+            switch reason {
+            case .full: ("503 Service Unavailable", Self.full)
+            case .clientShare: ("429 Too Many Requests", Self.clientShare)
+            }
         var answer = ByteBuffer()
-        answer.writeString(
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n")
-        answer.writeString("Content-Length: \(Self.body.count)\r\nRetry-After: 1\r\n")
+        answer.writeString("HTTP/1.1 \(line)\r\nContent-Type: application/problem+json\r\n")
+        answer.writeString("Content-Length: \(body.count)\r\nRetry-After: 1\r\n")
         answer.writeString("X-Request-Id: \(id)\r\n")
         answer.writeString("Cache-Control: no-store\r\nConnection: close\r\n\r\n")
-        answer.writeBytes(Self.body)
+        answer.writeBytes(body)
         return answer
     }
 

@@ -65,6 +65,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var lingeredBytes = 0
 
     var side: Door.Side { door.side }
+    var client: Client? { door.client }
     var settings: NodeSettings { hall.settings }
     let joinsBodies = true
 
@@ -179,6 +180,7 @@ extension HTTP1Connection {
             door.ticked(now)
             return flush()
         }
+        if isUnprovenTooLong(now) { return close() }
         guard now >= deadline else { return }
         switch phase {
         // It is not idle before it has its answer, and sends nothing while nobody reads.
@@ -204,6 +206,22 @@ extension HTTP1Connection {
         door.isDraining = true
         door.closesAfterAnswer = true
         if isResting { close() }
+    }
+
+    private func isUnprovenTooLong(_ now: Instant) -> Bool {
+        guard side == .admin, let client, !client.isProven else { return false }
+        return now >= client.openedAt + NodeSettings.proofTimeout
+    }
+
+    /// A head of which a part was read is no request yet.
+    var idleSince: Instant? {
+        guard !door.isAnswering, queuedBytes == 0 else { return nil }
+        switch phase {
+        case .idle: return deadline - settings.idleTimeout
+        case .head: return deadline - settings.headTimeout
+        case .lingering: return deadline - settings.lingerTimeout
+        case .body, .ending, .closed: return nil
+        }
     }
 
     /// Nothing is in progress in either direction.

@@ -49,6 +49,16 @@ extension HTTP2Connection: ClientConnection {
         return since + settings.headTimeout <= now
     }
 
+    var idleSince: Instant? {
+        guard queuedBytes == 0 else { return nil }
+        switch phase {
+        case .open:
+            return session.openStreamCount == 0 ? deadline - settings.idleTimeout : nil
+        case .lingering: return deadline - settings.lingerTimeout
+        case .ending, .closed: return nil
+        }
+    }
+
     func drain() {
         guard phase == .open else { return }
         drainingSince = SystemClock.now()
@@ -59,6 +69,6 @@ extension HTTP2Connection: ClientConnection {
     func adopt(after old: NodeSettings) {
         deadline.move(from: old.idleTimeout, to: settings.idleTimeout)
         congestion.adopt(settings, after: old)
-        if client.remote == "-", hall.hasAccessLog { client.note() }
+        if client?.remote == "-", hall.hasAccessLog { client?.note() }
     }
 }

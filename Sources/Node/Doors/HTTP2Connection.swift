@@ -26,7 +26,8 @@ final class HTTP2Connection: ChannelDuplexHandler {
     }
 
     let hall: Hall
-    let client: Client
+    private let peer: Client
+    var client: Client? { peer }
     /// Operators are spoken to in HTTP/1.1 alone.
     let side = Door.Side.data
     var place = 0
@@ -39,7 +40,7 @@ final class HTTP2Connection: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var output: [ByteBuffer] = []
     /// Bytes written since the socket last had everything.
-    private var queuedBytes = 0
+    private(set) var queuedBytes = 0
     /// What the bytes not yet in the socket are taken from.
     private var lent: [Resident] = []
     private var isReading = false
@@ -58,7 +59,7 @@ final class HTTP2Connection: ChannelDuplexHandler {
 
     init(on hall: Hall, client: Client) {
         self.hall = hall
-        self.client = client
+        peer = client
     }
 
     // MARK: The channel
@@ -67,7 +68,7 @@ final class HTTP2Connection: ChannelDuplexHandler {
         self.context = context
         hall.opened(self)
         deadline = SystemClock.now() + settings.idleTimeout
-        if hall.hasAccessLog { client.note() }
+        if hall.hasAccessLog { peer.note() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -216,7 +217,7 @@ final class HTTP2Connection: ChannelDuplexHandler {
     func breakOff() {
         guard phase != .closed, let context else { return }
         phase = .closed
-        client.isBrokenOff = true
+        peer.isBrokenOff = true
         context.channel.reset()
     }
 }

@@ -10,7 +10,8 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
     typealias InboundOut = ByteBuffer
 
     private let hall: Hall
-    private let client: Client
+    private let peer: Client
+    var client: Client? { peer }
     private var context: ChannelHandlerContext?
     private var input = ByteBuffer()
     private var deadline: Instant
@@ -22,7 +23,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
     init(on hall: Hall, side: Door.Side, client: Client) {
         self.hall = hall
         self.side = side
-        self.client = client
+        peer = client
         deadline = SystemClock.now() + hall.settings.headTimeout
     }
 
@@ -51,8 +52,12 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
         case .needsMore: break
         case .source(let source, let end):
             isOver = true
-            client.proxied = source?.address
-            if hall.hasAccessLog { client.note() }
+            peer.proxied = source?.address
+            if hall.hasAccessLog { peer.note() }
+            guard source == nil || hall.node.movePlace(of: peer) else {
+                hall.counters.add(.connectionsRefused)
+                return breakOff()
+            }
             input.moveReaderIndex(forwardBy: end)
             if input.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(input)) }
             input = ByteBuffer()
@@ -68,6 +73,8 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
         hall.counters.add(.timeoutsHead)
         breakOff()
     }
+
+    var idleSince: Instant? { isOver ? nil : deadline - hall.settings.headTimeout }
 
     /// What is behind it in the pipeline closes the connection.
     func drain() {}

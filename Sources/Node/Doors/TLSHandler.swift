@@ -23,7 +23,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     }
 
     private let hall: Hall
-    private let client: Client
+    private let peer: Client
+    var client: Client? { peer }
     private let session: TLSSession
     private var phase = Phase.handshaking
     /// The handshake must be done by this instant.
@@ -39,7 +40,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     init(_ tls: TLSServerContext, on hall: Hall, side: Door.Side, client: Client) {
         self.hall = hall
         self.side = side
-        self.client = client
+        peer = client
         session = TLSSession(tls, buffers: hall.tlsBuffers)
         deadline = SystemClock.now() + hall.settings.handshakeTimeout
     }
@@ -121,7 +122,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
         // After a break nothing may look like an orderly end.
-        if mode != .input, !client.isBrokenOff {
+        if mode != .input, !peer.isBrokenOff {
             encrypt(context)
             session.close()
             sendOutput(context)
@@ -150,17 +151,17 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     private func established(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
         handshakeOver()
-        client.isSecure = true
+        peer.isSecure = true
         hall.counters.add(parameters.isResumed ? .handshakesResumed : .handshakes)
         sendOutput(context)
         let pipeline = context.pipeline.syncOperations
         do {
             if parameters.applicationProtocol == .http2 {
                 try pipeline.addHandler(
-                    HTTP2Connection(on: hall, client: client), position: .after(self))
+                    HTTP2Connection(on: hall, client: peer), position: .after(self))
             } else {
                 try pipeline.addHandler(
-                    HTTP1Connection(on: hall, side: side, client: client), position: .after(self))
+                    HTTP1Connection(on: hall, side: side, client: peer), position: .after(self))
             }
         } catch {
             phase = .closed
@@ -174,7 +175,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
             hall.node.logger.debug(
                 "TLS handshake failed",
                 metadata: [
-                    "client": "\(client.address.map { "\($0)" } ?? "-")",
+                    "client": "\(peer.address.map { "\($0)" } ?? "-")",
                     "why": "\(failure.sentence)",
                 ])
         }
@@ -198,6 +199,10 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         close()
     }
 
+    var idleSince: Instant? {
+        phase == .handshaking ? deadline - hall.settings.handshakeTimeout : nil
+    }
+
     func drain() {
         close()
     }
@@ -215,7 +220,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     func breakOff() {
         guard phase == .handshaking, let context else { return }
         phase = .closed
-        client.isBrokenOff = true
+        peer.isBrokenOff = true
         context.channel.reset()
     }
 }

@@ -33,6 +33,8 @@ final class Errand: Outlet, ClientConnection, @unchecked Sendable {
     private var told: ((Report) -> Void)?
 
     let side = Door.Side.errand
+    var client: Client? { door.client }
+    var idleSince: Instant? { nil }
     var place = 0
     let joinsBodies = false
     let queuedBytes = 0

@@ -1,3 +1,4 @@
+import HTTPRules
 import NIOCore
 import Origin
 import Wire

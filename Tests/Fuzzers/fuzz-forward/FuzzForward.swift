@@ -123,11 +123,12 @@ private func request(_ input: [UInt8], choices: UInt8) {
     rules.forwarded = [.added, .replaced, .unchanged][Int(choices >> 1 & 3) % 3]
     rules.reducesAccept = choices & 8 != 0
     rules.reducesAcceptEncoding = choices & 8 != 0
-    if choices & 16 != 0 { rules.only = names("accept-language") }
+    rules.passesOthers = choices & 16 == 0
+    rules.named = names("accept-language x-real-ip")
     rules.removed = names("cookie")
     let request = ForwardedRequest(
         method: span.copy(parser.methodName.range), target: span.copy(parser.path.range),
-        host: span.copy(parser.host.range), client: .v4(0x7F00_0001))
+        host: span.copy(parser.host.range), client: .v4(0x7F00_0001), peer: .v4(0x7F00_0002))
     let outcome = RequestForwarder.forward(
         request, lines, in: span, rules: rules,
         purpose: choices & 32 == 0 ? .pass : .store(Validation()))

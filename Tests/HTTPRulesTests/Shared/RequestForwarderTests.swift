@@ -296,7 +296,7 @@ struct RequestForwarderTests {
     }
 
     @Test("Trailer fields of a request go on where the site wants them, by the rules of its fields")
-    func trailers() {
+    func requestTrailers() {
         let sent = AnswerHead(
             200, "X-Sum: 1", "Cookie: a", "Authorization: b", "X-Forwarded-For: c",
             "Connection: d", "X-Secret: e", "x_sum: f", "X-Original-URL: g")

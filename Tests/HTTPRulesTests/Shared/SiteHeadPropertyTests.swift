@@ -106,11 +106,12 @@ struct SiteHeadPropertyTests {
         var rules = RequestFieldRules(authority: "o".bytes, basePath: "/b".bytes)
         rules.forwarded = [.added, .replaced, .unchanged].randomElement(using: &dice) ?? .added
         rules.reducesAccept = Bool.random(using: &dice)
-        rules.only = Bool.random(using: &dice) ? FieldNames(listed: ["x-a"]) : nil
+        rules.passesOthers = Bool.random(using: &dice)
+        rules.named = FieldNames(listed: ["x-a"])
         let outcome = RequestForwarder.forward(
             ForwardedRequest(
                 method: "GET".bytes, target: "/".bytes, host: "h".bytes,
-                client: IPAddress("::1")),
+                client: IPAddress("::1"), peer: IPAddress("::1")),
             client.lines, in: client.bytes.span, rules: rules,
             purpose: Bool.random(using: &dice) ? .pass : .store(Validation()))
         guard case .send(let bytes) = outcome else {

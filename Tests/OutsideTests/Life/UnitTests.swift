@@ -53,9 +53,9 @@ extension Outside {
                 let file = secrets.appending(path: "secret_\(name)")
                 try manager.copyItem(atPath: path, toPath: file.path)
                 try manager.setAttributes([.posixPermissions: 0o400], ofItemAtPath: file.path)
-                #expect(chown(file.path, user, user) == 0)
+                #expect(unsafe chown(file.path, user, user) == 0)
             }
-            #expect(chown(secrets.path, user, user) == 0)
+            #expect(unsafe chown(secrets.path, user, user) == 0)
             try manager.setAttributes([.posixPermissions: 0o500], ofItemAtPath: secrets.path)
             // Where that user may go.
             try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)

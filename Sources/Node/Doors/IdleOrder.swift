@@ -1,0 +1,30 @@
+package import Ground
+
+/// Which idle connections give up their places to new ones: a value.
+package struct IdleOrder: Sendable {
+    package struct Item: Hashable, Sendable {
+        /// Where the hall keeps the connection.
+        package var place: Int
+        package var since: Instant
+        /// It is one of this machine, and may have a place that is kept for that.
+        package var isReserved: Bool
+
+        package init(place: Int, since: Instant, isReserved: Bool = false) {
+            self.place = place
+            self.since = since
+            self.isReserved = isReserved
+        }
+    }
+
+    /// A list is made once for so many newcomers, who may come faster than lists can be made.
+    package static let countMax = 64
+
+    /// The places of those that go first: the longest idle one is the last of the list, and those
+    /// of this machine come behind all others.
+    package static func places(of items: [Item]) -> [Int] {
+        let first = items.sorted {
+            $0.isReserved == $1.isReserved ? $0.since < $1.since : $1.isReserved
+        }
+        return first.prefix(countMax).reversed().map(\.place)
+    }
+}

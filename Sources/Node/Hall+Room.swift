@@ -1,0 +1,44 @@
+import Ground
+import Telemetry
+
+/// Places for newcomers when all are taken.
+extension Hall {
+    /// Closes the connection of `side` on this loop that is idle for longest, so that its place is
+    /// free when this returns; false if none is idle.
+    ///
+    /// A newcomer that is not `isLocal` cannot have a place that this machine has.
+    func makeRoom(_ side: Door.Side, isLocal: Bool) -> Bool {
+        var mayLook = true
+        while true {
+            guard let next = side == .data ? yielding.data.popLast() : yielding.admin.popLast()
+            else {
+                guard mayLook else { return false }
+                mayLook = false
+                look(side, isLocal: isLocal)
+                continue
+            }
+            // It may have been asked for something since, or be gone.
+            guard next.mayYieldSince != nil, let client = next.client,
+                isLocal || side == .data || !client.holder.isLocal
+            else { continue }
+            client.hasYielded = true
+            node.leave(client.holder, side)
+            if side == .data { counters.add(.connectionsYielded) }
+            next.close()
+            return true
+        }
+    }
+
+    /// Finds the next ones; every connection is looked at, and therefore seldom.
+    private func look(_ side: Door.Side, isLocal: Bool) {
+        var items: [IdleOrder.Item] = []
+        for (place, connection) in connections.enumerated() where connection.side == side {
+            guard let since = connection.mayYieldSince else { continue }
+            let isReserved = side == .admin && connection.client?.holder.isLocal == true
+            if isReserved, !isLocal { continue }
+            items.append(.init(place: place, since: since, isReserved: isReserved))
+        }
+        let found = IdleOrder.places(of: items).map { connections[$0] }
+        if side == .data { yielding.data = found } else { yielding.admin = found }
+    }
+}
