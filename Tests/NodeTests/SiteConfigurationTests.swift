@@ -104,6 +104,7 @@ struct SiteConfigurationTests {
         wanted.reductions = [.accept, .acceptEncoding]
         wanted.forwardedFor = .replace
         wanted.addsVia = false
+        wanted.rewritesLocation = false
         wanted.clientTTL = .seconds(60)
         wanted.removedResponseFields = FieldNames(["x-powered-by", "server"])
         wanted.setResponseFields = [.init(name: Array("X-Empty".utf8), value: [])]
@@ -134,6 +135,7 @@ struct SiteConfigurationTests {
             reduce: [accept, accept-encoding]
             forwarded-for: replace
             via: off
+            rewrite-location: off
             client-ttl: 60s
             remove-response-fields: [X-Powered-By, Server]
             set-response-fields: {X-Empty: ''}

@@ -127,6 +127,8 @@ package struct SiteSettings: Hashable, Sendable {
     /// The max-age that clients are given instead of the origin's Cache-Control; nil for the
     /// origin's own.
     package var clientTTL: Interval?
+    /// Whether references of answers to the origin become references to the site.
+    package var rewritesLocation = true
     package var removedResponseFields = FieldNames()
     package var setResponseFields: [Field] = []
     /// Fields that carry an answer's tags.

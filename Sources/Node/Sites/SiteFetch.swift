@@ -142,6 +142,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         hall.counters.add(.originAnswers(status: head.status))
         if head.isEventStream { fetch?.waiveRate() }
         invalidate(by: head)
+        let head = query.plan.told(head, to: query)
         guard query.mode == .whole else { return relay(head, bodyLength, receipt) }
         if head.status == 304 {
             // Nothing was asked about: whoever asked makes of it what he can.

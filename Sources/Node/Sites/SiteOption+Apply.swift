@@ -23,6 +23,7 @@ extension SiteOption {
         case .honoursRequestControl: settings.honoursRequestControl = try value.one(Self.isOn)
         case .keepTags: settings.keepsTags = try value.one(Self.isOn)
         case .originals: settings.originals = try Self.originals(value)
+        case .rewriteLocation: settings.rewritesLocation = try value.one(Self.isOn)
         case .clientTTL: settings.clientTTL = try value.one(Self.interval)
         case .tags: settings.tagFields = FieldNames(try value.each(Self.answerFieldName))
         case .removeResponseFields:

@@ -25,6 +25,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case reduce
     case forwardedFor = "forwarded-for"
     case via
+    case rewriteLocation = "rewrite-location"
     case clientTTL = "client-ttl"
     case removeResponseFields = "remove-response-fields"
     case setResponseFields = "set-response-fields"
@@ -47,7 +48,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .objectLimit: "a size of 1B…1TiB, at most the node's object-limit"
         case .memoryShare, .diskShare: "1%…100%"
         case .storesSetCookie, .ignoreCredentials, .honoursRequestControl, .requestTrailers, .via,
-            .keepTags, .signed:
+            .keepTags, .rewriteLocation, .signed:
             "on or off, true or false"
         case .ignoreQuery: "a list of names, or beginnings of names with * behind them"
         case .methods: "a list of methods, in their own case"
@@ -78,7 +79,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .objectLimit: "16MiB"
         case .memoryShare, .diskShare: "25%"
         case .storesSetCookie, .ignoreCredentials, .honoursRequestControl, .requestTrailers, .via,
-            .keepTags, .signed:
+            .keepTags, .rewriteLocation, .signed:
             "off"
         case .ignoreQuery: "[utm_*, fbclid]"
         case .methods: "[GET, HEAD]"

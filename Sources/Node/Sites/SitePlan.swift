@@ -29,6 +29,8 @@ final class SitePlan: Sendable {
     let tagFields: [TagField]
     /// What answers are made from; nil if nothing says it.
     let originals: SiteOriginals?
+    /// How the origin refers to itself.
+    private let references: OriginReferences
     /// Nil if every parameter counts.
     private let filter: QueryFilter?
 
@@ -51,6 +53,7 @@ final class SitePlan: Sendable {
             TagField(String(decoding: $0, as: UTF8.self))
         }
         originals = SiteOriginals(site)
+        references = OriginReferences(site.origin, host: settings.sentHost)
         filter = settings.ignoredQuery.isEmpty ? nil : QueryFilter(ignoring: settings.ignoredQuery)
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
     }
@@ -170,6 +173,13 @@ final class SitePlan: Sendable {
         return facts
     }
 
+    /// An answer to `query` as it is told to clients, stored or not, in what it says of where it
+    /// came from.
+    func told(_ head: AnswerHead, to query: SiteRequest) -> AnswerHead {
+        guard site.settings.rewritesLocation else { return head }
+        return head.naming(references, isSecure: query.asked.isSecure)
+    }
+
     /// The head with which an answer passes by the cache.
     func passedHead(
         _ head: AnswerHead, takesTrailers: Bool, received: WallTime
@@ -220,19 +230,11 @@ final class SitePlan: Sendable {
             Invalidation.isDue(
                 MethodRules(method.span, at: 0..<method.count), status: head.status)
         else { return [] }
-        // An origin may speak of itself by its own name or by the one that clients know.
-        var targets: [[UInt8]] = []
-        let names = [
-            (query.asked.host, query.asked.isSecure),
-            (requestRules.authority, site.origin.isSecure),
-        ]
-        for (authority, isSecure) in names {
-            let named = Invalidation.targets(
-                isSecure: isSecure, authority: authority, target: query.asked.target,
-                answer: head)
-            for target in named where !targets.contains(target) { targets.append(target) }
-        }
         let host = query.asked.host
+        // An origin may speak of itself by its own name or by the one that clients know.
+        let targets = Invalidation.targets(
+            isSecure: query.asked.isSecure, authority: host, target: query.asked.target,
+            answer: head.naming(references, isSecure: query.asked.isSecure))
         // The origin is the same, whichever way it was asked.
         return targets.flatMap { target in
             [false, true].compactMap { isSecure in

@@ -72,6 +72,7 @@ struct TableStage {
             "named-fields.example": ["forward-fields: [all, X-Forwarded-Host, Max-Forwards]"],
             "trailers.example": ["request-trailers: on"],
             "tags.example": ["keep-tags: on"],
+            "as-is.example": ["rewrite-location: off"],
             "owntags.example": ["tags: [X-Tags]"],
             "reduced.example": ["reduce: [accept-encoding]"],
             "named.example": ["host: other.example"],

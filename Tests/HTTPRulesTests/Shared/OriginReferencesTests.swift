@@ -1,0 +1,149 @@
+import Ground
+import HTTPRules
+import Testing
+import Trials
+
+@Suite("What an origin says of itself, as clients of its site get it")
+struct OriginReferencesTests {
+    /// What becomes of a field whose origin is at `origin`.
+    private func told(
+        _ field: String, origin: String = "http://10.0.0.7:9000",
+        host: SiteSettings.SentHost = .origin, isSecure: Bool = false
+    ) throws -> String {
+        let references = OriginReferences(try BaseURL(origin), host: host)
+        let head = AnswerHead(status: 302, fields: ["X-A: b", field, "X-C: d"])
+        let fields = head.naming(references, isSecure: isSecure).fields
+        #expect(fields.count == 3 && fields.first == "X-A: b" && fields.last == "X-C: d")
+        return fields[1]
+    }
+
+    private func location(
+        _ value: String, origin: String = "http://10.0.0.7:9000",
+        host: SiteSettings.SentHost = .origin, isSecure: Bool = false
+    ) throws -> String {
+        let field = try told("Location: \(value)", origin: origin, host: host, isSecure: isSecure)
+        return String(field.dropFirst("Location: ".utf8.count))
+    }
+
+    @Test(
+        "a URL of the origin becomes an absolute path",
+        arguments: [
+            ("http://10.0.0.7:9000/login", "/login"), ("http://10.0.0.7:9000", "/"),
+            ("http://10.0.0.7:9000?a=/b", "/?a=/b"), ("http://10.0.0.7:9000#top", "/#top"),
+            ("HTTP://10.0.0.7:09000/a?b#c", "/a?b#c"), ("//10.0.0.7:9000/a", "/a"),
+            ("http://me:secret@10.0.0.7:9000/a", "/a"), ("http://10.0.0.7:9000/%2F", "/%2F"),
+            ("http://10.0.0.7:9000/a b", "/a b"),
+        ])
+    func own(value: String, path: String) throws {
+        #expect(try location(value) == path)
+    }
+
+    @Test(
+        "a path that begins with two slashes does not become another host",
+        arguments: [
+            ("http://10.0.0.7:9000//b.example", "/.//b.example"),
+            ("http://10.0.0.7:9000/\\b.example", "/./\\b.example"),
+            ("http://me@10.0.0.7:9000///b", "/.///b"),
+        ])
+    func doubled(value: String, path: String) throws {
+        #expect(try location(value) == path)
+    }
+
+    @Test(
+        "what is not the origin's stays as it is",
+        arguments: [
+            "http://10.0.0.7/", "http://10.0.0.7:9001/", "http://10.0.0.77:9000/",
+            "http://b.example/?http://10.0.0.7:9000/", "http://10.0.0.7:9000@b.example/",
+            "http://10.0.0.7:9000\\@b.example/", "http:/10.0.0.7:9000/", "http:10.0.0.7:9000",
+            "ftp://10.0.0.7:9000/", "https://10.0.0.7:9000/", "//b.example/a", "/a", "a", "?a",
+            "#a", "", "http://10.0.0.7:9000\t/a", "/\t/10.0.0.7:9000/", "http://:9000/",
+        ])
+    func others(value: String) throws {
+        #expect(try location(value) == value)
+    }
+
+    @Test("the port of a scheme may be written or not")
+    func ports() throws {
+        for value in ["http://o.example/a", "http://O.Example.:80/a", "http://o.example:/a"] {
+            #expect(try location(value, origin: "http://o.example") == "/a")
+            #expect(try location(value, origin: "http://o.example:80") == "/a")
+        }
+        let secure = "https://o.example:443/a"
+        #expect(try location(secure, origin: "https://o.example") == "/a")
+        #expect(try location("http://[2001:DB8::1]/a", origin: "http://[2001:db8::1]") == "/a")
+    }
+
+    @Test("of another scheme the origin is itself only if its client came by that one")
+    func schemes() throws {
+        let value = "https://10.0.0.7:9000/a"
+        #expect(try location(value) == value)
+        #expect(try location(value, isSecure: true) == "/a")
+        #expect(try location("http://10.0.0.7:9000/a", isSecure: true) == "/a")
+        // It wants to be asked by TLS, which it answers at another port.
+        let wish = "https://o.example/a"
+        for isSecure in [false, true] {
+            #expect(try location(wish, origin: "http://o.example", isSecure: isSecure) == wish)
+        }
+    }
+
+    @Test(
+        "the path of the origin is none of the clients'",
+        arguments: [
+            ("http://o.example/public/login", "/login"), ("http://o.example/public", "/"),
+            ("http://o.example/public/", "/"), ("http://o.example/public?a", "/?a"),
+            ("/public/login?a#b", "/login?a#b"), ("/public", "/"), ("/public//b", "/.//b"),
+            ("//o.example/public/a", "/a"), ("http://o.example/publicity", nil),
+            ("http://o.example/private", nil), ("/private", nil), ("/login", nil), ("login", nil),
+            ("../login", nil), ("/public/../private", nil), ("/public/%2e%2e/private", nil),
+            ("http://b.example/public/a", nil),
+        ] as [(String, String?)])
+    func basePath(value: String, path: String?) throws {
+        #expect(try location(value, origin: "http://o.example/public/") == path ?? value)
+    }
+
+    @Test("an origin that is asked by another name is known by that too")
+    func sentHost() throws {
+        let host = SiteSettings.SentHost.name("app.internal")
+        #expect(try location("http://app.internal/a", host: host) == "/a")
+        #expect(try location("http://10.0.0.7:9000/a", host: host) == "/a")
+        let other = "http://app.internal:9000/a"
+        #expect(try location(other, host: host) == other)
+        #expect(try location("http://app.internal/a") == "http://app.internal/a")
+    }
+
+    @Test(
+        "the URL of Refresh is found as browsers find it",
+        arguments: [
+            ("5; url=http://10.0.0.7:9000/a", "5; url=/a"),
+            ("0;URL='http://10.0.0.7:9000/a'", "0;URL='/a'"),
+            ("1.5, url = \"http://10.0.0.7:9000/a\" b", "1.5, url = \"/a\" b"),
+            ("5 http://10.0.0.7:9000/a", "5 /a"), ("5;http://10.0.0.7:9000", "5;/"),
+            ("5; url='http://10.0.0.7:9000/a", "5; url='/a"), ("5", "5"), ("5;", "5;"),
+            ("5; url=", "5; url="), ("5; url=http://b.example/", "5; url=http://b.example/"),
+            ("url=http://10.0.0.7:9000/a", "url=http://10.0.0.7:9000/a"), ("", ""),
+        ])
+    func refresh(value: String, told: String) throws {
+        #expect(try self.told("Refresh: \(value)") == "Refresh: \(told)")
+    }
+
+    @Test("Content-Location is told as Location is, any other field as it came")
+    func fields() throws {
+        let url = "http://10.0.0.7:9000/a"
+        #expect(try told("content-LOCATION: \(url)") == "content-LOCATION: /a")
+        for name in ["Link", "Content-Base", "X-Location", "Set-Cookie"] {
+            #expect(try told("\(name): \(url)") == "\(name): \(url)")
+        }
+    }
+
+    @Test("the head is stored and passed on with the new value alone")
+    func rendered() throws {
+        let references = OriginReferences(try BaseURL("http://10.0.0.7:9000"), host: .origin)
+        let head = AnswerHead(status: 302, fields: ["Location: http://10.0.0.7:9000/a", "X-A: b"])
+        let told = head.naming(references, isSecure: false)
+        let stored = StoredHead(site: told, size: 0, rules: .none, unstored: FieldNames())
+        #expect(stored.fields == ["Content-Length: 0", "Location: /a", "X-A: b"])
+        var passed: [UInt8] = []
+        AnswerForwarder.append(told, rules: AnswerFieldRules(addsVia: false), to: &passed)
+        #expect(passed.lines.dropFirst() == ["Location: /a", "X-A: b"])
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    /// Where an origin says that it is, and where its clients are led.
+    @Suite("An origin that names itself")
+    struct OwnLocationTests {
+        private let origin: ScriptedOrigin
+
+        init() throws {
+            origin = try ScriptedOrigin()
+            let authority = "127.0.0.1:\(origin.port)"
+            origin.onAnythingElse { request in
+                guard request.target == "/public/old" else { return .text("it", fields: [lasting]) }
+                let scheme = request.fields["X-Forwarded-Proto"] ?? "http"
+                return .text(
+                    "elsewhere", status: "302 Found",
+                    fields: [lasting, "Location: \(scheme)://\(authority)/public/new?a=b"])
+            }
+        }
+
+        @Test("One stored redirect is right for all hosts and schemes that its site is asked by")
+        func hosts() throws {
+            let node = try NodeProcess([
+                "--site", "*=\(origin.url("/public"))", "--forwarded-from", "127.0.0.0/8",
+            ])
+            for proto in ["http", "https"] {
+                for host in ["a.example", "b.example:8443"] {
+                    for turn in 1...2 {
+                        let answer = try node.get(
+                            "/old", host: host, fields: ["X-Forwarded-Proto: \(proto)"])
+                        #expect(answer.status == 302 && answer.isHit == (turn == 2), "\(answer)")
+                        #expect(answer["Location"] == "/new?a=b", "\(answer)")
+                    }
+                    #expect(try node.get("/new?a=b", host: host).text == "it")
+                    #expect(origin.log.last?.target == "/public/new?a=b")
+                }
+            }
+        }
+    }
+}
