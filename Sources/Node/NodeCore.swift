@@ -48,8 +48,7 @@ final class NodeCore: Sendable {
     let indexing = Mutex<Void>(())
     private let listener = Mutex<(@Sendable (OperatorWish) -> Void)?>(nil)
     private let shown = Mutex(ConfigurationDocument(rows: [], sites: []))
-    /// Wrong tokens that came to the admin port.
-    let attempts = Mutex(AttemptLimiter())
+    let adminGate = Mutex(AdminGate())
     let prefetcher = Prefetcher()
     let startedAt = SystemClock.now()
     /// With what the ids of requests begin that come to this run of the node.

@@ -86,35 +86,6 @@ struct AccessTests {
             access.verdict(on: caller(origin: "http://\(mine)"), for: .admin) == .allowed(.admin))
     }
 
-    @Test("after ten wrong tokens an address waits, six seconds for each more; others do not")
-    func attempts() {
-        var limiter = AttemptLimiter()
-        let (guesser, other) = (IPAddress.v4(1), IPAddress.v4(2))
-        var now = Instant(nanoseconds: 0)
-        for _ in 0..<10 {
-            #expect(limiter.wait(of: guesser, at: now) == nil)
-            limiter.failed(guesser, at: now)
-        }
-        #expect(limiter.wait(of: guesser, at: now) == .seconds(6))
-        #expect(limiter.wait(of: other, at: now) == nil)
-        now = now + .seconds(6)
-        #expect(limiter.wait(of: guesser, at: now) == nil)
-        limiter.failed(guesser, at: now)
-        #expect(limiter.wait(of: guesser, at: now) == .seconds(6))
-    }
-
-    @Test("an address of IPv6 counts with its neighbours, and no crowd takes more room")
-    func crowd() {
-        var limiter = AttemptLimiter()
-        let now = Instant(nanoseconds: 0)
-        for host in 0..<10 { limiter.failed(.v6(7 << 64 | UInt128(host)), at: now) }
-        #expect(limiter.wait(of: .v6(7 << 64 | 99), at: now) == .seconds(6))
-        #expect(limiter.wait(of: .v6(8 << 64), at: now) == nil)
-        for number in 0..<5_000 { limiter.failed(.v4(UInt32(number)), at: now) }
-        // Who has guessed most is kept longest.
-        #expect(limiter.wait(of: .v6(7 << 64), at: now) == .seconds(6))
-    }
-
     @Test("a file of tokens gives each its role; one alone is for everything")
     func file() throws {
         let long = String(repeating: "a", count: 16)

@@ -63,8 +63,10 @@ package enum AdminRefusal: Error, Hashable, Sendable {
     case tokenWrong
     /// A token came, and this node has none to compare it with.
     case tokenNotTaken
-    /// Too many wrong ones came from this address.
+    /// A wrong one came after too many others from this address.
     case tooManyAttempts(retryAfterSeconds: Int)
+    /// The token was good, and has been given too many reports of late.
+    case tooManyReports(retryAfterSeconds: Int)
     /// Who asks has the first, and it takes the second.
     case role(AdminRole, AdminRole)
     case crossSite
@@ -76,6 +78,14 @@ extension AdminRefusal {
     /// What may be guessed at.
     package var isFailedAttempt: Bool { self == .tokenWrong || self == .tokenMalformed }
 
+    /// When it helps to ask again; nil if time alone does not.
+    package var retryAfterSeconds: Int? {
+        switch self {
+        case .tooManyAttempts(let seconds), .tooManyReports(let seconds): seconds
+        default: nil
+        }
+    }
+
     /// The value of WWW-Authenticate, where a token would be enough (RFC 6750 §3).
     package var challenge: String? {
         switch self {
@@ -83,7 +93,7 @@ extension AdminRefusal {
         case .tokenWrong, .tokenMalformed: "Bearer realm=\"admin\", error=\"invalid_token\""
         case .role(_, let needed):
             "Bearer realm=\"admin\", error=\"insufficient_scope\", scope=\"\(needed.rawValue)\""
-        case .tokenNotTaken, .tooManyAttempts, .crossSite, .name: nil
+        case .tokenNotTaken, .tooManyAttempts, .tooManyReports, .crossSite, .name: nil
         }
     }
 
@@ -110,7 +120,13 @@ extension AdminRefusal {
         case .tooManyAttempts(let seconds):
             Self.problem(
                 429, "admin-attempts", "Too many wrong tokens",
-                "From this address no token is looked at for another \(seconds) s.")
+                "The token is not known, and others from this address were not: answers to "
+                    + "further ones come late for another \(seconds) s.")
+        case .tooManyReports(let seconds):
+            Self.problem(
+                429, "admin-reports", "Too many reports",
+                "A token that may not do everything is given only so many reports in a time; "
+                    + "the next one in \(seconds) s.")
         case .role(let has, let needed):
             Self.problem(
                 403, "admin-role", "The token's role does not allow this",

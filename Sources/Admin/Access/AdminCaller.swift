@@ -33,14 +33,6 @@ package struct AdminCaller: Hashable, Sendable {
         self.fetchSite = fetchSite
     }
 
-    /// Something came that may have been guessed.
-    package var isAttempt: Bool {
-        switch proof {
-        case .malformed, .token: true
-        case .none, .certificate: false
-        }
-    }
-
     /// A page of another site has a browser ask.
     var isCrossSite: Bool {
         if let fetchSite {

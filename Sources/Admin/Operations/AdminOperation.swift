@@ -116,11 +116,22 @@ package struct AdminOperation: Sendable {
                 Answer(problem: 401, "A token is needed, or this one is not known"),
                 Answer(problem: 403, "The role is too small, or a page of another site asks"),
                 Answer(problem: 421, "Without a token the host must be an address or localhost"),
-                Answer(problem: 429, "Too many wrong tokens came from this address"),
+                Answer(problem: 429, "Too many wrong tokens, or reports for this one"),
             ]
         }
         if hasBody { answers.append(Answer(problem: 413, "The body is too large")) }
         return answers
+    }
+
+    /// What an answer costs the node, in the units of ``AdminGate``, roughly by the time that it
+    /// takes; 0 for what everybody may ask for.
+    var cost: Int {
+        guard role != nil else { return 0 }
+        switch name {
+        case .getSupportSnapshot, .getEntryBody: return 25
+        case .getEntry, .getRing, .getMetrics, .listPurges, .listPrefetches: return 5
+        default: return 1
+        }
     }
 
     /// Segments of ``path``.

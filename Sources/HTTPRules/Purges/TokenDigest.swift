@@ -16,6 +16,9 @@ package struct TokenDigest: Hashable, Sendable {
         (self.high, self.low) = (high, low)
     }
 
+    /// Half of it, by which those who show tokens are told apart.
+    package var number: UInt128 { high }
+
     /// True if it is one of `others`; takes as long whichever it is, and whichever byte is wrong.
     package func isAmong(_ others: [TokenDigest]) -> Bool {
         var found = false

@@ -13,23 +13,25 @@ extension Door {
     {
         let caller = caller(request, bytes)
         let now = SystemClock.now()
-        var verdict = settings.adminAccess.verdict(on: caller, for: operation.role)
-        if operation.role != nil, caller.isAttempt {
-            let wait = hall.node.attempts.withLock { $0.wait(of: caller.address, at: now) }
-            if let wait {
-                verdict = .refused(
-                    .tooManyAttempts(retryAfterSeconds: Int(wait.seconds) + 1))
-            }
+        let verdict = settings.adminAccess.verdict(on: caller, for: operation.role)
+        let admission = hall.node.adminGate.withLock {
+            $0.admit(verdict, of: caller, to: operation, at: now)
         }
-        switch verdict {
-        case .allowed(let role):
+        switch admission {
+        case .admitted(let role):
             if operation.role != nil { client?.isProven = true }
             return role
-        case .refused(let refusal):
-            if refusal.isFailedAttempt { failed(caller, cause(request), now) }
+        case .refused(let refusal, delay: .zero):
+            if refusal.isFailedAttempt { log(refusalOf: caller, cause(request)) }
             refuse(refusal)
-            return nil
+        case .refused(let refusal, let delay):
+            // The connection may give up its place for a newcomer meanwhile, and is not used again.
+            closesAfterAnswer = true
+            isAnswering = true
+            deadline = now + delay
+            heldRefusal = refusal
         }
+        return nil
     }
 
     private func caller(_ request: PendingRequest, _ bytes: Span<UInt8>) -> AdminCaller {
@@ -53,8 +55,14 @@ extension Door {
         return caller
     }
 
-    private func failed(_ caller: AdminCaller, _ cause: RequestCause, _ now: Instant) {
-        hall.node.attempts.withLock { $0.failed(caller.address, at: now) }
+    /// Answers what was held back.
+    func endHeldRefusal() {
+        guard let refusal = heldRefusal else { return }
+        heldRefusal = nil
+        refuse(refusal)
+    }
+
+    private func log(refusalOf caller: AdminCaller, _ cause: RequestCause) {
         hall.node.logger.warning(
             "an operator's token was refused",
             metadata: cause.metadata([
@@ -64,7 +72,7 @@ extension Door {
 
     private func refuse(_ refusal: AdminRefusal) {
         var problem = Problem(refusal.problem)
-        if case .tooManyAttempts(let seconds) = refusal { problem.retryAfterSeconds = seconds }
+        problem.retryAfterSeconds = refusal.retryAfterSeconds
         let challenge = refusal.challenge.map { "WWW-Authenticate: \($0)\r\n" } ?? ""
         answerProblem(problem, fields: challenge)
     }

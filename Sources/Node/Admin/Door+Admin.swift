@@ -38,7 +38,10 @@ extension Door {
         case .showDashboard: showDashboard()
         case .getHealth, .getReadiness: answerHealth(operation.name)
         case .getMetrics: sendMetrics(to: request)
-        case .getOpenAPI: send(OpenAPI.document(version: Configuration.version))
+        case .getOpenAPI:
+            sendText(
+                status: 200, contentType: "application/json", Self.description,
+                fields: Self.noStore)
         case .getStatus: send(node.status(for: role).json)
         case .getStatistics: send(node.statistics().json)
         case .watchStatistics:
@@ -72,6 +75,9 @@ extension Door {
     }
 
     private static let noStore = "Cache-Control: no-store\r\n"
+    /// Rendered once: everybody may ask for it.
+    private static let description = Array(
+        OpenAPI.document(version: Configuration.version).page.utf8)
 
     /// Answers with a document, which nobody is to store.
     func send(_ document: JSON, status: UInt16 = 200, fields: String = "") {

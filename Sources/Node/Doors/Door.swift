@@ -1,3 +1,4 @@
+import Admin
 import Ground
 import HTTPRules
 import NIOCore
@@ -70,6 +71,8 @@ final class Door: FillReader {
     var waiting: Waiting?
     /// What an operator's answer waits for.
     var purgeWaiting: PurgeWaiting?
+    /// An operator's request is refused, later.
+    var heldRefusal: AdminRefusal?
     /// Room that is kept from one use to the next.
     var slices: [ByteBuffer] = []
     var scratch: [UInt8] = []
@@ -109,7 +112,7 @@ final class Door: FillReader {
     /// Looks at the deadline of the answer in progress.
     func ticked(_ now: Instant) {
         guard isAnswering, now >= deadline else { return }
-        waitedLongEnough()
+        if heldRefusal != nil { endHeldRefusal() } else { waitedLongEnough() }
     }
 
     /// The connection, or the stream, is gone; whoever waited for something waits no more, and
@@ -125,6 +128,7 @@ final class Door: FillReader {
         client = nil
         forwarding = nil
         purgeWaiting = nil
+        heldRefusal = nil
         events = nil
         isAnswering = false
         extraLines.removeAll(keepingCapacity: true)

@@ -48,7 +48,7 @@ extension Outside {
             }
         }
 
-        @Test("Wrong tokens are refused, logged, and after ten no longer looked at")
+        @Test("After ten wrong tokens an address has its refusals late, and its right ones at once")
         func guesses() throws {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
@@ -58,20 +58,70 @@ extension Outside {
                 #expect(try answer.status == 401 && problem(answer) == "admin-token")
                 #expect(answer["WWW-Authenticate"]?.contains("invalid_token") == true)
             }
-            let late = try admin.get(
-                "/admin/v1/status", fields: [bearer(GuardedNode.words[2].token)])
+            // One guess has its answer late; who has the token has as good as that one meanwhile.
+            let wrong = bearer("guess-guess-guess-10")
+            try admin.socket.send(HTTPConnection.request("/admin/v1/status", fields: [wrong]))
+            let right = try stage.node.connectAdmin()
+            for word in GuardedNode.words {
+                let answer = try right.get("/admin/v1/status", fields: [bearer(word.token)])
+                #expect(answer.status == 200)
+            }
+            #expect(try right.get("/healthz").status == 200)
+            let late = admin.readResponse()
             #expect(try late.status == 429 && problem(late) == "admin-attempts")
             let seconds = try #require(late["Retry-After"].flatMap { Int($0) })
             #expect((1...7).contains(seconds))
+            // It has no place for longer than it waits.
+            #expect(late["Connection"] == "close" && admin.waitForEnd() == .cutShort)
+            // What comes late fills no log.
             #expect(
                 Deadline.seconds(30).reached {
                     stage.node.said("token was refused", "client=127.0.0.1") == 10
                 })
-            // Whoever proves nothing is not in doubt.
-            #expect(try admin.get("/healthz").status == 200)
+        }
+
+        @Test("Whoever guesses on every connection that there is keeps nobody out who has a token")
+        func crowdOfGuessers() throws {
+            let stage = try GuardedNode()
+            var guessers: [HTTPConnection] = []
+            for number in 0..<200 {
+                let guesser = try stage.node.connectAdmin()
+                let wrong = bearer("guess-guess-guess-\(number)")
+                // It may have been let go already for one that came after it.
+                try? guesser.socket.send(
+                    HTTPConnection.request("/admin/v1/status", fields: [wrong]))
+                guessers.append(guesser)
+            }
+            for word in GuardedNode.words {
+                let admin = try stage.node.connectAdmin()
+                let answer = try admin.get("/admin/v1/status", fields: [bearer(word.token)])
+                #expect(answer.status == 200, "\(answer)")
+            }
+            withExtendedLifetime(guessers) {}
+        }
+
+        @Test("A token that may only look is given so many reports, and told when there are more")
+        func reports() throws {
+            let stage = try GuardedNode()
+            let admin = try stage.node.connectAdmin()
+            let reader = [bearer(GuardedNode.words[0].token)]
+            let target = "/admin/v1/entry/body?url=http://origin.example/a.jpg"
+            var refused: Response?
+            let isLimited = try Deadline.seconds(30).reached {
+                let answer = try admin.get(target, fields: reader)
+                if answer.status == 429 { refused = answer }
+                return answer.status != 404
+            }
+            let answer = try #require(refused)
+            #expect(try isLimited && problem(answer) == "admin-reports")
+            #expect(answer["Retry-After"] == "1")
+            // Other tokens, and what everybody may see, do not wait for it.
+            for word in GuardedNode.words.dropFirst() {
+                #expect(try admin.get("/metrics", fields: [bearer(word.token)]).status == 200)
+            }
+            #expect(try admin.get("/healthz", fields: reader).status == 200)
             let isFree = try Deadline.seconds(30).reached {
-                try admin.get("/admin/v1/status", fields: [bearer(GuardedNode.words[0].token)])
-                    .status == 200
+                try admin.get("/admin/v1/status", fields: reader).status == 200
             }
             #expect(isFree)
         }
