@@ -82,8 +82,6 @@ package struct Configuration: Sendable {
     package var allowTypes: [String]
     /// Nil for no limit.
     package var pixelsMax: UInt64?
-    /// Images of pixels with a Content-Encoding are served, unseen.
-    package var takesCodedImages: Bool
     package var originRedirectsMax: Int
     package var originConnectTimeout: Interval
     package var originFirstByteTimeout: Interval
@@ -110,18 +108,12 @@ package struct Configuration: Sendable {
     package var dnsFailureTTL: Interval
     package var dnsNamesMax: Int
     package var fillsMax: Int
-    package var clientPercent: Int
-    package var originPercent: Int
-    package var originRateMin: Int
-    package var bodyRateMin: Int
     package var waitersMax: Int
     package var waitTimeout: Interval
 
     // Clients
     /// Whose connections begin with the PROXY protocol.
     package var trustedProxies: [Network]
-    /// Whose X-Forwarded-For, -Proto and -Host are believed.
-    package var forwardedFrom: [Network]
     /// Who may use PURGE without a token.
     package var purgeNetworks: [Network]
     /// Nil for no tokens.
@@ -130,8 +122,6 @@ package struct Configuration: Sendable {
     package var purgeTokens: [TokenDigest] = []
     /// Nil for what the descriptor limit allows.
     package var connectionsMax: Int?
-    /// Nil for the default, which is none on loopback.
-    package var connectionsPerClient: Int?
     /// Of further requests, while one is answered.
     package var pipelineBytesMax: Int
     package var requestHeadBytesMax: Int
@@ -198,7 +188,6 @@ extension Configuration {
         allowPrivateOrigins = values.networks(.allowPrivateOrigin)
         allowTypes = values.mediaTypes(.allowType)
         pixelsMax = values.countUnlessZero(.pixelLimit).map(UInt64.init)
-        takesCodedImages = values.isOn(.codedImages)
         originRedirectsMax = values.count(.originRedirects)
         originConnectTimeout = values.interval(.originConnectTimeout)
         originFirstByteTimeout = values.interval(.originFirstByteTimeout)
@@ -220,18 +209,12 @@ extension Configuration {
         dnsFailureTTL = values.interval(.dnsFailureTTL)
         dnsNamesMax = values.count(.dnsNamesLimit)
         fillsMax = values.count(.fillsLimit)
-        clientPercent = values.count(.clientShare)
-        originPercent = values.count(.originShare)
-        originRateMin = values.bytes(.originMinRate)
-        bodyRateMin = values.bytes(.bodyMinRate)
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
         trustedProxies = values.networks(.trustedProxy)
-        forwardedFrom = values.networks(.forwardedFrom)
         purgeNetworks = values.networks(.purgeFrom)
         purgeTokenFile = values.path(.purgeTokenFile)
         connectionsMax = values.countUnlessZero(.connectionsLimit)
-        connectionsPerClient = values.countUnlessZero(.connectionsPerClient)
         pipelineBytesMax = values.bytes(.pipelineLimit)
         requestHeadBytesMax = values.bytes(.requestHeadLimit)
         requestFieldsMax = values.count(.requestFieldsLimit)
@@ -247,4 +230,27 @@ extension Configuration {
         cluster = ClusterConfiguration(values)
         self.warnings = warnings + values.warnings
     }
+}
+
+extension Configuration {
+    /// Whose X-Forwarded-For, -Proto and -Host are believed.
+    package var forwardedFrom: [Network] { values.networks(.forwardedFrom) }
+
+    /// Nil for the default, which is none on loopback.
+    package var connectionsPerClient: Int? { values.countUnlessZero(.connectionsPerClient) }
+
+    /// Hundredths of what is limited that one client may have.
+    package var clientPercent: Int { values.count(.clientShare) }
+
+    /// The same for one site or origin.
+    package var originPercent: Int { values.count(.originShare) }
+
+    /// Bytes a second that the body of an answer must bring; 0 for no limit.
+    package var originRateMin: Int { values.bytes(.originMinRate) }
+
+    /// The same for the body of a request.
+    package var bodyRateMin: Int { values.bytes(.bodyMinRate) }
+
+    /// Images of pixels with a Content-Encoding are served, unseen.
+    package var takesCodedImages: Bool { values.isOn(.codedImages) }
 }

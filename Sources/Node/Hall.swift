@@ -59,8 +59,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private(set) var connections: [any ClientConnection] = []
     /// Those that make room for newcomers, the next one last; see ``IdleOrder``.
     var yielding: (data: [any ClientConnection], admin: [any ClientConnection]) = ([], [])
-    private var exchanges: [HTTP2Exchange] = []
-    private var isStopped = false
+    var exchanges: [HTTP2Exchange] = []
+    private(set) var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.
     private var waiting: [ObjectIdentifier: [any FillReader]] = [:]
     private var fetches: [ObjectIdentifier: any FillSource] = [:]
@@ -177,21 +177,6 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     func drain() {
         for connection in connections where connection.side == .data { connection.drain() }
     }
-
-    // MARK: Exchanges
-
-    /// One that no stream uses.
-    func takeExchange() -> HTTP2Exchange {
-        exchanges.popLast() ?? HTTP2Exchange(on: self)
-    }
-
-    /// The stream is over.
-    func keep(_ exchange: HTTP2Exchange) {
-        if !isStopped, exchanges.count < Self.exchangesMax { exchanges.append(exchange) }
-    }
-
-    /// Kept for later streams.
-    private static let exchangesMax = 256
 
     // MARK: Fetches
 

@@ -160,11 +160,11 @@ struct Problem: Hashable, Sendable {
 
     /// What a site takes.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
+        let list = methods.joined(separator: ", ")
         var problem = Problem(
             405, "method-not-allowed", "The method is not allowed here",
-            methods.isEmpty
-                ? "The site takes none of these." : "The site takes \(methods.joined(separator: ", ")).")
-        problem.allowedMethods = methods.joined(separator: ", ")
+            "The site takes \(methods.isEmpty ? "none of these" : list).")
+        problem.allowedMethods = list
         return problem
     }
 

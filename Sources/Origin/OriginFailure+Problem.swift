@@ -5,8 +5,8 @@ extension OriginFailure {
     /// What the client is told if nothing of the answer was handed on yet (RFC 9457).
     ///
     /// Names no host and no port, and does not tell why there is no connection: whoever may ask for
-    /// any URL could otherwise have the node try out which names and ports there are. ``description``
-    /// is for the log.
+    /// any URL could otherwise have the node try out which names and ports there are.
+    /// ``description`` is for the log.
     package var problem: ProblemDocument {
         let kind = kind
         return ProblemDocument(

@@ -164,8 +164,8 @@ extension OriginGate {
         origins[authority]?.circuit.pause(now: now)
     }
 
-    /// A fetch wants a connection, as one of `holders`; `mayJoin` if one that others of its loop use
-    /// has room for it.
+    /// A fetch wants a connection, as one of `holders`; `mayJoin` if one that others of its loop
+    /// use has room for it.
     package mutating func arrived(
         _ ticket: Ticket, for holders: [ShareHolder] = [], at authority: OriginAuthority,
         mayJoin: Bool = false, now: Instant

@@ -85,7 +85,7 @@ package struct ShareTable: Hashable, Sendable {
 
     /// It has none any more.
     package mutating func giveBack(_ holders: [ShareHolder]) {
-        precondition(count > 0, "a place is given back that nobody has: \(holders)")
+        precondition(count > 0, "a place is given back that nobody has")
         count -= 1
         for holder in holders { held[holder] = held[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
     }

@@ -48,8 +48,9 @@ extension MetricFamily {
                 (.imagesUnreadable, "unreadable"), (.imagesCoded, "coded"),
             ],
             meaning:
-                "Images refused above pixel-limit or because they are coded, passed on and not kept "
-                + "because they are mislabelled, or kept though their size cannot be read, by why",
+                "Images refused above pixel-limit or because they are coded, passed on and not "
+                + "kept because they are mislabelled, or kept though their size cannot be read, "
+                + "by why",
             advice: "The log names all but the last; see pixel-limit and coded-images."),
         MetricFamily(
             "nuthatch_fills_in_flight", .gauge, "fetches", .fillsInFlight,

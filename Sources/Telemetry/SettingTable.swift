@@ -291,7 +291,8 @@ extension Setting {
             .connectionsPerClient, in: .clients, .count(0...10_000_000), default: "0",
             note: "0 (a quarter of all, at least 256; no limit on loopback)",
             meaning: "Connections of one client's address, or /64 of IPv6, at one time",
-            advice: "A proxy without the PROXY protocol is one client: raise it to what that needs."),
+            advice: "A proxy without the PROXY protocol is one client: raise it to its needs."
+        ),
         Setting(
             .pipelineLimit, in: .clients, .bytes(1 << 10...16 << 20), default: "64KiB",
             meaning: "Bytes of further requests read from a connection while one is answered",

@@ -37,7 +37,8 @@ package struct ResponseHead: Hashable, Sendable {
 /// Content-Length is refused even with one value; 101 is refused; a status of 600 or above is read
 /// (RFC 9110 §15 has a client take it for a 5xx, and a relay has nothing better to say); after an
 /// interim answer that says `close`, or one in HTTP/1.0, the final one is awaited and the
-/// connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1 (RFC 9110 §2.5). A 204 ends at its head whatever that says of a body.
+/// connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1 (RFC 9110 §2.5). A 204
+/// ends at its head whatever that says of a body.
 package struct ResponseParser: ~Copyable {
     package let limits: HeadLimits
     private var progress = HeadProgress()

@@ -50,13 +50,25 @@ private func modified(_ secondsBefore: Int64) -> String {
 
     @Test(
         "RFC 9111 §4.2.2, RFC 9110 §15.1: a lifetime is guessed for some statuses, or if public",
-        arguments: [201, 202, 302, 303, 307, 400, 403, 500, 502, 503, 504, 599] as [UInt16])
+        arguments: [201, 202, 302, 303, 307] as [UInt16])
     func guessed(status: UInt16) {
         #expect(freshness([modified(100)], status: status).source == .none)
         let isPublic = freshness([modified(100), "Cache-Control: public"], status: status)
         #expect(isPublic.source == .heuristic && isPublic.lifetime == .seconds(10))
-        for known in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] as [UInt16] {
+        for known in [200, 203, 204, 300, 301, 308] as [UInt16] {
             #expect(freshness([modified(100)], status: known).source == .heuristic)
+        }
+    }
+
+    @Test(
+        "An error is never guessed to last, though RFC 9110 §15.1 would allow it for some",
+        arguments: [400, 403, 404, 405, 410, 414, 500, 501, 502, 503, 504, 599] as [UInt16])
+    func errors(status: UInt16) {
+        var policy = FreshnessPolicy(defaultTTL: .seconds(7))
+        policy.defaultsEveryStatus = true
+        for fields in [[modified(100)], [modified(100), "Cache-Control: public"], []] {
+            #expect(freshness(fields, status: status).source == .none)
+            #expect(freshness(fields, status: status, policy: policy).source == .none)
         }
     }
 
@@ -89,7 +101,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         #expect(freshness([], status: 503, policy: policy).lifetime == .seconds(1))
         #expect(
             freshness(["Cache-Control: max-age=5"], status: 404, policy: policy).source == .maxAge)
-        #expect(freshness([], status: 410, policy: policy).lifetime == .seconds(7))
+        #expect(freshness([], status: 410, policy: policy).lifetime == .zero)
         let stored = AnswerRules.examine(
             AnswerHead(503), to: ExaminedRequest(), receipt: receipt,
             policy: .site(freshness: policy))

@@ -117,7 +117,7 @@ struct StoredHeadCheckTests {
         for lie in [inside, beyond, Self.image.contentType] {
             #expect(fault(Self.image.moved(entityTag: lie)) == .entityTag)
         }
-        #expect(fault(changed("W/\"a\"", to: "W/'a' ")) == .entityTag)
+        #expect(fault(changed("W/\"a\"", to: "W/'a'")) == .entityTag)
         for lie in [tag, beyond, Extent(start: 0, count: 4)] {
             #expect(fault(Self.image.moved(contentType: lie)) == .contentType)
         }

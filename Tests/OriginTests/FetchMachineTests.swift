@@ -11,7 +11,7 @@ struct FetchMachineTests {
     let second = IPAddress.v4(0x0101_0101)
     let inside = IPAddress.v4(0x0A00_0001)
 
-    private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
+    func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
     private func machine(rateMin: Int = 0) -> FetchMachine {
         var settings = OriginSettings()
@@ -45,7 +45,7 @@ struct FetchMachineTests {
     }
 
     /// A machine whose final head came at 1 s.
-    private func readingBody(_ framing: BodyFraming, rateMin: Int = 0) -> FetchMachine {
+    func readingBody(_ framing: BodyFraming, rateMin: Int = 0) -> FetchMachine {
         var machine = awaitingHead(rateMin: rateMin)
         machine.bytesArrived(100, now: at(1))
         _ = machine.headArrived(framing, now: at(1))
@@ -187,34 +187,6 @@ struct FetchMachineTests {
         #expect(machine.deadline == at(9))
         #expect(
             machine.ticked(now: at(9)) == .fail(.timedOut(.readingBody, limit: .seconds(5))))
-    }
-
-    @Test("A body that comes drop by drop is given up, one that comes fast enough is not")
-    func bodyTrickles() {
-        var machine = readingBody(.chunked, rateMin: 10)
-        for second in 1...5 { machine.bytesArrived(10, now: at(Int64(second))) }
-        #expect(machine.ticked(now: at(6)) == .wait)
-        for second in 6...10 { machine.bytesArrived(9, now: at(Int64(second))) }
-        #expect(machine.deadline == at(11))
-        #expect(
-            machine.ticked(now: at(11))
-                == .fail(.timedOut(.readingSlowly, limit: .seconds(5))))
-    }
-
-    @Test("The time in which nobody reads does not count, nor does any for a stream of events")
-    func trickleAllowed() {
-        var machine = readingBody(.chunked, rateMin: 10)
-        var events = machine
-        machine.paused()
-        #expect(machine.ticked(now: at(50)) == .wait)
-        machine.resumed(now: at(50))
-        machine.bytesArrived(50, now: at(54))
-        #expect(machine.ticked(now: at(55)) == .wait)
-        events.rateWaived()
-        for second in 2...20 {
-            events.bytesArrived(1, now: at(Int64(second)))
-            #expect(events.ticked(now: at(Int64(second))) == .wait)
-        }
     }
 
     @Test("While paused only the limit on the whole runs; resuming begins the other anew")

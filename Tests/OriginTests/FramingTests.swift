@@ -135,7 +135,8 @@ struct FramingTests {
             [
                 .send(
                     String(
-                        repeating: "HTTP/1.1 103 E\r\nX: \(String(repeating: "x", count: 977))\r\n\r\n",
+                        repeating: "HTTP/1.1 103 E\r\nX: "
+                            + String(repeating: "x", count: 977) + "\r\n\r\n",
                         count: 5))
             ], body: "", .failed(.headTooLarge(bytesMax: 4096))),
     ]

@@ -97,11 +97,11 @@ struct FillTests {
         #expect(story.fill.next(for: slow, limit: 1) == .take(from: 0, bytes: 1))
         for second in 1...5 {
             story.fill.advanced(slow, by: 1, effects: &story.effects)
-            story.fill.advanced(steady, by: 1_000, effects: &story.effects)
+            story.fill.advanced(steady, by: 1_100, effects: &story.effects)
             story.fill.ticked(.seconds(1), isContended: true, effects: &story.effects)
             #expect((story.fill.next(for: slow, limit: 1) == .breakOff) == (second == 5))
         }
-        #expect(story.fill.next(for: steady, limit: 1) == .take(from: 5_000, bytes: 1))
+        #expect(story.fill.next(for: steady, limit: 1) == .take(from: 5_500, bytes: 1))
         // The last one that stands still takes the fetch with it.
         for _ in 1...5 {
             story.fill.ticked(.seconds(1), isContended: true, effects: &story.effects)

@@ -7,8 +7,8 @@ import Trials
 /// The same bytes read by this codec and by llhttp: what llhttp refuses is refused, and what both
 /// accept means the same.
 ///
-/// Left out, because llhttp leaves HTTP there: CONNECT and Upgrade; and HTTP/1.2 and later, which it
-/// refuses. A method that llhttp does not
+/// Left out, because llhttp leaves HTTP there: CONNECT and Upgrade; and HTTP/1.2 and later, which
+/// it refuses. A method that llhttp does not
 /// know is refused by it and is a token here. An interim answer with `Connection: close`, or in
 /// HTTP/1.0, is the last one to llhttp; here the final answer is awaited and the connection closed
 /// after it.

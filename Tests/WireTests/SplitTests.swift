@@ -102,7 +102,9 @@ import Wire
             #expect(dripped == fresh, "\(count) bytes")
         }
         let reading = Reading.requests(bytes, stops: [bytes.count], limits: limits)
-        #expect(reading.ending == .requestRefused(.targetTooLong(bytesMax: 20)))
+        let refusal: RequestRefusal =
+            text.hasPrefix("A") ? .methodTooLong(bytesMax: 84) : .targetTooLong(bytesMax: 20)
+        #expect(reading.ending == .requestRefused(refusal))
     }
 
     @Test("a caller may move the bytes of an incomplete head")

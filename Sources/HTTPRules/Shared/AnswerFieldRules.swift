@@ -46,8 +46,8 @@ package struct AnswerFieldRules: Hashable, Sendable {
         }
     }
 
-    /// The same for an answer that is not stored, or that nobody may be given unasked: it is made no
-    /// more lasting elsewhere than its origin says.
+    /// The same for an answer that is not stored, or that nobody may be given unasked: it is made
+    /// no more lasting elsewhere than its origin says.
     package var withoutClientControl: AnswerFieldRules {
         AnswerFieldRules(
             removed: removed, lines: lines, tagsStripped: tagsStripped, addsVia: addsVia)

@@ -16,8 +16,8 @@ package struct StoringPolicy: Hashable, Sendable {
     package var freshness: FreshnessPolicy
     /// The types that are stored; nil for all.
     package let types: ContentTypes?
-    /// Answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only where a field
-    /// aimed at this cache grants it (``AnswerControl/isGranted``).
+    /// Answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only where a
+    /// field aimed at this cache grants it (``AnswerControl/isGranted``).
     package let storesSetCookie: Bool
 
     private init(

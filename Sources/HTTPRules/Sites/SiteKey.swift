@@ -62,8 +62,8 @@ package enum SiteKey {
 
     private static let secureMark = Array("#https".utf8)
 
-    /// True if the bytes in `host` are a name or an address, perhaps with a port; or nothing, as old
-    /// clients may have it.
+    /// True if the bytes in `host` are a name or an address, perhaps with a port; or nothing, as
+    /// old clients may have it.
     package static func isAuthority(_ bytes: Span<UInt8>, at host: Range<Int>) -> Bool {
         SiteAuthority(bytes, at: host, isSecure: false) != nil
     }

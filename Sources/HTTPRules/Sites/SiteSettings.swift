@@ -72,8 +72,8 @@ package struct SiteSettings: Hashable, Sendable {
     package var types: SiteTypes?
     /// Bytes of the largest body that is stored; nil for the node's own limit, which also stands.
     package var objectBytesMax: UInt64?
-    /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only where
-    /// a field aimed at this cache grants it (RFC 9213).
+    /// Whether answers with Set-Cookie are stored as any other (RFC 9111 §7.3); otherwise only
+    /// where a field aimed at this cache grants it (RFC 9213).
     package var storesSetCookie = false
     /// Whether a lifetime is guessed also where the request had Cookie or Authorization, or the
     /// answer has Set-Cookie.

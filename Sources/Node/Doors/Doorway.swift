@@ -69,8 +69,8 @@ struct Doorway: CustomStringConvertible {
         }
     }
 
-    /// Gives a place to a newcomer; if all are taken, that of a connection which is idle: on its own
-    /// loop if one is there, otherwise on the next one that has any.
+    /// Gives a place to a newcomer; if all are taken, that of a connection which is idle: on its
+    /// own loop if one is there, otherwise on the next one that has any.
     private static func enter(
         _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall,
         among halls: ArraySlice<Hall>

@@ -72,3 +72,18 @@ extension HTTP2Connection: ClientConnection {
         if client?.remote == "-", hall.hasAccessLog { client?.note() }
     }
 }
+
+extension Hall {
+    /// One that no stream uses.
+    func takeExchange() -> HTTP2Exchange {
+        exchanges.popLast() ?? HTTP2Exchange(on: self)
+    }
+
+    /// The stream is over.
+    func keep(_ exchange: HTTP2Exchange) {
+        if !isStopped, exchanges.count < Self.exchangesMax { exchanges.append(exchange) }
+    }
+
+    /// Kept for later streams.
+    private static let exchangesMax = 256
+}

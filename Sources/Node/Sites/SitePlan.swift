@@ -142,8 +142,8 @@ final class SitePlan: Sendable {
             unstored: examination.unstoredFields, received: received)
     }
 
-    /// The head of an answer that is not stored, without the fields `dropped`, which says by whom it
-    /// was passed on (RFC 9110 §7.6.3).
+    /// The head of an answer that is not stored, without the fields `dropped`, which says by whom
+    /// it was passed on (RFC 9110 §7.6.3).
     func unstoredHead(
         _ head: AnswerHead, size: UInt64?, without dropped: FieldNames, received: WallTime
     ) -> StoredHead {

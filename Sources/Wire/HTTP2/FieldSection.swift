@@ -9,9 +9,10 @@ struct FieldSection: ~Copyable {
         case tooLarge
     }
 
-    /// How much larger than the limit a head may become before it ends the connection; up to there
-    /// its table entries are kept in step, so that the connection can go on. A line above 64 KiB
-    /// ends it before: nghttp2 reads none.
+    /// How many times the limit a head may become before it ends the connection.
+    ///
+    /// Up to there its table entries are kept in step, so that the connection can go on. A line
+    /// above 64 KiB ends it before: nghttp2 reads none.
     static let excessMax = 8
 
     private(set) var isTrailers = false

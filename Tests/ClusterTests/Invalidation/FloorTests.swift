@@ -177,8 +177,7 @@ struct FloorTests {
         stage.happens {
             $0.answered(
                 RepairAnswer(
-                    floors: [LogStage.position(8, .max), LogStage.position(9, 0)],
-                    covered: [LogStage.range(7, 1 ... .max)]),
+                    floors: [LogStage.position(8, .max), LogStage.position(9, 0)], covered: []),
                 from: LogStage.id(1), now: $1, effects: &$2)
         }
         stage.synced()

@@ -151,12 +151,9 @@ struct RequestForwarderTests {
     private static let forwards: [(String, String, [String])] = [
         ("OPTIONS", "0", ["answerHere"]),
         ("OPTIONS", "00", ["answerHere"]), ("OPTIONS", "7", ["max-forwards: 6"]),
-        ("OPTIONS", "1", ["max-forwards: 0"]), ("OPTIONS", "x", ["max-forwards: x"]),
-        ("OPTIONS", "-1", ["max-forwards: -1"]), ("GET", "0", ["max-forwards: 0"]),
-        ("options", "0", ["max-forwards: 0"]), ("OPTIONS", "", ["max-forwards: "]),
-        (
-            "OPTIONS", "18446744073709551616", ["max-forwards: 18446744073709551616"]
-        ),
+        ("OPTIONS", "1", ["max-forwards: 0"]), ("OPTIONS", "x", []), ("OPTIONS", "-1", []),
+        ("GET", "0", []), ("options", "0", []), ("OPTIONS", "", []),
+        ("OPTIONS", "18446744073709551616", []),
     ]
 
     @Test("RFC 9110 §7.6.2: Max-Forwards counts down for OPTIONS", arguments: forwards)
@@ -295,18 +292,6 @@ struct RequestForwarderTests {
         #expect(outcome([], method: method, target: target) != .outside)
     }
 
-    @Test("Trailer fields of a request go on where the site wants them, by the rules of its fields")
-    func requestTrailers() {
-        let sent = AnswerHead(
-            200, "X-Sum: 1", "Cookie: a", "Authorization: b", "X-Forwarded-For: c",
-            "Connection: d", "X-Secret: e", "x_sum: f", "X-Original-URL: g")
-        var rules = plain
-        rules.removed = FieldNames(listed: ["x-secret"])
-        #expect(rules.trailers(sent.lines, in: sent.bytes.span).isEmpty)
-        rules.passesTrailers = true
-        #expect(rules.trailers(sent.lines, in: sent.bytes.span) == "X-Sum: 1\r\n".bytes)
-    }
-
     @Test("RFC 7239 §6: an IPv6 address is quoted, one that is not known is said to be so")
     func addresses() {
         let six = lines(outcome(["Forwarded: a"], client: IPAddress("2001:db8::1"), isSecure: true))
@@ -403,17 +388,5 @@ struct RequestForwarderTests {
                 "X-Forwarded-Proto: https", "X-Forwarded-Host: h",
             ])
         #expect(head.lines.map(\.id) == [.host, .accept, .other, .acceptEncoding, .other, .other])
-    }
-
-    @Test(
-        "Operators change nothing that frames a request or that is decided elsewhere",
-        arguments: [
-            ("X-Any", true), ("Cookie", true), ("Authorization", true), ("Accept", true),
-            ("Cache-Control", true), ("X-Forwarded-For", true), ("Host", false), ("te", false),
-            ("Content-Length", false), ("Connection", false), ("Expect", false), ("Range", false),
-            ("If-None-Match", false), ("Via", false), ("", false),
-        ])
-    func mayChange(name: String, expected: Bool) {
-        #expect(RequestFieldRules.mayChange(name.bytes) == expected)
     }
 }

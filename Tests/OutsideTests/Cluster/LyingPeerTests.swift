@@ -107,7 +107,8 @@ extension Outside {
             #expect(again.brings(image) && again.isHit, "\(again)")
         }
 
-        /// What a node says of a member's weight, of what counts of it, and of its part of the ring.
+        /// What a node says of a member's weight, of what counts of it, and of its part of the
+        /// ring.
         private func weight(of id: NodeID, at node: NodeProcess) throws -> Weight? {
             let rows = try node.document("/admin/v1/members")["members"] as? [[String: Any]] ?? []
             return rows.first { $0["node"] as? String == "\(id)" }.map { row in

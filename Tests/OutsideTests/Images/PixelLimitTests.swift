@@ -161,7 +161,9 @@ extension Outside {
             #expect(try stage.get(plain).brings(small))
             stage.origin.on(
                 "/svg",
-                .text("coded", contentType: "image/svg+xml", fields: [lasting, "Content-Encoding: gzip"]))
+                .text(
+                    "coded", contentType: "image/svg+xml",
+                    fields: [lasting, "Content-Encoding: gzip"]))
             let drawing = try stage.get("/svg")
             #expect(drawing.status == 200 && drawing.text == "coded", "\(drawing)")
         }
