@@ -3,6 +3,9 @@ import Telemetry
 
 /// Places for newcomers when all are taken.
 extension Hall {
+    /// A connection, and since when it was idle when it was looked at.
+    typealias Yielding = (connection: any ClientConnection, since: Instant)
+
     /// Closes the connection of `side` on this loop that is idle for longest, so that its place is
     /// free when this returns; false if none is idle.
     ///
@@ -18,13 +21,14 @@ extension Hall {
                 continue
             }
             // It may have been asked for something since, or be gone.
-            guard next.mayYieldSince != nil, let client = next.client,
+            guard next.connection.mayYieldSince == next.since,
+                let client = next.connection.client,
                 isLocal || side == .data || !client.holder.isLocal
             else { continue }
             client.hasYielded = true
             node.leave(client.holder, side)
             if side == .data { counters.add(.connectionsYielded) }
-            next.close()
+            next.connection.close()
             return true
         }
     }
@@ -38,7 +42,7 @@ extension Hall {
             if isReserved, !isLocal { continue }
             items.append(.init(place: place, since: since, isReserved: isReserved))
         }
-        let found = IdleOrder.places(of: items).map { connections[$0] }
+        let found = IdleOrder.next(of: items).map { (connections[$0.place], $0.since) }
         if side == .data { yielding.data = found } else { yielding.admin = found }
     }
 }

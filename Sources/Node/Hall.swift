@@ -58,7 +58,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let origin: OriginClient
     private(set) var connections: [any ClientConnection] = []
     /// Those that make room for newcomers, the next one last; see ``IdleOrder``.
-    var yielding: (data: [any ClientConnection], admin: [any ClientConnection]) = ([], [])
+    var yielding: (data: [Yielding], admin: [Yielding]) = ([], [])
     var exchanges: [HTTP2Exchange] = []
     private(set) var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.

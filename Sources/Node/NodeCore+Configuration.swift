@@ -94,7 +94,8 @@ extension NodeSettings {
         waitTimeout = configuration.waitTimeout
         places = .init(
             places: budget.connections,
-            perClient: configuration.connectionsPerClient ?? max(256, budget.connections / 4),
+            perClient: configuration.connectionsPerClient
+                ?? ConnectionPlaces.share(of: budget.connections),
             sparesLocal: configuration.connectionsPerClient == nil)
         streamsMax = configuration.streamsMax
         tls = configuration.tls.material.server

@@ -258,7 +258,8 @@ final class NodeCore: Sendable {
     func movePlace(of client: Client) -> Bool {
         let (old, new) = (client.holder, ConnectionPlaces.Holder(client.address))
         let limits = settings.places
-        guard clients.withLock({ $0.move(old, to: new, limits) }) else { return false }
+        guard !client.hasYielded, clients.withLock({ $0.move(old, to: new, limits) })
+        else { return false }
         client.holder = new
         return true
     }

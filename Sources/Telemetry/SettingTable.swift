@@ -289,7 +289,7 @@ extension Setting {
             advice: "If connections are refused, raise the descriptor limit (ulimit -n) first."),
         Setting(
             .connectionsPerClient, in: .clients, .count(0...10_000_000), default: "0",
-            note: "0 (a quarter of all, at least 256; no limit on loopback)",
+            note: "0 (a quarter, at least 256, at most three quarters; none on loopback)",
             meaning: "Connections of one client's address, or /64 of IPv6, at one time",
             advice: "A proxy without the PROXY protocol is one client: raise it to its needs."
         ),

@@ -57,6 +57,12 @@ package struct ConnectionPlaces: Sendable {
 
     package init() {}
 
+    /// How many of `places` one client may have, unless an operator says so: however few there are,
+    /// not all.
+    package static func share(of places: Int) -> Int {
+        min(max(256, places / 4), max(1, places - places / 4))
+    }
+
     package mutating func enter(_ holder: Holder, _ limits: Limits) -> Answer {
         guard hasShare(holder, limits) else { return .shareIsTaken }
         guard open < limits.places,

@@ -1,7 +1,7 @@
 package import Ground
 
-/// Which idle connections give up their places to new ones: a value.
-package struct IdleOrder: Sendable {
+/// Which idle connections give up their places to new ones.
+package enum IdleOrder {
     package struct Item: Hashable, Sendable {
         /// Where the hall keeps the connection.
         package var place: Int
@@ -19,12 +19,15 @@ package struct IdleOrder: Sendable {
     /// A list is made once for so many newcomers, who may come faster than lists can be made.
     package static let countMax = 64
 
-    /// The places of those that go first: the longest idle one is the last of the list, and those
-    /// of this machine come behind all others.
-    package static func places(of items: [Item]) -> [Int] {
+    /// Those that go first: the longest idle one is the last of the list, and those of this machine
+    /// come behind all others.
+    ///
+    /// Whoever becomes idle later comes behind all of them, so that the list stays right for those
+    /// that are idle as long as it says.
+    package static func next(of items: [Item]) -> [Item] {
         let first = items.sorted {
             $0.isReserved == $1.isReserved ? $0.since < $1.since : $1.isReserved
         }
-        return first.prefix(countMax).reversed().map(\.place)
+        return first.prefix(countMax).reversed()
     }
 }

@@ -11,12 +11,12 @@ final class GuardedNode {
 
     static func token(_ role: String) -> String { String(repeating: role, count: 4) }
 
-    init(_ flags: String...) throws {
+    init(_ flags: String..., in space: NetworkSpace? = nil) throws {
         folder = try Program.temporaryFolder()
         let file = folder.appending(path: "tokens")
         let lines = Self.words.map { "\($0.role) \($0.token)\n" }.joined()
         try Data(("# of everybody\n" + lines).utf8).write(to: file)
-        node = try NodeProcess(["--admin-token-file", file.path] + flags)
+        node = try NodeProcess(["--admin-token-file", file.path] + flags, in: space)
     }
 
     deinit {

@@ -8,18 +8,16 @@ extension Outside {
 
         @Test("Connections above the limit are refused, and fit again when others leave")
         func connections() throws {
-            let node = try NodeProcess(["--connections-limit", "20"])
-            var held: [HTTPConnection] = []
-            let isFull = Deadline.seconds(30).reached {
-                guard held.count < 20, let connection = try? node.connect() else { return true }
-                if (try? connection.get("/healthz"))?.status == 200 { held.append(connection) }
-                return held.count == 20
-            }
-            #expect(isFull && held.count == 20)
+            let stage = try Stage("--connections-limit", "20")
+            let (node, gate) = (stage.node, Gate())
+            defer { gate.open() }
+            var held = try stage.occupy(20, gate)
             let refused = try node.connect()
             try? refused.socket.send(HTTPConnection.request("/healthz"))
             let response = refused.readResponse(seconds: 2)
             #expect(response.status == 503 || !response.looksWhole, "\(response)")
+            gate.open()
+            for connection in held { #expect(connection.readResponse().status == 200) }
             #expect(try held[0].get("/healthz").status == 200)
             refused.socket.close()
             held.removeAll()
@@ -31,8 +29,10 @@ extension Outside {
 
         @Test("Operators get in while clients fill the node, and see that they do")
         func adminBesideFull() throws {
-            let node = try NodeProcess(["--connections-limit", "5"])
-            var held: [HTTPConnection] = []
+            let stage = try Stage("--connections-limit", "5")
+            let (node, gate) = (stage.node, Gate())
+            defer { gate.open() }
+            var held = try stage.occupy(5, gate)
             let isFull = Deadline.seconds(20).reached {
                 if let connection = try? node.connect() { held.append(connection) }
                 return node.figure("nuthatch_connections_open") == 5

@@ -164,10 +164,12 @@ extension Outside {
                 "--http2-prior-knowledge", "-H", "X-Request-Id: mine", base + stage.target(path))
             #expect(given.fields.all("X-Request-Id") == ["mine"])
             #expect(Set(ids).count == 4)
-            var held: [HTTPConnection] = []
+            let gate = Gate()
+            defer { gate.open() }
+            let held = try stage.occupy(5, gate)
+            defer { withExtendedLifetime(held) {} }
             let isRefused = Deadline.seconds(20).reached {
                 guard let connection = try? stage.node.connect() else { return false }
-                held.append(connection)
                 let answer = try? connection.get("/healthz", seconds: 2)
                 guard answer?.status == 503, let id = answer?["X-Request-Id"] else { return false }
                 return !ids.contains(id)

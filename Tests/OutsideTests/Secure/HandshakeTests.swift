@@ -87,14 +87,24 @@ extension Outside {
             let stage = try SecureStage("--connections-limit", "2")
             // Whoever asked whether it is ready has left.
             stage.waitForFigure("nuthatch_connections_open", 0)
-            let open = try (0..<2).map { _ in try HTTP2Client(port: stage.node.port) }
-            for client in open { #expect(client.next { $0.kind == .settings } != nil) }
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/held", OriginAnswer.text("ok").holdingHead(.gate(gate)))
+            let open = try (0..<2).map { _ in
+                let client = try stage.node.connect()
+                try client.socket.send(
+                    HTTPConnection.request("/held", host: SecureStage.site))
+                return client
+            }
+            stage.waitForFigure("nuthatch_waiters", 2)
             let refused = try stage.node.connect().readResponse()
             #expect(refused.status == 503)
             let connection = try HTTPConnection(port: stage.node.securePort)
             let answer = connection.readResponse()
             #expect(answer.status == 0 && answer.ending != .timedOut, "\(answer)")
             stage.waitForFigure("nuthatch_connections_refused_total", 2)
+            gate.open()
+            for client in open { #expect(client.readResponse().text == "ok") }
             for client in open { client.socket.close() }
             stage.waitForFigure("nuthatch_connections_open", 0)
             #expect(try isServing(stage))

@@ -1,0 +1,188 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Connections that ask for nothing make room for those that do")
+    struct PlaceTests {
+        private static let yielded = "nuthatch_connections_yielded_total"
+
+        private func health(_ node: NodeProcess) throws -> Int? {
+            try NodeProcess.run(["health", "--admin-listen", "127.0.0.1:\(node.adminPort)"]).status
+        }
+
+        private func isServed(_ node: NodeProcess) throws -> Bool {
+            try node.get("/healthz").status == 200
+        }
+
+        @Test("Idle connections that fill the admin port keep neither health nor operators out")
+        func idleOperators() throws {
+            let node = try NodeProcess()
+            // More than there are places: the first ones have gone already.
+            let idle = try (0..<200).map { _ in try node.connectAdmin() }
+            #expect(try health(node) == 0)
+            #expect(try node.connectAdmin().get("/admin/v1/status").status == 200)
+            #expect(idle[0].waitForEnd() != .timedOut)
+        }
+
+        @Test("An operator who has proven to be one stays, whoever comes after")
+        func provenOperators() throws {
+            let stage = try GuardedNode()
+            let token = ["Authorization: Bearer \(GuardedNode.words[0].token)"]
+            let admin = try stage.node.connectAdmin()
+            #expect(try admin.get("/admin/v1/status", fields: token).status == 200)
+            let idle = try (0..<200).map { _ in try stage.node.connectAdmin() }
+            #expect(try admin.get("/admin/v1/status", fields: token).status == 200)
+            #expect(idle[0].waitForEnd() != .timedOut)
+        }
+
+        @Test("Whoever proves nothing on the admin port is let go in seconds, whatever they ask")
+        func unproven() throws {
+            let stage = try GuardedNode()
+            let (silent, healthy) = (
+                try stage.node.connectAdmin(), try stage.node.connectAdmin()
+            )
+            #expect(try healthy.get("/healthz").status == 200)
+            #expect(silent.waitForEnd() != .timedOut && healthy.waitForEnd() != .timedOut)
+        }
+
+        @Test(
+            "Operators elsewhere, proven or not, leave places for the machine itself",
+            .enabled(if: NetworkSpace.isPossible, "namespaces need root, iproute2 and nftables"))
+        func reserved() throws {
+            let space = try NetworkSpace()
+            // From there connections to 127.0.0.1 come that are not of loopback.
+            try space.run("ip address add 192.0.2.1/32 dev lo")
+            let stage = try GuardedNode(in: space)
+            let token = ["Authorization: Bearer \(GuardedNode.words[2].token)"]
+            let far = try (0..<64).map { _ in
+                try HTTPConnection(port: stage.node.adminPort, from: "192.0.2.1", in: space)
+            }
+            let answers = far.map { try? $0.get("/admin/v1/status", fields: token).status }
+            #expect(answers.count { $0 == 200 } == 56)
+            let more = try HTTPConnection(
+                port: stage.node.adminPort, from: "192.0.2.1", in: space)
+            #expect(more.readResponse().status == 503)
+            #expect(try stage.node.connectAdmin().get("/readyz").status == 200)
+        }
+
+        @Test("Idle connections that fill a data port let a new client in at once")
+        func idleClients() throws {
+            let node = try NodeProcess(["--connections-limit", "50", "--loops", "2"])
+            let idle = try (0..<50).map { _ in try node.connect() }
+            let isFull = Deadline.seconds(30).reached {
+                node.figure("nuthatch_connections_open") == 50
+            }
+            #expect(isFull)
+            for _ in 0..<20 { #expect(try isServed(node)) }
+            #expect(node.figure(Self.yielded).map { $0 >= 1 } == true)
+            #expect(node.figure("nuthatch_connections_refused_total") == 0)
+            withExtendedLifetime(idle) {}
+        }
+
+        @Test("The one goes that has been idle for longest, and a started head is no request")
+        func longestIdle() throws {
+            let node = try NodeProcess(["--connections-limit", "4", "--loops", "1"])
+            let isEmpty = Deadline.seconds(30).reached {
+                node.figure("nuthatch_connections_open") == 0
+            }
+            #expect(isEmpty)
+            let clients = try (0..<4).map { _ in
+                let client = try node.connect()
+                #expect(try client.get("/healthz").status == 200)
+                return client
+            }
+            try clients[1].socket.send("GET /healthz HTTP/1.1\r\n")
+            #expect(try clients[0].get("/healthz").status == 200)
+            let first = try node.connect()
+            #expect(try first.get("/healthz").status == 200)
+            #expect(clients[2].waitForEnd() != .timedOut)
+            let second = try node.connect()
+            #expect(try second.get("/healthz").status == 200)
+            #expect(clients[3].waitForEnd() != .timedOut)
+            #expect(try clients[0].get("/healthz").status == 200)
+            let third = try node.connect()
+            #expect(try third.get("/healthz").status == 200)
+            #expect(clients[1].waitForEnd() != .timedOut)
+        }
+
+        @Test("Who waits for an answer keeps its place: others are told that there is none")
+        func busyClients() throws {
+            let stage = try Stage("--connections-limit", "3")
+            let gate = Gate()
+            defer { gate.open() }
+            let busy = try stage.occupy(3, gate)
+            let refused = try stage.node.connect().readResponse()
+            expectProblem(refused, 503)
+            #expect(refused["Retry-After"] == "1")
+            gate.open()
+            for client in busy { #expect(client.readResponse().status == 200) }
+            #expect(try stage.node.get("/healthz").status == 200)
+        }
+
+        @Test("Connections that have not said yet who they are make room too")
+        func silentSecureClients() throws {
+            let stage = try SecureStage("--connections-limit", "8")
+            let silent = try (0..<8).map { _ in try HTTPConnection(port: stage.node.securePort) }
+            stage.waitForFigure("nuthatch_connections_open", 8)
+            #expect(try stage.node.get("/healthz").status == 200)
+            withExtendedLifetime(silent) {}
+        }
+
+        @Test("A client has its share of connections, and others have places beside it")
+        func shares() throws {
+            let node = try NodeProcess(["--connections-per-client", "3"])
+            let held = try (0..<3).map { _ in
+                let client = try HTTPConnection(port: node.port, from: "127.0.0.2")
+                #expect(try client.get("/healthz").status == 200)
+                return client
+            }
+            let refused = try HTTPConnection(port: node.port, from: "127.0.0.2").readResponse()
+            expectProblem(refused, 429)
+            #expect(refused["Retry-After"] == "1")
+            let other = try HTTPConnection(port: node.port, from: "127.0.0.3")
+            #expect(try other.get("/healthz").status == 200)
+            // Its own idle ones do not go for it: it has no share of the others' places.
+            for client in held { #expect(try client.get("/healthz").status == 200) }
+            held[0].socket.close()
+            let isIn = Deadline.seconds(30).reached {
+                let client = try? HTTPConnection(port: node.port, from: "127.0.0.2")
+                return (try? client?.get("/healthz"))?.status == 200
+            }
+            #expect(isIn)
+        }
+
+        @Test("Behind a proxy that says for whom it speaks, each of its clients has a share")
+        func proxiedShares() throws {
+            let node = try NodeProcess(
+                ["--connections-per-client", "2", "--trusted-proxy", "127.0.0.2/32"])
+            func client(_ number: Int) throws -> (HTTPConnection, Response) {
+                let client = try HTTPConnection(port: node.port, from: "127.0.0.2")
+                let line = "PROXY TCP4 192.0.2.\(number) 192.0.2.200 4321 80\r\n"
+                try client.socket.send(Array(line.utf8) + HTTPConnection.request("/healthz"))
+                return (client, client.readResponse())
+            }
+            let held = try [1, 1, 2, 2].map(client)
+            #expect(held.allSatisfy { $0.1.status == 200 })
+            #expect(try client(1).1.status == 0 && client(2).1.status == 0)
+            #expect(try client(3).1.status == 200)
+        }
+    }
+}
+
+extension Stage {
+    /// Clients that wait for an answer which comes when `gate` opens.
+    func occupy(_ count: Int, _ gate: Gate) throws -> [HTTPConnection] {
+        let image = TestImage.generated(.jpeg, byteCount: 1_000, seed: 133)
+        origin.on("/occupied", OriginAnswer(image).holdingHead(.gate(gate)))
+        let clients = try (0..<count).map { _ in
+            let client = try node.connect()
+            try client.socket.send(HTTPConnection.request(target("/occupied")))
+            return client
+        }
+        let isOccupied = Deadline.seconds(30).reached {
+            node.figure("nuthatch_waiters") == Double(count)
+        }
+        try #require(isOccupied)
+        return clients
+    }
+}
