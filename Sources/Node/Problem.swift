@@ -179,6 +179,15 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
+    /// A switch to a protocol that the site does not take.
+    static func upgradeRefused(_ protocols: [String]) -> Problem {
+        let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
+        return Problem(
+            501, "upgrade-refused", "The connection cannot speak another protocol",
+            "What Upgrade asks for, or asks for with a body, is not passed on; the site takes "
+                + "\(taken). The origin was not asked.")
+    }
+
     static let tooManyConnections = Problem(
         429, "too-many-connections", "Too many connections",
         "As many connections of this client are open as one client may have.",

@@ -21,6 +21,7 @@ package struct AnswerReader: ~Copyable {
     private var state = State.head
     private var requestIsHead = false
     private var keepsTrailers = false
+    private var upgrade: [UInt8] = []
     /// The beginning of a head whose end has not come.
     private var partialHead = ByteBuffer()
 
@@ -32,10 +33,14 @@ package struct AnswerReader: ~Copyable {
     }
 
     /// The connection is used for another request, which may be a HEAD, and to whose answer
-    /// trailers may be wanted.
-    package mutating func requestSent(isHead: Bool = false, keepsTrailers: Bool = false) {
+    /// trailers may be wanted; `upgrade` are the protocols that it may switch to.
+    package mutating func requestSent(
+        isHead: Bool = false, keepsTrailers: Bool = false, upgrade: [UInt8] = []
+    ) {
         requestIsHead = isHead
         self.keepsTrailers = keepsTrailers
+        self.upgrade = upgrade
+        parser.takesSwitch = !upgrade.isEmpty
         parser.reset()
         partialHead.clear()
         state = .head
@@ -79,6 +84,9 @@ package struct AnswerReader: ~Copyable {
             buffer.moveReaderIndex(forwardBy: end)
             return .interim(head)
         case .head(let head, let end):
+            if head.answer.status == 101, !Upgrade.isSwitch(head.answer, asked: upgrade) {
+                return .refused(.malformed(ResponseRefusal.unexpectedSwitch.sentence))
+            }
             buffer.moveReaderIndex(forwardBy: end)
             state = .body(BodyDecoder(head.framing, keepsTrailers: keepsTrailers))
             return .head(head)

@@ -11,6 +11,8 @@ protocol OriginCarrier: AnyObject {
     func write(_ body: OutgoingParts)
     /// False while much of what was written has not gone, or there is nothing to write to.
     var takesMore: Bool { get }
+    /// All that was written has gone.
+    var isWritten: Bool { get }
     /// Hands over what is held while the hop wants it, then what comes.
     func advance()
     /// The origin has kept silent for so long that the hop gives up.

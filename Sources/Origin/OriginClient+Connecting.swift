@@ -145,7 +145,8 @@ extension OriginClient {
             let trust = try trust(for: origin)
             let session = TLSSession(
                 trust.context, to: origin.serverName,
-                resuming: secureOrigins.resumption(of: origin), buffers: tlsBuffers)
+                resuming: secureOrigins.resumption(of: origin),
+                offering: connection.isForUpgrade ? [.http11] : nil, buffers: tlsBuffers)
             let handler = OriginTLS(
                 session, now: now,
                 keep: { [weak self] in self?.secureOrigins.keep($0, of: origin) },
@@ -170,7 +171,9 @@ extension OriginClient {
         case .success(let parameters):
             exchange.secured(origin)
             let isShared = parameters.applicationProtocol == .http2
-            secureOrigins.agreed(on: parameters.applicationProtocol, with: origin)
+            if !connection.isForUpgrade {
+                secureOrigins.agreed(on: parameters.applicationProtocol, with: origin)
+            }
             let speaker: OriginConnection.Speaker =
                 isShared
                 ? .http2(OriginHTTP2(connection, settings: settings, now: now))

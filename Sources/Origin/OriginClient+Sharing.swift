@@ -14,7 +14,7 @@ extension OriginClient {
 
     func advice(for hop: OriginHop) -> Advice {
         let origin = hop.request.origin
-        guard mayShare(origin) else { return .ask }
+        guard hop.request.upgrade.isEmpty, mayShare(origin) else { return .ask }
         switch shared.wanted(by: hop.number, to: origin) {
         case .join(let id):
             if let connection = connections[id], isShareable(connection) {
@@ -42,6 +42,7 @@ extension OriginClient {
     /// A question opens a connection, or waits for a place for one.
     func opens(_ hop: OriginHop, hasPlace: Bool) {
         let origin = hop.request.origin
+        guard hop.request.upgrade.isEmpty else { return }
         if mayShare(origin) { shared.opens(hop.number, to: origin, hasPlace: hasPlace) }
     }
 

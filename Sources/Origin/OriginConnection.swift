@@ -19,6 +19,8 @@ final class OriginConnection {
     var address: IPAddress?
     /// Whose attempt it is; nil once it is used or given up.
     var hop: OriginHop?
+    /// Only HTTP/1.1 will do for whoever opens it.
+    var isForUpgrade: Bool { hop?.request.upgrade.isEmpty == false }
     /// Number of the hop that opened it, while others wait to hear how many requests the origin
     /// allows on it at once.
     var opener: UInt64?

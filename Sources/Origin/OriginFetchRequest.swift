@@ -27,6 +27,12 @@ package struct OriginFetchRequest: Hashable, Sendable {
     package var totalLimit: Interval?
     /// Of whose share its connection is.
     package var holders: [ShareHolder] = []
+    /// The protocols that its head asks the origin to switch to, as Upgrade lists them; empty for
+    /// none.
+    ///
+    /// After a 101 what is given as the request's body goes to the origin as it is, and what comes
+    /// is told as the answer's, until either side ends. It is asked over HTTP/1.1.
+    package var upgrade: [UInt8] = []
     private let negotiation: Negotiation
     private let ifNoneMatch: [UInt8]
     private let ifModifiedSince: [UInt8]

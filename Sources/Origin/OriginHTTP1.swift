@@ -28,7 +28,9 @@ final class OriginHTTP1: ChannelInboundHandler, OriginCarrier {
     }
 
     func send(_ request: OriginFetchRequest, _ body: OutgoingParts) {
-        reader.requestSent(isHead: request.isHead, keepsTrailers: request.origin.isNamedByOperator)
+        reader.requestSent(
+            isHead: request.isHead, keepsTrailers: request.origin.isNamedByOperator,
+            upgrade: request.upgrade)
         isPersistent = false
         write([ByteBuffer(bytes: request.bytes)] + body.framed)
         advance()
@@ -59,6 +61,7 @@ final class OriginHTTP1: ChannelInboundHandler, OriginCarrier {
     }
 
     var takesMore: Bool { context?.channel.isWritable ?? false }
+    var isWritten: Bool { unwritten == 0 }
     var isOver: Bool { input != nil }
 
     func foundSilent() {}

@@ -46,11 +46,11 @@ extension OriginHop {
             join(connection)
         case .useIdle:
             isAdmitted = true
-            if let connection = client.takeIdle(to: request.origin) {
-                return reuse(connection)
+            guard let connection = client.takeIdle(to: request.origin) else {
+                client.exchange.opened(request.origin)
+                return openingGranted(now)
             }
-            client.exchange.opened(request.origin)
-            openingGranted(now)
+            take(connection)
         case .open:
             isAdmitted = true
             openingGranted(now)
@@ -95,7 +95,16 @@ extension OriginHop {
     /// A connection of this loop became free for the fetch that waits.
     func handedOver(_ connection: OriginConnection) {
         isQueued = false
-        reuse(connection)
+        take(connection)
+    }
+
+    /// Uses a connection that was free, unless it speaks HTTP/2, in which no protocol is switched:
+    /// then another one takes its place.
+    private func take(_ connection: OriginConnection) {
+        guard connection.isShared, !request.upgrade.isEmpty else { return reuse(connection) }
+        connection.close()
+        client.exchange.opened(request.origin)
+        openingGranted(client.now())
     }
 
     func circuitOpened(retryAfter: Interval) {

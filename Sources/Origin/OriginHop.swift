@@ -33,6 +33,9 @@ final class OriginHop {
     /// Something is being given to the connection; it is not asked for more meanwhile.
     private var isSending = false
 
+    /// Another protocol is spoken, both ways.
+    private var isSwitched = false
+
     private(set) var isPaused = false
 
     init(
@@ -142,6 +145,7 @@ extension OriginHop {
             // Whoever holds the rest back need not.
             fetch?.hopTakesMore()
         }
+        if head.answer.status == 101 { switchProtocol(now) }
         armTimer()
         let length: UInt64? =
             switch head.framing {
@@ -151,6 +155,15 @@ extension OriginHop {
             }
         fetch?.hopAnswered(
             head.answer, bodyLength: length, requestedAt: requestedAt, answeredAt: now)
+    }
+
+    /// From now on bytes go both ways, none of which is owed: whoever asked says how long the
+    /// connection may rest.
+    private func switchProtocol(_ now: Instant) {
+        isSwitched = true
+        outgoing = OutgoingBody(.switched)
+        machine.rateWaived()
+        machine.bodyMoved(.waitsForCaller, now: now)
     }
 }
 
@@ -170,6 +183,7 @@ extension OriginHop {
         guard wantsBody else { return }
         outgoing.end(trailers)
         passBody()
+        if isSwitched, carrier?.isWritten == true { perform(machine.bodyEnded()) }
     }
 
     /// What is given before there is a connection waits for it.
@@ -190,7 +204,9 @@ extension OriginHop {
 
     /// All that was given to the connection is with the kernel.
     func requestWritten() {
-        guard !request.body.isEmpty, !machine.isFinished else { return }
+        guard isSwitched || !request.body.isEmpty, !machine.isFinished else { return }
+        // One side has ended, and so does the other.
+        if isSwitched, outgoing.isWhole { return perform(machine.bodyEnded()) }
         machine.bodyMoved(outgoing.isOpen ? .waitsForCaller : .whole, now: client.now())
         armTimer()
     }
@@ -234,7 +250,7 @@ extension OriginHop {
             armTimer()
             pass { carrier?.send(request, $0) }
             connectionTakesMore()
-            if let won { client.opened(won, by: self) }
+            if let won, request.upgrade.isEmpty { client.opened(won, by: self) }
         case .finish(let delimitedByClose):
             leave(closing: !isReusable, .succeeded)?
                 .hopEnded(delimitedByClose: delimitedByClose)
@@ -252,7 +268,8 @@ extension OriginHop {
 
     /// What a failure says of the origin: before the request is sent, that of a connection.
     private func outcome(_ failure: OriginFailure) -> OriginGate.Outcome {
-        guard failure.countsAgainstOrigin else { return .neutral }
+        // What is said in another protocol, and how that ends, is none of its answers.
+        guard failure.countsAgainstOrigin, !isSwitched else { return .neutral }
         return .failed(carrier == nil ? .connection : .answer(path: request.pathHash))
     }
 

@@ -63,6 +63,8 @@ final class OriginStream: OriginCarrier {
         return stream.bytesQueued < Self.queuedBytesMax
     }
 
+    var isWritten: Bool { stream.map { $0.bytesQueued == 0 } ?? true }
+
     /// All that was written is on its way.
     func drained() {
         hop?.requestWritten()

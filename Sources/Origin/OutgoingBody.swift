@@ -37,7 +37,7 @@ struct OutgoingBody {
     /// A piece was given; an empty one says nothing.
     mutating func add(_ piece: ByteBuffer) {
         guard state == .open, piece.readableBytes > 0 else { return }
-        guard framing != .chunked else { return held.append(piece) }
+        guard framing != .chunked, framing != .switched else { return held.append(piece) }
         // What the client has announced is framed, and not a byte more follows it.
         var rest = piece
         let count = min(UInt64(piece.readableBytes), left)

@@ -12,6 +12,8 @@ package enum ShareHolder: Hashable, Sendable {
     case address(IPAddress)
     /// Requests whose bodies are on their way to an origin.
     case uploads
+    /// Connections to an origin that speak another protocol than HTTP.
+    case upgrades
 
     /// The client at `address`; nil for this machine itself, where a proxy or an operator asks.
     package init?(clientAt address: IPAddress?) {

@@ -29,7 +29,7 @@ package struct ShareTable: Hashable, Sendable {
                 switch holder {
                 case .client: clientPercent
                 case .site, .origin, .address: originPercent
-                case .uploads: uploadPercent
+                case .uploads, .upgrades: uploadPercent
                 }
             return (placesMax * percent + 99) / 100
         }

@@ -82,6 +82,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originCircuitsOpen
     case originCircuitOpenings
     case originOverruns
+    case upgrades
+    case upgradesRefused
     case originNames
     case refusedFills
     case refusedShare

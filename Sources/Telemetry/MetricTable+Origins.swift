@@ -89,6 +89,11 @@ extension MetricFamily {
             meaning: "Connections closed because an origin sent more than its answer on them",
             advice: "The log names the origin; each costs a connection, the answers are good."),
         MetricFamily(
+            "nuthatch_upgrades_total", .counter, "requests", by: "outcome",
+            [(.upgrades, "switched"), (.upgradesRefused, "refused")],
+            meaning: "Requests for another protocol, such as WebSocket, by what became of them",
+            advice: "Refused ones ask for what their site does not have in upgrade."),
+        MetricFamily(
             "nuthatch_origin_names", .gauge, "names", .originNames,
             meaning: "Names whose addresses are remembered",
             advice: "At most dns-names-limit."),

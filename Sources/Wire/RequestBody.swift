@@ -7,6 +7,8 @@ package enum RequestBody: Hashable, Sendable {
     /// Content-Length, in bytes; 0 for a body that is said to be empty (RFC 9110 §8.6).
     case length(UInt64)
     case chunked
+    /// Bytes of another protocol, until one side ends the connection (RFC 9110 §7.8).
+    case switched
 
     /// The framing of a request that was received; nil for one that only answers have.
     package init?(_ framing: BodyFraming) {
@@ -24,7 +26,7 @@ package enum RequestBody: Hashable, Sendable {
     /// Appends the field line that says so, with its CR LF.
     package func appendField(to head: inout [UInt8]) {
         switch self {
-        case .none: break
+        case .none, .switched: break
         case .length(let count):
             head += Array("Content-Length: ".utf8)
             ASCII.append(count, to: &head)

@@ -26,6 +26,10 @@ package enum AnswerForwarder {
         for setting in rules.lines { bytes.appendLine(setting) }
         if let received, head.first(.date) == nil { bytes.appendDate(received) }
         if rules.addsVia { Via.append(version: StatusLine.version(head), to: &bytes) }
+        guard head.status == 101 else { return }
+        // What was asked of the origin is what the client asked for (RFC 9110 §7.8).
+        for line in head.lines(.upgrade) { bytes.appendLine(line, of: head.bytes.span) }
+        bytes.append(contentsOf: "Connection: Upgrade\r\n".utf8)
     }
 
     /// True for an interim answer that goes on to the client: 103, 102 and what is not known.

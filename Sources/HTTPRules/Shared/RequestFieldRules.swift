@@ -138,6 +138,10 @@ package struct RequestFieldRules: Hashable, Sendable {
         case .other:
             let name = line.name.range
             let start = name.lowerBound
+            // Of the handshake of RFC 6455.
+            if name.count > 14, bytes.holdsIgnoringCase("sec-websocket-", at: start..<start + 14) {
+                return true
+            }
             return name.count > 8
                 && (bytes.holdsIgnoringCase("content-", at: start..<start + 8)
                     || bytes.holdsIgnoringCase("max-forwards", at: name)

@@ -16,6 +16,8 @@ package struct ForwardedRequest: Hashable, Sendable {
     package var isSecure: Bool
     /// The version of HTTP that it came in, as Via has it (RFC 9110 §7.6.3): `1.0`, `1.1`, `2`.
     package var version: String
+    /// The protocols that the origin may switch to, as Upgrade lists them; empty for none.
+    package var upgrade: [UInt8] = []
 
     package init(
         method: [UInt8], target: [UInt8], host: [UInt8], client: IPAddress?, peer: IPAddress?,
@@ -95,8 +97,12 @@ package enum RequestForwarder {
         head.begin(request)
         head.append(lines, in: bytes, of: request)
         if case .store(let validation) = purpose { validation.append(to: &head.bytes) }
-        // TE is of this hop, which Connection has to say (RFC 9110 §10.1.4).
-        if takesTrailers {
+        // Both are of this hop, which Connection has to say (RFC 9110 §7.8, §10.1.4).
+        if !request.upgrade.isEmpty {
+            head.bytes.append(contentsOf: "Upgrade: ".utf8)
+            head.bytes.append(contentsOf: request.upgrade)
+            head.bytes.append(contentsOf: "\r\nConnection: Upgrade\r\n".utf8)
+        } else if takesTrailers {
             head.bytes.append(contentsOf: "TE: trailers\r\nConnection: TE\r\n".utf8)
         }
         if rules.addsVia { Via.append(version: request.version, to: &head.bytes) }

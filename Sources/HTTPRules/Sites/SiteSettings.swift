@@ -103,6 +103,8 @@ package struct SiteSettings: Hashable, Sendable {
     ///
     /// Others get 405.
     package var methods: [String] = []
+    /// Protocols that the origin may switch to (RFC 9110 §7.8), in lower case and without versions.
+    package var upgrades: [String] = []
     /// Request fields that are forwarded by name, also those that origins act on and no key holds.
     package var forwardedFields = FieldNames()
     /// Whether the others are forwarded that origins are not known to act on.

@@ -100,17 +100,7 @@ extension Door {
             $0.append("\r\n")
             appendTail(resident.facts, note, to: &$0, now: now)
         }
-        var segments: [Segment] = []
-        for index in ranges.indices {
-            var text: [UInt8] = []
-            parts.appendPartHead(index, to: &text)
-            segments.append(.text(ByteBuffer(bytes: text)))
-            segments.append(.body(from: ranges[index].first, count: ranges[index].count))
-        }
-        var tail: [UInt8] = []
-        parts.appendTail(to: &tail)
-        segments.append(.text(ByteBuffer(bytes: tail)))
-        stream(resident, segments)
+        stream(resident, parts.segments)
         proceed()
     }
 
@@ -156,5 +146,22 @@ extension Door {
             }
         }
         outlet?.send(head: buffer)
+    }
+}
+
+extension MultipartRanges {
+    /// The whole content, in its order.
+    fileprivate var segments: [Segment] {
+        var segments: [Segment] = []
+        for index in ranges.indices {
+            var text: [UInt8] = []
+            appendPartHead(index, to: &text)
+            segments.append(.text(ByteBuffer(bytes: text)))
+            segments.append(.body(from: ranges[index].first, count: ranges[index].count))
+        }
+        var tail: [UInt8] = []
+        appendTail(to: &tail)
+        segments.append(.text(ByteBuffer(bytes: tail)))
+        return segments
     }
 }

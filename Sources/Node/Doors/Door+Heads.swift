@@ -109,6 +109,10 @@ extension Door {
         if let query = waiting.query, let examination = answer.examination {
             tellDecision(of: query, examination, isKept: answer.isKept)
         }
+        if answer.head.status == 101 {
+            beginSwitched(waiting, answer, note, now: now)
+            return true
+        }
         if answer.isVerbatim || answer.head.status != 200 {
             return beginVerbatim(waiting, answer, of: run, note, now: now)
         }

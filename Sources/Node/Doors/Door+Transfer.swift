@@ -32,6 +32,7 @@ extension Door {
             hall.await(run, for: self)
             return false
         case .take(_, let count):
+            if upload?.isSwitched == true { awaitUpload(now: SystemClock.now()) }
             transfer.lentBytes = count
             waiting.stage = .transfer(transfer)
             sendSlices(transfer, count)

@@ -142,6 +142,9 @@ extension Door {
     /// The time came after which a request waits no more for the head of its answer; others go on
     /// waiting for theirs.
     func waitedLongEnough() {
+        if let waiting, upload?.isSwitched == true, !waiting.isAtHead {
+            return endWaiting(waiting)
+        }
         if upload?.fetch?.isFull == false, let waiting, !waiting.isAtHead {
             // The answer has begun before the request was whole.
             return breakOff()

@@ -122,6 +122,8 @@ extension HTTP1Connection: Outlet {
     private func outputTaken() {
         if door.isAnswering {
             door.proceed()
+            // What came while the client took nothing.
+            if door.takesUpload { consumeInput() }
         } else {
             switch phase {
             case .idle, .head, .body: consumeInput()

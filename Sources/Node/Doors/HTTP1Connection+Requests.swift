@@ -160,7 +160,9 @@ extension HTTP1Connection {
     // MARK: Bodies that go to an origin
 
     func bodyWanted() {
-        bodyDecoder = BodyDecoder(door.parser.framing, keepsTrailers: true)
+        let isSwitched = door.upload?.isSwitched == true
+        bodyDecoder = BodyDecoder(
+            isSwitched ? .untilClose : door.parser.framing, keepsTrailers: true)
     }
 
     /// Gives the door what `bytes` hold of the body from `start` on; the offset behind what was
@@ -186,20 +188,27 @@ extension HTTP1Connection {
 
     func bodyGoesOn() {
         consumeInput()
-        // What it was sending will never be whole.
-        if hasInputEnded, door.upload?.fetch != nil, input.readableBytes == 0 { return breakOff() }
+        if hasInputEnded, door.upload?.fetch != nil, input.readableBytes == 0 {
+            return uploadCut()
+        }
         resumeReading()
         flush()
     }
 
     // MARK: The end of the input
 
+    /// The client sends no more of what goes to the origin: it will never be whole, unless it is of
+    /// a protocol in which that is the end.
+    private func uploadCut() {
+        guard let upload = door.upload, upload.isSwitched else { return breakOff() }
+        upload.fetch?.endBody(Trailers())
+    }
+
     /// The client sends nothing more; what it has asked for in full it still gets.
     func inputClosed() {
         hasInputEnded = true
         if door.isAnswering {
-            // What it was sending will never be whole.
-            if door.upload != nil, input.readableBytes == 0 { breakOff() }
+            if door.upload != nil, input.readableBytes == 0 { uploadCut() }
             return
         }
         switch phase {

@@ -205,6 +205,8 @@ extension HTTP1Connection {
     func drain() {
         door.isDraining = true
         door.closesAfterAnswer = true
+        // Such a connection has no end of its own, and is ended as soon as it rests.
+        if door.upload?.isSwitched == true { door.awaitUpload(now: SystemClock.now()) }
         if isResting { close() }
     }
 

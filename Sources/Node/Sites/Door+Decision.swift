@@ -21,7 +21,7 @@ extension Door {
         for index in 0..<parser.fields.count {
             let line = parser.fields[index]
             guard isDecision(line, in: bytes) else { continue }
-            return Self.isSame(bytes.copy(line.value.range), token)
+            return bytes.copy(line.value.range).isSame(as: token)
         }
         return false
     }
@@ -37,50 +37,14 @@ extension Door {
         line.id == .other && bytes.holdsIgnoringCase(Self.decisionName, at: line.name.range)
     }
 
-    /// Takes as long whichever byte is wrong.
-    private static func isSame(_ given: [UInt8], _ token: [UInt8]) -> Bool {
-        var difference: UInt8 = given.count == token.count ? 0 : 1
-        for index in token.indices {
-            difference |= token[index] ^ (index < given.count ? given[index] : 0)
-        }
-        return difference == 0
-    }
-
     /// Puts what memory has for `query` into the answer's lines.
     func tellDecision(of query: SiteRequest, _ finding: SiteFinding, now: Instant) {
-        var decision = Decision()
-        decision.key = query.key
-        switch finding {
-        case .answer(let resident, let reuse):
-            decision.describe(resident, now: now)
-            if resident.headStart != query.key.count {
-                decision.variantKey = Array(resident.key.dropFirst(query.key.count))
-                decision.variantNames = query.expected(in: hall.store)
-            }
-            (decision.verdict, decision.reason) = reuse.words
-        case .passes: (decision.verdict, decision.reason) = ("pass", "answers-not-stored")
-        case .absent(let expected):
-            decision.variantNames = expected
-            (decision.verdict, decision.reason) = ("fetch", expected.isEmpty ? "miss" : "vary-miss")
-        }
-        set(decision)
+        set(Decision(of: query, finding, in: hall.store, now: now))
     }
 
     /// Adds what was decided of an answer of the origin's.
     func tellDecision(of query: SiteRequest, _ examination: Examination, isKept: Bool) {
-        guard tellsDecision else { return }
-        var decision = Decision()
-        decision.key = query.key
-        decision.verdict = "fetch"
-        decision.lifetimeSeconds = examination.freshness.lifetime.seconds
-        decision.lifetimeSource = examination.freshness.source.word
-        decision.controlField = examination.controlSource.word
-        decision.staleWhileRevalidateSeconds = Int64(examination.staleWhileRevalidateSeconds)
-        decision.staleIfErrorSeconds = Int64(examination.staleIfErrorSeconds)
-        decision.isStored = isKept
-        decision.storingReason =
-            examination.notStored?.word ?? (isKept ? "allowed" : "no-room")
-        set(decision)
+        if tellsDecision { set(Decision(of: query, examination, isKept: isKept)) }
     }
 
     private func set(_ decision: Decision) {
@@ -91,7 +55,53 @@ extension Door {
     }
 }
 
+extension [UInt8] {
+    /// Takes as long whichever byte is wrong.
+    fileprivate func isSame(as token: [UInt8]) -> Bool {
+        var difference: UInt8 = count == token.count ? 0 : 1
+        for index in token.indices {
+            difference |= token[index] ^ (index < count ? self[index] : 0)
+        }
+        return difference == 0
+    }
+}
+
 extension Decision {
+    /// What memory has for `query`.
+    fileprivate init(
+        of query: SiteRequest, _ finding: SiteFinding, in store: MemoryStore, now: Instant
+    ) {
+        self.init()
+        key = query.key
+        switch finding {
+        case .answer(let resident, let reuse):
+            describe(resident, now: now)
+            if resident.headStart != query.key.count {
+                variantKey = Array(resident.key.dropFirst(query.key.count))
+                variantNames = query.expected(in: store)
+            }
+            (verdict, reason) = reuse.words
+        case .passes: (verdict, reason) = ("pass", "answers-not-stored")
+        case .absent(let expected):
+            variantNames = expected
+            (verdict, reason) = ("fetch", expected.isEmpty ? "miss" : "vary-miss")
+        }
+    }
+
+    /// What was decided of an answer of the origin's.
+    fileprivate init(of query: SiteRequest, _ examination: Examination, isKept: Bool) {
+        self.init()
+        key = query.key
+        verdict = "fetch"
+        lifetimeSeconds = examination.freshness.lifetime.seconds
+        lifetimeSource = examination.freshness.source.word
+        controlField = examination.controlSource.word
+        staleWhileRevalidateSeconds = Int64(examination.staleWhileRevalidateSeconds)
+        staleIfErrorSeconds = Int64(examination.staleIfErrorSeconds)
+        isStored = isKept
+        storingReason = examination.notStored?.word ?? (isKept ? "allowed" : "no-room")
+    }
+
     /// What is known of a stored answer.
     fileprivate mutating func describe(_ resident: Resident, now: Instant) {
         let facts = resident.facts

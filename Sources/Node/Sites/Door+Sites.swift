@@ -46,6 +46,9 @@ extension Door {
         if parser.method == .purge { return answerPurge(bytes, at: plan) }
         if plan.isSigned, side == .data, !admits(bytes, to: plan) { return }
         if settings.decisionToken != nil { tellsDecision = asksForDecision(bytes) }
+        if parser.fields.present.contains(.upgrade), answersUpgrade(bytes, plan, now: now) {
+            return
+        }
         let isRead = parser.method == .get || isHeadRequest
         guard isRead, parser.framing == .none, plan.site.settings.methods.isEmpty else {
             return passSite(bytes, plan, now: now)
@@ -187,8 +190,10 @@ extension Door {
 
     // MARK: What passes by the cache
 
-    /// Asks the origin what the client asks, and passes the answer on.
-    private func passSite(_ bytes: Span<UInt8>, _ plan: SitePlan, now: Instant) {
+    /// Asks the origin what the client asks, `upgrade` included, and passes the answer on.
+    func passSite(
+        _ bytes: Span<UInt8>, _ plan: SitePlan, upgrade: [UInt8] = [], now: Instant
+    ) {
         let method = parser.methodName.range
         switch parser.method {
         case .connect: return refuseSite(.notServed("CONNECT", plan.site.settings.methods))
@@ -206,11 +211,12 @@ extension Door {
         // Without a key nothing could be told apart that is read; anything else is under none.
         guard isKey || !isRead else { return answerProblem(.malformed(.invalidHost)) }
         let hash = hall.store.hash(of: key)
-        if isRead, parser.framing == .none {
+        if isRead, parser.framing == .none, upgrade.isEmpty {
             return answerSiteSlowly(bytes, plan, key: key, hash: hash, now: now)
         }
         let pending = PendingRequest(copying: parser, bytes, headRange)
-        let query = siteRequest(plan, key, hash, pending, bytes, mode: .verbatim)
+        let query = siteRequest(
+            plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
         pass(query, pending, requestFacts, isRead ? .request : .method, now: now)
     }
 
@@ -242,23 +248,17 @@ extension Door {
     /// The request that the parser holds, as its fetch and its readers need it.
     private func siteRequest(
         _ plan: SitePlan, _ key: [UInt8], _ hash: UInt64, _ pending: PendingRequest,
-        _ bytes: Span<UInt8>, mode: SiteRequest.Mode
+        _ bytes: Span<UInt8>, upgrade: [UInt8] = [], mode: SiteRequest.Mode
     ) -> SiteRequest {
         let present = parser.fields.present
         let isControlled =
             plan.site.settings.honoursRequestControl
             && (present.contains(.cacheControl) || present.contains(.pragma))
-        let path = parser.form == .asterisk ? parser.target.range : parser.path.range
         return SiteRequest(
             plan, key: key, hash: hash,
             lines: RequestLines(bytes: pending.head, lines: withoutToken(pending)),
             method: parser.method,
-            asked: ForwardedRequest(
-                method: bytes.copy(parser.methodName.range),
-                target: plan.target(bytes, path: path),
-                host: plan.host(bytes, at: askedHost, isSecure: isSecure),
-                client: clientAddress, peer: client?.address, isSecure: isSecure,
-                version: carriage == .http2 ? "2" : parser.isHTTP10 ? "1.0" : "1.1"),
+            asked: ForwardedRequest(of: self, bytes, plan, upgrade: upgrade),
             control: isControlled
                 ? RequestControl(lines: pending.lines, in: pending.head.span) : .none,
             hasAuthorization: present.contains(.authorization),
@@ -266,6 +266,23 @@ extension Door {
             body: RequestBody(parser.framing) ?? .none, mode: mode,
             counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
             fence: hall.fence)
+    }
+}
+
+extension ForwardedRequest {
+    /// The request that the parser of `door` holds, as the origin is told.
+    fileprivate init(
+        of door: Door, _ bytes: Span<UInt8>, _ plan: SitePlan, upgrade: [UInt8]
+    ) {
+        let isWhole = door.parser.form == .asterisk
+        let path = isWhole ? door.parser.target.range : door.parser.path.range
+        self.init(
+            method: bytes.copy(door.parser.methodName.range),
+            target: plan.target(bytes, path: path),
+            host: plan.host(bytes, at: door.askedHost, isSecure: door.isSecure),
+            client: door.clientAddress, peer: door.client?.address, isSecure: door.isSecure,
+            version: door.carriage == .http2 ? "2" : door.parser.isHTTP10 ? "1.0" : "1.1")
+        self.upgrade = upgrade
     }
 }
 

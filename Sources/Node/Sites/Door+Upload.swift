@@ -8,21 +8,29 @@ import Wire
 struct Upload {
     /// The fetch that takes it; nil before it has begun.
     var fetch: SiteFetch?
+    /// The connection speaks another protocol: there is no end that it must come to.
+    let isSwitched: Bool
     /// When it began, and as much later as the origin has kept it waiting since.
     private var beganAt: Instant
     private var bytes = 0
     /// Since when the origin takes nothing of it; nil while it does.
     private var heldSince: Instant?
 
-    init(at now: Instant) {
+    init(at now: Instant, isSwitched: Bool = false) {
         beganAt = now
+        self.isSwitched = isSwitched
     }
 
-    /// By when it must be whole: its time, and a second more for so many bytes of it.
-    func deadline(_ settings: NodeSettings) -> Instant {
+    /// By when it must be whole: its time, and a second more for so many bytes of it; between two
+    /// that speak another protocol, by when anything must come in either direction.
+    func deadline(_ settings: NodeSettings, isDraining: Bool, now: Instant) -> Instant {
+        if isSwitched { return now + (isDraining ? Self.drainedRest : settings.idleTimeout) }
         let earned = Double(bytes) / Double(max(1, settings.bodyRateMin))
         return beganAt + settings.bodyTimeout + .milliseconds(Int64(min(earned * 1e3, 1e12)))
     }
+
+    /// How long such a connection rests before it is ended, when the node is stopping.
+    private static let drainedRest = Interval.seconds(1)
 
     mutating func arrived(_ count: Int) {
         bytes += count
@@ -43,13 +51,19 @@ struct Upload {
 extension Door {
     /// The body of the request that the parser holds follows, and goes to the origin as it comes.
     func beginUpload() {
-        let upload = Upload(at: SystemClock.now())
-        self.upload = upload
-        deadline = upload.deadline(settings)
+        let now = SystemClock.now()
+        upload = Upload(at: now)
+        awaitUpload(now: now)
         outlet?.bodyWanted()
         if parser.expectsContinue {
             outlet?.send(interim: Self.goOnAndSend)
         }
+    }
+
+    /// More of it must come in time.
+    func awaitUpload(now: Instant) {
+        deadline =
+            upload?.deadline(settings, isDraining: isDraining, now: now) ?? deadline
     }
 
     /// The origin takes what comes of the request's body.
@@ -61,7 +75,7 @@ extension Door {
         upload?.arrived(piece.readableBytes)
         fetch.send(piece)
         if upload?.fetch?.isFull == true { upload?.held(at: now) }
-        if let upload { deadline = upload.deadline(settings) }
+        awaitUpload(now: now)
     }
 
     /// The request's body is whole.
@@ -81,8 +95,9 @@ extension Door {
     /// The origin takes more of the body.
     func uploadGoesOn(for fetch: SiteFetch) {
         guard upload?.fetch === fetch else { return }
-        upload?.goesOn(at: SystemClock.now())
-        if let upload { deadline = upload.deadline(settings) }
+        let now = SystemClock.now()
+        upload?.goesOn(at: now)
+        awaitUpload(now: now)
         outlet?.bodyGoesOn()
     }
 

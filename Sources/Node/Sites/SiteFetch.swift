@@ -98,6 +98,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         request.bodyBytesMax = .max
         request.totalLimit = Self.totalLimit
         request.holders = run.client.map { [$0] } ?? []
+        request.upgrade = query.asked.upgrade
+        if !request.upgrade.isEmpty { request.holders.append(.upgrades) }
         guard !query.body.isEmpty else { return begin(request) }
         request.holders.append(.uploads)
         beginning = Beginning(request: request)
@@ -141,6 +143,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             requestedAt: requestedAt, receivedAt: answeredAt, receivedWall: SystemClock.wallTime())
         hall.counters.add(.originAnswers(status: head.status))
         if head.isEventStream { fetch?.waiveRate() }
+        if head.status == 101 { door?.switched(run, with: self) }
         invalidate(by: head)
         let head = query.plan.told(head, to: query)
         guard query.mode == .whole else { return relay(head, bodyLength, receipt) }

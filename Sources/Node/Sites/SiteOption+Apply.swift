@@ -30,7 +30,7 @@ extension SiteOption {
             settings.removedResponseFields = FieldNames(try value.each(Self.answerFieldName))
         case .setResponseFields:
             settings.setResponseFields = try fields(value, Self.answerFieldName)
-        case .host, .ignoreQuery, .methods, .forwardFields, .requestTrailers,
+        case .host, .ignoreQuery, .methods, .upgrade, .forwardFields, .requestTrailers,
             .removeRequestFields, .setRequestFields, .reduce, .forwardedFor, .via, .signed,
             .originCA, .originPins:
             try applyToRequests(value, &settings)
@@ -44,6 +44,7 @@ extension SiteOption {
         case .host: settings.sentHost = try value.one(Self.sentHost)
         case .ignoreQuery: settings.ignoredQuery = try value.each(Self.parameter)
         case .methods: settings.methods = try value.each(Self.token)
+        case .upgrade: settings.upgrades = try value.each(Self.protocolName)
         case .forwardFields:
             let names = try value.each(Self.fieldName)
             settings.forwardsOthers = names.contains("all")
@@ -101,6 +102,11 @@ extension SiteOption {
 
     private static func token(_ text: String) -> String? {
         !text.isEmpty && text.utf8.allSatisfy(ASCII.isToken) ? text : nil
+    }
+
+    /// A protocol that an origin may switch to.
+    private static func protocolName(_ text: String) -> String? {
+        token(text).map { $0.lowercased() }.flatMap { Upgrade.mayForward($0) ? $0 : nil }
     }
 
     private static func fieldName(_ text: String) -> String? {

@@ -18,6 +18,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case honoursRequestControl = "honours-request-control"
     case ignoreQuery = "ignore-query"
     case methods
+    case upgrade
     case forwardFields = "forward-fields"
     case requestTrailers = "request-trailers"
     case removeRequestFields = "remove-request-fields"
@@ -52,6 +53,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
             "on or off, true or false"
         case .ignoreQuery: "a list of names, or beginnings of names with * behind them"
         case .methods: "a list of methods, in their own case"
+        case .upgrade: "a list of protocols, none of them HTTP or TLS"
         case .forwardFields: "a list of field names, all among them for those that need no name"
         case .removeRequestFields, .removeResponseFields, .tags: "a list of field names"
         case .setRequestFields:
@@ -83,6 +85,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
             "off"
         case .ignoreQuery: "[utm_*, fbclid]"
         case .methods: "[GET, HEAD]"
+        case .upgrade: "[websocket]"
         case .forwardFields: "[Accept, Accept-Language]"
         case .removeRequestFields: "[Cookie]"
         case .removeResponseFields: "[X-Powered-By]"

@@ -82,16 +82,21 @@ package final class TLSSession {
 
     /// A connection to an origin.
     ///
-    /// A resumption that was made with another host or context is not used.
+    /// A resumption that was made with another host or context is not used. `protocols` are offered
+    /// in place of the context's; nil for those.
     package convenience init(
         _ client: TLSClientContext, to host: TLSServerName, resuming: TLSResumption? = nil,
-        buffers: TLSBuffers? = nil
+        offering protocols: [TLSApplicationProtocol]? = nil, buffers: TLSBuffers? = nil
     ) {
         self.init(.client(client, host), buffers: buffers)
         unsafe SSL_set_connect_state(ssl)
         name(host)
         if let resuming, resuming.host == host, resuming.context === client {
             unsafe SSL_set_session(ssl, resuming.ticket.pointer)
+        }
+        if let protocols {
+            let list = TLSApplicationProtocol.list(protocols)
+            _ = unsafe SSL_set_alpn_protos(ssl, list, UInt32(list.count))
         }
         ERR_clear_error()
     }
