@@ -99,6 +99,7 @@ struct SiteConfigurationTests {
         wanted.honoursRequestControl = true
         wanted.ignoredQuery = ["utm_*", "fbclid"]
         wanted.methods = ["GET", "HEAD"]
+        wanted.upgrades = ["websocket"]
         wanted.forwardedFields = FieldNames(["accept", "x-y"])
         wanted.forwardsOthers = false
         wanted.forwardsTrailers = true
@@ -133,6 +134,7 @@ struct SiteConfigurationTests {
             honours-request-control: true
             ignore-query: [utm_*, fbclid]
             methods: [GET, HEAD]
+            upgrade: [WebSocket]
             forward-fields: [Accept, X-Y]
             request-trailers: on
             remove-request-fields: Cookie
@@ -297,14 +299,14 @@ struct SiteConfigurationTests {
             "types: [image]", "types: ['*/*']", "types: [a/*b]", "object-limit: 0",
             "memory-share: 25", "memory-share: 0%", "memory-share: 101%", "disk-share: +1%",
             "via: yes", "ignore-query: ['*']", "ignore-query: [a*b]", "ignore-query: [a=b]",
-            "methods: ['GET ']", "forward-fields: [a b]", "reduce: [cookie]", "forwarded-for: on",
+            "methods: ['GET ']", "upgrade: [h2c]", "forward-fields: [a b]", "reduce: [cookie]", "forwarded-for: on",
             "set-request-fields: [a]", "set-request-fields: {Host: a}",
             "set-request-fields: {a: ' b'}", "set-request-fields: {a: \"b\\nc\"}",
             "negative-ttl: {404: soon}", "negative-ttl: {99: 1s}", "negative-ttl: {0404: 1s}",
             "negative-ttl: {404: [1s]}", "tags: [[a]]", "keep-tags: {}", "object-limit: 65MiB",
             "remove-response-fields: [Date]", "set-response-fields: {Vary: a}", "tags: [ETag]",
             "remove-request-fields: [Range]", "set-request-fields: {Via: a}", "origin-ca: ''",
-            "origin-pins: [sha256/AAAA]", "origin-ca: [a]",
+            "origin-pins: [sha256/AAAA]", "origin-ca: [a]", "upgrade: [a/1]",
         ])
     func refused(line: String) {
         #expect(throws: ConfigurationFaults.self) { try settings(line) }

@@ -36,6 +36,25 @@ import Wire
         #expect(head.isPersistent)
     }
 
+    @Test("a switch of protocols that was asked for ends HTTP, in HTTP/1.1 alone")
+    func switched() {
+        let answer = latin1("HTTP/1.1 101 S\r\nUpgrade: x\r\nContent-Length: 3\r\n\r\nab")
+        var parser = ResponseParser()
+        parser.takesSwitch = true
+        guard
+            case .head(let head, let end) = parser.parse(
+                answer.span, from: 0, requestIsHead: false)
+        else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.answer.status == 101 && end == answer.count - 2)
+        #expect(head.framing == .untilClose && !head.isPersistent)
+        let old = latin1("HTTP/1.0 101 S\r\nUpgrade: x\r\n\r\n")
+        #expect(
+            parser.parse(old.span, from: 0, requestIsHead: false) == .refused(.unexpectedSwitch))
+    }
+
     @Test(
         "the body ends as RFC 9112 §6.3 says",
         arguments: [

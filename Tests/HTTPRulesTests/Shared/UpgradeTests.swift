@@ -1,0 +1,114 @@
+import Ground
+import HTTPRules
+import Testing
+import Trials
+
+@Suite("Requests for another protocol")
+struct UpgradeTests {
+    private func upgrade(
+        _ fields: [String], allowed: [String] = ["websocket"], isHTTP10: Bool = false,
+        hasBody: Bool = false
+    ) -> Upgrade {
+        let head = AnswerHead(status: 200, fields: fields)
+        return Upgrade(
+            head.lines, in: head.bytes.span, isHTTP10: isHTTP10, hasBody: hasBody,
+            allowed: allowed)
+    }
+
+    @Test(
+        "RFC 9110 §7.8: of what is asked for goes on what is allowed, as it was written",
+        arguments: [
+            (["Upgrade: websocket"], "websocket"), (["Upgrade: WebSocket/13"], "WebSocket/13"),
+            (["Upgrade: h2c, websocket"], "websocket"),
+            (["Upgrade: chat/2, websocket"], "chat/2, websocket"),
+            (["Upgrade: odd", "upgrade: ,websocket,"], "websocket"),
+        ])
+    func forwarded(lines: [String], asked: String) {
+        for connection in ["Connection: Upgrade", "connection: keep-alive , uPGRADE"] {
+            let upgrade = upgrade(lines + [connection], allowed: ["chat", "websocket"])
+            #expect(upgrade == .forwarded(asked.bytes))
+        }
+    }
+
+    @Test(
+        "what is not allowed is refused, whatever else is asked for",
+        arguments: ["websocket", "WebSocket", "IRC/6.9", "h2c, websocket", "HTTP/3, odd"])
+    func refused(value: String) {
+        #expect(upgrade(["Connection: Upgrade", "Upgrade: \(value)"], allowed: []) == .refused)
+    }
+
+    @Test("a request with a body is not switched")
+    func body() {
+        let fields = ["Connection: Upgrade", "Upgrade: websocket"]
+        #expect(upgrade(fields, hasBody: true) == .refused)
+        #expect(upgrade(["Connection: Upgrade", "Upgrade: h2c"], hasBody: true) == .none)
+    }
+
+    @Test(
+        "what asks for the same answer in another way is a request like any other",
+        arguments: ["h2c", "H2C", "HTTP/2.0", "TLS/1.2", "tls/1.3, h2c", "h2", "", ","])
+    func ignored(value: String) {
+        #expect(upgrade(["Connection: Upgrade", "Upgrade: \(value)"], allowed: []) == .none)
+    }
+
+    @Test("Upgrade counts with the option of Connection alone, and not in HTTP/1.0")
+    func bare() {
+        #expect(upgrade(["Upgrade: websocket"]) == .none)
+        #expect(upgrade(["Connection: keep-alive", "Upgrade: websocket"]) == .none)
+        #expect(upgrade(["Connection: Upgrade"]) == .none)
+        let fields = ["Connection: Upgrade", "Upgrade: websocket"]
+        #expect(upgrade(fields, isHTTP10: true) == .none)
+    }
+
+    @Test("a 101 switches to what was asked for, or to nothing")
+    func switched() {
+        func isSwitch(_ fields: String..., asked: String) -> Bool {
+            Upgrade.isSwitch(AnswerHead(status: 101, fields: fields), asked: asked.bytes)
+        }
+        #expect(isSwitch("Upgrade: websocket", asked: "websocket"))
+        #expect(isSwitch("upgrade: WEBSOCKET", asked: "chat/2, WebSocket"))
+        #expect(isSwitch("Upgrade: chat", asked: "chat/2, websocket"))
+        #expect(!isSwitch("Upgrade: chat", asked: "websocket"))
+        #expect(!isSwitch("Upgrade: websocket, chat", asked: "websocket"))
+        #expect(!isSwitch("X: websocket", asked: "websocket"))
+        #expect(!isSwitch("Upgrade: websocket", asked: ""))
+    }
+
+    @Test("the origin is asked with Upgrade and the option of Connection that belongs to it")
+    func request() {
+        let head = AnswerHead(
+            status: 200,
+            fields: [
+                "Connection: Upgrade, X", "Upgrade: websocket, odd", "X: 1", "TE: trailers",
+                "Sec-WebSocket-Key: k", "A: b",
+            ])
+        var request = ForwardedRequest(
+            method: "GET".bytes, target: "/".bytes, host: "a".bytes, client: nil, peer: nil)
+        request.upgrade = "websocket".bytes
+        var rules = RequestFieldRules(authority: "origin".bytes)
+        rules.passesOthers = false
+        let outcome = RequestForwarder.forward(
+            request, head.lines, in: head.bytes.span, rules: rules, purpose: .pass,
+            takesTrailers: true)
+        guard case .send(let bytes) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        let lines = bytes.lines.filter { !$0.hasPrefix("X-Forwarded-") && !$0.hasPrefix("Via") }
+        #expect(
+            lines == [
+                "GET / HTTP/1.1", "Host: origin", "Sec-WebSocket-Key: k", "Upgrade: websocket",
+                "Connection: Upgrade",
+            ])
+    }
+
+    @Test("a 101 says to the client what it says here")
+    func answer() {
+        let head = AnswerHead(
+            status: 101,
+            fields: ["Connection: Upgrade, X", "Upgrade: websocket", "X: 1", "Y: 2"])
+        var bytes: [UInt8] = []
+        AnswerForwarder.append(head, rules: AnswerFieldRules(addsVia: false), to: &bytes)
+        #expect(bytes.lines.dropFirst() == ["Y: 2", "Upgrade: websocket", "Connection: Upgrade"])
+    }
+}

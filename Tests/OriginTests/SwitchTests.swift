@@ -1,0 +1,129 @@
+import Ground
+import Harness
+import NIOCore
+import NIOPosix
+import Origin
+import Testing
+import Wire
+
+@Suite("Origins that switch to another protocol")
+struct SwitchTests {
+    private static let switched =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+    private func request(_ port: UInt16) -> OriginFetchRequest {
+        var request = siteRequest(port)
+        request.upgrade = Array("websocket".utf8)
+        return request
+    }
+
+    @Test("What is given after a 101 goes to the origin as it is, what comes is told as it comes")
+    func both() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group,
+                [.request, .send(Self.switched + "hello"), .body(4), .send("0\r\n\r\n"), .close])
+            let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
+                recorder.afterEach = {
+                    // With the head alone: whoever asked speaks once the origin has switched.
+                    if $0.bytesSeen == 0 { fetch.send(body: ByteBuffer(string: "ping")) }
+                }
+            }.get()
+            #expect(outcome.status == 101 && outcome.bodyLength == nil)
+            #expect(outcome.text == "hello0\r\n\r\n")
+            #expect(outcome.end == .ended(delimitedByClose: true))
+            #expect(origin.bodies.map { String(buffer: $0) } == ["ping"])
+            #expect(origin.requests.count == 1)
+            try await origin.stop()
+        }
+    }
+
+    @Test("The end of what is given is the end, once it is written")
+    func given() async throws {
+        try await Rig.run { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(Self.switched), .body(300_000), .gate])
+            let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
+                recorder.afterEach = { _ in
+                    fetch.send(body: ByteBuffer(repeating: 0x61, count: 300_000))
+                    fetch.endBody()
+                }
+            }.get()
+            #expect(outcome.end == .ended(delimitedByClose: false))
+            while origin.bodies.isEmpty { await Task.yield() }
+            #expect(origin.bodies.first?.readableBytes == 300_000)
+            while origin.openConnections > 0 { await Task.yield() }
+            try await origin.stop()
+        }
+    }
+
+    @Test("Silence is no failure: whoever asked says how long the connection may rest")
+    func silence() async throws {
+        try await Rig.run(settings: { $0.bodyRateMin = 1000 }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(Self.switched), .gate, .send("late"), .close])
+            let head = LockedBox(false)
+            let outcome = try await rig.begin(request(origin.port)) { recorder, _ in
+                recorder.afterEach = { _ in head.value = true }
+            }
+            while !head.value { await Task.yield() }
+            rig.lead.change { $0 = .seconds(3600) }
+            origin.openGate()
+            let seen = try await outcome.get()
+            #expect(seen.text == "late" && seen.end == .ended(delimitedByClose: true))
+            try await origin.stop()
+        }
+    }
+
+    @Test("An answer other than 101 is one like any other, and its connection is kept")
+    func declined() async throws {
+        try await Rig.run { rig in
+            let answer = "HTTP/1.1 426 No\r\nContent-Length: 2\r\n\r\nno"
+            let origin = try await ByteOrigin.listening(
+                on: rig.group, [.request, .send(answer), .request, .send(answer), .gate])
+            for _ in 1...2 {
+                let outcome = try await rig.begin(request(origin.port)).get()
+                #expect(outcome.status == 426 && outcome.text == "no")
+            }
+            #expect(origin.connections == 1)
+            try await origin.stop()
+        }
+    }
+
+    @Test(
+        "A switch to another protocol than one that was asked for is a failure",
+        arguments: ["Upgrade: chat\r\n", "", "Upgrade: websocket, chat\r\n"])
+    func unasked(field: String) async throws {
+        try await Rig.run { rig in
+            let answer = "HTTP/1.1 101 S\r\nConnection: Upgrade\r\n\(field)\r\n"
+            let origin = try await ByteOrigin.listening(on: rig.group, [.request, .send(answer)])
+            let outcome = try await rig.begin(request(origin.port)).get()
+            #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
+            try await origin.stop()
+        }
+    }
+
+    @Test("An origin that would speak HTTP/2 is asked over HTTP/1.1")
+    func overHTTP1() async throws {
+        let server = try Secure.server(protocols: [.http2, .http11])
+        let agreed = LockedBox<[TLSApplicationProtocol?]>([])
+        let trust = try Secure.trust()
+        try await Rig.run(settings: { $0.trust = trust }) { rig in
+            let origin = try await ByteOrigin.listening(
+                on: rig.group,
+                behind: Secure.behind(server) { parameters in
+                    agreed.change { $0.append(parameters.applicationProtocol) }
+                },
+                [.request, .send(Self.switched + "hello"), .close])
+            var request = OriginFetchRequest(
+                origin: OriginAuthority(host: "127.0.0.1", port: origin.port, isSecure: true),
+                method: .get, head: Array("GET / HTTP/1.1\r\nHost: a.example\r\n".utf8),
+                isSafeToRetry: true)
+            request.upgrade = Array("websocket".utf8)
+            let outcome = try await rig.begin(request).get()
+            #expect(outcome.status == 101 && outcome.text == "hello")
+            #expect(agreed.value == [.http11])
+            try await origin.stop()
+        }
+    }
+}
