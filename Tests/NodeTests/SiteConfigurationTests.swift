@@ -299,14 +299,14 @@ struct SiteConfigurationTests {
             "types: [image]", "types: ['*/*']", "types: [a/*b]", "object-limit: 0",
             "memory-share: 25", "memory-share: 0%", "memory-share: 101%", "disk-share: +1%",
             "via: yes", "ignore-query: ['*']", "ignore-query: [a*b]", "ignore-query: [a=b]",
-            "methods: ['GET ']", "upgrade: [h2c]", "forward-fields: [a b]", "reduce: [cookie]", "forwarded-for: on",
+            "methods: ['GET ']", "forward-fields: [a b]", "reduce: [cookie]", "forwarded-for: on",
             "set-request-fields: [a]", "set-request-fields: {Host: a}",
             "set-request-fields: {a: ' b'}", "set-request-fields: {a: \"b\\nc\"}",
             "negative-ttl: {404: soon}", "negative-ttl: {99: 1s}", "negative-ttl: {0404: 1s}",
             "negative-ttl: {404: [1s]}", "tags: [[a]]", "keep-tags: {}", "object-limit: 65MiB",
             "remove-response-fields: [Date]", "set-response-fields: {Vary: a}", "tags: [ETag]",
             "remove-request-fields: [Range]", "set-request-fields: {Via: a}", "origin-ca: ''",
-            "origin-pins: [sha256/AAAA]", "origin-ca: [a]", "upgrade: [a/1]",
+            "origin-pins: [sha256/AAAA]", "origin-ca: [a]", "upgrade: [a/1]", "upgrade: [h2c]",
         ])
     func refused(line: String) {
         #expect(throws: ConfigurationFaults.self) { try settings(line) }

@@ -27,13 +27,13 @@ extension Outside {
             ])
             for proto in ["http", "https"] {
                 for host in ["a.example", "b.example:8443"] {
+                    let fields = ["X-Forwarded-Proto: \(proto)"]
                     for turn in 1...2 {
-                        let answer = try node.get(
-                            "/old", host: host, fields: ["X-Forwarded-Proto: \(proto)"])
+                        let answer = try node.get("/old", host: host, fields: fields)
                         #expect(answer.status == 302 && answer.isHit == (turn == 2), "\(answer)")
                         #expect(answer["Location"] == "/new?a=b", "\(answer)")
                     }
-                    #expect(try node.get("/new?a=b", host: host).text == "it")
+                    #expect(try node.get("/new?a=b", host: host, fields: fields).text == "it")
                     #expect(origin.log.last?.target == "/public/new?a=b")
                 }
             }
