@@ -214,8 +214,8 @@ struct Problem: Hashable, Sendable {
         "The origin failed, and the request does not take what is stored without asking it.")
 
     static let loop = Problem(
-        508, "loop-detected", "The request came through here too often",
-        "Its Via names this cache again and again: the site's origin leads back to it.")
+        508, "loop-detected", "The request has come back",
+        "Its CDN-Loop or its Via says that it came through here: the site's origin leads back.")
 
     static let preconditionFailed = Problem(
         412, "precondition-failed", "A precondition of the request does not hold",

@@ -69,6 +69,7 @@ package struct HopByHop: Hashable, Sendable {
         default: return false
         }
         switch name.count {
+        case 8: return CDNLoop.isName(bytes, at: name)
         case 9: return bytes.holdsIgnoringCase("forwarded", at: name)
         case 12: return bytes.holdsIgnoringCase("max-forwards", at: name)
         case 15: return bytes.holdsIgnoringCase("x-forwarded-for", at: name)

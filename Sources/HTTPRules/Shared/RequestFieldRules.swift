@@ -49,8 +49,9 @@ package struct RequestFieldRules: Hashable, Sendable {
     package var reducesAcceptEncoding = false
     /// The node names itself in Via (RFC 9110 §7.6.3).
     package var addsVia = true
-    /// How often a request may have come through nodes of this name, as its Via says.
-    package var passagesMax = 3
+    /// How many nodes of this name a request may have come through, as its Via or its CDN-Loop
+    /// says: for loops in which every round asks for something else.
+    package var passagesMax = 8
 
     /// - Parameters:
     ///   - authority: host and port of the origin.
@@ -64,7 +65,7 @@ package struct RequestFieldRules: Hashable, Sendable {
     /// True for a field that an operator may set or remove in requests.
     ///
     /// Not for what frames a message or is of one hop, and not for what is decided elsewhere: Host,
-    /// Via, conditions, ranges.
+    /// Via, CDN-Loop, conditions, ranges.
     package static func mayChange(_ name: [UInt8]) -> Bool {
         let bytes = name.span
         let id = FieldName(bytes, at: name.indices)
@@ -73,7 +74,8 @@ package struct RequestFieldRules: Hashable, Sendable {
             .ifUnmodifiedSince, .range, .via:
             return false
         default:
-            return !name.isEmpty && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
+            return !name.isEmpty && !CDNLoop.isName(bytes, at: name.indices)
+                && !HopByHop.isForOneHop(bytes, at: name.indices, id: id)
         }
     }
 
@@ -138,6 +140,7 @@ package struct RequestFieldRules: Hashable, Sendable {
         case .other:
             let name = line.name.range
             let start = name.lowerBound
+            if CDNLoop.isName(bytes, at: name) { return true }
             // Of the handshake of RFC 6455.
             if name.count > 14, bytes.holdsIgnoringCase("sec-websocket-", at: start..<start + 14) {
                 return true

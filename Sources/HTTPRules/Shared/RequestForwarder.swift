@@ -59,7 +59,8 @@ package enum RequestForwarder {
         case send([UInt8])
         /// Max-Forwards is used up: this node is the one that was asked (RFC 9110 §7.6.2).
         case answerHere
-        /// It came through here too often already (RFC 9110 §7.6.3); `508` says so.
+        /// It came through here already, or through too many others (RFC 9110 §7.6.3, RFC 8586);
+        /// `508` says so.
         case loop
         /// Its path may lead above the path of the site's origin; `400` says so.
         case outside
@@ -75,15 +76,18 @@ package enum RequestForwarder {
     ///   - purpose: what becomes of the answer.
     ///   - takesTrailers: the client said that it reads trailer fields, and they are passed on (RFC
     ///     9110 §6.5.1).
+    ///   - passage: of the request through this process, for CDN-Loop; nil adds nothing.
     ///   - causeLines: those of a ``RequestCause``, in place of the client's of the same names
     ///     unless `rules` decide about those; nil leaves the client's as they are.
     /// - Returns: what is to be done.
     package static func forward(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
         rules: RequestFieldRules, purpose: Purpose, takesTrailers: Bool = false,
-        causeLines: [FieldSetting]? = nil
+        passage: CDNLoop.Passage? = nil, causeLines: [FieldSetting]? = nil
     ) -> Outcome {
-        guard Via.count(lines, in: bytes) < rules.passagesMax else { return .loop }
+        let passages = max(Via.count(lines, in: bytes), CDNLoop.count(lines, in: bytes))
+        guard passages < rules.passagesMax else { return .loop }
+        if let passage, CDNLoop.holds(passage, lines, in: bytes) { return .loop }
         if !rules.basePath.isEmpty, TargetPath.leaves(request.target) { return .outside }
         let forwards = MaxForwards(request.method, lines, in: bytes)
         if forwards == .here { return .answerHere }
@@ -105,6 +109,7 @@ package enum RequestForwarder {
         } else if takesTrailers {
             head.bytes.append(contentsOf: "TE: trailers\r\nConnection: TE\r\n".utf8)
         }
+        if let passage { CDNLoop.append(passage, to: &head.bytes) }
         if rules.addsVia { Via.append(version: request.version, to: &head.bytes) }
         return .send(head.bytes)
     }
@@ -113,7 +118,7 @@ package enum RequestForwarder {
     /// of (RFC 9111 §4.1).
     ///
     /// The extents of the lines lie in the bytes given back. Without validators and without our
-    /// Via.
+    /// Via and CDN-Loop.
     package static func told(
         _ request: ForwardedRequest, _ lines: [FieldLine], in bytes: Span<UInt8>,
         rules: RequestFieldRules

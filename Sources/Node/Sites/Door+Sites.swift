@@ -109,6 +109,7 @@ extension Door {
     ) {
         let pending = PendingRequest(copying: parser, bytes, headRange)
         let query = siteRequest(plan, key, hash, pending, bytes, mode: .whole)
+        if query.hasComeBack(to: hall.node) { return refuseSite(.loop) }
         let facts = requestFacts
         let finding = query.find(in: hall.store, now: now)
         if tellsDecision { tellDecision(of: query, finding, now: now) }
@@ -217,6 +218,7 @@ extension Door {
         let pending = PendingRequest(copying: parser, bytes, headRange)
         let query = siteRequest(
             plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
+        if query.hasComeBack(to: hall.node) { return refuseSite(.loop) }
         pass(query, pending, requestFacts, isRead ? .request : .method, now: now)
     }
 

@@ -72,7 +72,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             query.asked, query.lines.lines, in: lines.span,
             rules: query.plan.requestRules,
             purpose: query.mode == .whole ? .store(validation) : .pass,
-            takesTrailers: takesTrailers, causeLines: run.cause.lines(span: .newSpan()))
+            takesTrailers: takesTrailers, passage: query.passage(through: hall.node),
+            causeLines: run.cause.lines(span: .newSpan()))
         switch outcome {
         case .send(let head): ask(head)
         case .loop, .answerHere: refuse(.loop)

@@ -99,6 +99,22 @@ final class SiteRequest: Sendable {
             isBackground: true)
     }
 
+    /// Its passage through this process; nil if it has no key, and is told apart from no other.
+    func passage(through node: NodeCore) -> CDNLoop.Passage? {
+        guard !key.isEmpty else { return nil }
+        let request = EntryName(ofKey: asked.method + key).digest.first
+        return CDNLoop.Passage(process: node.run, request: request)
+    }
+
+    /// It is this node that asked for it: whoever waited for its fetch would wait for themselves.
+    func hasComeBack(to node: NodeCore) -> Bool {
+        let bytes = lines.bytes
+        guard CDNLoop.count(lines.lines, in: bytes.span) > 0,
+            let passage = passage(through: node)
+        else { return false }
+        return CDNLoop.holds(passage, lines.lines, in: bytes.span)
+    }
+
     /// Max-Forwards says that this node is the one that is asked (RFC 9110 §7.6.2).
     var isForUs: Bool {
         let bytes = lines.bytes

@@ -1,0 +1,113 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    /// What leads back to the node is refused at once, and is not waited for.
+    @Suite("Sites whose origins lead back to the node")
+    struct LoopTests {
+        private static let host = "a.example"
+        private let folder: URL
+
+        init() throws {
+            folder = try Program.temporaryFolder()
+        }
+
+        /// A node that asks 127.0.0.1:`origin` for the site as its clients do.
+        private func node(
+            _ origin: Int, listeningOn port: Int? = nil, via: Bool = true
+        ) throws -> NodeProcess {
+            let file = folder.appendingPathComponent("\(UUID().uuidString).yaml")
+            let text = """
+                sites:
+                  \(Self.host):
+                    origin: http://127.0.0.1:\(origin)
+                    host: client
+                    via: \(via ? "on" : "off")
+
+                """
+            try Data(text.utf8).write(to: file)
+            let listen = port.map { ["--listen", "127.0.0.1:\($0)"] } ?? []
+            return try NodeProcess(["--config", file.path] + listen)
+        }
+
+        private func expectLoop(
+            _ answer: Response, at location: SourceLocation = #_sourceLocation
+        ) {
+            expectProblem(answer, 508, at: location)
+            let type = answer.document?["type"] as? String
+            #expect(type == "urn:nuthatch:problem:loop-detected", sourceLocation: location)
+        }
+
+        @Test(
+            "A site whose origin is the node itself, whatever it says in Via",
+            arguments: [true, false])
+        func itself(via: Bool) throws {
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let port = try HeldPort.forever()
+            let node = try node(port, listeningOn: port, via: via)
+            expectLoop(try node.get("/it", host: Self.host))
+            expectLoop(try node.get("/it?other", host: Self.host))
+            let post = try node.connect().post("body", to: "/it", host: Self.host)
+            expectLoop(post)
+            #expect(try node.get("/head", method: "HEAD", host: Self.host).status == 508)
+            // Each went round once.
+            #expect(node.figure("nuthatch_origin_fetches_started_total") == 4)
+        }
+
+        @Test("Clients that wait for the same are told so together")
+        func together() throws {
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let port = try HeldPort.forever()
+            let node = try node(port, listeningOn: port)
+            let clients = ClientSwarm(
+                port: node.port, count: 20, SwarmClientPlan("/it", host: Self.host))
+            let answers = clients.responses()
+            #expect(answers.count == 20 && answers.allSatisfy { $0.status == 508 }, "\(answers)")
+        }
+
+        @Test("Two nodes that ask each other", arguments: [true, false])
+        func ring(via: Bool) throws {
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let ports = try (0..<2).map { _ in try HeldPort.forever() }
+            let first = try node(ports[1], listeningOn: ports[0], via: via)
+            let second = try node(ports[0], listeningOn: ports[1], via: via)
+            expectLoop(try first.get("/it", host: Self.host))
+            expectLoop(try second.get("/other", host: Self.host))
+            expectLoop(try first.connect().post("body", to: "/it", host: Self.host))
+        }
+
+        @Test("A node before another one is no loop, and neither is an origin that asks for more")
+        func noLoop() throws {
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let origin = try ScriptedOrigin()
+            origin.onAnythingElse { _ in .text("it", fields: ["Cache-Control: no-store"]) }
+            let port = try HeldPort.forever()
+            let inner = try node(origin.port, listeningOn: port, via: false)
+            let outer = try node(port, via: false)
+            #expect(try outer.get("/one", host: Self.host).text == "it")
+            let marks = origin.requests("/one")[0].fields.all("CDN-Loop")
+            #expect(marks.count == 2 && Set(marks).count == 2)
+            #expect(marks.allSatisfy { $0.hasPrefix("nuthatch;id=") })
+            #expect(origin.requests("/one")[0].fields["Via"] == nil)
+            let lines = marks.map { "CDN-Loop: \($0)" }
+            for node in [outer, inner] {
+                #expect(try node.get("/two", host: Self.host, fields: lines).text == "it")
+                expectLoop(try node.get("/one", host: Self.host, fields: lines))
+            }
+            #expect(origin.requests("/one").count == 1)
+        }
+
+        @Test("What is stored is given, also to a request that has come back")
+        func stored() throws {
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let origin = try ScriptedOrigin()
+            origin.on("/it", .text("it", fields: [lasting]))
+            let node = try node(origin.port)
+            #expect(try node.get("/it", host: Self.host).text == "it")
+            let mark = try #require(origin.requests("/it")[0].fields["CDN-Loop"])
+            let again = try node.get("/it", host: Self.host, fields: ["CDN-Loop: \(mark)"])
+            #expect(again.text == "it" && again.isHit)
+        }
+    }
+}
