@@ -59,6 +59,7 @@ package struct Configuration: Sendable {
     package var yieldsToPressure: Bool
     /// Never above ``memoryBytesMax``.
     package var objectBytesMax: Int
+    package var variantsMax: Int
     package var defaultTTL: Interval
 
     // Disk
@@ -176,6 +177,7 @@ extension Configuration {
         memoryEntriesMax = values.countUnlessZero(.memoryEntries)
         yieldsToPressure = values.isOn(.memoryPressure)
         objectBytesMax = values.bytes(.objectLimit)
+        variantsMax = values.count(.variantsLimit)
         defaultTTL = values.interval(.defaultTTL)
         cacheDirectory = values.path(.cacheDir)
         diskBytesMax = UInt64(values.bytes(.diskLimit))

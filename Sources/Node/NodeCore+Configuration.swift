@@ -103,6 +103,7 @@ extension NodeSettings {
         handshakeTimeout = configuration.tls.handshakeTimeout
         handshakesMax = max(1, configuration.tls.handshakesMax / budget.loops)
         objectBytesMax = UInt64(configuration.objectBytesMax)
+        variantsMax = configuration.variantsMax
         defaultTTL = configuration.defaultTTL
         touchInterval = configuration.touchInterval
         types = ContentTypes(extra: configuration.allowTypes)

@@ -75,6 +75,8 @@ struct NodeSettings: Sendable {
     var waitTimeout = Interval.seconds(60)
     /// The largest body that is kept.
     var objectBytesMax: UInt64 = 64 << 20
+    /// Variants of one key at most.
+    var variantsMax = 64
     /// Freshness where the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
     var defaultTTL = Interval.seconds(3600)
 

@@ -105,6 +105,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case evictionsForLimit
     case evictionsForPressure
     case evictionsPurged
+    /// Of sites, for others of the same URL.
+    case variantsDropped
     case memoryUsedBytes
     case memoryLimitBytes
     case memoryBodyBytes

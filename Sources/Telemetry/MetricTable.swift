@@ -117,6 +117,10 @@ extension MetricFamily {
                 + "or because they were found to be purged",
             advice: "Many for room with many misses ask for a larger memory-limit."),
         MetricFamily(
+            "nuthatch_variants_dropped_total", .counter, "entries", .variantsDropped,
+            meaning: "Stored answers of sites that went for others of the same URL",
+            advice: "A field in Vary that has a value for everybody; or raise variants-limit."),
+        MetricFamily(
             "nuthatch_memory_used_bytes", .gauge, "bytes", .memoryUsedBytes,
             meaning: "Memory taken of memory-limit; nuthatch_memory_part_bytes says by what",
             advice: "At the limit after a while is ordinary."),

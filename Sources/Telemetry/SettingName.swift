@@ -16,6 +16,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case memoryEntries = "memory-entries"
     case memoryPressure = "memory-pressure"
     case objectLimit = "object-limit"
+    case variantsLimit = "variants-limit"
     case defaultTTL = "default-ttl"
 
     case cacheDir = "cache-dir"

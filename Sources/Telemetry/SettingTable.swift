@@ -80,6 +80,10 @@ extension Setting {
             meaning: "Largest body that is stored; larger ones are passed through",
             advice: "Raise it if larger images are asked for often; at most memory-limit."),
         Setting(
+            .variantsLimit, in: .memory, .count(1...1_000), default: "64",
+            meaning: "Answers of a site that are stored under one URL, for requests that differ",
+            advice: "Raise it only if more forms of one page are in use; the least used ones go."),
+        Setting(
             .defaultTTL, in: .memory, .duration(.zero ... .seconds(365 * 86_400)), default: "1h",
             meaning: "Time for which an image is fresh whose origin does not say",
             advice: "Shorten it if images change under the same URL and origins send no lifetime."),

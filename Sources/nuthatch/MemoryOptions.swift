@@ -14,6 +14,9 @@ struct MemoryOptions: ParsableArguments {
     @Option(help: help("object-limit"))
     var objectLimit: String?
 
+    @Option(help: help("variants-limit"))
+    var variantsLimit: String?
+
     @Option(help: help("default-ttl"))
     var defaultTTL: String?
 
@@ -24,6 +27,7 @@ struct MemoryOptions: ParsableArguments {
             ("memory-entries", memoryEntries.texts),
             ("memory-pressure", memoryPressure.texts),
             ("object-limit", objectLimit.texts),
+            ("variants-limit", variantsLimit.texts),
             ("default-ttl", defaultTTL.texts),
         ]
     }

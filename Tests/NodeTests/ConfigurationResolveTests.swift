@@ -113,6 +113,7 @@ struct ConfigurationResolveTests {
         (.memoryLimit, "65MiB", "memoryBytesMax", 65 << 20),
         (.memoryEntries, "6", "memoryEntriesMax", 6),
         (.objectLimit, "7KiB", "objectBytesMax", 7 << 10),
+        (.variantsLimit, "9", "variantsMax", 9),
         (.defaultTTL, "8s", "defaultTTL", 8_000_000_000),
         (.diskLimit, "28MiB", "diskBytesMax", 28 << 20),
         (.ageLimit, "29s", "ageLimit", 29_000_000_000),

@@ -4,6 +4,7 @@ import Logging
 import Serving
 import Store
 import Synchronization
+import Telemetry
 import Tiers
 import Wire
 
@@ -56,8 +57,8 @@ extension NodeCore {
     /// Puts an index of variants under the request's key, of which the one at `place`, selected by
     /// the fields `names`, is the newest.
     ///
-    /// The places of the newest few are kept with it, so that a request for another variant can ask
-    /// the origin about them (RFC 9111 §4.3.1).
+    /// The places of all are kept with it, the newest first, so that a request for another variant
+    /// can ask the origin about them (RFC 9111 §4.3.1), and that they can be limited together.
     func keep(
         _ index: VariantIndex, _ names: FieldNames, at place: EntryPlace,
         for query: SiteRequest, of run: FillRun, now: Instant
@@ -80,11 +81,37 @@ extension NodeCore {
             index = present.adding(names)
         }
         let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
-        if let current, VariantIndex(of: current) == index, known.contains(place.key) { return }
-        let places = [place.key] + known.filter { $0 != place.key }.prefix(Self.placesMax - 1)
+        var places = [place.key] + known.filter { $0 != place.key }
+        let surplus = surplus(of: places)
+        if surplus.isEmpty, let current, VariantIndex(of: current) == index,
+            known.contains(place.key)
+        {
+            return
+        }
+        for number in surplus { forgetVariant(places.remove(at: number)) }
+        counters.add(.variantsDropped, surplus.count)
         let entry = entry(
             of: index, for: query, places: places, stamp: run.stamp, now: now)
         if let entry { keep(entry) }
+    }
+
+    /// Which of the variants at `places` are too many.
+    private func surplus(of places: [[UInt8]]) -> [Int] {
+        let quota = VariantQuota(
+            countMax: settings.variantsMax, bytesMax: store.account.limitBytes / 16)
+        return quota.surplus(
+            of: places.map {
+                guard let (held, frequency) = store.held($0) else {
+                    return VariantQuota.Item(keyBytes: $0.count, bytes: 0, frequency: 0)
+                }
+                return VariantQuota.Item(
+                    keyBytes: $0.count, bytes: held.indexedBytes, frequency: frequency)
+            })
+    }
+
+    private func forgetVariant(_ key: [UInt8]) {
+        if let held = store.held(key) { store.remove(held.resident) }
+        disk?.forget(EntryName(ofKey: key))
     }
 
     private func entry(
@@ -102,13 +129,15 @@ extension NodeCore {
     /// How many variants of one key the origin is asked about at once.
     private static let placesMax = 8
 
-    /// The variants of the request's key that memory holds, the newest first, whichever requests
-    /// they answer.
+    /// The newest variants of the request's key that memory holds, whichever requests they answer.
     func variants(of query: SiteRequest) -> [Resident] {
         guard let current = store.find(query.key, hash: query.hash),
             VariantIndex(of: current) != nil
         else { return [] }
-        return current.tags.compactMap { store.find($0, hash: store.hash(of: $0)) }
+        // What was not asked for is not used.
+        return current.tags.prefix(Self.placesMax)
+            .filter { store.held($0) != nil }
+            .compactMap { store.find($0, hash: store.hash(of: $0)) }
             .filter { $0.facts.flags.isAnswer && $0.status == 200 }
     }
 

@@ -64,6 +64,19 @@ struct MemoryShard: ~Copyable {
         return found
     }
 
+    /// The entry for `key`, and how often it was asked for of late; it is not noted as used.
+    func held(_ key: Span<UInt8>, hash: UInt64) -> Found? {
+        var candidate = tier.first(hash)
+        while let current = candidate {
+            if let resident = residents[Int(current.id.index)], holds(resident, key, 0..<key.count)
+            {
+                return (resident, tier.frequency(of: current.id))
+            }
+            candidate = tier.next(after: current)
+        }
+        return nil
+    }
+
     /// True if this very entry is here.
     func has(_ resident: Resident) -> Bool {
         var candidate = tier.first(resident.hash)

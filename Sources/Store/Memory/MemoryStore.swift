@@ -163,6 +163,12 @@ package final class MemoryStore: Sendable {
         return !removed.isEmpty
     }
 
+    /// The entry for `key`, and how often it was asked for of late; looking is no use of it.
+    package func held(_ key: [UInt8]) -> (resident: Resident, frequency: UInt8)? {
+        let hash = hash(key.span, 0..<key.count)
+        return shard(hash).state.withLock { $0.held(key.span, hash: hash) }
+    }
+
     /// How many shards there are.
     package var shardCount: Int { shards.count }
 

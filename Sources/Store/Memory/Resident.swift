@@ -70,7 +70,7 @@ package final class Resident: Sendable {
     }
 
     /// Bytes of memory that belong to it while a look-up can find it.
-    var indexedBytes: Int { overheadBytes + body.capacityBytes }
+    package var indexedBytes: Int { overheadBytes + body.capacityBytes }
 
     /// The normalised URL.
     package var key: [UInt8] { Array(text[..<headStart]) }

@@ -26,6 +26,7 @@ extension Outside {
             ("memory-limit", "99999999999999999999", "16MiB"),
             ("memory-entries", "many", "0"),
             ("object-limit", "1", "1KiB"),
+            ("variants-limit", "0", "1"),
             ("default-ttl", "soon", "0s"),
             ("default-ttl", "-1s", "0s"),
             ("loops", "-1", "64"),

@@ -1,0 +1,46 @@
+import HTTPRules
+import Testing
+
+@Suite("What the variants of one URL may take")
+struct VariantQuotaTests {
+    private typealias Item = VariantQuota.Item
+
+    private func items(_ frequencies: [UInt8], bytes: Int = 100, keyBytes: Int = 50) -> [Item] {
+        frequencies.map { Item(keyBytes: keyBytes, bytes: bytes, frequency: $0) }
+    }
+
+    private let few = VariantQuota(countMax: 4, bytesMax: 10_000)
+
+    @Test("as many as may stay do")
+    func fits() {
+        #expect(few.surplus(of: []).isEmpty)
+        #expect(few.surplus(of: items([0, 0, 0, 0])).isEmpty)
+    }
+
+    @Test("the least used goes, of those the oldest, and never the one that has just come")
+    func order() {
+        #expect(few.surplus(of: items([0, 3, 1, 1, 9])) == [3])
+        #expect(few.surplus(of: items([0, 3, 1, 1, 9, 0])) == [5, 3])
+        #expect(few.surplus(of: items([0, 5, 5, 5, 5])) == [4])
+        let one = VariantQuota(countMax: 1, bytesMax: 10)
+        #expect(one.surplus(of: items([0, 9, 9])) == [2, 1])
+        #expect(one.surplus(of: items([0])).isEmpty)
+    }
+
+    @Test("the bytes of memory are limited as the number is; what memory has not costs none")
+    func bytes() {
+        let small = VariantQuota(countMax: 100, bytesMax: 300)
+        #expect(small.surplus(of: items([0, 2, 1, 3])) == [2])
+        #expect(small.surplus(of: items([0, 2, 1, 3, 4])) == [2, 1])
+        let absent = items([0, 2, 2]) + items([0, 0, 0], bytes: 0)
+        #expect(small.surplus(of: absent).isEmpty)
+        #expect(small.surplus(of: items([0, 4], bytes: 1_000)) == [1])
+    }
+
+    @Test("long values of fields leave room for few variants")
+    func keys() {
+        let many = VariantQuota(countMax: 1_000, bytesMax: .max)
+        let gone = many.surplus(of: items(Array(repeating: 1, count: 10), keyBytes: 4_096))
+        #expect(gone == [9, 8, 7, 6, 5, 4])
+    }
+}

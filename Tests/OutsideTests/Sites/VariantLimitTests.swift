@@ -1,0 +1,72 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What the variants of one URL may take")
+    struct VariantLimitTests {
+        private static let dropped = "nuthatch_variants_dropped_total"
+
+        /// A site whose answers at `/it` are selected by Foo.
+        private func stage(
+            _ flags: String..., size: Int = 100, keepsDisk: Bool = false
+        ) throws -> SiteStage {
+            let stage = try SiteStage(more: flags, keepsDisk: keepsDisk)
+            stage.origin.on("/it") { request in
+                let name = request.fields["Foo"] ?? "nobody"
+                let text = "of \(name) " + String(repeating: "x", count: size)
+                return .text(text, fields: [lasting, "Vary: Foo"])
+            }
+            stage.origin.on("/other", .text("other", fields: [lasting]))
+            return stage
+        }
+
+        private func get(_ stage: SiteStage, _ name: String) throws -> Response {
+            let answer = try stage.get("/it", fields: ["Foo: \(name)"])
+            #expect(answer.text.hasPrefix("of \(name) "), "\(answer)")
+            return answer
+        }
+
+        @Test("However many are made up, few are kept, and those that are used stay")
+        func number() throws {
+            let stage = try stage("--variants-limit", "4")
+            for number in 0..<6 { #expect(try get(stage, "used").isHit == (number > 0)) }
+            for number in 0..<20 { #expect(try !get(stage, "made-up-\(number)").isHit) }
+            let isDropped = Deadline.seconds(30).reached {
+                stage.node.figure(Self.dropped) == 17
+            }
+            #expect(isDropped)
+            #expect(try get(stage, "used").isHit && get(stage, "made-up-19").isHit)
+            #expect(try !get(stage, "made-up-0").isHit)
+            // Four, and what says by which field they are selected.
+            #expect(stage.node.figure("nuthatch_memory_entries").map { $0 <= 5 } == true)
+        }
+
+        @Test("They go from the disk too, and are counted on after a restart")
+        func disk() throws {
+            let stage = try stage("--variants-limit", "4", keepsDisk: true)
+            for _ in 0..<6 { _ = try get(stage, "used") }
+            for number in 0..<10 {
+                _ = try get(stage, "made-up-\(number)")
+                try stage.settle()
+            }
+            try stage.settle(entries: 5)
+            try stage.restart(inOrder: true)
+            #expect(try get(stage, "made-up-9")["Cache-Status"]?.contains("hit") == true)
+            for number in 10..<14 { _ = try get(stage, "made-up-\(number)") }
+            try stage.settle(entries: 5)
+        }
+
+        @Test("Large ones take no more of memory than their part, and nothing from other URLs")
+        func bytes() throws {
+            let stage = try stage("--memory-limit", "16MiB", size: 300_000)
+            #expect(try stage.get("/other").text == "other")
+            for number in 0..<60 { _ = try get(stage, "\(number)") }
+            let isDropped = Deadline.seconds(30).reached {
+                (stage.node.figure(Self.dropped) ?? 0) >= 55
+            }
+            #expect(isDropped)
+            #expect(try stage.get("/other").isHit)
+            #expect(stage.node.figure("nuthatch_evictions_total{reason=\"room\"}") == 0)
+        }
+    }
+}
