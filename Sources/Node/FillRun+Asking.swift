@@ -3,6 +3,7 @@ import HTTPRules
 import Origin
 import Serving
 import Synchronization
+import Wire
 
 /// What a fetch takes of what origins and this node have for all.
 extension FillRun {
@@ -29,7 +30,10 @@ extension FillRun {
 
     /// Whom it belongs to before its origin is asked.
     var holders: [ShareHolder] {
-        if let query { return [.site(query.plan.site.name)] + (client.map { [$0] } ?? []) }
+        if let query {
+            return [.site(query.plan.site.name)] + (client.map { [$0] } ?? [])
+                + (query.body.isEmpty ? [] : [.uploads])
+        }
         let key = key
         return OriginAuthority(ofKey: key.span).map { holders(askingAt: $0, nil) } ?? []
     }

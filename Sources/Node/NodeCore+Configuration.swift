@@ -136,9 +136,6 @@ extension DiskTier.Settings {
 }
 
 extension OriginSettings {
-    /// Hundredths of an origin's connections that requests with bodies may have.
-    private static let uploadPercent = 50
-
     init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         self.init()
         idleConnectionsMax = budget.idlePerLoop
@@ -150,7 +147,7 @@ extension OriginSettings {
             circuit: CircuitLimits(
                 failures: configuration.originCircuitFailures,
                 pause: configuration.originCircuitTime),
-            clientPercent: configuration.clientPercent, uploadPercent: Self.uploadPercent)
+            clientPercent: configuration.clientPercent, uploadPercent: NodeSettings.uploadPercent)
         names = NameCache.Settings(
             lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
             namesMax: configuration.dnsNamesMax)

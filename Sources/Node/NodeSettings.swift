@@ -63,10 +63,13 @@ struct NodeSettings: Sendable {
     /// Hundredths of what is limited that one client may have, and one site or origin.
     var clientPercent = 25
     var originPercent = 75
+    /// The same for requests with bodies, which their clients send as slowly as they like.
+    static let uploadPercent = 50
     /// Who may have how many of the fetches.
     var fillShares: ShareTable.Limits {
         ShareTable.Limits(
-            placesMax: fillsMax, clientPercent: clientPercent, originPercent: originPercent)
+            placesMax: fillsMax, clientPercent: clientPercent, originPercent: originPercent,
+            uploadPercent: Self.uploadPercent)
     }
     /// Bytes of a request's body that must come in a second, beyond ``bodyTimeout``.
     var bodyRateMin = 1024

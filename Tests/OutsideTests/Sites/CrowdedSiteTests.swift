@@ -51,6 +51,22 @@ extension Outside {
             #expect(Deadline.seconds(30).reached { node.figure("nuthatch_fills_in_flight") == 0 })
         }
 
+        @Test("Bodies that dribble, of however many clients, leave half of the fetches to others")
+        func dribblingCrowd() throws {
+            let (origin, node) = try start("--fills-limit", "40")
+            let dribbling = try (0..<256).map { number in
+                try post(node, as: "203.0.113.\(number % 32)", 5, of: 10)
+            }
+            let areThere = Deadline.seconds(30).reached {
+                node.figure("nuthatch_fills_in_flight") == 20
+                    && node.figure("nuthatch_refused_total{reason=\"share\"}") == 236
+            }
+            #expect(areThere)
+            for _ in 0..<50 { try expectPage(node) }
+            #expect(origin.requests("/post").isEmpty)
+            withExtendedLifetime(dribbling) {}
+        }
+
         @Test("Large bodies that stop have half of the connections")
         func largeUploads() throws {
             let (origin, node) = try start(
