@@ -11,7 +11,10 @@ extension Door {
     func admit(_ request: PendingRequest, _ bytes: Span<UInt8>, to operation: AdminOperation)
         -> AdminRole?
     {
-        let caller = caller(request, bytes)
+        // Over TLS nobody gets as far without a certificate.
+        let caller = AdminCaller(
+            request, host: bytes.copy(parser.host.range), from: client?.address,
+            hasCertificate: isSecure && settings.adminTLS != nil)
         let now = SystemClock.now()
         let verdict = settings.adminAccess.verdict(on: caller, for: operation.role)
         let admission = hall.node.adminGate.withLock {
@@ -34,27 +37,6 @@ extension Door {
         return nil
     }
 
-    private func caller(_ request: PendingRequest, _ bytes: Span<UInt8>) -> AdminCaller {
-        let head = request.head.span
-        var caller = AdminCaller(
-            address: client?.address, proof: .none, authority: bytes.copy(parser.host.range))
-        for line in request.lines {
-            if line.id == .authorization { caller.proof = .malformed }
-            if head.holdsIgnoringCase("origin", at: line.name.range) {
-                caller.origin = head.copy(line.value.range)
-            } else if head.holdsIgnoringCase("sec-fetch-site", at: line.name.range) {
-                caller.fetchSite = head.copy(line.value.range)
-            }
-        }
-        if let token = BearerToken.find(request.lines, in: head) {
-            caller.proof = .token(TokenDigest(ofToken: token))
-        } else if isSecure, settings.adminTLS != nil, caller.proof == .none {
-            // Nobody gets as far without one.
-            caller.proof = .certificate
-        }
-        return caller
-    }
-
     /// Answers what was held back.
     func endHeldRefusal() {
         guard let refusal = heldRefusal else { return }
@@ -75,5 +57,27 @@ extension Door {
         problem.retryAfterSeconds = refusal.retryAfterSeconds
         let challenge = refusal.challenge.map { "WWW-Authenticate: \($0)\r\n" } ?? ""
         answerProblem(problem, fields: challenge)
+    }
+}
+
+extension AdminCaller {
+    /// Who has sent `request` to `host`.
+    fileprivate init(
+        _ request: PendingRequest, host: [UInt8], from address: IPAddress?, hasCertificate: Bool
+    ) {
+        self.init(
+            address: address, proof: hasCertificate ? .certificate : .none, authority: host)
+        let head = request.head.span
+        for line in request.lines {
+            if line.id == .authorization { proof = .malformed }
+            if head.holdsIgnoringCase("origin", at: line.name.range) {
+                origin = head.copy(line.value.range)
+            } else if head.holdsIgnoringCase("sec-fetch-site", at: line.name.range) {
+                fetchSite = head.copy(line.value.range)
+            }
+        }
+        if let token = BearerToken.find(request.lines, in: head) {
+            proof = .token(TokenDigest(ofToken: token))
+        }
     }
 }
