@@ -76,6 +76,10 @@ struct NodeSettings: Sendable {
     var waitersMax = 100_000
     /// How long a request may wait for the head of its answer.
     var waitTimeout = Interval.seconds(60)
+    /// How long a request that came through another node waits for a fetch that it did not cause,
+    /// before it asks by itself: two nodes that ask each other, each for a client of its own, wait
+    /// for each other otherwise.
+    static let joinedWaitTimeout = Interval.seconds(5)
     /// The largest body that is kept.
     var objectBytesMax: UInt64 = 64 << 20
     /// Variants of one key at most.

@@ -74,6 +74,9 @@ extension Door {
         case .joined(let run, let reader):
             part = .collapsed
             waiting.join()
+            if waiting.query?.cameThroughNode == true {
+                deadline = min(deadline, SystemClock.now() + NodeSettings.joinedWaitTimeout)
+            }
             attach(waiting, to: run, as: reader)
             proceed()
         case .begun(let run, let reader):

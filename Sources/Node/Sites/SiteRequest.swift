@@ -106,12 +106,16 @@ final class SiteRequest: Sendable {
         return CDNLoop.Passage(process: node.run, request: request)
     }
 
+    /// Another node, or this one, has asked for it.
+    var cameThroughNode: Bool {
+        let bytes = lines.bytes
+        return CDNLoop.count(lines.lines, in: bytes.span) > 0
+    }
+
     /// It is this node that asked for it: whoever waited for its fetch would wait for themselves.
     func hasComeBack(to node: NodeCore) -> Bool {
+        guard cameThroughNode, let passage = passage(through: node) else { return false }
         let bytes = lines.bytes
-        guard CDNLoop.count(lines.lines, in: bytes.span) > 0,
-            let passage = passage(through: node)
-        else { return false }
         return CDNLoop.holds(passage, lines.lines, in: bytes.span)
     }
 

@@ -98,6 +98,29 @@ extension Outside {
             #expect(origin.requests("/one").count == 1)
         }
 
+        @Test("Who came through another node waits for others' fetches, but not for long")
+        func mutual() throws {
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let (origin, gate) = (try ScriptedOrigin(), Gate())
+            defer { gate.open() }
+            origin.on("/it", .text("it", fields: [lasting]).holdingHead(.gate(gate)))
+            let node = try node(origin.port)
+            let passage = "CDN-Loop: nuthatch;id=\(String(repeating: "0", count: 32))"
+            let clients = try [[], [], [passage]].map { fields in
+                let client = try node.connect()
+                try client.socket.send(
+                    HTTPConnection.request("/it", host: Self.host, fields: fields))
+                #expect(gate.waitForArrivals(1))
+                return client
+            }
+            let hasAsked = Deadline.seconds(30).reached { origin.requests("/it").count == 2 }
+            #expect(hasAsked)
+            let passages = origin.requests("/it").map { $0.fields.all("CDN-Loop").count }
+            #expect(passages == [1, 2])
+            gate.open()
+            for client in clients { #expect(client.readResponse().text == "it") }
+        }
+
         @Test("What is stored is given, also to a request that has come back")
         func stored() throws {
             defer { try? FileManager.default.removeItem(at: folder) }
