@@ -46,6 +46,22 @@ package enum RangeSet: Hashable, Sendable {
         return others.isEmpty ? .one(first) : coalesced([first] + others)
     }
 
+    /// True if the lines of a request ask for less than the whole of a body, as far as can be told
+    /// without its size: one Range, of at most `countMax` ranges, that is not all from the first
+    /// byte.
+    package static func isPart(
+        _ lines: [FieldLine], in bytes: Span<UInt8>, countMax: Int = countMaxDefault
+    ) -> Bool {
+        let ranges = lines.filter { $0.id == .range }
+        guard ranges.count == 1 else { return false }
+        let range = ranges[0].value.range
+        switch parse(bytes, at: range, size: .max, countMax: countMax) {
+        case .whole: return false
+        case .one(let one): return one.first > 0 || one.last < .max - 1
+        case .unsatisfiable, .several: return true
+        }
+    }
+
     private static func coalesced(_ ranges: [ByteRange]) -> RangeSet {
         let sorted = ranges.sorted { ($0.first, $0.last) < ($1.first, $1.last) }
         var merged = [sorted[0]]

@@ -247,6 +247,9 @@ extension Configuration {
     /// The same for one site or origin.
     package var originPercent: Int { values.count(.originShare) }
 
+    /// Bytes that are fetched in a minute for one client and that nobody reads.
+    package var clientUnreadBytesMax: Int { values.bytes(.clientUnreadLimit) }
+
     /// Bytes a second that the body of an answer must bring; 0 for no limit.
     package var originRateMin: Int { values.bytes(.originMinRate) }
 

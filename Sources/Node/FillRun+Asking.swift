@@ -12,12 +12,45 @@ extension FillRun {
         state.withLock { $0.askedAt = SystemClock.now() }
     }
 
+    /// A peer waits for it from now on.
+    func waitedForByPeer() {
+        state.withLock { $0.isOwners = true }
+    }
+
+    /// The disk is looked at from now on, or no longer.
+    func look(onDisk: Bool) {
+        state.withLock { $0.isOnDisk = onDisk }
+    }
+
+    /// The origin is asked for no more than the one who caused it wants.
+    func narrow() {
+        change { $0.machine.narrowed(effects: &$1) }
+    }
+
     /// What nobody waits for any more goes on only for a little from now on.
     func limitUnread() {
         state.withLock {
             $0.machine.limitUnread(time: settings.unreadTime, bytes: settings.unreadBytesMax)
         }
     }
+
+    /// Bytes have come that nobody reads; the last ones, if the client that caused it has taken as
+    /// many as it may.
+    func takeUnread(_ bytes: Int) {
+        guard !hall.takeUnread(UInt64(bytes), for: client) else { return }
+        state.withLock { $0.machine.limitUnread(time: .zero, bytes: 0) }
+    }
+
+    /// The rest is fetched whether or not anybody waits for it: its client answers for it.
+    func goOnUnread() {
+        state.withLock {
+            $0.isPaid = true
+            $0.machine.unlimitUnread()
+        }
+    }
+
+    /// A client answers for what nobody reads of it.
+    var isPaid: Bool { state.withLock { $0.isPaid } }
 
     /// The origin is asked, and nobody waits for what it answers.
     var isUnread: Bool { state.withLock { $0.isUnread } }

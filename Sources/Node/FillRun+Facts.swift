@@ -27,8 +27,16 @@ extension FillRun {
     var isLostByPeer: Bool { state.withLock { $0.isFromPeer && $0.machine.phase == .failed } }
     /// What it brings comes from a peer.
     var isFromPeer: Bool { state.withLock { $0.isFromPeer } }
+    /// The origin is asked for no more than the one who caused it wants.
+    var isPart: Bool { state.withLock { $0.machine.isPart } }
+    /// Its body is larger than what is kept.
+    var hasOutgrown: Bool {
+        state.withLock { $0.machine.receivedBytes > $0.machine.keptBytesMax }
+    }
     /// A peer waits for it.
     var isOwners: Bool { state.withLock { $0.isOwners } }
+    /// The origin was asked.
+    var wasAsked: Bool { state.withLock { $0.askedAt != nil } }
     /// The origin was asked, and the answer is not whole.
     var isAskingOrigin: Bool { state.withLock { $0.askedAt != nil && !$0.isOver } }
     var examination: Examination? { state.withLock { $0.examination } }

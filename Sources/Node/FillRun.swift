@@ -54,6 +54,8 @@ final class FillRun: Sendable {
         var isFromPeer = false
         /// It was joined by the one who caused it.
         var isBegun = false
+        /// The client that caused it answers for what nobody reads of it.
+        var isPaid = false
         /// The disk is looked at, by the wishes of the one who caused it.
         var isOnDisk = false
         /// The origin has said that what is stored still holds.
@@ -235,8 +237,11 @@ final class FillRun: Sendable {
     }
 
     func received(_ piece: ByteBuffer) {
+        var isUnread = false
+        defer { if isUnread { takeUnread(piece.readableBytes) } }
         change { state, effects in
             guard !state.isOver else { return }
+            isUnread = state.isUnread && state.machine.isUnreadLimited
             state.body.append(piece)
             state.edges.append(piece)
             let hasRoom =
@@ -288,16 +293,6 @@ final class FillRun: Sendable {
                     resident.tags, stoodIn == nil ? resident.facts : nil, isShared: isShared),
                 effects: &effects)
         }
-    }
-
-    /// A peer waits for it from now on.
-    func waitedForByPeer() {
-        state.withLock { $0.isOwners = true }
-    }
-
-    /// The disk is looked at from now on, or no longer.
-    func look(onDisk: Bool) {
-        state.withLock { $0.isOnDisk = onDisk }
     }
 
     /// What follows the body; to be told before its end.
@@ -368,7 +363,7 @@ final class FillRun: Sendable {
 
     // MARK: Effects
 
-    private func change(_ step: (inout State, inout [FillEffect]) -> Void) {
+    func change(_ step: (inout State, inout [FillEffect]) -> Void) {
         var effects: [FillEffect] = []
         let hungryLoops = state.withLock { state in
             step(&state, &effects)

@@ -5,7 +5,7 @@ import Serving
 import Store
 import Wire
 
-/// Questions to origins that no client waits for.
+/// Questions to origins that no client waits for, or that are not asked.
 extension Hall {
     /// Asks the origin in the background whether `stale`, which is being given to the client whose
     /// request is the cause, is still good; at most one such question for a key runs at a time (RFC
@@ -14,15 +14,23 @@ extension Hall {
         _ query: SiteRequest, _ stale: Resident, cause: RequestCause, client: ShareHolder?,
         now: Instant
     ) {
+        fetch(query.inBackground, stale, cause: cause, client: client, now: now) { $0 == .fresh }
+    }
+
+    /// Fetches what `query` asks for if nothing stored is good enough for it.
+    func fetch(
+        _ background: SiteRequest, _ stale: Resident?, cause: RequestCause, client: ShareHolder?,
+        now: Instant, isEnough: (Reuse) -> Bool
+    ) {
+        let query = background
         if let until = backgroundPauses[query.hash], now < until { return }
-        let background = query.inBackground
-        let expected = stale.nominated
+        let expected = stale?.nominated ?? FieldNames()
         let admission = node.fills.admit(
             key: query.key, hash: query.hash, wanted: [], query: background,
             lookUp: {
                 guard case .answer(let found, let reuse) = background.find(in: node.store, now: now)
                 else { return nil }
-                return reuse == .fresh ? found : nil
+                return isEnough(reuse) ? found : nil
             },
             begin: {
                 FillRun(
@@ -41,6 +49,17 @@ extension Hall {
             // With an answer that is kept it goes on without a reader.
             run.leave(reader)
         }
+    }
+
+    /// Gives what is stored in the stead of an origin that is not even asked, if it may be given.
+    func standIn(_ run: FillRun) -> Bool {
+        guard let query = run.query, !query.control.isOnlyIfCached, let stale = run.stale,
+            query.standsIn(stale.facts, now: SystemClock.now())
+        else { return false }
+        run.confirmed(
+            stale, isShared: true, isStored: true, nominated: stale.nominated,
+            stoodIn: .init(status: nil))
+        return true
     }
 
     /// The origin has failed in the background: it is not asked about the key at every hit.

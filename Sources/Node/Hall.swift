@@ -204,6 +204,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             return nil
         }
         if run.query?.isBackground != true { run.limitUnread() }
+        decidePart(run)
         // What a site is asked depends on more of the request than the key, and stays here. A node
         // that may lack a purge takes nobody's word but the origin's.
         guard run.query == nil, !run.skipsPeers, let hub = node.hub,
@@ -231,7 +232,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         run.askOrigin()
         node.fills.readersChanged(run)
         guard let query = run.query else { return start(FillFetch(run, name: name, on: self)) }
-        return start(SiteFetch(run, query.asAsked, for: door, on: self))
+        return start(
+            SiteFetch(run, run.isPart ? query.inPart : query.asAsked, for: door, on: self))
     }
 
     /// Why the origin is not even asked; nil if it is, which then counts as a fetch.
@@ -250,17 +252,6 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         case .places: return .overloaded(.fills)
         case .share: return .overloaded(.share)
         }
-    }
-
-    /// Gives what is stored in the stead of an origin that is not even asked, if it may be given.
-    private func standIn(_ run: FillRun) -> Bool {
-        guard let query = run.query, !query.control.isOnlyIfCached, let stale = run.stale,
-            query.standsIn(stale.facts, now: SystemClock.now())
-        else { return false }
-        run.confirmed(
-            stale, isShared: true, isStored: true, nominated: stale.nominated,
-            stoodIn: .init(status: nil))
-        return true
     }
 
     @discardableResult

@@ -89,6 +89,7 @@ extension NodeSettings {
         fillsMax = budget.fills
         clientPercent = configuration.clientPercent
         originPercent = configuration.originPercent
+        clientUnreadBytesMax = UInt64(configuration.clientUnreadBytesMax)
         bodyRateMin = configuration.bodyRateMin
         waitersMax = configuration.waitersMax
         waitTimeout = configuration.waitTimeout

@@ -6,6 +6,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Origin
+import Serving
 import Store
 import Synchronization
 import Telemetry
@@ -21,6 +22,10 @@ final class NodeCore: Sendable {
     /// Whether the node is proven to know what was invalidated.
     let fence: FenceGate
     let fills: FillTable
+    /// What was asked for in part of late.
+    let parts = Mutex(PartTable())
+    /// What clients have had fetched that nobody reads.
+    let unread: Mutex<ByteAllowance>
     /// Nil without a disk cache.
     let disk: DiskTier?
     /// Boot clock and wall clock, read together at the start.
@@ -89,6 +94,7 @@ final class NodeCore: Sendable {
         exchange = OriginExchange(origins.settings) { $0.log(to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(settings, marks: store.marks)
+        unread = Mutex(ByteAllowance(bytesMax: settings.clientUnreadBytesMax))
         accessLogFormat = accessLog
         self.accessLog = AccessLog(counters: counters)
         tickets.seal(for: settings, now: SystemClock.now())
@@ -108,6 +114,7 @@ final class NodeCore: Sendable {
         siteShares.adopt(new.node.sites)
         disk?.adopt(DiskShares(new.node.sites))
         fills.adopt(new.node)
+        unread.withLock { $0.bytesMax = new.node.clientUnreadBytesMax }
         if let origins = new.origins { exchange.adopt(origins.settings) }
         for hall in halls {
             hall.loop.execute { hall.adopt(new) }

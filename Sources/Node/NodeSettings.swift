@@ -65,6 +65,8 @@ struct NodeSettings: Sendable {
     var originPercent = 75
     /// The same for requests with bodies, which their clients send as slowly as they like.
     static let uploadPercent = 50
+    /// Bytes that are fetched in a minute for one client and that nobody reads.
+    var clientUnreadBytesMax: UInt64 = 64 << 20
     /// Who may have how many of the fetches.
     var fillShares: ShareTable.Limits {
         ShareTable.Limits(

@@ -107,6 +107,14 @@ extension Fill {
         unreadMax = (time, bytes)
     }
 
+    /// What was said of that holds no more: somebody answers for the rest.
+    package mutating func unlimitUnread() {
+        unreadMax = nil
+    }
+
+    /// It goes on for a little only when nobody waits for it any more.
+    package var isUnreadLimited: Bool { unreadMax != nil }
+
     /// Without readers it goes on for a little: they may come back, and its end may be near.
     mutating func goOnUnread(
         _ elapsed: Interval, _ bytes: UInt64, _ effects: inout [FillEffect]

@@ -105,6 +105,9 @@ package struct Fill: Sendable {
     /// How long others have waited for the origin since readers' progress was looked at.
     var contendedTime = Interval.zero
 
+    /// The origin is asked for what the first reader wants of the body, which may be a part of it
+    /// that is nothing to others.
+    package private(set) var isPart = false
     /// How much time and how many bytes a fetch is worth that nobody waits for any more; nil for
     /// all that it takes.
     var unreadMax: (time: Interval, bytes: UInt64)?
@@ -253,6 +256,18 @@ extension Fill {
         lost(effects: &effects)
     }
 
+    /// The origin is asked for no more than the first reader wants: all others begin anew.
+    package mutating func narrowed(effects: inout [FillEffect]) {
+        // It may have been given up meanwhile.
+        guard phase == .asking else { return }
+        isPart = true
+        for index in readers.indices
+        where readers[index].state == .following && !readers[index].isFirst {
+            readers[index].state = .sentAway
+        }
+        effects.append(.wakeReaders)
+    }
+
     /// The answer cannot be had to its end from where it came from, but from elsewhere: readers
     /// begin anew.
     ///
@@ -280,7 +295,7 @@ extension Fill {
     /// True if a request that arrives now may be served from this fetch.
     package func accepts(_ wanted: Negotiation, _ request: RequestLines? = nil) -> Bool {
         switch phase {
-        case .asking: return agrees(request, on: expected)
+        case .asking: return !isPart && agrees(request, on: expected)
         case .storing, .ended:
             guard let answer, answer.isShared, answer.isKept, answer.standing == .current
             else {
@@ -314,7 +329,7 @@ extension Fill {
         let reader = readers[id.index]
         switch reader.state {
         case .gone: preconditionFailure("next for a reader that left: \(self)")
-        case .sentAway: return .startOver(alone: answer?.isShared == false)
+        case .sentAway: return .startOver(alone: answer?.isShared == false && !isPart)
         case .cut: return .breakOff
         case .following: break
         }

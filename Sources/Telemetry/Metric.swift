@@ -75,6 +75,11 @@ package enum Metric: Int, CaseIterable, Sendable {
     case originFailuresLimit
     case originFailuresStopping
     case originReceivedBytes
+    case originRangesPassed
+    case originRangesSmall
+    case originRangesAgain
+    case originRangesLimited
+    case originUnreadBytes
     case originRedirects
     case originConnections
     case originConnectionsIdle

@@ -42,6 +42,20 @@ extension MetricFamily {
             meaning: "Bytes of bodies received from origins",
             advice: "Compare with sent bytes for what the cache saves."),
         MetricFamily(
+            "nuthatch_origin_ranges_total", .counter, "requests", by: "fetched",
+            [
+                (.originRangesPassed, "part"), (.originRangesSmall, "small"),
+                (.originRangesAgain, "again"), (.originRangesLimited, "limited"),
+            ],
+            meaning:
+                "Ranges of what was not stored: fetched as a part, whole because it is small or "
+                + "wanted again, or not whole because of client-unread-limit",
+            advice: "Many limited: clients want little of much, or client-unread-limit is low."),
+        MetricFamily(
+            "nuthatch_origin_unread_bytes_total", .counter, "bytes", .originUnreadBytes,
+            meaning: "Bytes fetched from origins for clients that wanted less, or had left",
+            advice: "For one client at most client-unread-limit a minute."),
+        MetricFamily(
             "nuthatch_images_unfit_total", .counter, "images", by: "reason",
             [
                 (.imagesTooLarge, "too_large"), (.imagesMislabelled, "mislabelled"),

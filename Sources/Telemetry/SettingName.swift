@@ -56,6 +56,7 @@ package enum SettingName: String, CaseIterable, Sendable {
     case fillsLimit = "fills-limit"
     case clientShare = "client-share"
     case originShare = "origin-share"
+    case clientUnreadLimit = "client-unread-limit"
     case waitersLimit = "waiters-limit"
     case waitTimeout = "wait-timeout"
 

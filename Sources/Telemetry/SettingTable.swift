@@ -258,6 +258,10 @@ extension Setting {
             meaning: "Percent of fetches for one site, or one origin's name or address",
             advice: "Lower it where many sites or origins must not suffer from one."),
         Setting(
+            .clientUnreadLimit, in: .origins, .bytes(0...1 << 40), default: "64MiB",
+            meaning: "Bytes fetched in a minute for a client address that no client reads",
+            advice: "Above it ranges are not fetched whole; raise it behind one proxy."),
+        Setting(
             .waitersLimit, in: .origins, .count(1...10_000_000), default: "100000",
             meaning: "Requests that wait for fetches at one time",
             advice: "At the limit misses get 503 while hits go on; origins are too slow or too few."

@@ -92,6 +92,9 @@ struct OriginOptions: ParsableArguments {
     @Option(help: help("origin-share"))
     var originShare: String?
 
+    @Option(help: help("client-unread-limit"))
+    var clientUnreadLimit: String?
+
     @Option(help: help("waiters-limit"))
     var waitersLimit: String?
 
@@ -131,6 +134,7 @@ struct OriginOptions: ParsableArguments {
             ("fills-limit", fillsLimit.texts),
             ("client-share", clientShare.texts),
             ("origin-share", originShare.texts),
+            ("client-unread-limit", clientUnreadLimit.texts),
             ("waiters-limit", waitersLimit.texts),
             ("wait-timeout", waitTimeout.texts),
         ]

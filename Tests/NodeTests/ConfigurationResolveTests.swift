@@ -143,6 +143,7 @@ struct ConfigurationResolveTests {
         (.fillsLimit, "16", "fillsMax", 16),
         (.clientShare, "54", "clientPercent", 54),
         (.originShare, "55", "originPercent", 55),
+        (.clientUnreadLimit, "58KiB", "clientUnreadBytesMax", 58 << 10),
         (.originMinRate, "56KiB", "originRateMin", 56 << 10),
         (.bodyMinRate, "57KiB", "bodyRateMin", 57 << 10),
         (.waitersLimit, "17", "waitersMax", 17),

@@ -19,7 +19,7 @@ extension Door {
             if run.isLostByPeer { waiting.skipsPeers = true }
             dropRun(waiting)
             // After a failure it is not the variant that was wrong.
-            if !alone, run.phase != .failed, !run.isVoid { waiting.reason = .varyMiss }
+            if !alone, run.phase != .failed, !run.isPart, !run.isVoid { waiting.reason = .varyMiss }
             enter(waiting, alone: alone || waiting.query?.isAlone == true)
             return false
         case .fail, .breakOff:
@@ -88,6 +88,7 @@ extension Door {
         let status: UInt16 = isConfirmed ? 304 : resident.status
         let note = waiting.note(status: status, isStored: run.isStored)
         noteSource(of: note)
+        if !isConfirmed { payForRest(waiting, run, resident) }
         serve(waiting, from: resident, note: note)
         return false
     }
@@ -116,7 +117,11 @@ extension Door {
         if answer.isVerbatim || answer.head.status != 200 {
             return beginVerbatim(waiting, answer, of: run, note, now: now)
         }
-        let selection = select(waiting.request, waiting.facts, of: answer.facts, answer.head)
+        // Not one that has ended: it made no entry, or the outcome would be that.
+        let isKept = run.phase == .storing
+        let selection = affordable(
+            select(waiting.request, waiting.facts, of: answer.facts, answer.head), waiting,
+            answer, of: run, isKept: isKept)
         switch selection {
         case .notModified:
             end(waiting) { sendNotModified(answer.head, answer.facts, note, now: now) }
@@ -126,11 +131,9 @@ extension Door {
             return false
         case .whole, .parts, .unsatisfiable: break
         }
-        // Not one that has ended: it made no entry, or the outcome would be that.
-        let isKept = run.phase == .storing
         let plan = DeliveryPlan.decide(
-            waiting.facts, sizeBytes: answer.sizeBytes, isKept: isKept,
-            isHTTP10: waiting.request.isHTTP10)
+            mayWait(waiting, answer, of: run) ? waiting.facts : waiting.facts.subtracting(.ranged),
+            sizeBytes: answer.sizeBytes, isKept: isKept, isHTTP10: waiting.request.isHTTP10)
         switch (plan, selection) {
         case (.whenWhole, _):
             return waitForEnd(run)

@@ -23,7 +23,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     var fetch: OriginFetch?
     /// What is held back of a request with a body, before it takes a connection.
     var beginning: Beginning?
-    private var answer: Answer?
+    private(set) var answer: Answer?
     /// The stored answer that is selected by the request, which the origin is asked about.
     private(set) var stale: Resident?
     /// The stored answers that the origin is asked about: that one, or those that other requests
@@ -66,7 +66,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         }
         var validation = Validation()
         for entry in offered { validation.add(entry.head, facts: entry.facts) }
-        let takesTrailers = query.mode == .verbatim && query.lines.takesTrailers
+        let takesTrailers = query.mode != .whole && query.lines.takesTrailers
         let lines = query.lines.bytes
         let outcome = RequestForwarder.forward(
             query.asked, query.lines.lines, in: lines.span,
@@ -119,6 +119,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     /// Nobody wants the rest of the answer.
     func cancel() {
         beginning = nil
+        noteSize()
         fetch?.cancel()
         if !isEnded { hall.counters.add(.originFetchesAbandoned) }
         settle()
@@ -147,7 +148,11 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         if head.status == 101 { door?.switched(run, with: self) }
         invalidate(by: head)
         let head = query.plan.told(head, to: query)
-        guard query.mode == .whole else { return relay(head, bodyLength, receipt) }
+        guard query.mode != .verbatim else { return relay(head, bodyLength, receipt) }
+        if query.mode == .part, head.status == 206 || StatusRules.isOfOneRequest(head.status) {
+            learn(from: head, receipt)
+            return relay(head, bodyLength, receipt)
+        }
         if head.status == 304 {
             // Nothing was asked about: whoever asked makes of it what he can.
             guard !offered.isEmpty else { return relay(head, bodyLength, receipt) }
@@ -196,6 +201,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             )
         }
         if let resident { keep(resident, answer.index, answer.nominated, answer.place) }
+        noteSize()
         settle()
     }
 
@@ -288,6 +294,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
             }
         }
         if let stale, acceptance.endsStored { hall.node.forget(stale) }
+        if isUnfit(acceptance, head, length) { return giveUpWhole(length) }
         let tags = tags(of: head)
         answer = Answer(
             head: head, examination: examination, nominated: vary.names, place: place,
@@ -357,7 +364,7 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
     }
 
     /// What remains of the answer is read if it is little.
-    private func drop(_ length: UInt64?) {
+    func drop(_ length: UInt64?) {
         settle()
         if let length, length <= Self.droppedBytesMax { return }
         cancel()

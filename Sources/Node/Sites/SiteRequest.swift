@@ -39,6 +39,9 @@ final class SiteRequest: Sendable {
         /// The whole of the resource, so that it can be stored; what the client wants of it is
         /// chosen here.
         case whole
+        /// What the client asked, parts and conditions included. A part is passed on as it is, and
+        /// an answer that is none is taken for what it is: the whole.
+        case part
         /// What the client asked, parts and conditions included; the answer is passed on as it is.
         case verbatim
     }
@@ -83,11 +86,24 @@ final class SiteRequest: Sendable {
     var asAsked: SiteRequest { isHead || control.isNoStore ? passing : self }
 
     /// The same for an answer that is not stored.
-    var passing: SiteRequest {
+    var passing: SiteRequest { asked(in: .verbatim) }
+
+    /// The same for an answer that may be a part.
+    var inPart: SiteRequest { asked(in: .part) }
+
+    private func asked(in mode: Mode) -> SiteRequest {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: method, asked: asked,
             control: control, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: body,
-            mode: .verbatim, counters: counters, share: share, fence: fence)
+            mode: mode, counters: counters, share: share, fence: fence)
+    }
+
+    /// A client wants less than the whole of what it is that may be stored; of more ranges than
+    /// `rangesMax` it gets the whole.
+    func wantsPart(rangesMax: Int) -> Bool {
+        guard mode == .whole, isGet, !isBackground, !control.isNoStore else { return false }
+        let bytes = lines.bytes
+        return RangeSet.isPart(lines.lines, in: bytes.span, countMax: rangesMax)
     }
 
     /// The same GET without what this client alone wants of its caches.

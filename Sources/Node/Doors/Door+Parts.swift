@@ -1,0 +1,56 @@
+import Ground
+import HTTPRules
+import Serving
+import Store
+import Telemetry
+
+/// What clients answer for who want parts of what is fetched whole.
+extension Door {
+    /// Which part of an answer that is being received its client gets: all of it, if so much more
+    /// than the part it wants may not be fetched for it.
+    func affordable(
+        _ selection: Selection, _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun,
+        isKept: Bool
+    ) -> Selection {
+        guard case .parts(let ranges) = selection, answersForRest(waiting, of: run),
+            !answer.isFromDisk
+        else { return selection }
+        // What is not kept ends with the last byte that is wanted.
+        let wanted = ranges.reduce(0) { $0 + $1.count }
+        let end = ranges.reduce(0) { max($0, $1.last + 1) }
+        let fetched = isKept ? answer.facts.size : end
+        guard hall.takeUnread(fetched - min(fetched, wanted), for: run.client) else {
+            hall.counters.add(.originRangesLimited)
+            return .whole
+        }
+        run.goOnUnread()
+        return selection
+    }
+
+    /// True if a client that wants a part may wait for the end of an answer whose length is not
+    /// known, rather than get the whole as it comes.
+    func mayWait(_ waiting: Waiting, _ answer: FillAnswer, of run: FillRun) -> Bool {
+        guard waiting.facts.contains(.ranged), answer.sizeBytes == nil, !answer.isFromDisk,
+            answersForRest(waiting, of: run), !hall.mayFetchUnread(for: run.client)
+        else { return true }
+        hall.counters.add(.originRangesLimited)
+        return false
+    }
+
+    /// Has the client answer for what it wants not of an entry that was fetched for it.
+    func payForRest(_ waiting: Waiting, _ run: FillRun, _ resident: Resident) {
+        guard resident.status == 200, waiting.facts.contains(.ranged),
+            answersForRest(waiting, of: run),
+            case .parts(let ranges) = select(
+                waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
+        else { return }
+        let wanted = ranges.reduce(0) { $0 + $1.count }
+        _ = hall.takeUnread(resident.facts.size - min(resident.facts.size, wanted), for: run.client)
+    }
+
+    /// The request has caused the fetch, which asks an origin, and whose rest nobody has answered
+    /// for yet.
+    private func answersForRest(_ waiting: Waiting, of run: FillRun) -> Bool {
+        waiting.isFirst && !run.isPaid && run.wasAsked
+    }
+}

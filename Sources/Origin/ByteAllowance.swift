@@ -1,0 +1,51 @@
+package import Ground
+
+/// How many bytes origins are asked for, within a minute, that no client reads: by the client on
+/// whose behalf they are.
+///
+/// They come of parts of wholes, and of clients that leave. A client that has taken as much as
+/// there is for it may have exceeded it by the last that it took.
+///
+/// Bounded: where there are too many clients within a minute, those that come last share what
+/// requests of no client have.
+package struct ByteAllowance: Sendable {
+    /// For each client.
+    package var bytesMax: UInt64
+
+    package static let window = Interval.seconds(60)
+    private let clientsMax: Int
+    /// When the minute began; nil before the first byte.
+    private var began: Instant?
+    /// Under nil what is taken for no client: by this machine itself.
+    private var taken: [ShareHolder?: UInt64] = [:]
+
+    package init(bytesMax: UInt64, clientsMax: Int = 16_384) {
+        self.bytesMax = bytesMax
+        self.clientsMax = clientsMax
+    }
+
+    /// True if `client` may take more.
+    package mutating func hasLeft(for client: ShareHolder?, now: Instant) -> Bool {
+        turn(now)
+        return taken[holder(client), default: 0] < bytesMax
+    }
+
+    /// Takes `bytes` for `client`; false, and nothing is taken, if it has none left.
+    package mutating func take(_ bytes: UInt64, for client: ShareHolder?, now: Instant) -> Bool {
+        guard hasLeft(for: client, now: now) else { return false }
+        let holder = holder(client)
+        let (sum, isOver) = taken[holder, default: 0].addingReportingOverflow(bytes)
+        taken[holder] = isOver ? .max : sum
+        return true
+    }
+
+    private mutating func turn(_ now: Instant) {
+        if let began, now - began < Self.window { return }
+        began = now
+        taken.removeAll(keepingCapacity: true)
+    }
+
+    private func holder(_ client: ShareHolder?) -> ShareHolder? {
+        taken[client] == nil && taken.count >= clientsMax ? nil : client
+    }
+}
