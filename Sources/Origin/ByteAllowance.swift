@@ -25,24 +25,26 @@ package struct ByteAllowance: Sendable {
     }
 
     /// True if `client` may take more.
-    package mutating func hasLeft(for client: ShareHolder?, now: Instant) -> Bool {
-        turn(now)
-        return taken[holder(client), default: 0] < bytesMax
+    package func hasLeft(for client: ShareHolder?, now: Instant) -> Bool {
+        (isOver(now) ? 0 : taken[holder(client), default: 0]) < bytesMax
     }
 
     /// Takes `bytes` for `client`; false, and nothing is taken, if it has none left.
     package mutating func take(_ bytes: UInt64, for client: ShareHolder?, now: Instant) -> Bool {
         guard hasLeft(for: client, now: now) else { return false }
+        if isOver(now) {
+            began = now
+            taken.removeAll(keepingCapacity: true)
+        }
         let holder = holder(client)
         let (sum, isOver) = taken[holder, default: 0].addingReportingOverflow(bytes)
         taken[holder] = isOver ? .max : sum
         return true
     }
 
-    private mutating func turn(_ now: Instant) {
-        if let began, now - began < Self.window { return }
-        began = now
-        taken.removeAll(keepingCapacity: true)
+    /// The minute of what was taken is over.
+    private func isOver(_ now: Instant) -> Bool {
+        began.map { now - $0 >= Self.window } ?? true
     }
 
     private func holder(_ client: ShareHolder?) -> ShareHolder? {

@@ -31,6 +31,38 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         ("bytes=0-18446744073709551615", 10, .one(range(0, 9))),
     ]
 
+    @Test(
+        "whether less than the whole is wanted can be told without its size",
+        arguments: [
+            ("bytes=0-0", true), ("bytes=5-", true), ("bytes=-1", true), ("bytes=0-0,5-5", true),
+            ("bytes=-0", true), ("bytes=0-", false), ("bytes=0-,0-", false),
+            ("bytes=5-2", false), ("lines=0-0", false), ("bytes=", false), ("bytes=1,2", false),
+        ])
+    func isPart(value: String, expected: Bool) {
+        let head = AnswerHead(200, "A: b", "Range: " + value)
+        #expect(RangeSet.isPart(head.lines, in: head.bytes.span) == expected)
+        let twice = AnswerHead(200, "Range: " + value, "Range: " + value)
+        #expect(!RangeSet.isPart(twice.lines, in: twice.bytes.span))
+    }
+
+    @Test("more ranges than are answered ask for no part")
+    func tooManyParts() {
+        let head = AnswerHead(200, "Range: bytes=0-0,2-2,4-4")
+        #expect(RangeSet.isPart(head.lines, in: head.bytes.span, countMax: 3))
+        #expect(!RangeSet.isPart(head.lines, in: head.bytes.span, countMax: 2))
+    }
+
+    @Test(
+        "RFC 9110 §14.4: Content-Range names the size of the whole, or does not",
+        arguments: [
+            ("bytes 0-3/10", 10), ("bytes */10", 10), ("BYTES 0-3/10", 10), ("bytes 0-3/*", nil),
+            ("bytes 0-3", nil), ("bytes 0-3/", nil), ("lines 0-3/10", nil), ("bytes 0-3/1x", nil),
+            ("", nil),
+        ] as [(String, UInt64?)])
+    func completeLength(value: String, expected: UInt64?) {
+        #expect(AnswerHead(206, "Content-Range: " + value).completeLength == expected)
+    }
+
     @Test("RFC 9110 §14.1.2: one range of bytes", arguments: oneTable)
     func one(value: String, size: UInt64, expected: RangeSet) {
         #expect(parse(value, size: size) == expected)

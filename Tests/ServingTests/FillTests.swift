@@ -86,6 +86,35 @@ struct FillTests {
         #expect(!story.fill.accepts([]))
     }
 
+    @Test("what somebody answers for goes on to its end without readers")
+    func unreadPaid() {
+        var story = Story()
+        story.fill.limitUnread(time: .seconds(5), bytes: 100)
+        let first = story.fill.joined([])
+        story.answered(kept: true)
+        story.fill.unlimitUnread()
+        story.left(first)
+        story.received(500)
+        story.ticked(.seconds(60))
+        #expect(story.deeds() == [])
+        #expect(story.fill.phase == .storing)
+    }
+
+    @Test("a part is asked for the first reader alone, and all others begin anew together")
+    func part() {
+        var story = Story()
+        let first = story.fill.joined([])
+        let second = story.fill.joined([])
+        story.fill.narrowed(effects: &story.effects)
+        #expect(!story.fill.accepts([]))
+        #expect(story.fill.next(for: first, limit: 1) == .wait)
+        #expect(story.fill.next(for: second, limit: 1) == .startOver(alone: false))
+        story.answered(kept: false, shared: false)
+        #expect(story.fill.next(for: second, limit: 1) == .startOver(alone: false))
+        story.received(10)
+        #expect(story.takes(first) == 10)
+    }
+
     @Test("a reader that takes next to nothing is cut while others wait for the origin")
     func contended() {
         var story = Story(windowBytes: 100_000)

@@ -88,8 +88,9 @@ extension Door {
         let status: UInt16 = isConfirmed ? 304 : resident.status
         let note = waiting.note(status: status, isStored: run.isStored)
         noteSource(of: note)
-        if !isConfirmed { payForRest(waiting, run, resident) }
-        serve(waiting, from: resident, note: note)
+        serve(
+            waiting, from: resident, note: note,
+            isCut: isConfirmed || paysForRest(waiting, run, resident))
         return false
     }
 
@@ -210,12 +211,13 @@ extension Door {
         waiting.stage = .transfer(.init(from: 0, end: end, isChunked: framing == .chunked))
     }
 
-    /// Gives an entry to a request that waited for it.
-    func serve(_ waiting: Waiting, from resident: Resident, note: CacheNote) {
+    /// Gives an entry to a request that waited for it: all of it, whatever is asked for, unless it
+    /// `isCut`.
+    func serve(_ waiting: Waiting, from resident: Resident, note: CacheNote, isCut: Bool = true) {
         dropRun(waiting)
         self.waiting = nil
         let isHead = waiting.facts.contains(.head)
-        if resident.status == 200 {
+        if isCut, resident.status == 200 {
             let selection = select(
                 waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
             send(selection, of: resident, note: note, isHead: isHead, now: SystemClock.now())

@@ -37,15 +37,19 @@ extension Door {
         return false
     }
 
-    /// Has the client answer for what it wants not of an entry that was fetched for it.
-    func payForRest(_ waiting: Waiting, _ run: FillRun, _ resident: Resident) {
+    /// Has the client answer for what it does not want of an entry that was fetched for it; false if
+    /// it gets all of it in the stead of that.
+    func paysForRest(_ waiting: Waiting, _ run: FillRun, _ resident: Resident) -> Bool {
         guard resident.status == 200, waiting.facts.contains(.ranged),
             answersForRest(waiting, of: run),
             case .parts(let ranges) = select(
                 waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
-        else { return }
+        else { return true }
         let wanted = ranges.reduce(0) { $0 + $1.count }
-        _ = hall.takeUnread(resident.facts.size - min(resident.facts.size, wanted), for: run.client)
+        let size = resident.facts.size
+        if hall.takeUnread(size - min(size, wanted), for: run.client) { return true }
+        hall.counters.add(.originRangesLimited)
+        return false
     }
 
     /// The request has caused the fetch, which asks an origin, and whose rest nobody has answered

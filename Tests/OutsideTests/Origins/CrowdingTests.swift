@@ -115,6 +115,34 @@ extension Outside {
             #expect(stage.node.figure("nuthatch_origin_received_bytes_total") ?? 0 < 10_000_000)
         }
 
+        @Test("For a client that leaves again and again only so much is fetched")
+        func unreadBytesOfClient() throws {
+            let stage = try Stage("--client-unread-limit", "1MiB")
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.bmp, byteCount: 2_000_000, seed: 94)
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on(
+                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 10_000, .gate(gate)))
+            let leaving = ClientSwarm(
+                port: stage.node.port,
+                (0..<8).map {
+                    SwarmClientPlan(stage.target("/it?\($0)"), behaviour: .leaveAfter(bodyBytes: 1))
+                })
+            _ = leaving.responses()
+            #expect(gate.waitForArrivals(8))
+            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            gate.open()
+            #expect(
+                Deadline.seconds(30).reached {
+                    stage.node.figure("nuthatch_fills_in_flight") == 0
+                })
+            // The last piece may have been more than was left.
+            let unread = stage.node.figure("nuthatch_origin_unread_bytes_total") ?? 0
+            #expect(unread >= 1 << 20 && unread < 3 << 20, "\(unread)")
+            #expect(stage.node.figure("nuthatch_memory_entries") ?? 8 < 8)
+        }
+
         @Test("An origin that sends its body drop by drop is given up")
         func dripping() throws {
             let stage = try Stage("--origin-idle-timeout", "300ms")

@@ -1,0 +1,47 @@
+import Ground
+import Origin
+import Testing
+
+@Suite("What is fetched for clients that do not read it")
+struct ByteAllowanceTests {
+    private let client = ShareHolder.client(.v4(0x0808_0808))
+    private let other = ShareHolder.client(.v4(0x0808_0809))
+    private let start = Instant(nanoseconds: 1_000_000_000_000)
+
+    @Test("a client has so many bytes a minute, which the last it takes may exceed")
+    func limit() {
+        var allowance = ByteAllowance(bytesMax: 100)
+        #expect(allowance.take(99, for: client, now: start))
+        #expect(allowance.take(50, for: client, now: start))
+        #expect(!allowance.hasLeft(for: client, now: start))
+        #expect(allowance.take(1, for: client, now: start + .seconds(59)) == false)
+        #expect(allowance.take(1, for: client, now: start + .seconds(60)))
+    }
+
+    @Test("others have as much, and so have requests of no client")
+    func others() {
+        var allowance = ByteAllowance(bytesMax: 100)
+        #expect(allowance.take(.max, for: client, now: start))
+        #expect(allowance.take(100, for: other, now: start))
+        #expect(allowance.take(100, for: nil, now: start))
+        #expect(!allowance.hasLeft(for: nil, now: start))
+    }
+
+    @Test("a limit of none gives nothing; a higher one holds at once")
+    func changed() {
+        var allowance = ByteAllowance(bytesMax: 0)
+        #expect(!allowance.hasLeft(for: client, now: start))
+        allowance.bytesMax = 10
+        #expect(allowance.take(10, for: client, now: start))
+        #expect(!allowance.hasLeft(for: client, now: start))
+    }
+
+    @Test("of too many clients the last ones share what those without a name have")
+    func bounded() {
+        var allowance = ByteAllowance(bytesMax: 100, clientsMax: 2)
+        #expect(allowance.take(100, for: nil, now: start))
+        #expect(allowance.take(1, for: client, now: start))
+        #expect(!allowance.hasLeft(for: other, now: start))
+        #expect(allowance.hasLeft(for: client, now: start))
+    }
+}
