@@ -41,11 +41,17 @@ extension FillRun {
         state.withLock { $0.machine.limitUnread(time: .zero, bytes: 0) }
     }
 
-    /// The rest is fetched whether or not anybody waits for it: its client answers for it.
-    func goOnUnread() {
+    /// The client that caused it answers for what it reads not: for the rest, which is fetched
+    /// whether or not anybody waits for it, or only for what comes before its part, after which
+    /// nothing is fetched for nobody.
+    func goOn(unread: Bool) {
         state.withLock {
             $0.isPaid = true
-            $0.machine.unlimitUnread()
+            if unread {
+                $0.machine.unlimitUnread()
+            } else {
+                $0.machine.limitUnread(time: .zero, bytes: 0)
+            }
         }
     }
 

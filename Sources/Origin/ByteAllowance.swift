@@ -29,8 +29,10 @@ package struct ByteAllowance: Sendable {
         (isOver(now) ? 0 : taken[holder(client), default: 0]) < bytesMax
     }
 
-    /// Takes `bytes` for `client`; false, and nothing is taken, if it has none left.
+    /// Takes `bytes` for `client`; false, and nothing is taken, if it has none left
+    /// and wants some.
     package mutating func take(_ bytes: UInt64, for client: ShareHolder?, now: Instant) -> Bool {
+        guard bytes > 0 else { return true }
         guard hasLeft(for: client, now: now) else { return false }
         if isOver(now) {
             began = now

@@ -11,19 +11,19 @@ struct ByteAllowanceTests {
     @Test("a client has so many bytes a minute, which the last it takes may exceed")
     func limit() {
         var allowance = ByteAllowance(bytesMax: 100)
-        #expect(allowance.take(99, for: client, now: start))
-        #expect(allowance.take(50, for: client, now: start))
+        #expect(allowance.take(99, for: client, now: start) == true)
+        #expect(allowance.take(50, for: client, now: start) == true)
         #expect(!allowance.hasLeft(for: client, now: start))
         #expect(allowance.take(1, for: client, now: start + .seconds(59)) == false)
-        #expect(allowance.take(1, for: client, now: start + .seconds(60)))
+        #expect(allowance.take(1, for: client, now: start + .seconds(60)) == true)
     }
 
     @Test("others have as much, and so have requests of no client")
     func others() {
         var allowance = ByteAllowance(bytesMax: 100)
-        #expect(allowance.take(.max, for: client, now: start))
-        #expect(allowance.take(100, for: other, now: start))
-        #expect(allowance.take(100, for: nil, now: start))
+        #expect(allowance.take(.max, for: client, now: start) == true)
+        #expect(allowance.take(100, for: other, now: start) == true)
+        #expect(allowance.take(100, for: nil, now: start) == true)
         #expect(!allowance.hasLeft(for: nil, now: start))
     }
 
@@ -31,16 +31,17 @@ struct ByteAllowanceTests {
     func changed() {
         var allowance = ByteAllowance(bytesMax: 0)
         #expect(!allowance.hasLeft(for: client, now: start))
+        #expect(allowance.take(0, for: client, now: start) == true)
         allowance.bytesMax = 10
-        #expect(allowance.take(10, for: client, now: start))
+        #expect(allowance.take(10, for: client, now: start) == true)
         #expect(!allowance.hasLeft(for: client, now: start))
     }
 
     @Test("of too many clients the last ones share what those without a name have")
     func bounded() {
         var allowance = ByteAllowance(bytesMax: 100, clientsMax: 2)
-        #expect(allowance.take(100, for: nil, now: start))
-        #expect(allowance.take(1, for: client, now: start))
+        #expect(allowance.take(100, for: nil, now: start) == true)
+        #expect(allowance.take(1, for: client, now: start) == true)
         #expect(!allowance.hasLeft(for: other, now: start))
         #expect(allowance.hasLeft(for: client, now: start))
     }

@@ -2,6 +2,7 @@ import Ground
 import HTTPRules
 import Serving
 import Store
+import Synchronization
 import Telemetry
 
 /// What clients answer for who want parts of what is fetched whole.
@@ -15,23 +16,39 @@ extension Door {
         guard case .parts(let ranges) = selection, answersForRest(waiting, of: run),
             !answer.isFromDisk
         else { return selection }
-        // What is not kept ends with the last byte that is wanted.
         let wanted = ranges.reduce(0) { $0 + $1.count }
-        let end = ranges.reduce(0) { max($0, $1.last + 1) }
-        let fetched = isKept ? answer.facts.size : end
-        guard hall.takeUnread(fetched - min(fetched, wanted), for: run.client) else {
+        let size = answer.facts.size
+        // Several parts wait for the end.
+        let isWhole = isKept && (ranges.count > 1 || isWorthAll(size, run))
+        let fetched = isWhole ? size : ranges.reduce(0) { max($0, $1.last + 1) }
+        // A peer may have had it: what was fetched for it is counted there.
+        let unread = answer.isFromPeer ? 0 : fetched - min(fetched, wanted)
+        guard hall.takeUnread(unread, for: run.client) else {
             hall.counters.add(.originRangesLimited)
             return .whole
         }
-        run.goOnUnread()
+        if isKept { run.goOn(unread: isWhole) }
         return selection
+    }
+
+    /// True if the whole of `size` bytes is fetched where only a part is wanted.
+    private func isWorthAll(_ size: UInt64, _ run: FillRun) -> Bool {
+        if PartTable.Whole.storable(bytes: size).isSmall { return true }
+        // Of a site that was decided before the origin was asked; of an image, whose header has to
+        // be seen, its origin is never asked for a part.
+        guard run.query == nil else { return !run.isPart }
+        let now = SystemClock.now()
+        let isAgain = hall.node.parts.withLock { $0.wanted(run.hash, now: now) } == .whole
+        if isAgain { hall.counters.add(.originRangesAgain) }
+        return isAgain
     }
 
     /// True if a client that wants a part may wait for the end of an answer whose length is not
     /// known, rather than get the whole as it comes.
     func mayWait(_ waiting: Waiting, _ answer: FillAnswer, of run: FillRun) -> Bool {
         guard waiting.facts.contains(.ranged), answer.sizeBytes == nil, !answer.isFromDisk,
-            answersForRest(waiting, of: run), !hall.mayFetchUnread(for: run.client)
+            !answer.isFromPeer, answersForRest(waiting, of: run),
+            !hall.mayFetchUnread(for: run.client)
         else { return true }
         hall.counters.add(.originRangesLimited)
         return false
@@ -46,15 +63,15 @@ extension Door {
                 waiting.request, waiting.facts, of: resident.facts, RenderedHead(resident))
         else { return true }
         let wanted = ranges.reduce(0) { $0 + $1.count }
-        let size = resident.facts.size
+        let size = run.isFromPeer ? wanted : resident.facts.size
         if hall.takeUnread(size - min(size, wanted), for: run.client) { return true }
         hall.counters.add(.originRangesLimited)
         return false
     }
 
-    /// The request has caused the fetch, which asks an origin, and whose rest nobody has answered
-    /// for yet.
+    /// The request has caused the fetch, which asks an origin or a peer, and whose rest nobody has
+    /// answered for yet.
     private func answersForRest(_ waiting: Waiting, of run: FillRun) -> Bool {
-        waiting.isFirst && !run.isPaid && run.wasAsked
+        waiting.isFirst && !run.isPaid && (run.wasAsked || run.isFromPeer)
     }
 }

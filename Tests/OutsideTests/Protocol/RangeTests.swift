@@ -167,6 +167,40 @@ extension Outside {
             #expect(try client.get("/healthz", seconds: 5).status == 200, "it is free again")
         }
 
+        @Test("Of a large cold image no more is fetched than a range needs, the second time all")
+        func coldLarge() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let large = TestImage.generated(.bmp, byteCount: 6_000_000, seed: 81)
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on(
+                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+            let first = try stage.get("/it", fields: ["Range: bytes=1000-1999"])
+            #expect(first.status == 206 && first.body == large.bytes(1_000..<2_000), "\(first)")
+            #expect(gate.waitForArrivals(1))
+            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            gate.open()
+            let isOver = { stage.node.figure("nuthatch_fills_in_flight") == 0 }
+            #expect(Deadline.seconds(30).reached(isOver))
+            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
+            let second = try stage.get("/it", fields: ["Range: bytes=5000000-5000999"])
+            #expect(second.body == large.bytes(5_000_000..<5_001_000), "\(second)")
+            #expect(Deadline.seconds(30).reached(isOver))
+            let whole = try stage.get("/it")
+            #expect(whole.brings(large) && whole.isHit, "\(whole)")
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("A client that may have no more fetched than it reads gets the whole image")
+        func coldBeyondLimit() throws {
+            let stage = try Stage("--client-unread-limit", "0B")
+            defer { withExtendedLifetime(stage) {} }
+            let path = stage.origin.serve(image, fields: [lasting])
+            #expect(try stage.get(path, fields: ["Range: bytes=-1"]).brings(image))
+            #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 0)
+        }
+
         @Test("A range of a cold image of unknown length is answered right")
         func coldChunked() throws {
             let stage = try Stage.shared()

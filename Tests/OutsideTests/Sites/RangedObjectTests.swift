@@ -185,6 +185,24 @@ extension Outside {
             #expect(stage.node.figure("nuthatch_origin_unread_bytes_total") == 99_900)
         }
 
+        @Test("Of a large object whose origin knows no ranges the rest is fetched the second time")
+        func ignoredLarge() throws {
+            let gate = Gate()
+            defer { gate.open() }
+            let stage = try SiteStage()
+            stage.origin.on(
+                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
+            expect(try part(stage, "0-99"), 0..<100, of: large)
+            #expect(gate.waitForArrivals(1))
+            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            gate.open()
+            #expect(settle(stage, requests: 1))
+            #expect(stage.node.figure("nuthatch_memory_entries") == 0)
+            expect(try part(stage, "0-99"), 0..<100, of: large)
+            #expect(settle(stage, requests: 2))
+            #expect(try part(stage, "200-299").isHit)
+        }
+
         @Test(
             "A client for which no more is fetched than it reads gets the whole of such an origin",
             arguments: [OriginAnswer.Framing.length, .chunked(bytesMax: 9_999)])
