@@ -40,7 +40,6 @@ package struct Configuration: Sendable {
     package var loops: Int?
     package var accessLog: AccessLog
     package var logLevel: Logger.Level
-    package var logFormat: LogFormat
     /// Nil for no token.
     package var decisionTokenFile: String?
     /// What the file held when it was last read, without the line's end.
@@ -78,9 +77,6 @@ package struct Configuration: Sendable {
     package var sites: SiteTable
     /// An origin that none of these matches is refused.
     package var allowOrigins: [OriginPattern]
-    package var allowPrivateOrigins: [Network]
-    /// Media types that are served beside images, in lower case.
-    package var allowTypes: [String]
     /// Nil for no limit.
     package var pixelsMax: UInt64?
     package var originRedirectsMax: Int
@@ -102,23 +98,27 @@ package struct Configuration: Sendable {
     package var originHeadBytesMax: Int
     package var originFieldsMax: Int
     package var originBodyBytesMax: UInt64
-    /// Nil for none.
-    package var originProxy: (host: String, port: UInt16)?
     package var originProxyNames: ProxyNames
     package var dnsTTL: Interval
     package var dnsFailureTTL: Interval
     package var dnsNamesMax: Int
     package var fillsMax: Int
+    /// Nil for the default, which is none on loopback.
+    package var connectionsPerClient: Int?
+    /// Hundredths of what is limited that one client may have.
+    package var clientPercent: Int
+    /// The same for one site or origin.
+    package var originPercent: Int
+    /// Bytes that are fetched in a minute for one client and that nobody reads.
+    package var clientUnreadBytesMax: Int
+    /// Bytes a second that the body of an answer must bring; 0 for no limit.
+    package var originRateMin: Int
+    /// The same for the body of a request.
+    package var bodyRateMin: Int
     package var waitersMax: Int
     package var waitTimeout: Interval
 
     // Clients
-    /// Whose connections begin with the PROXY protocol.
-    package var trustedProxies: [Network]
-    /// Who may use PURGE without a token.
-    package var purgeNetworks: [Network]
-    /// Nil for no tokens.
-    package var purgeTokenFile: String?
     /// Those of the tokens that the file held when it was last read; empty without one.
     package var purgeTokens: [TokenDigest] = []
     /// Nil for what the descriptor limit allows.
@@ -169,7 +169,6 @@ extension Configuration {
         loops = values.countUnlessZero(.loops)
         accessLog = values.choice(.accessLog)
         logLevel = values.choice(.logLevel)
-        logFormat = values.choice(.logFormat)
         decisionTokenFile = values.path(.decisionTokenFile)
         signingKeyFile = values.path(.signingKeyFile)
         drainTimeout = values.interval(.drainTimeout)
@@ -187,8 +186,6 @@ extension Configuration {
         diskThreads = values.count(.diskThreads)
         sites = SiteTable(values.sites.map(\.site))
         allowOrigins = values.originPatterns(.allowOrigin)
-        allowPrivateOrigins = values.networks(.allowPrivateOrigin)
-        allowTypes = values.mediaTypes(.allowType)
         pixelsMax = values.countUnlessZero(.pixelLimit).map(UInt64.init)
         originRedirectsMax = values.count(.originRedirects)
         originConnectTimeout = values.interval(.originConnectTimeout)
@@ -205,17 +202,19 @@ extension Configuration {
         originHeadBytesMax = values.bytes(.originHeadLimit)
         originFieldsMax = values.count(.originFieldsLimit)
         originBodyBytesMax = UInt64(values.bytes(.originBodyLimit))
-        originProxy = values.hostPort(.originProxy)
         originProxyNames = values.choice(.originProxyNames)
         dnsTTL = values.interval(.dnsTTL)
         dnsFailureTTL = values.interval(.dnsFailureTTL)
         dnsNamesMax = values.count(.dnsNamesLimit)
         fillsMax = values.count(.fillsLimit)
+        connectionsPerClient = values.countUnlessZero(.connectionsPerClient)
+        clientPercent = values.count(.clientShare)
+        originPercent = values.count(.originShare)
+        clientUnreadBytesMax = values.bytes(.clientUnreadLimit)
+        originRateMin = values.bytes(.originMinRate)
+        bodyRateMin = values.bytes(.bodyMinRate)
         waitersMax = values.count(.waitersLimit)
         waitTimeout = values.interval(.waitTimeout)
-        trustedProxies = values.networks(.trustedProxy)
-        purgeNetworks = values.networks(.purgeFrom)
-        purgeTokenFile = values.path(.purgeTokenFile)
         connectionsMax = values.countUnlessZero(.connectionsLimit)
         pipelineBytesMax = values.bytes(.pipelineLimit)
         requestHeadBytesMax = values.bytes(.requestHeadLimit)
@@ -238,24 +237,25 @@ extension Configuration {
     /// Whose X-Forwarded-For, -Proto and -Host are believed.
     package var forwardedFrom: [Network] { values.networks(.forwardedFrom) }
 
-    /// Nil for the default, which is none on loopback.
-    package var connectionsPerClient: Int? { values.countUnlessZero(.connectionsPerClient) }
-
-    /// Hundredths of what is limited that one client may have.
-    package var clientPercent: Int { values.count(.clientShare) }
-
-    /// The same for one site or origin.
-    package var originPercent: Int { values.count(.originShare) }
-
-    /// Bytes that are fetched in a minute for one client and that nobody reads.
-    package var clientUnreadBytesMax: Int { values.bytes(.clientUnreadLimit) }
-
-    /// Bytes a second that the body of an answer must bring; 0 for no limit.
-    package var originRateMin: Int { values.bytes(.originMinRate) }
-
-    /// The same for the body of a request.
-    package var bodyRateMin: Int { values.bytes(.bodyMinRate) }
-
     /// Images of pixels with a Content-Encoding are served, unseen.
     package var takesCodedImages: Bool { values.isOn(.codedImages) }
+
+    /// Whose connections begin with the PROXY protocol.
+    package var trustedProxies: [Network] { values.networks(.trustedProxy) }
+
+    /// Who may use PURGE without a token.
+    package var purgeNetworks: [Network] { values.networks(.purgeFrom) }
+
+    /// Nil for no tokens.
+    package var purgeTokenFile: String? { values.path(.purgeTokenFile) }
+
+    package var logFormat: LogFormat { values.choice(.logFormat) }
+
+    /// Media types that are served beside images, in lower case.
+    package var allowTypes: [String] { values.mediaTypes(.allowType) }
+
+    package var allowPrivateOrigins: [Network] { values.networks(.allowPrivateOrigin) }
+
+    /// Nil for none.
+    package var originProxy: (host: String, port: UInt16)? { values.hostPort(.originProxy) }
 }

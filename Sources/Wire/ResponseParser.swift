@@ -34,11 +34,11 @@ package struct ResponseHead: Hashable, Sendable {
 /// same bytes give the same result, in whatever pieces they came.
 ///
 /// Decided here: a status line without reason may lack the space before it; repeated
-/// Content-Length is refused even with one value; 101 is refused where nobody has asked for it; a status of 600 or above is read
-/// (RFC 9110 §15 has a client take it for a 5xx, and a relay has nothing better to say); after an
-/// interim answer that says `close`, or one in HTTP/1.0, the final one is awaited and the
-/// connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1 (RFC 9110 §2.5). A 204
-/// ends at its head whatever that says of a body.
+/// Content-Length is refused even with one value; 101 is refused where nobody has asked for it; a
+/// status of 600 or above is read (RFC 9110 §15 has a client take it for a 5xx, and a relay has
+/// nothing better to say); after an interim answer that says `close`, or one in HTTP/1.0, the final
+/// one is awaited and the connection is not persistent. HTTP/1.2 and later are read as HTTP/1.1
+/// (RFC 9110 §2.5). A 204 ends at its head whatever that says of a body.
 package struct ResponseParser: ~Copyable {
     package let limits: HeadLimits
     /// A switch of protocols was asked for: a 101 is final, and what follows is no HTTP.

@@ -64,8 +64,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         "An error is never guessed to last, though RFC 9110 §15.1 would allow it for some",
         arguments: [400, 403, 404, 405, 410, 414, 500, 501, 502, 503, 504, 599] as [UInt16])
     func errors(status: UInt16) {
-        var policy = FreshnessPolicy(defaultTTL: .seconds(7))
-        policy.defaultsEveryStatus = true
+        let policy = FreshnessPolicy(defaultTTL: .seconds(7))
         for fields in [[modified(100)], [modified(100), "Cache-Control: public"], []] {
             #expect(freshness(fields, status: status).source == .none)
             #expect(freshness(fields, status: status, policy: policy).source == .none)

@@ -72,14 +72,17 @@ package final class NodeProcess: Sendable {
 
     private static let sharedNode = LockedBox<NodeProcess?>(nil)
 
-    /// Waits until `/readyz` answers 200.
+    /// Waits until `/readyz` answers 200, to clients or, where these come through a proxy, to
+    /// operators.
     ///
     /// - Throws: `NotReady`.
     package func waitUntilReady() throws {
         var isReady = false
         _ = Deadline.seconds(30).reached {
             guard isRunning else { return true }
-            isReady = (try? get("/readyz", seconds: 5))?.status == 200
+            isReady =
+                (try? get("/readyz", seconds: 5))?.status == 200
+                || (try? connectAdmin().get("/readyz"))?.status == 200
             return isReady
         }
         guard isReady, isRunning else {

@@ -128,10 +128,20 @@ package final class Program: Sendable {
 
     /// A new empty folder for temporary files.
     package static func temporaryFolder() throws -> URL {
+        try folder(in: FileManager.default.temporaryDirectory, mode: 0o700)
+    }
+
+    /// The same where other users get to, wherever the tests are to have theirs.
+    package static func openFolder() throws -> URL {
+        try folder(in: URL(fileURLWithPath: "/var/tmp"), mode: 0o755)
+    }
+
+    private static func folder(in parent: URL, mode: Int) throws -> URL {
         // A short name: those of sockets below it have at most 107 bytes.
         let name = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("nut-\(name)")
+        let folder = parent.appendingPathComponent("nut-\(name)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.path)
         return folder
     }
 }

@@ -92,8 +92,7 @@ struct SiteConfigurationTests {
         wanted.objectBytesMax = 1 << 20
         wanted.storesSetCookie = true
         wanted.ignoresCredentials = true
-        wanted.memoryShare = 25
-        wanted.diskShare = 100
+        (wanted.memoryShare, wanted.diskShare) = (25, 100)
         wanted.staleWhileRevalidate = .seconds(30)
         wanted.grace = .seconds(3600)
         wanted.honoursRequestControl = true
@@ -101,8 +100,7 @@ struct SiteConfigurationTests {
         wanted.methods = ["GET", "HEAD"]
         wanted.upgrades = ["websocket"]
         wanted.forwardedFields = FieldNames(["accept", "x-y"])
-        wanted.forwardsOthers = false
-        wanted.forwardsTrailers = true
+        (wanted.forwardsOthers, wanted.forwardsTrailers) = (false, true)
         wanted.removedRequestFields = FieldNames(["cookie"])
         wanted.setRequestFields = [.init(name: Array("X-Edge".utf8), value: Array("a: b".utf8))]
         wanted.reductions = [.accept, .acceptEncoding]

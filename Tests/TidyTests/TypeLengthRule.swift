@@ -12,7 +12,7 @@ enum TypeLengthRule {
 
     static let exceptions: [Exception] = [
         Exception(
-            room: "Node", type: "Door", linesMax: 2_300,
+            room: "Node", type: "Door", linesMax: 2_400,
             reason: "a request's life is to become one machine in Serving"),
         Exception(
             room: "Simulation", type: "InvalidationWorld", linesMax: 1_600,

@@ -124,9 +124,9 @@ package struct AdminOperation: Sendable {
     }
 
     /// What an answer costs the node, in the units of ``AdminGate``, roughly by the time that it
-    /// takes; 0 for what everybody may ask for.
+    /// takes; 0 for what everybody may ask for, and for what more than a look needs.
     var cost: Int {
-        guard role != nil else { return 0 }
+        guard role == .read else { return 0 }
         switch name {
         case .getSupportSnapshot, .getEntryBody: return 25
         case .getEntry, .getRing, .getMetrics, .listPurges, .listPrefetches: return 5

@@ -25,7 +25,11 @@ extension Door {
         if siteCounters != nil { forgetSite() }
         if hasSites {
             if let number = site(bytes) { return answerSite(bytes, number, now: now) }
-            if !settings.servesImages, parser.method != .purge { return answerOther(bytes) }
+            if parser.method != .purge,
+                !settings.servesImages || !SiteKey.isAuthority(bytes, at: askedHost)
+            {
+                return answerOther(bytes)
+            }
         }
         guard parser.method == .get || parser.method == .head else {
             return parser.method == .purge ? answerPurge(bytes) : answerOther(bytes)

@@ -54,8 +54,8 @@ extension Door {
         return false
     }
 
-    /// Has the client answer for what it does not want of an entry that was fetched for it; false if
-    /// it gets all of it in the stead of that.
+    /// Has the client answer for what it does not want of an entry that was fetched for it; false
+    /// if it gets all of it in the stead of that.
     func paysForRest(_ waiting: Waiting, _ run: FillRun, _ resident: Resident) -> Bool {
         guard resident.status == 200, waiting.facts.contains(.ranged),
             answersForRest(waiting, of: run),

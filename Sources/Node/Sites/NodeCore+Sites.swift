@@ -136,8 +136,7 @@ extension NodeCore {
         else { return [] }
         // What was not asked for is not used.
         return current.tags.prefix(Self.placesMax)
-            .filter { store.held($0) != nil }
-            .compactMap { store.find($0, hash: store.hash(of: $0)) }
+            .compactMap { store.held($0)?.resident }
             .filter { $0.facts.flags.isAnswer && $0.status == 200 }
     }
 

@@ -183,7 +183,6 @@ struct FloorTests {
         stage.synced()
         _ = stage.receive([LogStage.record(7, 1), LogStage.record(8, .max)], from: 2)
         stage.synced()
-        #expect(stage.log.positions.contains(LogStage.position(7, 2)))
         #expect(stage.log.positions.contains(LogStage.position(8, .max)))
         #expect(!stage.log.positions.contains { $0.process == LogStage.process(9) })
     }

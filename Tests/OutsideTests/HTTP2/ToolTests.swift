@@ -62,7 +62,8 @@ extension Outside {
             #expect(result.status == 0 && result.output == Data("taken".utf8), "\(result.errors)")
             let body = stage.origin.body(of: try #require(stage.origin.requests("/it").first))
             #expect(body.isComplete && body.isAsExpected && body.byteCount == image.byteCount)
-            #expect(body.trailers["x-sum"] == "42", "\(body.trailers)")
+            // Nobody has said that the site's origin may have them.
+            #expect(body.trailers["x-sum"] == nil, "\(body.trailers)")
         }
 
         @Test(

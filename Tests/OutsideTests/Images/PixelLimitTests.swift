@@ -145,7 +145,7 @@ extension Outside {
                 stage.origin.on("/it", OriginAnswer(Self.bomb, fields: fields))
                 let response = try stage.get("/it")
                 expectProblem(response, 502, coding)
-                #expect(response.text.contains("/image-coded\""), "\(response)")
+                #expect(response.text.contains(":image-coded\""), "\(response)")
             }
             #expect(stage.fetches("/it") == 3)
             #expect(stage.node.figure("nuthatch_images_unfit_total{reason=\"coded\"}") == 3)

@@ -19,7 +19,7 @@ extension Outside {
 
         /// A request that is no request that could be read, and what it is answered with.
         private static let unreadable = [
-            ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505),
+            ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505),
             ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\n\r\n", 414),
             ("GET / HTTP/1.1\r\nX: \(String(repeating: "a", count: 40_000))\r\n\r\n", 431),
             ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),

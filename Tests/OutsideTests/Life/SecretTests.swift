@@ -86,9 +86,8 @@ extension Outside {
 
         @Test("A file of secrets that others can read is warned of, at the start and at a reload")
         func exposed() throws {
-            let folder = try Program.temporaryFolder()
+            let folder = try Program.openFolder()
             defer { try? FileManager.default.removeItem(at: folder) }
-            try mode(0o755, of: folder)
             let words = ["admin-token-file", "purge-token-file", "decision-token-file"]
             let files = words.map { folder.appending(path: $0) }
             for file in files { try write("0123456789abcdef\n", to: file, mode: 0o644) }

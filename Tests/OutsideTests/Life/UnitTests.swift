@@ -42,10 +42,12 @@ extension Outside {
             #expect(values("LoadCredential") == ["secret:/etc/nuthatch/secrets"])
             guard geteuid() == 0 else { return }
 
-            let folder = try Program.temporaryFolder()
+            let folder = try Program.openFolder()
             defer { try? FileManager.default.removeItem(at: folder) }
             let (user, manager) = (UInt32(65_534), FileManager.default)
-            let leaf = try TestAuthority().leaf("localhost")
+            let authority = try TestAuthority()
+            defer { withExtendedLifetime(authority) {} }
+            let leaf = try authority.leaf("localhost")
             // As systemd hands credentials over: the user's own, in a directory of its own.
             let secrets = folder.appending(path: "credentials")
             try manager.createDirectory(at: secrets, withIntermediateDirectories: false)
@@ -57,8 +59,6 @@ extension Outside {
             }
             #expect(unsafe chown(secrets.path, user, user) == 0)
             try manager.setAttributes([.posixPermissions: 0o500], ofItemAtPath: secrets.path)
-            // Where that user may go.
-            try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
             let (set, binary) = ("-all,+net_bind_service", folder.appending(path: "nuthatch").path)
             try manager.copyItem(atPath: NodeProcess.binary(), toPath: binary)
             let node = try Program(

@@ -33,7 +33,7 @@ extension Outside {
         func queue() throws {
             let stage = try stage(
                 "--origin-connections", "2", "--origin-queue-limit", "3",
-                "--origin-queue-timeout", "60s")
+                "--origin-queue-timeout", "60s", "--client-share", "100", "--origin-share", "100")
             defer { withExtendedLifetime(stage) {} }
             let gate = Gate()
             let image = TestImage.generated(.gif, byteCount: 3_000, seed: 71)

@@ -49,7 +49,9 @@ extension Outside {
                     .send("0\r\nX-Sum: 42\r\n\r\n"),
                 ])
             let stage = try SecureStage("--site", "*=http://127.0.0.1:\(origin.port)")
-            let answer = try way.ask(stage, "/it", host: "unknown.example", ["--insecure"])
+            let answer = try way.ask(
+                stage, "/it", host: "unknown.example",
+                ["--insecure", "--header", "TE: trailers", "--header", "Connection: TE"])
             #expect(answer.exit == 0 && answer.text == "hello", "\(answer)")
             #expect(answer["X-Sum"] == "42", "\(answer)")
         }

@@ -25,7 +25,7 @@ final class SecureStage {
         authority = try Self.authority.get()
         origin = try ScriptedOrigin()
         node = try NodeProcess(
-            ["--site", "\(Self.site)=\(origin.url(""))"] + flags,
+            ["--site", "\(Self.site)=\(origin.url(""))", "--allow-origin", "*"] + flags,
             certificates: try certificates ?? [Self.leaf.get()])
         curl = Curl(
             trusting: authority, hosts: [Self.site, Self.images, "unknown.example"])

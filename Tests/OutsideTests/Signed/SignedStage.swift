@@ -31,7 +31,8 @@ final class SignedStage {
         let path = folder.appendingPathComponent("keys").path
         if let keys { try Data(keys.utf8).write(to: URL(fileURLWithPath: path)) }
         node = try NodeProcess(
-            ["--config", file.path] + (keys == nil ? [] : ["--signing-key-file", path]) + flags)
+            ["--config", file.path, "--allow-origin", "*"]
+                + (keys == nil ? [] : ["--signing-key-file", path]) + flags)
     }
 
     deinit {

@@ -86,7 +86,8 @@ extension Outside {
 
         @Test("A body has its time as a whole, and a little more for every byte")
         func wholeBody() throws {
-            let (_, node) = try start("--body-timeout", "300ms", "--body-min-rate", "1MiB")
+            let (origin, node) = try start("--body-timeout", "300ms", "--body-min-rate", "1MiB")
+            defer { withExtendedLifetime(origin) {} }
             let connection = try post(node, as: Behind.bad, 0, of: 1_000_000)
             let isEnded = Deadline.seconds(20).reached {
                 let isOver = (try? connection.socket.send("X")) == nil
@@ -118,7 +119,8 @@ extension Outside {
 
         @Test("Windows that stay shut hold the share of their client")
         func windows() throws {
-            let (_, node) = try start("--origin-connections", "16")
+            let (origin, node) = try start("--origin-connections", "16")
+            defer { withExtendedLifetime(origin) {} }
             let shut = try shutWindows(node, as: [Behind.bad, Behind.bad])
             let areThere = Deadline.seconds(30).reached {
                 node.figure("nuthatch_origin_connections") == 4
@@ -131,9 +133,10 @@ extension Outside {
 
         @Test("Windows that stay shut are not waited for while others wait for the origin")
         func contendedWindows() throws {
-            let (_, node) = try start(
+            let (origin, node) = try start(
                 "--origin-connections", "8", "--send-timeout", "6s",
                 "--origin-queue-timeout", "60s")
+            defer { withExtendedLifetime(origin) {} }
             let shut = try shutWindows(node, as: (1...4).map { "203.0.113.\($0)" })
             let areThere = Deadline.seconds(30).reached {
                 node.figure("nuthatch_origin_connections") == 8

@@ -32,7 +32,10 @@ extension Outside {
                 sourceLocation: location)
             let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
             #expect(response["Content-Range"] == place, "\(response)", sourceLocation: location)
-            let isSame = response.body == image.bytes(bytes)
+            // A swarm's clients keep no bodies.
+            let isSame =
+                response.body.map { $0 == image.bytes(bytes) }
+                ?? (response.bodyByteCount == bytes.count)
             #expect(isSame, "\(response)", sourceLocation: location)
         }
 

@@ -106,7 +106,7 @@ extension Outside {
 
         @Test("A site beside images: each keeps to itself")
         func besideImages() throws {
-            let stage = try SiteStage()
+            let stage = try SiteStage("--allow-origin", "*")
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 504)
             let path = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(path).brings(image))

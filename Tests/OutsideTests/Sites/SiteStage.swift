@@ -74,11 +74,12 @@ final class SiteStage {
     }
 
     /// The same, with so many entries in all.
-    func settle(entries: Int) throws {
+    func settle(entries: Int, at location: SourceLocation = #_sourceLocation) throws {
         let isWritten = Deadline.seconds(30).reached {
             node.figure("nuthatch_disk_entries") == Double(entries)
         }
-        try #require(isWritten)
+        let found = node.figure("nuthatch_disk_entries") ?? -1
+        try #require(isWritten, "\(found) of \(entries)", sourceLocation: location)
         try settle()
     }
 

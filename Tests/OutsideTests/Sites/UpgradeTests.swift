@@ -115,6 +115,19 @@ extension Outside {
             }
         }
 
+        private func expectBody(_ origin: ByteOrigin) {
+            let isThere = Deadline.seconds(20).reached { origin.bodies.count == 1 }
+            #expect(isThere)
+        }
+
+        private func expectNothingOpen(_ node: NodeProcess) {
+            let isOver = Deadline.seconds(20).reached {
+                node.figure("nuthatch_origin_connections") == 0
+                    && node.figure("nuthatch_fills_in_flight") == 0
+            }
+            #expect(isOver)
+        }
+
         @Test("The end of one side is the end of the other", arguments: [true, false])
         func ends(inOrder: Bool) async throws {
             try await play([[.request, .send(Self.switched), .bodyEnding("bye"), .gate]]) {
@@ -122,18 +135,9 @@ extension Outside {
                 let talk = try open(node)
                 _ = try talk.heard(through: "\r\n\r\n")
                 try talk.say("bye")
-                #expect(Deadline.seconds(20).reached { origin.bodies.count == 1 })
-                if inOrder {
-                    talk.connection.socket.finishSending()
-                    #expect(talk.connection.waitForEnd() == .cutShort)
-                } else {
-                    talk.connection.socket.reset()
-                }
-                let isOver = Deadline.seconds(20).reached {
-                    node.figure("nuthatch_origin_connections") == 0
-                        && node.figure("nuthatch_fills_in_flight") == 0
-                }
-                #expect(isOver)
+                expectBody(origin)
+                talk.end(inOrder: inOrder)
+                expectNothingOpen(node)
             }
         }
 
@@ -326,6 +330,14 @@ private final class Talk: @unchecked Sendable {
             }
             try hear()
         }
+    }
+
+    /// Says that there is nothing more, whereupon the other side has nothing more either; or breaks
+    /// off.
+    func end(inOrder: Bool) {
+        guard inOrder else { return connection.socket.reset() }
+        connection.socket.finishSending()
+        #expect(connection.waitForEnd() == .cutShort)
     }
 
     /// The next bytes.

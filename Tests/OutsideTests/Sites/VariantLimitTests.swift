@@ -52,7 +52,10 @@ extension Outside {
             try stage.settle(entries: 5)
             try stage.restart(inOrder: true)
             #expect(try get(stage, "made-up-9")["Cache-Status"]?.contains("hit") == true)
-            for number in 10..<14 { _ = try get(stage, "made-up-\(number)") }
+            for number in 10..<14 {
+                _ = try get(stage, "made-up-\(number)")
+                try stage.settle()
+            }
             try stage.settle(entries: 5)
         }
 
