@@ -174,6 +174,11 @@ extension Stage {
     func occupy(_ count: Int, _ gate: Gate) throws -> [HTTPConnection] {
         let image = TestImage.generated(.jpeg, byteCount: 1_000, seed: 133)
         origin.on("/occupied", OriginAnswer(image).holdingHead(.gate(gate)))
+        // Who has not asked yet would make room as well as the one that saw that the node is ready.
+        let isEmpty = Deadline.seconds(30).reached {
+            node.figure("nuthatch_connections_open") == 0
+        }
+        try #require(isEmpty)
         let clients = try (0..<count).map { _ in
             let client = try node.connect()
             try client.socket.send(HTTPConnection.request(target("/occupied")))
