@@ -5,7 +5,9 @@ import Tiers
 extension DiskRecord {
     /// Why no answer can be made of it, whatever its checksum says; nil if one can.
     var answerFault: String? {
-        guard !flags.contains(.isVariantIndex) else { return isVariantIndex ? nil : notAnswer }
+        guard !flags.contains(.isVariantIndex) else {
+            return isVariantIndex ? nil : "\(StoredHeadFault.facts)"
+        }
         let head = StoredHead(
             rendered: head, partialStart: Int(layout.partialStart),
             multipartStart: Int(layout.multipartStart),
@@ -18,8 +20,6 @@ extension DiskRecord {
             return "\(error)"
         }
     }
-
-    private var notAnswer: String { "\(StoredHeadFault.facts)" }
 
     /// It says which fields of a request select one of a site's answers, and is nothing else.
     private var isVariantIndex: Bool {

@@ -1,22 +1,43 @@
 import Ground
 import Telemetry
 
-/// Places for newcomers when all are taken.
+/// Places for newcomers when all are taken that they may have.
 extension Hall {
     /// A connection, and since when it was idle when it was looked at.
     typealias Yielding = (connection: any ClientConnection, since: Instant)
 
-    /// Closes the connection of `side` on this loop that is idle for longest, so that its place is
-    /// free when this returns; false if none is idle.
+    /// How often, until the next ``tick``, all connections are looked at for newcomers: for those
+    /// who found all places taken, and for those whose clients have their shares.
     ///
+    /// Newcomers cost nothing to whoever sends them, and a look the time of all connections. Of a
+    /// client that has its share no newcomer has to get in.
+    struct Looks {
+        var forAnyone = 64
+        var forOwn = 16
+    }
+
+    /// Closes a connection of `side` on this loop, the one that is idle for longest, so that its
+    /// place is free when this returns: for a newcomer that is `holder` and was given `answer`;
+    /// false if there is none, or the newcomer has a place.
+    func makeRoom(
+        _ side: Door.Side, for holder: ConnectionPlaces.Holder, _ answer: ConnectionPlaces.Answer
+    ) -> Bool {
+        switch answer {
+        case .enters: false
+        case .full: makeRoom(side, isLocal: holder.isLocal)
+        case .shareIsTaken: makeOwnRoom(side, holder)
+        }
+    }
+
     /// A newcomer that is not `isLocal` cannot have a place that this machine has.
-    func makeRoom(_ side: Door.Side, isLocal: Bool) -> Bool {
+    private func makeRoom(_ side: Door.Side, isLocal: Bool) -> Bool {
         var mayLook = true
         while true {
             guard let next = side == .data ? yielding.data.popLast() : yielding.admin.popLast()
             else {
-                guard mayLook else { return false }
+                guard mayLook, looks.forAnyone > 0 else { return false }
                 mayLook = false
+                looks.forAnyone -= 1
                 look(side, isLocal: isLocal)
                 continue
             }
@@ -25,12 +46,32 @@ extension Hall {
                 let client = next.connection.client,
                 isLocal || side == .data || !client.holder.isLocal
             else { continue }
-            client.hasYielded = true
-            node.leave(client.holder, side)
-            if side == .data { counters.add(.connectionsYielded) }
-            next.connection.close()
+            yield(next.connection, client)
             return true
         }
+    }
+
+    /// The place of one of the newcomer's own connections.
+    private func makeOwnRoom(_ side: Door.Side, _ holder: ConnectionPlaces.Holder) -> Bool {
+        guard looks.forOwn > 0 else { return false }
+        looks.forOwn -= 1
+        var first: (connection: any ClientConnection, client: Client, since: Instant)?
+        for connection in connections where connection.side == side {
+            guard let client = connection.client, client.holder == holder,
+                let since = connection.mayYieldSince, first.map({ since < $0.since }) ?? true
+            else { continue }
+            first = (connection, client, since)
+        }
+        guard let first else { return false }
+        yield(first.connection, first.client)
+        return true
+    }
+
+    private func yield(_ connection: any ClientConnection, _ client: Client) {
+        client.hasYielded = true
+        node.leave(client.holder, connection.side)
+        if connection.side == .data { counters.add(.connectionsYielded) }
+        connection.close()
     }
 
     /// Finds the next ones; every connection is looked at, and therefore seldom.

@@ -59,6 +59,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private(set) var connections: [any ClientConnection] = []
     /// Those that make room for newcomers, the next one last; see ``IdleOrder``.
     var yielding: (data: [Yielding], admin: [Yielding]) = ([], [])
+    var looks = Looks()
     var exchanges: [HTTP2Exchange] = []
     private(set) var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.
@@ -304,6 +305,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         dateLine.update(SystemClock.wallTime())
         let elapsed = now - lastTick
         lastTick = now
+        looks = Looks()
         for fetch in Array(fetches.values) {
             fetch.run.ticked(elapsed, isContended: fetch.isContended)
         }

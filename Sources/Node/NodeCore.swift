@@ -263,8 +263,8 @@ final class NodeCore: Sendable {
 
     /// A trusted proxy has said whose connection it passes on; false if that one has too many.
     func movePlace(of client: Client) -> Bool {
-        let (old, new) = (client.holder, ConnectionPlaces.Holder(client.address))
-        let limits = settings.places
+        let (old, limits) = (client.holder, settings.places)
+        let new = settings.holder(of: client.address, on: .data)
         guard !client.hasYielded, clients.withLock({ $0.move(old, to: new, limits) })
         else { return false }
         client.holder = new

@@ -52,6 +52,15 @@ struct NodeSettings: Sendable {
     /// Requests at one time on one connection of HTTP/2.
     var streamsMax = 128
 
+    /// As whom a connection from `address` counts on the port of `side`: a proxy that says for whom
+    /// it speaks has no share, which its clients have.
+    func holder(of address: IPAddress?, on side: Door.Side) -> ConnectionPlaces.Holder {
+        guard side == .data, let known = address?.unmapped,
+            forwardedFrom.contains(where: { $0.contains(known) })
+        else { return .init(address) }
+        return .proxy(address)
+    }
+
     /// Connections of clients.
     var places = ConnectionPlaces.Limits(places: 10_000)
     /// Connections of operators, who have a limit of their own: they look in when the clients' one

@@ -106,7 +106,7 @@ extension Door {
         FillRun(
             key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
             lease: hall.node.marks.lease(), hall: hall, cause: cause(waiting.request),
-            client: ShareHolder(clientAt: client?.address), query: waiting.query,
+            client: shareHolder, query: waiting.query,
             expected: expected, isAlone: alone, skipsPeers: waiting.skipsPeers)
     }
 

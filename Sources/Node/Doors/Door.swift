@@ -175,6 +175,11 @@ final class Door: FillReader {
     var askedHost: Range<Int> { forwarding?.host ?? parser.host.range }
     /// Who asks.
     var clientAddress: IPAddress? { forwarding?.client ?? client?.address }
+    /// Whose share of what is limited a request takes; nil for nobody's, as for what a proxy that
+    /// speaks for others asks by itself.
+    var shareHolder: ShareHolder? {
+        ShareHolder(clientAt: forwarding == nil ? client?.address : forwarding?.client)
+    }
 
     /// Begins to read heads with the limits that hold now.
     func adoptLimits() {

@@ -51,8 +51,9 @@ struct Doorway: CustomStringConvertible {
         }
         let client = Client(of: channel)
         let isProxied = ProxyHeaderReader.isNeeded(from: client.address, side, hall)
-        if isProxied { client.holder = .proxy(client.address) }
-        let holder = client.holder
+        let holder: ConnectionPlaces.Holder =
+            isProxied
+            ? .proxy(client.address) : hall.settings.holder(of: client.address, on: side)
         return enter(holder, side, hall, among: node.halls[...]).flatMapThrowing { answer in
             let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
             guard answer == .enters else {
@@ -69,24 +70,25 @@ struct Doorway: CustomStringConvertible {
         }
     }
 
-    /// Gives a place to a newcomer; if all are taken, that of a connection which is idle: on its
-    /// own loop if one is there, otherwise on the next one that has any.
+    /// Gives a place to a newcomer; if there is none for it, that of a connection which is idle,
+    /// and is the newcomer's own if its client has its share: on its own loop if one is there,
+    /// otherwise on the next one that has any.
     private static func enter(
         _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall,
         among halls: ArraySlice<Hall>
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
         var answer = hall.node.enter(holder, side)
         // Another newcomer may be faster.
-        for _ in 0..<4 where answer == .full && hall.makeRoom(side, isLocal: holder.isLocal) {
+        for _ in 0..<4 where hall.makeRoom(side, for: holder, answer) {
             answer = hall.node.enter(holder, side)
         }
-        guard answer == .full, let next = halls.first else {
+        guard answer != .enters, let next = halls.first else {
             return hall.loop.makeSucceededFuture(answer)
         }
         guard next !== hall else {
             return enter(holder, side, hall, among: halls.dropFirst())
         }
-        return next.loop.submit { next.makeRoom(side, isLocal: holder.isLocal) }
+        return next.loop.submit { [answer] in next.makeRoom(side, for: holder, answer) }
             .hop(to: hall.loop)
             .flatMap { _ in enter(holder, side, hall, among: halls.dropFirst()) }
     }

@@ -122,7 +122,7 @@ extension Door {
             if use == .whileRevalidate {
                 hall.revalidate(
                     query, resident, cause: cause(pending),
-                    client: ShareHolder(clientAt: client?.address), now: now)
+                    client: shareHolder, now: now)
             }
             give(resident, pending, facts, note: .stale(.memory), now: now)
         case .answer(let resident, .validate(let reason)):

@@ -130,25 +130,49 @@ extension Outside {
 
         @Test("A client has its share of connections, and others have places beside it")
         func shares() throws {
-            let node = try NodeProcess(["--connections-per-client", "3"])
-            let held = try (0..<3).map { _ in
-                let client = try HTTPConnection(port: node.port, from: "127.0.0.2")
+            let stage = try Stage("--connections-per-client", "3")
+            let gate = Gate()
+            defer { gate.open() }
+            let busy = try stage.occupy(3, gate)
+            let other = try HTTPConnection(port: stage.node.port, from: "127.0.0.3")
+            #expect(try other.get("/healthz").status == 200)
+            let refused = try stage.node.connect().readResponse()
+            expectProblem(refused, 429)
+            #expect(refused["Retry-After"] == "1")
+            // Nobody else's idle connection went for it.
+            #expect(try other.get("/healthz").status == 200)
+            gate.open()
+            for client in busy { #expect(client.readResponse().status == 200) }
+        }
+
+        @Test("Of a client that has its share a new connection has the place of its idlest one")
+        func ownShare() throws {
+            let node = try NodeProcess(["--connections-per-client", "3", "--loops", "1"])
+            func client(_ address: String) throws -> HTTPConnection {
+                let client = try HTTPConnection(port: node.port, from: address)
                 #expect(try client.get("/healthz").status == 200)
                 return client
             }
-            let refused = try HTTPConnection(port: node.port, from: "127.0.0.2").readResponse()
-            expectProblem(refused, 429)
-            #expect(refused["Retry-After"] == "1")
-            let other = try HTTPConnection(port: node.port, from: "127.0.0.3")
-            #expect(try other.get("/healthz").status == 200)
-            // Its own idle ones do not go for it: it has no share of the others' places.
-            for client in held { #expect(try client.get("/healthz").status == 200) }
-            held[0].socket.close()
-            let isIn = Deadline.seconds(30).reached {
-                let client = try? HTTPConnection(port: node.port, from: "127.0.0.2")
-                return (try? client?.get("/healthz"))?.status == 200
+            let other = try client("127.0.0.3")
+            let held = try (0..<3).map { _ in try client("127.0.0.2") }
+            #expect(try held[0].get("/healthz").status == 200)
+            let fourth = try client("127.0.0.2")
+            #expect(held[1].waitForEnd() != .timedOut)
+            for client in [held[0], held[2], fourth, other] {
+                #expect(try client.get("/healthz").status == 200)
             }
-            #expect(isIn)
+            #expect(node.figure("nuthatch_connections_refused_total") == 0)
+        }
+
+        @Test("Newcomers of a client whose connections all wait are refused without end, and fast")
+        func manyNewcomers() throws {
+            let stage = try Stage("--connections-per-client", "3", "--loops", "1")
+            let gate = Gate()
+            defer { gate.open() }
+            let busy = try stage.occupy(3, gate)
+            for _ in 0..<200 { expectProblem(try stage.node.connect().readResponse(), 429) }
+            gate.open()
+            for client in busy { #expect(client.readResponse().status == 200) }
         }
 
         @Test("Behind a proxy that says for whom it speaks, each of its clients has a share")

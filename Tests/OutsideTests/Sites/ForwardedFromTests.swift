@@ -93,6 +93,39 @@ extension Outside {
             #expect(try ask(stage, from: Self.proxy, method: "PURGE").status == 200)
         }
 
+        @Test("Shares are those of its clients, and itself it has none")
+        func shares() throws {
+            let stage = try stage("--connections-per-client", "2", "--fills-limit", "8")
+            let held = try (0..<6).map { _ in
+                let client = try HTTPConnection(port: stage.node.port, from: Self.proxy)
+                #expect(try client.get("/healthz").status == 200)
+                return client
+            }
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.on("/held", .text("late").holdingHead(.gate(gate)))
+            func ask(_ connection: HTTPConnection, _ query: Int, for client: Int) throws {
+                let fields = [
+                    "X-Forwarded-For: 192.0.2.\(client)", "X-Forwarded-Host: \(SiteStage.host)",
+                ]
+                let target = "/held?\(query)"
+                try connection.socket.send(HTTPConnection.request(target, fields: fields))
+            }
+            // A quarter of eight: its share of fetches is what one client has.
+            for (query, connection) in held[..<2].enumerated() {
+                try ask(connection, query, for: 1)
+            }
+            #expect(stage.origin.waitForRequests(2, "/held"))
+            try ask(held[2], 2, for: 1)
+            #expect(held[2].readResponse().status == 503)
+            try ask(held[3], 3, for: 2)
+            #expect(stage.origin.waitForRequests(3, "/held"))
+            gate.open()
+            for connection in [held[0], held[1], held[3]] {
+                #expect(connection.readResponse().text == "late")
+            }
+        }
+
         @Test("A change of the setting holds for the next request of an open connection")
         func reloaded() throws {
             let stage = try SettingsStage(opened)
