@@ -9,6 +9,6 @@ struct NuthatchBench: AsyncParsableCommand {
         subcommands: [
             HitCommand.self, MemoryCommand.self, DiskCommand.self, MarksCommand.self,
             KillCommand.self, PurgeCommand.self, StormCommand.self, ChurnCommand.self,
-            TLSIdleCommand.self, HandshakesCommand.self,
+            TLSIdleCommand.self, HandshakesCommand.self, AttacksCommand.self,
         ])
 }

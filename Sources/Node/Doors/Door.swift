@@ -2,6 +2,7 @@ import Admin
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Serving
 import Store
 import Telemetry

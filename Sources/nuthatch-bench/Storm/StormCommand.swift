@@ -87,6 +87,10 @@ struct StormCommand: AsyncParsableCommand {
         let description: String
     }
 
+    private static func request(_ target: String) -> [UInt8] {
+        HTTPConnection.request(target, host: "bench")
+    }
+
     private static func target(_ origin: Int, _ name: String) -> String {
         ImageTarget.of("http://127.0.0.1:\(origin)/\(name)")
     }
@@ -95,15 +99,15 @@ struct StormCommand: AsyncParsableCommand {
         _ port: Int, origin: Int, dead: Int, bystander: Int, on loop: any EventLoop
     ) async throws {
         let images = images
-        let hits = try await load(on: loop, to: port, perSecond: hits, connectionsMax: 64) {
-            Self.target(origin, "\($0 * 7919 % images)")
-        }
-        let misses = try await load(
+        let hits = try await StormLoad.bound(
+            on: loop, to: port, perSecond: hits, connectionsMax: 64
+        ) { Self.request(Self.target(origin, "\($0 * 7919 % images)")) }
+        let misses = try await StormLoad.bound(
             on: loop, to: port, perSecond: misses, connectionsMax: 4000
-        ) { Self.target(dead, "miss-\($0)") }
-        let others = try await load(
+        ) { Self.request(Self.target(dead, "miss-\($0)")) }
+        let others = try await StormLoad.bound(
             on: loop, to: bystander, perSecond: self.misses, connectionsMax: 4000
-        ) { "/\($0)" }
+        ) { Self.request("/\($0)") }
         var slices = StormSlices()
         for _ in 1...rounds {
             slices.quiet.append(try await hits.run(seconds).get())
@@ -116,35 +120,5 @@ struct StormCommand: AsyncParsableCommand {
         }
         slices.report()
         for load in [hits, misses, others] { try await load.close() }
-    }
-
-    private func load(
-        on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
-        target: @escaping @Sendable (Int) -> String
-    ) async throws -> BoundLoad {
-        try await loop.submit {
-            var number = 0
-            let load = StormLoad(
-                on: loop, to: port, perSecond: perSecond, connectionsMax: connectionsMax
-            ) {
-                number += 1
-                return target(number)
-            }
-            return BoundLoad(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
-        }.get()
-    }
-}
-
-/// A load and the loop on which it is used.
-private struct BoundLoad: Sendable {
-    let load: NIOLoopBound<StormLoad>
-    let loop: any EventLoop
-
-    func run(_ seconds: Double) -> EventLoopFuture<StormLoad.Seen> {
-        loop.flatSubmit { load.value.run(seconds: seconds) }
-    }
-
-    func close() async throws {
-        try await loop.submit { load.value.close() }.get()
     }
 }

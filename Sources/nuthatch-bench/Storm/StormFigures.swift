@@ -2,7 +2,7 @@
 struct StormFigures {
     private let sorted: [UInt64]
     private let slices: [[UInt64]]
-    private let statuses: [Int: Int]
+    let statuses: [Int: Int]
     private let skipped: Int
 
     init(_ slices: [StormLoad.Seen]) {
@@ -20,6 +20,16 @@ struct StormFigures {
     /// The same of each slice by itself.
     func each(_ part: Double) -> [UInt64] {
         slices.map { Self.at(part, of: $0) }
+    }
+
+    /// So large a part's time as so many times that of `other`: the median over the rounds, whose
+    /// slices follow each other within seconds.
+    func ratio(to other: StormFigures, _ part: Double) -> Double {
+        let ratios = zip(each(part), other.each(part)).map { one, other in
+            Double(one) / Double(max(1, other))
+        }
+        let median = ratios.sorted()[ratios.count / 2]
+        return (median * 100).rounded() / 100
     }
 
     private static func at(_ part: Double, of sorted: [UInt64]) -> UInt64 {
@@ -54,19 +64,9 @@ struct StormSlices {
         print("misses:                    \(StormFigures(misses).text)")
         for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
             print(
-                "\(name) of hits with misses: \(Self.ratio(stormy, quiet, part)) of quiet, "
-                    + "\(Self.ratio(stormy, aside, part)) of the same load elsewhere")
+                "\(name) of hits with misses: \(stormy.ratio(to: quiet, part)) of quiet, "
+                    + "\(stormy.ratio(to: aside, part)) of the same load elsewhere")
         }
     }
 
-    /// The median over the rounds, whose slices follow each other within seconds.
-    private static func ratio(
-        _ one: StormFigures, _ other: StormFigures, _ part: Double
-    ) -> Double {
-        let ratios = zip(one.each(part), other.each(part)).map { one, other in
-            Double(one) / Double(max(1, other))
-        }
-        let median = ratios.sorted()[ratios.count / 2]
-        return (median * 100).rounded() / 100
-    }
 }

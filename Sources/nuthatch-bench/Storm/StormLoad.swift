@@ -20,7 +20,8 @@ final class StormLoad {
     private let port: Int
     private let perSecond: Int
     private let connectionsMax: Int
-    private let target: () -> String
+    private let greeting: [UInt8]
+    private let request: () -> [UInt8]
     private var idle: [LoopClient] = []
     private var open = 0
     private var due: UInt64 = 0
@@ -29,15 +30,50 @@ final class StormLoad {
     private var seen = Seen()
     private var promise: EventLoopPromise<Seen>?
 
+    /// `greeting` is sent before the first request of each connection; `request` gives the bytes of
+    /// the next one.
     init(
         on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
-        target: @escaping () -> String
+        greeting: [UInt8] = [], request: @escaping () -> [UInt8]
     ) {
         self.loop = loop
         self.port = port
         self.perSecond = perSecond
         self.connectionsMax = connectionsMax
-        self.target = target
+        self.greeting = greeting
+        self.request = request
+    }
+
+    /// One that is used from elsewhere; `request` is given the number of the request.
+    static func bound(
+        on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
+        greeting: [UInt8] = [], request: @escaping @Sendable (Int) -> [UInt8]
+    ) async throws -> Bound {
+        try await loop.submit {
+            var number = 0
+            let load = StormLoad(
+                on: loop, to: port, perSecond: perSecond, connectionsMax: connectionsMax,
+                greeting: greeting
+            ) {
+                number += 1
+                return request(number)
+            }
+            return Bound(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
+        }.get()
+    }
+
+    /// A load and the loop on which it is used.
+    struct Bound: Sendable {
+        fileprivate let load: NIOLoopBound<StormLoad>
+        fileprivate let loop: any EventLoop
+
+        func run(_ seconds: Double) -> EventLoopFuture<Seen> {
+            loop.flatSubmit { load.value.run(seconds: seconds) }
+        }
+
+        func close() async throws {
+            try await loop.submit { load.value.close() }.get()
+        }
     }
 
     /// Makes requests for so long, and waits for their answers.
@@ -80,15 +116,14 @@ final class StormLoad {
         open += 1
         LoopClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
             switch result {
-            case .success(let client): self.ask(client, due)
+            case .success(let client): self.ask(client, due, greeting: self.greeting)
             case .failure: self.answered(0, nil, due)
             }
         }
     }
 
-    private func ask(_ client: LoopClient, _ due: UInt64) {
-        let request = HTTPConnection.request(target(), host: "bench")
-        client.ask(ByteBuffer(bytes: request)) { response in
+    private func ask(_ client: LoopClient, _ due: UInt64, greeting: [UInt8] = []) {
+        client.ask(ByteBuffer(bytes: greeting + request())) { response in
             self.answered(response.looksWhole ? response.status : 0, client, due)
         }
     }

@@ -1,0 +1,62 @@
+import Harness
+
+/// A node with two sites, and their origins: one for those who behave, one for those who do not.
+final class AttackStage {
+    static let good = "good.example"
+    static let bad = "bad.example"
+
+    let node: NodeProcess
+    let origin: ScriptedOrigin
+    let attacked: ScriptedOrigin
+
+    init(_ flags: [String]) throws {
+        origin = try ScriptedOrigin(host: "127.0.0.9", keepsLog: false)
+        attacked = try ScriptedOrigin(keepsLog: false)
+        let image = TestImage.generated(.gif, byteCount: 10_000, seed: 1)
+        origin.onAnythingElse { _ in OriginAnswer(image, fields: ["Cache-Control: max-age=86400"]) }
+        Self.script(attacked)
+        node = try NodeProcess(
+            [
+                "--log-level", "error", "--trusted-proxy", "127.0.0.1/32",
+                "--site", "\(Self.good)=\(origin.url(""))",
+                "--site", "\(Self.bad)=\(attacked.url(""))",
+            ] + flags)
+        let hot = try ask("/hot")
+        guard hot.status == 200, hot.looksWhole else {
+            throw NotServed(description: "the node does not serve: \(hot)")
+        }
+    }
+
+    struct NotServed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static func script(_ origin: ScriptedOrigin) {
+        let large = TestImage.generated(.jpeg, byteCount: 5_000_000, seed: 2)
+        let small = TestImage.generated(.jpeg, byteCount: 1_000, seed: 3)
+        origin.on("/page", .text("ok", fields: ["Cache-Control: no-store"]))
+        origin.on("/drip", OriginAnswer(small).dripping(bytesMax: 1, seconds: 20))
+        origin.on("/broken", OriginAnswer(small).cutInHead(.reset))
+        origin.on("/large", OriginAnswer(large, fields: ["Cache-Control: no-store"]))
+        origin.on("/stored", OriginAnswer(large, fields: ["Cache-Control: max-age=86400"]))
+        origin.on("/variant", OriginAnswer(small, fields: ["Vary: X-Variant"]))
+    }
+
+    /// What the load balancer says of a client before its first request.
+    static func header(of client: String) -> [UInt8] {
+        Array("PROXY TCP4 \(client) 192.0.2.8 4321 80\r\n".utf8)
+    }
+
+    static func request(
+        _ target: String, host: String, method: String = "GET", fields: [String] = []
+    ) -> [UInt8] {
+        HTTPConnection.request(target, method: method, host: host, fields: fields)
+    }
+
+    private func ask(_ target: String) throws -> Response {
+        let connection = try node.connect()
+        try connection.socket.send(
+            Self.header(of: "198.51.100.7") + Self.request(target, host: Self.good))
+        return connection.readResponse()
+    }
+}

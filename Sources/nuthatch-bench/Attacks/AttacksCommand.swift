@@ -1,0 +1,77 @@
+import ArgumentParser
+import Harness
+import NIOCore
+import NIOPosix
+
+/// Whether those who behave notice that others do not.
+struct AttacksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "attacks",
+        abstract: "Times hits and other sites' misses on a node while clients attack it.",
+        discussion: """
+            Three kinds of slices take turns in one run: quiet ones; ones in which another node of \
+            the same kind is attacked, which shows what the attack costs this machine; and ones in \
+            which the node itself is. In each some clients ask for an image in memory and for \
+            images that are not, of a site whose origin is not attacked, and for a page of the \
+            site that is. A time is counted from the instant at which its request was due; a ratio \
+            is the median over the rounds. An attack lasts for its slice, and begins before it.
+            """)
+
+    @Option(help: "Only this attack.")
+    var only: String?
+
+    @Option(help: "Each attack is so many times as large as it once had to be.")
+    var times = 10
+
+    @Option(help: "Hits a second.")
+    var hits = 1000
+
+    @Option(help: "Misses a second, and pages of the attacked site.")
+    var misses = 100
+
+    @Option(help: "Seconds of each slice.")
+    var seconds = 1.0
+
+    @Option(help: "Slices of each kind.")
+    var rounds = 5
+
+    @Argument(help: "Further flags of nuthatch serve, after --.")
+    var flags: [String] = []
+
+    func validate() throws {
+        guard times > 0, hits > 0, misses > 0, seconds > 0, rounds > 0 else {
+            throw ValidationError("every number is above 0")
+        }
+        guard let only, !Attack.all.contains(where: { $0.name == only }) else { return }
+        let names = Attack.all.map(\.name).joined(separator: ", ")
+        throw ValidationError("there is no attack \(only); there are \(names)")
+    }
+
+    func run() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        for attack in Attack.all where only == nil || attack.name == only {
+            try await run(attack, on: group.next())
+        }
+        try await group.shutdownGracefully()
+    }
+
+    private func run(_ attack: Attack, on loop: any EventLoop) async throws {
+        let stage = try AttackStage(attack.flags + flags)
+        let other = try AttackStage(attack.flags + flags)
+        let loads = try await AttackLoads(stage, on: loop, hits: hits, misses: misses)
+        var (quiet, aside, attacked): ([AttackLoads.Seen], [AttackLoads.Seen], [AttackLoads.Seen])
+        (quiet, aside, attacked) = ([], [], [])
+        for _ in 1...rounds {
+            quiet.append(try await loads.run(seconds))
+            for (stage, isAside) in [(other, true), (stage, false)] {
+                let held = try attack.begin(stage, attack.size * times)
+                let seen = try await loads.run(seconds)
+                if isAside { aside.append(seen) } else { attacked.append(seen) }
+                withExtendedLifetime(held) {}
+            }
+        }
+        print("\(attack.name), \(attack.size * times):")
+        AttackLoads.report(quiet, aside, attacked)
+        try await loads.close()
+    }
+}
