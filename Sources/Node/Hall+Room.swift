@@ -16,21 +16,21 @@ extension Hall {
         var forOwn = 16
     }
 
-    /// Closes a connection of `side` on this loop, the one that is idle for longest, so that its
-    /// place is free when this returns: for a newcomer that is `holder` and was given `answer`;
-    /// false if there is none, or the newcomer has a place.
+    /// Closes the connection of `side` on this loop that is idle for longest, and gives its place
+    /// to a newcomer that is `holder` and was given `answer`; false if none is idle.
     func makeRoom(
         _ side: Door.Side, for holder: ConnectionPlaces.Holder, _ answer: ConnectionPlaces.Answer
     ) -> Bool {
         switch answer {
-        case .enters: false
-        case .full: makeRoom(side, isLocal: holder.isLocal)
+        case .enters: true
+        case .full: makeRoom(side, for: holder)
         case .shareIsTaken: makeOwnRoom(side, holder)
         }
     }
 
-    /// A newcomer that is not `isLocal` cannot have a place that this machine has.
-    private func makeRoom(_ side: Door.Side, isLocal: Bool) -> Bool {
+    /// A newcomer that is not of this machine cannot have a place that this machine has.
+    private func makeRoom(_ side: Door.Side, for holder: ConnectionPlaces.Holder) -> Bool {
+        let isLocal = holder.isLocal
         var mayLook = true
         while true {
             guard let next = side == .data ? yielding.data.popLast() : yielding.admin.popLast()
@@ -46,8 +46,7 @@ extension Hall {
                 let client = next.connection.client,
                 isLocal || side == .data || !client.holder.isLocal
             else { continue }
-            yield(next.connection, client)
-            return true
+            return yield(next.connection, client, to: holder)
         }
     }
 
@@ -63,15 +62,18 @@ extension Hall {
             first = (connection, client, since)
         }
         guard let first else { return false }
-        yield(first.connection, first.client)
-        return true
+        return yield(first.connection, first.client, to: holder)
     }
 
-    private func yield(_ connection: any ClientConnection, _ client: Client) {
+    private func yield(
+        _ connection: any ClientConnection, _ client: Client,
+        to holder: ConnectionPlaces.Holder
+    ) -> Bool {
+        guard node.movePlace(client.holder, to: holder, connection.side) else { return false }
         client.hasYielded = true
-        node.leave(client.holder, connection.side)
         if connection.side == .data { counters.add(.connectionsYielded) }
         connection.close()
+        return true
     }
 
     /// Finds the next ones; every connection is looked at, and therefore seldom.

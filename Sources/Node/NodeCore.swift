@@ -252,32 +252,42 @@ final class NodeCore: Sendable {
 
     /// Whether a connection gets a place, which it has until ``leave(_:_:)``.
     func enter(_ holder: ConnectionPlaces.Holder, _ side: Door.Side) -> ConnectionPlaces.Answer {
-        switch side {
-        case .data:
-            let limits = settings.places
-            return clients.withLock { $0.enter(holder, limits) }
-        case .admin: return operators.withLock { $0.enter(holder, NodeSettings.adminPlaces) }
-        case .errand: preconditionFailure("an errand has no connection")
-        }
+        places(of: side) { $0.enter(holder, $1) }
     }
 
     /// A trusted proxy has said whose connection it passes on; false if that one has too many.
     func movePlace(of client: Client) -> Bool {
-        let (old, limits) = (client.holder, settings.places)
         let new = settings.holder(of: client.address, on: .data)
-        guard !client.hasYielded, clients.withLock({ $0.move(old, to: new, limits) })
-        else { return false }
+        guard !client.hasYielded, movePlace(client.holder, to: new, .data) else { return false }
         client.holder = new
         return true
     }
 
+    /// Gives the place of `old` to `new`; false if that one may have none.
+    func movePlace(
+        _ old: ConnectionPlaces.Holder, to new: ConnectionPlaces.Holder, _ side: Door.Side
+    ) -> Bool {
+        places(of: side) { $0.move(old, to: new, $1) }
+    }
+
     func leave(_ holder: ConnectionPlaces.Holder, _ side: Door.Side) {
-        guard side == .data else { return operators.withLock { $0.leave(holder) } }
-        let left = clients.withLock { places in
+        let left = places(of: side) { places, _ in
             places.leave(holder)
             return places.open
         }
-        if left == 0, readiness.value == .draining { waitNoLonger() }
+        if side == .data, left == 0, readiness.value == .draining { waitNoLonger() }
+    }
+
+    private func places<T>(
+        of side: Door.Side, _ body: (inout ConnectionPlaces, ConnectionPlaces.Limits) -> T
+    ) -> T {
+        switch side {
+        case .data:
+            let limits = settings.places
+            return clients.withLock { body(&$0, limits) }
+        case .admin: return operators.withLock { body(&$0, NodeSettings.adminPlaces) }
+        case .errand: preconditionFailure("an errand has no connection")
+        }
     }
 
     /// Returns when no client's connection is open, or nobody waits for that any longer.

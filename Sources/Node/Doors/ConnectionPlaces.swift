@@ -68,21 +68,25 @@ package struct ConnectionPlaces: Sendable {
         guard open < limits.places,
             holder.isLocal || open - local < limits.places - limits.reserved
         else { return .full }
-        open += 1
-        if holder.isLocal { local += 1 }
-        if let number = holder.number { byClient[number, default: 0] += 1 }
+        take(holder)
         return .enters
     }
 
-    /// A proxy has said for whom it speaks; false, and it stays as it was, if that client has as
-    /// many connections as it may have.
+    /// Gives the place of `old` to `new`; false, and it stays as it was, if that one has as many
+    /// others as it may have.
+    ///
+    /// A proxy has said for whom it speaks, or an idle client makes room.
     package mutating func move(_ old: Holder, to new: Holder, _ limits: Limits) -> Bool {
-        guard hasShare(new, limits) else { return false }
         leave(old)
+        let hasShare = hasShare(new, limits)
+        take(hasShare ? new : old)
+        return hasShare
+    }
+
+    private mutating func take(_ holder: Holder) {
         open += 1
-        if new.isLocal { local += 1 }
-        if let number = new.number { byClient[number, default: 0] += 1 }
-        return true
+        if holder.isLocal { local += 1 }
+        if let number = holder.number { byClient[number, default: 0] += 1 }
     }
 
     package mutating func leave(_ holder: Holder) {

@@ -77,20 +77,20 @@ struct Doorway: CustomStringConvertible {
         _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall,
         among halls: ArraySlice<Hall>
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
-        var answer = hall.node.enter(holder, side)
-        // Another newcomer may be faster.
-        for _ in 0..<4 where hall.makeRoom(side, for: holder, answer) {
-            answer = hall.node.enter(holder, side)
+        let answer = hall.node.enter(holder, side)
+        if hall.makeRoom(side, for: holder, answer) {
+            return hall.loop.makeSucceededFuture(.enters)
         }
-        guard answer != .enters, let next = halls.first else {
-            return hall.loop.makeSucceededFuture(answer)
-        }
+        guard let next = halls.first else { return hall.loop.makeSucceededFuture(answer) }
         guard next !== hall else {
             return enter(holder, side, hall, among: halls.dropFirst())
         }
-        return next.loop.submit { [answer] in next.makeRoom(side, for: holder, answer) }
+        return next.loop.submit { next.makeRoom(side, for: holder, answer) }
             .hop(to: hall.loop)
-            .flatMap { _ in enter(holder, side, hall, among: halls.dropFirst()) }
+            .flatMap { hasRoom in
+                guard !hasRoom else { return hall.loop.makeSucceededFuture(.enters) }
+                return enter(holder, side, hall, among: halls.dropFirst())
+            }
     }
 
     private static func open(

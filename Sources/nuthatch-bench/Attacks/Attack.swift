@@ -10,44 +10,56 @@ struct Attack: Sendable {
     let size: Int
     /// Further flags of the node.
     var flags: [String] = []
-    /// Begins it in a size.
-    let begin: @Sendable (AttackStage, _ size: Int) throws -> Held
+    /// Begins it in a size, by those who are there.
+    let begin: @Sendable (AttackStage, _ size: Int, Crowd) throws -> Held
+
+    /// Those who take part.
+    struct Crowd: Sendable {
+        /// How many addresses they have.
+        var clients: Int
+
+        func client(_ number: Int) -> String {
+            let place = number % clients
+            return "203.0.\(113 + place / 250).\(place % 250 + 1)"
+        }
+    }
 
     static let all: [Attack] = [
-        Attack(name: "drip", size: 1_030) { stage, size in
-            try streams(stage, size) { ("/drip?\($0)", 65_535) }
+        Attack(name: "drip", size: 1_030) { stage, size, crowd in
+            try streams(stage, size, crowd) { ("/drip?\($0)", 65_535) }
         },
-        Attack(name: "windows", size: 256) { stage, size in
-            try streams(stage, size) { ("/large?\($0)", 0) }
+        Attack(name: "windows", size: 256) { stage, size, crowd in
+            try streams(stage, size, crowd) { ("/large?\($0)", 0) }
         },
-        Attack(name: "uploads", size: 256) { stage, size in
+        Attack(name: "uploads", size: 256) { stage, size, crowd in
             try (0..<size).map { number in
                 let isSmall = number % 2 == 0
                 return try connection(
-                    stage, client(number),
+                    stage, crowd.client(number),
                     AttackStage.request(
                         "/post", host: AttackStage.bad, method: "POST",
                         fields: ["Content-Length: \(isSmall ? 10 : 200_000)"])
                         + Array(repeating: 0x78, count: isSmall ? 5 : 100))
             }
         },
-        Attack(name: "hang-ups", size: 20) { stage, size in
-            [swarm(stage, size) { _ in ("/broken", []) }]
+        Attack(name: "hang-ups", size: 20) { stage, size, crowd in
+            [swarm(stage, size, crowd) { _ in ("/broken", []) }]
         },
-        Attack(name: "idle", size: 64, flags: ["--connections-limit", "500"]) { stage, size in
+        Attack(name: "idle", size: 64, flags: ["--connections-limit", "500"]) {
+            stage, size, crowd in
             let operators = try (0..<size).map { _ in try stage.node.connectAdmin() }
             return try operators
                 + (0..<size).map { number in
-                    try connection(stage, client(number), [])
+                    try connection(stage, crowd.client(number), [])
                 }
         },
-        Attack(name: "ranges", size: 1_000) { stage, size in
-            [swarm(stage, size) { ("/stored?\($0)", ["Range: bytes=0-0"]) }]
+        Attack(name: "ranges", size: 60) { stage, size, crowd in
+            [swarm(stage, size, crowd) { ("/stored?\($0)", ["Range: bytes=0-0"]) }]
         },
-        Attack(name: "variants", size: 1_000) { stage, size in
-            [swarm(stage, size) { ("/variant", ["X-Variant: \($0)"]) }]
+        Attack(name: "variants", size: 100) { stage, size, crowd in
+            [swarm(stage, size, crowd) { ("/variant", ["X-Variant: \($0)"]) }]
         },
-        Attack(name: "tokens", size: 10) { stage, size in
+        Attack(name: "tokens", size: 10) { stage, size, crowd in
             try (0..<size).map { number in
                 let connection = try stage.node.connectAdmin()
                 try connection.socket.send(
@@ -57,9 +69,6 @@ struct Attack: Sendable {
             }
         },
     ]
-
-    /// One client of those who take part: few addresses, so that each has its share.
-    private static func client(_ number: Int) -> String { "203.0.113.\(number % 20 + 1)" }
 
     private static func connection(
         _ stage: AttackStage, _ client: String, _ bytes: [UInt8]
@@ -72,12 +81,13 @@ struct Attack: Sendable {
     /// Requests over HTTP/2, 128 on a connection, of which nothing is read; each with its target
     /// and how much the node may send on it.
     private static func streams(
-        _ stage: AttackStage, _ size: Int, _ request: (Int) -> (target: String, window: UInt32)
+        _ stage: AttackStage, _ size: Int, _ crowd: Crowd,
+        _ request: (Int) -> (target: String, window: UInt32)
     ) throws -> Held {
         try stride(from: 0, to: size, by: 128).map { first in
             let connection = try HTTP2Client(
                 port: stage.node.port, settings: [(4, request(first).window)],
-                behind: AttackStage.header(of: client(first / 128)))
+                behind: AttackStage.header(of: crowd.client(first / 128)))
             try connection.send(.settingsTaken)
             try connection.send(
                 (first..<min(size, first + 128)).map {
@@ -90,14 +100,15 @@ struct Attack: Sendable {
 
     /// Clients with a connection and a request each.
     private static func swarm(
-        _ stage: AttackStage, _ size: Int, _ request: (Int) -> (target: String, fields: [String])
+        _ stage: AttackStage, _ size: Int, _ crowd: Crowd,
+        _ request: (Int) -> (target: String, fields: [String])
     ) -> ClientSwarm {
         ClientSwarm(
             port: stage.node.port,
             (0..<size).map { number in
                 let (target, fields) = request(number)
                 var plan = SwarmClientPlan(target, host: AttackStage.bad, fields: fields)
-                plan.request = AttackStage.header(of: client(number)) + plan.request
+                plan.request = AttackStage.header(of: crowd.client(number)) + plan.request
                 return plan
             })
     }

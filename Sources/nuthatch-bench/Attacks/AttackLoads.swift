@@ -35,35 +35,50 @@ struct AttackLoads {
         }
     }
 
-    func run(_ seconds: Double) async throws -> Seen {
-        let (others, pages) = (misses.run(seconds), pages.run(seconds))
-        return Seen(
-            hits: try await hits.run(seconds).get(), misses: try await others.get(),
+    /// Asks for so long; `meanwhile` is done while that lasts.
+    func run<T>(_ seconds: Double, meanwhile: () throws -> T) async throws -> (Seen, T) {
+        let (hits, others) = (hits.run(seconds), misses.run(seconds))
+        let pages = pages.run(seconds)
+        let made = try meanwhile()
+        let seen = Seen(
+            hits: try await hits.get(), misses: try await others.get(),
             pages: try await pages.get())
+        return (seen, made)
     }
 
     func close() async throws {
         for load in [hits, misses, pages] { try await load.close() }
     }
 
-    static func report(_ quiet: [Seen], _ aside: [Seen], _ attacked: [Seen]) {
+    /// What was seen, by when it was.
+    struct Slices {
+        var quiet: [Seen] = []
+        /// While another node's attack began, and while it went on.
+        var elsewhere: (begins: [Seen], lasts: [Seen]) = ([], [])
+        /// The same of this node.
+        var attacked: (begins: [Seen], lasts: [Seen]) = ([], [])
+    }
+
+    static func report(_ slices: Slices) {
         let kinds: [(String, KeyPath<Seen, StormLoad.Seen>)] = [
             ("hits", \.hits), ("misses of another site", \.misses),
             ("pages of the attacked site", \.pages),
         ]
+        let times = [
+            ("quiet", slices.quiet), ("elsewhere, begins", slices.elsewhere.begins),
+            ("elsewhere, lasts", slices.elsewhere.lasts), ("begins", slices.attacked.begins),
+            ("lasts", slices.attacked.lasts),
+        ]
         for (name, kind) in kinds {
-            let figures = [quiet, aside, attacked].map { slices in
-                StormFigures(slices.map { $0[keyPath: kind] })
+            let figures = times.map { _, slices in StormFigures(slices.map { $0[keyPath: kind] }) }
+            for (time, seen) in zip(times, figures) { print("  \(name), \(time.0): \(seen.text)") }
+            for (when, own, other) in [("begins", 3, 1), ("lasts", 4, 2)] {
+                let p99 = (
+                    figures[own].ratio(to: figures[0], 0.99),
+                    figures[own].ratio(to: figures[other], 0.99)
+                )
+                print("  \(name), \(when): p99 \(p99.0) of quiet, \(p99.1) of elsewhere")
             }
-            for (when, seen) in zip(["quiet", "elsewhere", "attacked"], figures) {
-                print("  \(name), \(when): \(seen.text)")
-            }
-            let ratios = [0.5, 0.99].map { part in
-                [figures[0], figures[1]].map { figures[2].ratio(to: $0, part) }
-            }
-            print(
-                "  \(name): p50 \(ratios[0][0]) of quiet, \(ratios[0][1]) of elsewhere; "
-                    + "p99 \(ratios[1][0]) of quiet, \(ratios[1][1]) of elsewhere")
         }
     }
 }

@@ -42,6 +42,15 @@ final class AttackStage {
         origin.on("/variant", OriginAnswer(small, fields: ["Vary: X-Variant"]))
     }
 
+    /// Waits until nobody is connected but those who go on, and nothing is fetched.
+    func waitForRest() throws {
+        let isAtRest = Deadline.seconds(60).reached {
+            let open = node.figure("nuthatch_connections_open") ?? .infinity
+            return open < 256 && node.figure("nuthatch_fills_in_flight") == 0
+        }
+        guard isAtRest else { throw NotServed(description: "the node does not come to rest") }
+    }
+
     /// What the load balancer says of a client before its first request.
     static func header(of client: String) -> [UInt8] {
         Array("PROXY TCP4 \(client) 192.0.2.8 4321 80\r\n".utf8)

@@ -14,7 +14,8 @@ struct AttacksCommand: AsyncParsableCommand {
             which the node itself is. In each some clients ask for an image in memory and for \
             images that are not, of a site whose origin is not attacked, and for a page of the \
             site that is. A time is counted from the instant at which its request was due; a ratio \
-            is the median over the rounds. An attack lasts for its slice, and begins before it.
+            is the median over the rounds. An attack has a slice in which it begins and one in which \
+            it lasts; then the node is given time to be at rest again.
             """)
 
     @Option(help: "Only this attack.")
@@ -22,6 +23,9 @@ struct AttacksCommand: AsyncParsableCommand {
 
     @Option(help: "Each attack is so many times as large as it once had to be.")
     var times = 10
+
+    @Option(help: "Addresses of those who attack.")
+    var clients = 1
 
     @Option(help: "Hits a second.")
     var hits = 1000
@@ -39,7 +43,7 @@ struct AttacksCommand: AsyncParsableCommand {
     var flags: [String] = []
 
     func validate() throws {
-        guard times > 0, hits > 0, misses > 0, seconds > 0, rounds > 0 else {
+        guard times > 0, 1...10_000 ~= clients, hits > 0, misses > 0, seconds > 0, rounds > 0 else {
             throw ValidationError("every number is above 0")
         }
         guard let only, !Attack.all.contains(where: { $0.name == only }) else { return }
@@ -59,19 +63,24 @@ struct AttacksCommand: AsyncParsableCommand {
         let stage = try AttackStage(attack.flags + flags)
         let other = try AttackStage(attack.flags + flags)
         let loads = try await AttackLoads(stage, on: loop, hits: hits, misses: misses)
-        var (quiet, aside, attacked): ([AttackLoads.Seen], [AttackLoads.Seen], [AttackLoads.Seen])
-        (quiet, aside, attacked) = ([], [], [])
+        var slices = AttackLoads.Slices()
+        let crowd = Attack.Crowd(clients: clients)
         for _ in 1...rounds {
-            quiet.append(try await loads.run(seconds))
-            for (stage, isAside) in [(other, true), (stage, false)] {
-                let held = try attack.begin(stage, attack.size * times)
-                let seen = try await loads.run(seconds)
-                if isAside { aside.append(seen) } else { attacked.append(seen) }
+            slices.quiet.append(try await loads.run(seconds) {}.0)
+            for (target, kind) in [
+                (other, \AttackLoads.Slices.elsewhere), (stage, \AttackLoads.Slices.attacked),
+            ] {
+                let (begins, held) = try await loads.run(seconds) {
+                    try attack.begin(target, attack.size * times, crowd)
+                }
+                slices[keyPath: kind].begins.append(begins)
+                slices[keyPath: kind].lasts.append(try await loads.run(seconds) {}.0)
                 withExtendedLifetime(held) {}
             }
+            try [stage, other].forEach { try $0.waitForRest() }
         }
-        print("\(attack.name), \(attack.size * times):")
-        AttackLoads.report(quiet, aside, attacked)
+        print("\(attack.name), \(attack.size * times), by \(clients):")
+        AttackLoads.report(slices)
         try await loads.close()
     }
 }
