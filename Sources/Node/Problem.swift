@@ -141,41 +141,31 @@ struct Problem: Hashable, Sendable {
             fault.sentence + " Nothing was done.")
     }
 
-    static let methodNotAllowed: Problem = {
-        var problem = Problem(
-            405, "method-not-allowed", "The method is not allowed here",
-            "Only GET and HEAD are served.")
-        problem.allowedMethods = "GET, HEAD"
-        return problem
-    }()
+    static let methodNotAllowed = notAllowed("Only GET and HEAD are served.", "GET, HEAD")
 
     /// What the admin port takes there.
     static func methodNotAllowed(allowed: String) -> Problem {
-        var problem = Problem(
-            405, "method-not-allowed", "The method is not allowed here",
-            "Here \(allowed.replacing(", ", with: " and ")) can be used.")
-        problem.allowedMethods = allowed
-        return problem
+        notAllowed("Here \(allowed.replacing(", ", with: " and ")) can be used.", allowed)
     }
 
     /// What a site takes.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
         let list = methods.joined(separator: ", ")
-        var problem = Problem(
-            405, "method-not-allowed", "The method is not allowed here",
-            "The site takes \(methods.isEmpty ? "none of these" : list).")
-        problem.allowedMethods = list
-        return problem
+        return notAllowed("The site takes \(methods.isEmpty ? "none of these" : list).", list)
     }
 
     /// What no site takes; `methods` are those of one, empty for whatever the node can pass on.
     static func notServed(_ method: String, _ methods: [String]) -> Problem {
-        var problem = Problem(
-            405, "method-not-allowed", "The method is not allowed here",
-            "\(method) is not served.")
         let others = methods.filter { $0 != method }
-        problem.allowedMethods =
-            others.isEmpty ? "GET, HEAD, OPTIONS" : others.joined(separator: ", ")
+        return notAllowed(
+            "\(method) is not served.",
+            others.isEmpty ? "GET, HEAD, OPTIONS" : others.joined(separator: ", "))
+    }
+
+    private static func notAllowed(_ detail: String, _ allowed: String) -> Problem {
+        var problem = Problem(
+            405, "method-not-allowed", "The method is not allowed here", detail)
+        problem.allowedMethods = allowed
         return problem
     }
 
