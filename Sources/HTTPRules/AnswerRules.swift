@@ -53,8 +53,10 @@ package enum AnswerRules {
         }
         if notStored == nil, !mayGuess, freshness.source == .none { notStored = .credentials }
         if notStored == nil, !isTypeAccepted { notStored = .contentType }
+        // It is used by nobody unasked, whatever the site's settings say of stale answers.
+        let isBound = !mayGuess && !namesLifetime(control, freshness)
         if notStored == nil, policy.kind == .site, lastModified == nil, !hasEntityTag(head),
-            isNeverUsedUnasked(control, freshness)
+            isBound || isNeverUsedUnasked(control, freshness)
         {
             notStored = .noFreshness
         }
@@ -67,7 +69,8 @@ package enum AnswerRules {
             notStored: notStored,
             isShareable: policy.kind == .image ? personal == nil : isUsedUnasked,
             isTypeAccepted: isTypeAccepted, freshness: freshness,
-            flags: flags(control, date: date, lastModified: lastModified),
+            flags: flags(control, date: date, lastModified: lastModified)
+                .union(isBound ? .mustRevalidate : []),
             controlSource: answered.source, unstoredFields: unstoredFields,
             staleWhileRevalidateSeconds: seconds(control.staleWhileRevalidate),
             staleIfErrorSeconds: seconds(control.staleIfError),
@@ -82,6 +85,12 @@ package enum AnswerRules {
     ) -> Bool {
         if policy.freshness.ignoresCredentials { return true }
         return !request.hasCookie && !request.hasAuthorization && head.first(.setCookie) == nil
+    }
+
+    /// The answer says itself that it may be used for a while, fresh or stale.
+    private static func namesLifetime(_ control: CacheControl, _ freshness: Freshness) -> Bool {
+        freshness.lifetime > .zero || control.staleWhileRevalidate != nil
+            || control.staleIfError != nil
     }
 
     /// Why nothing is stored with this method and status, whatever the answer says of its clients.

@@ -8,6 +8,8 @@ package import Ground
 package struct Forwarding: Hashable, Sendable {
     /// Who asked the first of the proxies that are believed; nil if no field says it.
     package let client: IPAddress?
+    /// There is a field that is to say it, whether or not it does.
+    package let namesClient: Bool
     /// It was asked over TLS, or not; nil if no field says it.
     package let isSecure: Bool?
     /// The authority that it was asked for, in the bytes that were read; nil if no field says it.
@@ -43,13 +45,21 @@ package struct Forwarding: Hashable, Sendable {
             guard proxies.contains(where: { $0.contains(address) }) else { break }
         }
         self.client = client
+        namesClient = !passed.isEmpty
     }
 
+    /// The members of a list in which every comma separates: these fields know no quoted strings,
+    /// and a quote that a client sent must not hide what a proxy put behind it.
     private static func members(_ bytes: Span<UInt8>, at value: Range<Int>) -> [Range<Int>] {
         var members: [Range<Int>] = []
-        var cursor = value.lowerBound
-        while let member = FieldSyntax.nextElement(bytes, at: value, cursor: &cursor) {
-            members.append(member)
+        var start = value.lowerBound
+        while start <= value.upperBound {
+            let end =
+                (start..<value.upperBound).first { bytes[$0] == UInt8(ascii: ",") }
+                ?? value.upperBound
+            let member = FieldSyntax.trimmed(bytes, at: start..<end)
+            if !member.isEmpty { members.append(member) }
+            start = end + 1
         }
         return members
     }

@@ -41,6 +41,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
         var policy = self
         policy.defaultTTL = nil
         policy.isHeuristic = false
+        policy.negativeTTLs = []
         return policy
     }
 

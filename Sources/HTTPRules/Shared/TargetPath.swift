@@ -22,7 +22,8 @@ enum TargetPath {
     private static func climbs(_ path: [UInt8]) -> Bool {
         var depth = 0
         for segment in path.split(whereSeparator: { $0 == 0x2F || $0 == 0x5C }) {
-            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            // Some servers end a name at a control character, or drop spaces behind it.
+            let name = segment.prefix { $0 != UInt8(ascii: ";") && $0 > 0x20 && $0 != 0x7F }
             if name.elementsEqual("..".utf8) {
                 depth -= 1
                 if depth < 0 { return true }

@@ -24,6 +24,7 @@ struct SiteAuthority: Hashable {
             while end < range.upperBound, ByteSet.host.contains(Byte.lowercased(bytes[end])) {
                 end += 1
             }
+            guard Self.isName(bytes, at: range.lowerBound..<end) else { return nil }
         }
         host = range.lowerBound..<end
         if host.count > 1, bytes[end - 1] == UInt8(ascii: ".") {
@@ -40,5 +41,17 @@ struct SiteAuthority: Hashable {
         }
         guard let port = UInt16(exactly: number), port > 0 else { return nil }
         self.port = port
+    }
+
+    /// Labels of 1 to 63 characters, 253 together, and perhaps a dot behind them (RFC 1035 §2.3.4);
+    /// or nothing.
+    private static func isName(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        var labelStart = range.lowerBound
+        for index in range where bytes[index] == UInt8(ascii: ".") {
+            guard 1...63 ~= index - labelStart else { return false }
+            labelStart = index + 1
+        }
+        let isEnded = labelStart == range.upperBound
+        return range.upperBound - labelStart <= 63 && range.count - (isEnded ? 1 : 0) <= 253
     }
 }

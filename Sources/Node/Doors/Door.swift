@@ -174,12 +174,18 @@ final class Door: FillReader {
     var isSecure: Bool { forwarding?.isSecure ?? (client?.isSecure == true) }
     /// Where the authority that was asked for lies in the request's head.
     var askedHost: Range<Int> { forwarding?.host ?? parser.host.range }
-    /// Who asks.
-    var clientAddress: IPAddress? { forwarding?.client ?? client?.address }
+    /// Who asks; nil if a proxy says it in a way that nobody understands.
+    var clientAddress: IPAddress? {
+        guard let forwarding, forwarding.namesClient else { return client?.address }
+        return forwarding.client
+    }
     /// Whose share of what is limited a request takes; nil for nobody's, as for what a proxy that
     /// speaks for others asks by itself.
+    ///
+    /// Those whom nobody can tell apart have one together.
     var shareHolder: ShareHolder? {
-        ShareHolder(clientAt: forwarding == nil ? client?.address : forwarding?.client)
+        if let forwarding, !forwarding.namesClient { return nil }
+        return ShareHolder(clientAt: clientAddress ?? client?.address)
     }
 
     /// Begins to read heads with the limits that hold now.

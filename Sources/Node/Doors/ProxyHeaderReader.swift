@@ -54,7 +54,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
             isOver = true
             peer.proxied = source?.address
             if hall.hasAccessLog { peer.note() }
-            guard source == nil || hall.node.movePlace(of: peer) else {
+            guard source == nil || movePlace() else {
                 hall.counters.add(.connectionsRefused)
                 return breakOff()
             }
@@ -66,6 +66,19 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
             hall.counters.add(.requestsMalformed)
             breakOff()
         }
+    }
+
+    /// The client that the proxy speaks for has its place; if it has its share of them, that of its
+    /// own longest idle connection on this loop.
+    private func movePlace() -> Bool {
+        if hall.node.movePlace(of: peer) { return true }
+        let holder = hall.settings.holder(of: peer.address, on: side)
+        guard !peer.hasYielded, hall.makeRoom(side, for: holder, .shareIsTaken) else {
+            return false
+        }
+        hall.node.leave(peer.holder, side)
+        peer.holder = holder
+        return true
     }
 
     func ticked(_ now: Instant) {

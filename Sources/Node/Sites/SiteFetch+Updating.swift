@@ -54,19 +54,27 @@ extension SiteFetch {
         let vary = VaryNames(merged)
         var place = EntryPlace(key: stale.key, hash: stale.hash)
         var index: VariantIndex?
-        // What another request had selected is this request's answer, too.
-        if self.stale == nil, !query.isHead,
-            case .variant(let found, let names) = hall.node.place(query, selectedBy: vary.names)
-        {
-            (place, index) = (found, names)
+        var isPlaceable = true
+        // What another request had selected is this request's answer, too; and what other fields
+        // select than before stands elsewhere (RFC 9111 §4.1).
+        if !query.isHead, self.stale == nil || vary.names != stale.nominated {
+            switch hall.node.place(query, selectedBy: vary.names) {
+            case .key: break
+            case .variant(let found, let names): (place, index) = (found, names)
+            case .none: isPlaceable = false
+            }
         }
         let resident = run.makeFreshened(
             stale, stale.name.map { _ in EntryName(ofKey: place.key) },
             tags: plan.tags(held: stale.tags, key: query.key, hall.originals(by: plan)),
             place: place, plan.facts(examination, size: stale.facts.size, stored, of: merged),
             RenderedHead(stored))
-        let isStored = examination.notStored == nil && resident != nil
+        let isStored = isPlaceable && examination.notStored == nil && resident != nil
         if isStored, let resident {
+            // Under the key of the request its successor, or the index of that, takes its place.
+            if self.stale != nil, place.key != stale.key, stale.key != query.key {
+                hall.node.forget(stale)
+            }
             keep(resident, index, vary.names, place)
         } else if examination.notStored?.isOfRequest != true {
             hall.node.forget(stale)

@@ -14,8 +14,8 @@ struct AttacksCommand: AsyncParsableCommand {
             which the node itself is. In each some clients ask for an image in memory and for \
             images that are not, of a site whose origin is not attacked, and for a page of the \
             site that is. A time is counted from the instant at which its request was due; a ratio \
-            is the median over the rounds. An attack has a slice in which it begins and one in which \
-            it lasts; then the node is given time to be at rest again.
+            is the median over the rounds. An attack has a slice in which it begins and one in \
+            which it lasts; then the node is given time to be at rest again.
             """)
 
     @Option(help: "Only this attack.")

@@ -21,7 +21,8 @@ struct ForwardingTests {
             ("2001:db8::7", "2001:db8::7"), ("[2001:db8::7]:80", "2001:db8::7"),
             ("::ffff:192.0.2.7", "192.0.2.7"), ("192.0.2.1, odd, 10.0.0.2", "10.0.0.2"),
             (", 192.0.2.7 ,", "192.0.2.7"), ("unknown", nil), ("", nil),
-            ("192.0.2.1, unknown", nil),
+            ("192.0.2.1, unknown", nil), ("\", 192.0.2.7", "192.0.2.7"),
+            ("a\"b, 192.0.2.7", "192.0.2.7"), ("\"\\, 192.0.2.7, 10.0.0.2", "192.0.2.7"),
         ] as [(String, String?)])
     func client(value: String, expected: String?) {
         let (forwarding, _) = read("X-Forwarded-For: \(value)")
@@ -45,6 +46,13 @@ struct ForwardingTests {
         ] as [(String, Bool?)])
     func scheme(value: String, expected: Bool?) {
         #expect(read("X-Forwarded-Proto: \(value)").0.isSecure == expected)
+    }
+
+    @Test("A field that names no address says that there is a client, and not which")
+    func unnamed() {
+        #expect(read("X-Forwarded-For: unknown").0.namesClient)
+        #expect(read("X-Forwarded-For: fe80::1%1").0.namesClient)
+        #expect(!read("X-Forwarded-For: ,").0.namesClient && !read("A: b").0.namesClient)
     }
 
     @Test("What is not said is not known")

@@ -177,18 +177,35 @@ extension Outside {
 
         @Test("Behind a proxy that says for whom it speaks, each of its clients has a share")
         func proxiedShares() throws {
-            let node = try NodeProcess(
-                ["--connections-per-client", "2", "--trusted-proxy", "127.0.0.2/32"])
-            func client(_ number: Int) throws -> (HTTPConnection, Response) {
-                let client = try HTTPConnection(port: node.port, from: "127.0.0.2")
+            let stage = try Stage(
+                "--connections-per-client", "2", "--trusted-proxy", "127.0.0.2/32",
+                "--loops", "1")
+            let gate = Gate()
+            defer { gate.open() }
+            let image = TestImage.generated(.jpeg, byteCount: 1_000, seed: 134)
+            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
+            func client(_ number: Int, _ target: String = "/healthz") throws -> HTTPConnection {
+                let client = try HTTPConnection(port: stage.node.port, from: "127.0.0.2")
                 let line = "PROXY TCP4 192.0.2.\(number) 192.0.2.200 4321 80\r\n"
-                try client.socket.send(Array(line.utf8) + HTTPConnection.request("/healthz"))
-                return (client, client.readResponse())
+                try client.socket.send(Array(line.utf8) + HTTPConnection.request(target))
+                return client
             }
-            let held = try [1, 1, 2, 2].map(client)
-            #expect(held.allSatisfy { $0.1.status == 200 })
-            #expect(try client(1).1.status == 0 && client(2).1.status == 0)
-            #expect(try client(3).1.status == 200)
+            let idle = try [1, 2, 2].map { try client($0) }
+            #expect(idle.allSatisfy { $0.readResponse().status == 200 })
+            let busy = try client(1, stage.target("/it"))
+            #expect(gate.waitForArrivals())
+            // The idle one goes for a newcomer, and nothing for one more.
+            let other = try client(1, stage.target("/it"))
+            #expect(idle[0].waitForEnd() != .timedOut)
+            let areTwo = Deadline.seconds(30).reached {
+                stage.node.figure("nuthatch_waiters") == 2
+            }
+            #expect(areTwo)
+            #expect(try client(1).readResponse().status == 0)
+            #expect(try client(3).readResponse().status == 200)
+            #expect(try idle[1].get("/healthz").status == 200)
+            gate.open()
+            #expect(busy.readResponse().status == 200 && other.readResponse().status == 200)
         }
     }
 }

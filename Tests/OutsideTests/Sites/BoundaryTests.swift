@@ -38,7 +38,7 @@ extension Outside {
 
         @Test(
             "A Host that is no name is refused, for whatever it asks",
-            arguments: ["a,b", "a%41", "a b", "a@b", "[::1", "a:b"])
+            arguments: ["a,b", "a%41", "a b", "a@b", "[::1", "a:b", ".a", "a..b"])
         func noName(host: String) throws {
             let image = "/v1/image?url=" + origin.url("/it")
             for site in ["*", "a.example"] {
@@ -72,7 +72,7 @@ extension Outside {
             "Nothing above the path of a site's origin is asked for",
             arguments: [
                 "/../private", "/%2e%2e/private", "/a/..;/..;/private", "/a/%252e%252e/../../x",
-                "/..%2Fprivate", "/..\\private",
+                "/..%2Fprivate", "/..\\private", "/..%00/private", "/..%20/private",
             ])
         func above(target: String) throws {
             let node = try node("a.example", path: "/public")

@@ -93,6 +93,11 @@ extension Outside {
             let outsider = ["X-Forwarded-For: 198.51.100.1", "X-Forwarded-Host: a.example"]
             #expect(try ask(stage, from: Self.proxy, outsider, method: "PURGE").status == 403)
             #expect(try ask(stage, from: Self.proxy, method: "PURGE").status == 200)
+            // Not for the proxy's own address, whatever a client has put before its own.
+            for said in ["\", 198.51.100.1", "unknown", "fe80::1%1"] {
+                let fields = ["X-Forwarded-For: \(said)", "X-Forwarded-Host: a.example"]
+                #expect(try ask(stage, from: Self.proxy, fields, method: "PURGE").status == 403)
+            }
         }
 
         @Test("Shares are those of its clients, and itself it has none")
