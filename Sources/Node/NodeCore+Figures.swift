@@ -25,6 +25,7 @@ extension NodeCore {
         counters.set(.receiptsPending, to: desk.receiptsPending)
         counters.set(.membersCounted, to: log.counted)
         counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)
+        counters.set(.joining, to: hub?.missing == nil ? 0 : 1)
         if let disk { setFigures(of: disk) }
         if let view = hub?.view { setFigures(of: view) }
         let halls = halls

@@ -228,7 +228,7 @@ final class NodeService: Service {
         let isUndone = drainOrders.withLock { orders in
             guard stops.count == 0, orders.undrain() else { return false }
             node.hub?.undrain()
-            node.readiness.set(isOpen.load(ordering: .relaxed) ? .ready : .starting)
+            node.readiness.set(isOpen.load(ordering: .relaxed) ? .ready : .joining)
             return true
         }
         if isUndone { logger.notice("back on the ring") }
@@ -239,10 +239,15 @@ final class NodeService: Service {
         _ node: NodeCore, _ hub: PeerHub?, _ timeKeeper: any EventLoop
     ) async -> Bool {
         guard let hub else { return true }
+        drainOrders.withLock { _ in
+            if node.readiness.value == .starting { node.readiness.set(.joining) }
+        }
         let isOver = await stops.outwait(within: nil, unlessToldMoreThan: 0, on: timeKeeper) {
             await hub.join()
         }
         guard isOver, stops.count == 0 else { return false }
+        // Nobody proves anything to one that follows no count.
+        guard node.desk.isCounting else { return true }
         // One that was counted before needs no more than its members' answers.
         _ = await stops.outwait(within: Self.fenceWait, unlessToldMoreThan: 0, on: timeKeeper) {
             await node.desk.opened()

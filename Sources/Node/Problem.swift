@@ -105,6 +105,10 @@ struct Problem: Hashable, Sendable {
         "Members are called by 32 hexadecimal digits, as \(AdminOperation.row(.listMembers).path) "
             + "has them. Nothing was done.")
 
+    static let notBootstrapped = Problem(
+        409, "not-bootstrapped", "No cluster was opened",
+        "The node is in a cluster already, reaches one, or is in none by its settings.")
+
     /// Nothing is held under a URL; who owns it is said all the same.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")

@@ -207,6 +207,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case invalidationRecords
     case receiptsPending
     case fenced
+    case joining
     case membersCounted
 
     /// The answer's counter for a status code of 200 to 599.

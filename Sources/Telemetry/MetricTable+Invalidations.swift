@@ -32,6 +32,12 @@ extension MetricFamily {
             meaning: "Members of which a majority has to know a purge, as this node believes",
             advice: "More than are alive are some that nobody has forgotten yet."),
         MetricFamily(
+            "nuthatch_joining", .gauge, "nodes", .joining,
+            meaning: "Whether the node looks for its cluster and has found none: 1, else 0",
+            advice:
+                "nuthatch status says which of the places under join do not answer, and why; if no "
+                + "other node has a cluster, nuthatch members bootstrap opens one."),
+        MetricFamily(
             "nuthatch_fenced", .gauge, "nodes", .fenced,
             meaning: "Whether the node cannot prove that it knows every purge: 1, else 0",
             advice:

@@ -92,6 +92,8 @@ package enum SettingName: String, CaseIterable, Sendable {
 
     case clusterSecretFile = "cluster-secret-file"
     case join
+    case expect
+    case joinTimeout = "join-timeout"
     case peerListen = "peer-listen"
     case peerAdvertise = "peer-advertise"
     case replicas

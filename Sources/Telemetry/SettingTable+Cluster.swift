@@ -12,7 +12,24 @@ extension Setting {
         Setting(
             .join, in: .cluster, .hostPort, isList: true,
             meaning: "Where other nodes listen for peers; a name stands for all its addresses",
-            advice: "Looked up again for ever; a node that finds itself under it does not mind."),
+            advice:
+                "The same for all nodes, this one among them. Looked up again for ever; a node "
+                + "that finds itself under it does not mind."),
+        Setting(
+            .expect, in: .cluster, .count(0...256), default: "0", needsRestart: true,
+            meaning:
+                "How many nodes a new cluster is to begin with, more than half of which open it; 0 "
+                + "for all that join stands for; the same for all nodes",
+            advice:
+                "Where nodes come one after the other, or some may be missing. A cluster that is "
+                + "there is joined whatever it says."),
+        Setting(
+            .joinTimeout, in: .cluster, .duration(.zero ... .seconds(86_400)), default: "30s",
+            needsRestart: true,
+            meaning:
+                "How long a node looks for its cluster before it serves all the same: then it asks "
+                + "origins about each entry once per fence",
+            advice: "/readyz says joining until then; nuthatch status says what is missing."),
         Setting(
             .peerListen, in: .cluster, .address, default: "127.0.0.1:8082", needsRestart: true,
             meaning: "Where peers are served; port 0 lets the kernel choose",

@@ -8,6 +8,12 @@ struct ClusterOptions: ParsableArguments {
     @Option(help: help("join"))
     var join: [String] = []
 
+    @Option(help: help("expect"))
+    var expect: String?
+
+    @Option(help: help("join-timeout"))
+    var joinTimeout: String?
+
     @Option(help: help("peer-listen"))
     var peerListen: String?
 
@@ -37,6 +43,8 @@ struct ClusterOptions: ParsableArguments {
         [
             ("cluster-secret-file", clusterSecretFile.texts),
             ("join", join),
+            ("expect", expect.texts),
+            ("join-timeout", joinTimeout.texts),
             ("peer-listen", peerListen.texts),
             ("peer-advertise", peerAdvertise.texts),
             ("replicas", replicas.texts),

@@ -3,7 +3,7 @@ import Client
 
 struct Members: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show the members of the cluster, or forget one.",
+        abstract: "Show the members of the cluster, forget one, or open a cluster.",
         discussion: """
             \(CallHelp.whom)
 
@@ -11,10 +11,11 @@ struct Members: ParsableCommand {
               nuthatch members
               nuthatch members --json --node 10.0.0.7:8081
               nuthatch members forget 0123456789abcdef0123456789abcdef
+              nuthatch members bootstrap
 
             \(CallHelp.status())
             """,
-        subcommands: [MembersList.self, MembersForget.self],
+        subcommands: [MembersList.self, MembersForget.self, MembersBootstrap.self],
         defaultSubcommand: MembersList.self)
 }
 
@@ -70,4 +71,26 @@ struct MembersForget: ParsableCommand {
     }
 
     func run() throws { try call.commands.forget(member).exit() }
+}
+
+struct MembersBootstrap: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bootstrap",
+        abstract: "Open a cluster with a node that has found none.",
+        discussion: """
+            A node with --join that reaches nobody waits, because others may have a cluster with \
+            purges that it does not know; `nuthatch status` says what is missing. Say this only if \
+            no other node has one, and to one node alone: two clusters that were opened apart do \
+            not become one by themselves.
+
+            Example:
+              nuthatch members bootstrap --node 10.0.0.7:8081
+
+            \(CallHelp.status())
+            """)
+
+    @OptionGroup
+    var call: CallOptions
+
+    func run() throws { try call.commands.bootstrap().exit() }
 }

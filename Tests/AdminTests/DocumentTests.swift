@@ -10,7 +10,9 @@ struct DocumentTests {
     func health() {
         #expect(HealthDocument.alive.page == "{\"status\":\"ok\"}\n")
         #expect(ShapeCheck.faults(HealthDocument.alive, .getHealth) == [])
-        for (readiness, status) in zip(Readiness.allCases, [503, 200, 503] as [UInt16]) {
+        for (readiness, status) in zip(
+            Readiness.allCases, [503, 503, 200, 503] as [UInt16])
+        {
             let document = HealthDocument.json(readiness, isFenced: false)
             #expect(HealthDocument.status(readiness) == status)
             #expect(document.page == "{\"status\":\"\(readiness)\"}\n")
@@ -68,8 +70,8 @@ struct DocumentTests {
             let document = StatusDocument(
                 node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                 role: .purge, readiness: .ready, fencedMilliseconds: isWhole ? nil : 7,
-                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, receiptsPending: 2,
-                sites: ["a.example"])
+                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, missing: [],
+                receiptsPending: 2, sites: ["a.example"])
             #expect(ShapeCheck.faults(document.json, .getStatus) == [])
             #expect(document.json["fenced"] == .bool(!isWhole))
             #expect((document.json["disk"] == .null) == !isWhole)
@@ -142,7 +144,7 @@ struct DocumentTests {
             status: StatusDocument(
                 node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                 role: .admin, readiness: .ready, fencedMilliseconds: nil, snapshot: snapshot,
-                hasDisk: true, isInCluster: true, receiptsPending: 2, sites: []),
+                hasDisk: true, isInCluster: true, missing: [], receiptsPending: 2, sites: []),
             statistics: StatisticsDocument(
                 uptimeMilliseconds: 5, snapshot: snapshot, readiness: .ready,
                 fencedMilliseconds: nil, hasDisk: true, isInCluster: false, receiptsPending: 0,

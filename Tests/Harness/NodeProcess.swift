@@ -91,13 +91,14 @@ package final class NodeProcess: Sendable {
         }
     }
 
-    /// Starts the nodes of a cluster: first the one that others join, then the rest at once.
+    /// Starts the nodes of a cluster at once: none of them opens one before all have answered that
+    /// it was told of.
     ///
     /// - Returns: The nodes, each of which answers 200.
     package static func cluster(
         of count: Int, _ start: (_ index: Int, _ waits: Bool) throws -> NodeProcess
     ) throws -> [NodeProcess] {
-        let nodes = try (0..<count).map { try start($0, $0 == 0) }
+        let nodes = try (0..<count).map { try start($0, false) }
         for node in nodes { try node.waitUntilReady() }
         return nodes
     }

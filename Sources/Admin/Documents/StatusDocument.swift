@@ -37,8 +37,11 @@ package struct StatusDocument: Sendable {
         package var offersPending: UInt64
         /// It hands over everything that it holds.
         package var isHandingOver: Bool
+        /// It looks for its cluster, and has found none.
+        package var isJoining: Bool
 
         package init(_ snapshot: Snapshot) {
+            isJoining = snapshot[.joining] == 1
             membersAlive = snapshot[.membersAlive]
             membersCounted = snapshot[.membersCounted]
             offersPending = snapshot[.offersWaiting] + snapshot[.offersOpen]
@@ -61,6 +64,8 @@ package struct StatusDocument: Sendable {
     package var disk: Disk?
     /// Nil for a node that is in no cluster.
     package var cluster: Cluster?
+    /// Places that it was told of and that do not answer while it is joining, and why.
+    package var missing: [String]
     /// How many of this node's purges somebody has not confirmed.
     package var receiptsPending: Int
     private let snapshot: Snapshot
@@ -70,7 +75,8 @@ package struct StatusDocument: Sendable {
     package init(
         node: String, process: String, version: String, uptimeMilliseconds: Int64,
         role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?, snapshot: Snapshot,
-        hasDisk: Bool, isInCluster: Bool, receiptsPending: Int, sites: [String]
+        hasDisk: Bool, isInCluster: Bool, missing: [String], receiptsPending: Int,
+        sites: [String]
     ) {
         self.node = node
         self.process = process
@@ -82,6 +88,7 @@ package struct StatusDocument: Sendable {
         memory = Memory(snapshot)
         disk = hasDisk ? Disk(snapshot) : nil
         cluster = isInCluster ? Cluster(snapshot) : nil
+        self.missing = missing
         self.receiptsPending = receiptsPending
         self.snapshot = snapshot
         self.sites = sites
@@ -94,6 +101,7 @@ package struct StatusDocument: Sendable {
             "readiness": .text(readiness.rawValue), "fenced": .bool(fencedMilliseconds != nil),
             "fenced_ms": JSON(fencedMilliseconds), "memory": memory.json,
             "disk": disk?.json ?? .null, "cluster": cluster?.json ?? .null,
+            "missing": JSON(missing),
             "invalidations": Self.invalidations(snapshot, pending: receiptsPending),
             "sites": JSON(sites),
         ]
@@ -109,6 +117,7 @@ package struct StatusDocument: Sendable {
         .has("memory", Memory.shape),
         .has("disk", Shape.orNull(Disk.shape), "Null without a disk"),
         .has("cluster", Shape.orNull(Cluster.shape), "Null for a node that is in no cluster"),
+        .has("missing", Shape.list(of: Shape.string), "Places that do not answer a joining node"),
         .has("invalidations", invalidationsShape),
         .has("sites", Shape.list(of: Shape.string)))
 }
@@ -145,13 +154,15 @@ extension StatusDocument.Cluster {
         [
             "members_alive": JSON(membersAlive), "members_counted": JSON(membersCounted),
             "offers_pending": JSON(offersPending), "handing_over": .bool(isHandingOver),
+            "joining": .bool(isJoining),
         ]
     }
 
     static let shape = Shape.object(
         .has("members_alive", Shape.count), .has("members_counted", Shape.count),
         .has("offers_pending", Shape.count, "Images that others are to take, or to answer for"),
-        .has("handing_over", Shape.boolean, "It hands over all that it holds, to go"))
+        .has("handing_over", Shape.boolean, "It hands over all that it holds, to go"),
+        .has("joining", Shape.boolean, "It looks for its cluster and has found none"))
 }
 
 extension StatusDocument {

@@ -144,6 +144,13 @@ extension AdminOperation {
                 Answer(problem: 409, "It is counted as before"),
             ]),
         AdminOperation(
+            .bootstrap, "POST", "/admin/v1/members/bootstrap", for: .admin,
+            "Open a cluster with this node, which has found none",
+            answers: [
+                Answer(202, "It begins", StateDocument.shape),
+                Answer(problem: 409, "The node is in a cluster, or in none by its settings"),
+            ]),
+        AdminOperation(
             .getRing, "GET", "/admin/v1/ring", for: .read, "Who owns how much",
             answers: [Answer(200, "The ring", RingDocument.shape)]),
     ]

@@ -20,6 +20,7 @@ package struct AdminOperation: Sendable {
         case getEntryBody
         case listMembers
         case forgetMember
+        case bootstrap
         case getRing
         case listOrigins
         case getConfiguration

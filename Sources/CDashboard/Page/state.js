@@ -2,6 +2,8 @@
 class State {
   static #meanings = {
     starting: "This node is starting. It reads what its disk holds, and joins before it serves.",
+    joining: "This node looks for its cluster, and serves nobody for a while; `nuthatch status` says who does not "
+      + "answer.",
     draining: "This node is draining: it hands over what it owns, is off the ring, and /readyz answers 503. "
       + "It still serves what reaches it.",
     fenced: "This node cannot reach a majority, so it holds each image against the origin before using it; "
@@ -48,7 +50,7 @@ class State {
     this.mark = fenced ? "■" : readiness === "ready" ? "●" : "◐";
     Dom.put("uptime", Format.seconds(event.at_ms));
     Dom.put("cluster-count", cluster ? `${cluster.members_alive} of ${cluster.members_counted} alive` : "none");
-    for (const word of ["starting", "draining"]) this.notice(word, readiness === word ? State.#meanings[word] : null);
+    for (const word of ["starting", "joining", "draining"]) this.notice(word, readiness === word ? State.#meanings[word] : null);
     const since = fenced_ms === null ? "" : ` Fenced for ${Format.seconds(fenced_ms)}.`;
     this.notice("fenced", fenced ? State.#meanings.fenced + since : null);
     this.notice("disk", disk && !disk.up ? State.#meanings.noDisk : null);

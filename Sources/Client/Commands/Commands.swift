@@ -64,6 +64,18 @@ package struct Commands: Sendable {
         }
     }
 
+    /// Has the node open a cluster.
+    package func bootstrap() -> CommandEnding {
+        attempt { () throws(CommandFault) in
+            let answer = try options.client().ask(NodeClient.question(.bootstrap))
+            console.print(
+                options.isJSON
+                    ? String(decoding: answer.body, as: UTF8.self)
+                    : "this node is the cluster now; others follow it as soon as they reach it")
+            return .done
+        }
+    }
+
     /// True if a member may be called so.
     package static func isMember(_ text: String) -> Bool { NodeID(text) != nil }
 }

@@ -72,6 +72,11 @@ extension StatusReport {
 
     private func clusterLine(_ members: [MemberRow]) -> TextLine {
         guard let cluster else { return TextLine("in none") }
+        if cluster.isJoining == true {
+            let missing = self.missing ?? []
+            let what = missing.isEmpty ? "more nodes are expected" : missing.joined(separator: "; ")
+            return TextLine("looking for it", .bad) + TextLine(": \(what)")
+        }
         var line = TextLine("")
         let states = ["alive", "suspected", "dead", "unknown"].compactMap { state -> TextLine? in
             let count = members.count { $0.state == state }

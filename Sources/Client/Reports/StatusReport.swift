@@ -16,11 +16,14 @@ package struct StatusReport: Hashable, Sendable, Decodable {
     package var disk: TierReport?
     /// Nil for a node that is in no cluster.
     package var cluster: ClusterReport?
+    /// Places that do not answer a node which is joining, and why; nil of one that does not say so.
+    package var missing: [String]?
     package var invalidations: InvalidationsReport
     package var sites: [String]
 
     private enum CodingKeys: String, CodingKey {
-        case node, version, role, readiness, memory, disk, cluster, invalidations, sites
+        case node, version, role, readiness, memory, disk, cluster, missing, invalidations,
+            sites
         case uptimeMilliseconds = "uptime_ms"
         case isFenced = "fenced"
         case fencedMilliseconds = "fenced_ms"
@@ -58,8 +61,11 @@ package struct ClusterReport: Hashable, Sendable, Decodable {
     package var offersPending: UInt64
     /// It hands over everything that it holds.
     package var isHandingOver: Bool
+    /// It looks for its cluster and has found none; nil of a node that does not say so.
+    package var isJoining: Bool?
 
     private enum CodingKeys: String, CodingKey {
+        case isJoining = "joining"
         case membersAlive = "members_alive"
         case membersCounted = "members_counted"
         case offersPending = "offers_pending"

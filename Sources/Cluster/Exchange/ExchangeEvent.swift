@@ -22,9 +22,8 @@ package enum ExchangeEvent: Hashable, Sendable {
     /// The disk has no room for records up to these positions; see
     /// ``InvalidationLog/giveUp(_:now:effects:)``.
     case full([StreamPosition])
-    /// The search for others is over, as far as it ever is: every seed was tried. May be told again
-    /// and again.
-    case foundNobody
+    /// Under what this node may open a cluster from now on, if it follows none.
+    case mayForm(Formation.Rule)
     /// The node goes for good; see ``FenceKeeper/hasLeft``.
     case leaveRequested
     /// The operator says that this node's count is the right one, or that the log is mended.

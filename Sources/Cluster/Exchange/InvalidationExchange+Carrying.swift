@@ -11,7 +11,7 @@ extension InvalidationExchange {
         _ now: Instant, _ dice: inout Dice, _ effects: inout [ExchangeEffect],
         isStart: Bool = false
     ) {
-        if isSearchOver, isLowestOfNewcomers { tell(.foundNobody, now, &dice) }
+        form(now, &dice)
         repeat {
             carry(now, &dice)
             followCount(now)
@@ -70,14 +70,20 @@ extension InvalidationExchange {
         }
     }
 
-    /// Nobody that is here knows of a cluster, and all of them have higher ids: each has said so.
-    private var isLowestOfNewcomers: Bool {
-        guard keeper.counted.standing == nil else { return false }
+    /// Opens a cluster if this node follows none and it is for it to do so.
+    private mutating func form(_ now: Instant, _ dice: inout Dice) {
+        guard keeper.counted.standing == nil else { return }
         let others = Set(company.present + keeper.reached).sorted()
-        return others.allSatisfy { other in
-            guard other > keeper.own, let view = keeper.counted.views[other] else { return false }
-            return view.standing == nil
-        }
+        let opens = formation.review(
+            own: keeper.own, others: others.map { ($0, keeper.counted.views[$0]) })
+        if opens { tell(.opens(byOrder: formation.rule == .ordered), now, &dice) }
+    }
+
+    /// What this node says of the count.
+    func view(at now: Instant) -> CountView {
+        var view = keeper.view(at: now).view
+        if view.standing == nil { view.nominee = formation.nominee }
+        return view
     }
 
     /// Appends what is to be done, in order.
@@ -93,7 +99,7 @@ extension InvalidationExchange {
             effects.append(.contradiction(contradiction))
         }
         remembered = keeper.counted
-        let view = keeper.view(at: now).view
+        let view = view(at: now)
         for effect in wanted { Self.put(effect, view, &effects) }
         for case .ask(let members, let round) in asks {
             let digest = digest
@@ -102,8 +108,8 @@ extension InvalidationExchange {
         wanted.removeAll()
         carried = 0
         asks.removeAll()
-        guard isStart || keeper.window != published else { return }
-        published = keeper.window
+        guard isStart || window != published else { return }
+        published = window
         effects.append(.window(published))
     }
 

@@ -12,7 +12,12 @@ extension InvalidationExchange {
     }
 
     /// Until when this node may serve what is fresh.
-    package var window: FenceWindow { keeper.window }
+    package var window: FenceWindow {
+        guard settings.fence.fence != nil, let set = standing?.set, !formation.isFormed(set) else {
+            return keeper.window
+        }
+        return FenceWindow(closedAt: min(published.closedAt, keeper.window.closedAt))
+    }
 
     /// The count of invalidations applied since the start: of the stamp of a request that begins.
     package var appliedCount: UInt64 { log.appliedCount }

@@ -57,7 +57,7 @@ package struct InvalidationExchange: Sendable {
     var asks: [FenceEffect] = []
     var remembered: CountedMembers
     var published: FenceWindow
-    var isSearchOver = false
+    var formation = Formation()
 
     /// A node that starts at `now`.
     package init(_ start: Start, now: Instant) {
@@ -122,7 +122,7 @@ package struct InvalidationExchange: Sendable {
             batch = []
             log.writeFailed(now: now, effects: &wanted)
         case .full(let positions): log.giveUp(positions, now: now, effects: &wanted)
-        case .foundNobody: isSearchOver = true
+        case .mayForm(let rule): formation.rule = rule
         case .leaveRequested: tell(.leaveRequested, now, &dice)
         case .operatorKept: tell(.operatorKept, now, &dice)
         case .operatorYielded: tell(.operatorYielded, now, &dice)
@@ -150,7 +150,7 @@ package struct InvalidationExchange: Sendable {
         case .repair(let answer): log.answered(answer, from: node, now: now, effects: &wanted)
         case .round(let round, let theirs):
             let catchUp = log.catchUp(of: node)
-            let view = keeper.view(at: now).view
+            let view = view(at: now)
             if ExchangeDigest.of(catchUp, view.standing) == theirs {
                 return .unchanged(round: round, digest: theirs, view: view)
             }

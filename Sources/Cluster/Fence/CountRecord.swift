@@ -88,10 +88,15 @@ package struct CountView: Hashable, Sendable {
     package var hasVoted: Bool
     /// It is proven current itself: it has caught up with a majority.
     package var isCurrent: Bool
+    /// Of a newcomer, who is to open the cluster as far as it is asked; see ``Formation``.
+    package var nominee: NodeID?
 
-    package init(standing: CountStanding?, hasVoted: Bool = false, isCurrent: Bool) {
+    package init(
+        standing: CountStanding?, hasVoted: Bool = false, isCurrent: Bool, nominee: NodeID? = nil
+    ) {
         self.standing = standing
         self.hasVoted = hasVoted
         self.isCurrent = isCurrent
+        self.nominee = nominee
     }
 }

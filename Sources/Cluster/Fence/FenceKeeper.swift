@@ -97,8 +97,8 @@ package struct FenceKeeper: Sendable {
             fence.forget(process)
             counted.forget(process)
         case .recorded(let record): counted.recorded(record, now: now)
-        case .foundNobody:
-            guard mayOpen, counted.standing == nil else { break }
+        case .opens(let byOrder):
+            guard mayOpen || byOrder, counted.standing == nil else { break }
             counted.open(now: now)
         case .contradicted(let position):
             counted.contradiction = counted.contradiction ?? .twoRecords(position)
@@ -228,9 +228,10 @@ package enum FenceEvent: Hashable, Sendable {
     case forgotten(ProcessID)
     /// A record of the count was read: another's, or this node's own, which is then synced.
     case recorded(CountRecord)
-    /// The search for others is over, nobody else here has a count, and this node has the lowest id
-    /// of those that it found. May be told again and again.
-    case foundNobody
+    /// The node is to open a cluster, as ``Formation`` or the operator says; nothing happens to one
+    /// that follows a count, or whose directory may hold what was served under one, unless that is
+    /// the operator's order. May be told again and again.
+    case opens(byOrder: Bool = false)
     /// The log holds one number with two contents.
     case contradicted(StreamPosition)
     /// Those of whom membership says that they have gone by their own word; all of them.

@@ -1,46 +1,115 @@
 package import Ground
 
-/// When a node that starts has found its cluster, and may serve.
+/// What a node that starts has found of its cluster: when it may serve, and when a cluster may be
+/// opened.
 ///
-/// It has when it has tried every address that the names of its seeds stand for, and is connected
-/// with everybody whom the first of them told it of, as far as they can be reached: then it knows
-/// who may hold what it is asked for. A name that cannot be looked up says nothing of who is there.
-/// After ``timeMax`` it serves with what it has found.
+/// Silence is no answer: as long as an address that it was told of says nothing, there may be a
+/// cluster that the node cannot see, with purges that it does not know.
 package struct JoinWatch: Sendable {
-    /// How long a node looks before it serves all the same.
-    package static let timeMax = Interval.seconds(5)
+    package struct Settings: Hashable, Sendable {
+        /// The node was told where others are.
+        package var hasSeeds: Bool
+        /// How many nodes the cluster is to begin with; nil for as many as answer.
+        package var expects: Int?
+        /// How long the node looks for a cluster before it serves all the same, and is fenced.
+        package var timeMax = Interval.seconds(30)
+        /// How long it looks for further members of one that it has found.
+        package var membersTimeMax = Interval.seconds(5)
 
-    /// When the node serves in any case.
-    package let endsAt: Instant
-    private let hasSeeds: Bool
+        package init(hasSeeds: Bool, expects: Int? = nil) {
+            self.hasSeeds = hasSeeds
+            self.expects = expects
+        }
+    }
+
+    package let settings: Settings
+    package let startedAt: Instant
     /// What the names of the seeds stand for; nil until all of them were looked up.
     private var seeds: [PeerAddress]?
     /// Dials to these have come to an end, be it a connection.
     private var tried: Set<PeerAddress> = []
+    /// Who was there when an address was dialled last.
+    private var answers: [PeerAddress: NodeID] = [:]
+    /// Why nothing came of an address or a name.
+    private var failures: [PeerAddress: String] = [:]
 
-    /// A node that begins to look for others, if it was told where.
-    package init(hasSeeds: Bool, now: Instant) {
-        self.hasSeeds = hasSeeds
-        endsAt = now + Self.timeMax
+    private static let failuresMax = 64
+
+    /// A node that begins to look for others.
+    package init(_ settings: Settings, now: Instant) {
+        self.settings = settings
+        startedAt = now
     }
 
     /// The names of the seeds stand for `addresses`; not `isWhole` if some could not be looked up.
     package mutating func lookedUp(_ addresses: [PeerAddress], isWhole: Bool) {
-        if isWhole { seeds = addresses }
+        guard isWhole else { return }
+        seeds = addresses
+        let known = Set(addresses)
+        failures = failures.filter { known.contains($0.key) }
+    }
+
+    /// Nothing came of an address, or of a name, for the reason `why`.
+    package mutating func failed(_ address: PeerAddress, why: String) {
+        guard failures[address] != nil || failures.count < Self.failuresMax else { return }
+        failures[address] = why
     }
 
     /// Takes note of what the membership is told.
     package mutating func follow(_ event: MembershipEvent) {
         switch event {
-        case .dialFailed(let address), .connectionOpened(_, .some(let address), _, _):
+        case .dialFailed(let address):
             tried.insert(address)
+            answers[address] = nil
+        case .connectionOpened(_, .some(let address), let member, _):
+            tried.insert(address)
+            answers[address] = member.id
+            failures[address] = nil
         default: break
         }
     }
 
-    /// True if the node may serve, as `membership` stands.
-    package func isOver(_ membership: Membership, now: Instant) -> Bool {
-        guard hasSeeds, now < endsAt else { return true }
+    /// Under what the node may open a cluster, as `membership` stands.
+    package func rule(_ membership: Membership) -> Formation.Rule {
+        guard settings.hasSeeds else { return .unanimous }
+        if let expects = settings.expects { return .majority(of: expects) }
+        guard let seeds, !membership.isContested else { return .never }
+        return silent(among: seeds, membership).isEmpty ? .unanimous : .never
+    }
+
+    /// Those that do not answer now.
+    private func silent(among seeds: [PeerAddress], _ membership: Membership) -> [PeerAddress] {
+        let own = membership.own.member
+        var met: Set<PeerAddress> = [own.address]
+        for record in membership.records
+        where membership.connection(to: record.member.id) != nil {
+            met.insert(record.member.address)
+        }
+        return seeds.filter { seed in
+            if met.contains(seed) { return false }
+            guard let id = answers[seed] else { return true }
+            return id != own.id && membership.connection(to: id) == nil
+        }
+    }
+
+    /// Which addresses and names say nothing, and why as far as that is known; like
+    /// `b:8082: connection refused`.
+    package func missing(_ membership: Membership) -> [String] {
+        let places = seeds.map { silent(among: $0, membership) } ?? []
+        let names = failures.keys.filter { seeds?.contains($0) != true }
+        return Set(places + names).map { "\($0): \(failures[$0] ?? "no answer")" }.sorted()
+    }
+
+    /// True if the node may serve, as `membership` stands; `isCounting`: it follows a count, its
+    /// own or that of others.
+    ///
+    /// It has tried every address that the names of its seeds stand for, and is connected with
+    /// everybody whom the first of them told it of, as far as they can be reached: then it knows
+    /// who may hold what it is asked for.
+    package func isOver(_ membership: Membership, isCounting: Bool, now: Instant) -> Bool {
+        guard settings.hasSeeds, now < startedAt + settings.timeMax else { return true }
+        guard isCounting else { return false }
+        guard now < startedAt + settings.membersTimeMax else { return true }
         guard let seeds, !membership.isContested else { return false }
         let others = membership.records.dropFirst().filter { $0.state.isLive }
         let isConnected = { (record: MemberRecord) in

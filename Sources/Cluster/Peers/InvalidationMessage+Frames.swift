@@ -13,6 +13,7 @@ extension InvalidationMessage {
         static let retired: UInt16 = 2
         static let standing: UInt16 = 3
         static let digest: UInt16 = 4
+        static let nominee: UInt16 = 5
     }
 
     /// Of an answer and, but for the first two, of a confirmation.
@@ -67,6 +68,7 @@ extension InvalidationMessage {
                 Flags(view).union([.hasRound, .isUnchanged]), round: round)
             writer.beginField(Tag.digest, bytesCount: 8)
             writer.put(digest)
+            writer.put(nominee: view.nominee)
             return [try writer.frame(.roundAnswered)]
         case .answer(let answer, let retired): return try Self.answer(answer, retired)
         }
@@ -81,6 +83,7 @@ extension InvalidationMessage {
         writer.put(UInt8(0))
         writer.endFixedPart()
         if let standing = view.standing { try writer.put(standing) }
+        writer.put(nominee: view.nominee)
         for member in members {
             writer.beginField(Tag.member, bytesCount: NodeID.bytesCount)
             writer.put(member)
@@ -118,6 +121,7 @@ extension InvalidationMessage {
         if answer.round != nil { flags.insert(.hasRound) }
         var last = beginning(flags, round: answer.round ?? 0)
         if let standing = answer.view.standing { try last.put(standing) }
+        last.put(nominee: answer.view.nominee)
         var cutter = FrameCutter(.roundAnswered, last)
         let count = answer.holds.count + retired.count
         let needed = count * (PeerStructure.fieldHeadBytes + StreamPosition.bytesCount)
@@ -150,9 +154,10 @@ extension InvalidationMessage.Flags {
     }
 
     /// What they and the rest of a message say of the count.
-    func view(_ standing: CountStanding?) -> CountView {
+    func view(_ standing: CountStanding?, _ nominee: NodeID?) -> CountView {
         CountView(
-            standing: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent))
+            standing: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent),
+            nominee: nominee)
     }
 }
 
@@ -160,6 +165,12 @@ extension StructureWriter {
     fileprivate mutating func put(_ standing: CountStanding) throws(SendRefusal) {
         guard let bytes = try? standing.bytes() else { throw .tooLong(.company) }
         putField(InvalidationMessage.Tag.standing, bytes)
+    }
+
+    fileprivate mutating func put(nominee: NodeID?) {
+        guard let nominee else { return }
+        beginField(InvalidationMessage.Tag.nominee, bytesCount: NodeID.bytesCount)
+        put(nominee)
     }
 }
 

@@ -72,20 +72,22 @@ package struct InvalidationReader: Sendable {
         var positions: [StreamPosition] = []
         var members: [NodeID] = []
         var standing: CountStanding?
+        var nominee: NodeID?
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.position: positions.append(try structure.position(payload, field))
             case Tag.member:
-                try structure.require(NodeID.bytesCount, of: field)
+                let member = try structure.node(payload, field)
                 guard members.count < PeerProtocol.companyMax else { throw .tooLong(.company) }
-                members.append(NodeID(payload, at: field.range.lowerBound))
+                members.append(member)
             case Tag.standing:
                 standing = try .read(payload.extracting(field.range), in: .confirmed)
+            case Tag.nominee: nominee = try structure.node(payload, field)
             default: continue
             }
         }
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
-        return .confirm(positions, members: members, view: flags.view(standing))
+        return .confirm(positions, members: members, view: flags.view(standing, nominee))
     }
 
     private static func ranges(
@@ -128,6 +130,7 @@ package struct InvalidationReader: Sendable {
     ) throws(PeerFault) -> InvalidationMessage? {
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
         var standing: CountStanding?
+        var nominee: NodeID?
         var digest: UInt64?
         var positions = begun ?? Positions()
         begun = nil
@@ -137,6 +140,7 @@ package struct InvalidationReader: Sendable {
             case Tag.retired: positions.retired.append(try structure.position(payload, field))
             case Tag.standing:
                 standing = try .read(payload.extracting(field.range), in: .roundAnswered)
+            case Tag.nominee: nominee = try structure.node(payload, field)
             case Tag.digest:
                 try structure.require(8, of: field)
                 digest = payload.little64(at: field.range.lowerBound)
@@ -149,7 +153,7 @@ package struct InvalidationReader: Sendable {
             begun = positions
             return nil
         }
-        let view = flags.view(standing)
+        let view = flags.view(standing, nominee)
         if flags.contains(.isUnchanged) {
             guard let digest, flags.contains(.hasRound) else { throw .malformed(.roundAnswered) }
             return .unchanged(round: payload.little64(at: 4), digest: digest, view: view)
@@ -169,6 +173,11 @@ extension PeerStructure {
             throw .malformed(kind)
         }
         return record
+    }
+
+    fileprivate func node(_ bytes: Span<UInt8>, _ field: Field) throws(PeerFault) -> NodeID {
+        try require(NodeID.bytesCount, of: field)
+        return NodeID(bytes, at: field.range.lowerBound)
     }
 
     fileprivate func position(

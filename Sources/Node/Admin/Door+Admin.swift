@@ -52,6 +52,7 @@ extension Door {
             sendEntryBody(query["url"] ?? "", key: query["key"], variant: query["variant"])
         case .listMembers: send(MemberRow.json(node.memberRows()))
         case .forgetMember: forget(arguments[0])
+        case .bootstrap: bootstrap()
         case .getRing: send(node.ring().json)
         case .listOrigins:
             let standings = node.exchange.standings(now: SystemClock.now())
@@ -115,6 +116,17 @@ extension Door {
             if case .notCounted = error, !isKnown { return answerProblem(.memberUnknown) }
             answerProblem(.notForgotten(error))
         }
+    }
+
+    private func bootstrap() {
+        guard hall.node.hub != nil, !hall.desk.isCounting else {
+            return answerProblem(.notBootstrapped)
+        }
+        hall.desk.handle(.mayForm(.ordered))
+        // Whoever is here may have a cluster of its own.
+        guard hall.desk.isCounting else { return answerProblem(.notBootstrapped) }
+        hall.node.logger.notice("the operator has this node open a cluster")
+        send(StateDocument.json("opened"), status: 202)
     }
 
     private func undrain() {

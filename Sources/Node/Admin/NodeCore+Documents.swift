@@ -14,7 +14,8 @@ extension NodeCore {
             uptimeMilliseconds: (now - startedAt).milliseconds, role: role,
             readiness: readiness.value, fencedMilliseconds: fence.closedFor(at: now)?.milliseconds,
             snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
-            receiptsPending: desk.receiptsPending, sites: settings.sites.names)
+            missing: hub?.missing ?? [], receiptsPending: desk.receiptsPending,
+            sites: settings.sites.names)
     }
 
     func statistics() -> StatisticsDocument {

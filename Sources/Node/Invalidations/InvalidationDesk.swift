@@ -103,6 +103,7 @@ final class InvalidationDesk: Sendable {
             return ($0.exchange.appliedCount, $0.exchange.heldCount, counted)
         }
     }
+    var isCounting: Bool { figures.counted > 0 }
 
     func receipt(of name: RecordName) -> Receipt? {
         state.withLock { $0.exchange.receipt(of: name) }
@@ -308,7 +309,9 @@ final class InvalidationDesk: Sendable {
         state.withLock { state in
             guard !state.isStopped else { return }
             var effects: [ExchangeEffect] = []
+            let wasCounting = state.exchange.standing != nil
             step(&state, SystemClock.now(), &effects)
+            if !wasCounting, state.exchange.standing != nil { node.hub?.followsCount() }
             // Before any mark: a question whose stamp is behind a mark must not find a count that
             // does not hold the purge, and go without it. Who finds this one waits for the lock.
             applied.store(state.exchange.appliedCount, ordering: .releasing)

@@ -16,7 +16,7 @@ extension NodeService {
         node.desk = desk
         found.journal.whenFull { [weak desk] in desk?.handle(.full($0)) }
         desk.start()
-        if isAlone { desk.handle(.foundNobody) }
+        if isAlone { desk.handle(.mayForm(.unanimous)) }
         return found.member
     }
 }

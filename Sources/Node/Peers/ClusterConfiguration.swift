@@ -9,6 +9,10 @@ package struct ClusterConfiguration: Sendable {
     package var secretFile: String?
     /// Where others may be; names stand for all their addresses.
     package var seeds: [PeerAddress]
+    /// How many nodes the cluster is to begin with; nil for as many as answer.
+    package var expects: Int?
+    /// How long the node looks for a cluster before it serves, fenced.
+    package var joinTimeout: Interval
     package var listen: ListenAddress
     /// Nil for what ``listen`` comes to.
     package var advertised: PeerAddress?
@@ -30,6 +34,8 @@ package struct ClusterConfiguration: Sendable {
     init(_ values: ConfigurationValues) {
         secretFile = values.path(.clusterSecretFile)
         seeds = values.hostPorts(.join).map { PeerAddress(host: $0.host, port: $0.port) }
+        expects = values.countUnlessZero(.expect)
+        joinTimeout = values.interval(.joinTimeout)
         listen = values.address(.peerListen)
         advertised = values.hostPort(.peerAdvertise).map {
             PeerAddress(host: $0.host, port: $0.port)
@@ -44,6 +50,13 @@ package struct ClusterConfiguration: Sendable {
 }
 
 extension ClusterConfiguration {
+    /// How this node looks for others.
+    var search: JoinWatch.Settings {
+        var search = JoinWatch.Settings(hasSeeds: !seeds.isEmpty, expects: expects)
+        search.timeMax = joinTimeout
+        return search
+    }
+
     /// The most secrets of a file, more than any rotation needs.
     private static let secretsMax = 16
     /// The most bytes of a secret.

@@ -10,7 +10,7 @@ extension PeerHub {
     func lookUpSeeds() {
         lookup?.cancel()
         guard !isStopped else { return }
-        let interval = joinWatch == nil ? Self.lookupInterval : Self.joiningLookupInterval
+        let interval = hasJoined ? Self.lookupInterval : Self.joiningLookupInterval
         lookup = loop.scheduleTask(in: .nanoseconds(interval.nanoseconds)) {
             [weak self] in self?.lookUpSeeds()
         }
@@ -19,7 +19,7 @@ extension PeerHub {
             addresses(of: seed).map { addresses -> [PeerAddress]? in
                 addresses.map { PeerAddress($0, port: seed.port) }
             }.flatMapErrorThrowing { [self] error in
-                complain(of: "\(seed)", "its name has no address: \(error)")
+                noAddress(of: seed, error)
                 return nil
             }
         }
@@ -29,7 +29,7 @@ extension PeerHub {
             for case (let seed, let found?) in zip(seeds, addresses) { lastAddresses[seed] = found }
             // Of a name that cannot be looked up what it stood for before still holds.
             let all = seeds.flatMap { lastAddresses[$0] ?? [] }
-            joinWatch?.lookedUp(all, isWhole: !addresses.contains(nil))
+            joinWatch.lookedUp(all, isWhole: !addresses.contains(nil))
             if all.isEmpty { goOnJoining() } else { step(.seedsResolved(all)) }
         }
     }
@@ -41,13 +41,19 @@ extension PeerHub {
         return resolver.addresses(of: address.host, on: loop)
     }
 
+    private func noAddress(of address: PeerAddress, _ error: any Error) {
+        let why = "its name has no address: \(error)"
+        joinWatch.failed(address, why: why)
+        complain(of: "\(address)", why)
+    }
+
     /// Connects to one of the addresses that `address` stands for.
     func dial(_ address: PeerAddress) {
         addresses(of: address).assumeIsolated().whenComplete { [self] result in
             switch result {
             case .success(let found): dial(address, at: found[...])
             case .failure(let error):
-                complain(of: "\(address)", "its name has no address: \(error)")
+                noAddress(of: address, error)
                 step(.dialFailed(address))
             }
         }
@@ -77,7 +83,9 @@ extension PeerHub {
             .hop(to: loop).assumeIsolated()
             .whenFailure { [self] error in
                 guard rest.count == 1 else { return dial(address, at: rest.dropFirst()) }
-                complain(of: "\(address)", ErrorWords.of(error))
+                let why = ErrorWords.of(error)
+                joinWatch.failed(address, why: why)
+                complain(of: "\(address)", why)
                 step(.dialFailed(address))
             }
     }

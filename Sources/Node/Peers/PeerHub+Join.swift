@@ -1,11 +1,13 @@
 import Cluster
 import Ground
+import Logging
 import NIOCore
+import Synchronization
 
 /// Finding the cluster at the start.
 extension PeerHub {
-    /// Returns when this node has found its cluster and knows who owns what, or has found that it
-    /// is not to be in it.
+    /// Returns when this node has found its cluster and knows who owns what, or has looked for it
+    /// long enough, or has found that it is not to be in it.
     func join() async {
         try? await joined.futureResult.get()
     }
@@ -13,21 +15,53 @@ extension PeerHub {
     /// On the loop.
     func beginJoining() {
         goOnJoining()
-        guard let joinWatch else { return }
-        let wait = joinWatch.endsAt - SystemClock.now()
-        loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
-            self?.goOnJoining()
+        let settings = joinWatch.settings
+        for limit in [settings.membersTimeMax, settings.timeMax] {
+            let wait = max(.zero, joinWatch.startedAt + limit - SystemClock.now())
+            loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
+                [weak self] in self?.goOnJoining()
+            }
         }
+        reportSearch(after: settings.membersTimeMax)
     }
 
-    /// Takes part in what is owned as soon as the cluster is found; on the loop.
+    /// The desk has begun to follow a count; from any thread.
+    func followsCount() {
+        loop.execute { [self] in goOnJoining() }
+    }
+
+    /// Says under what a cluster may be opened, and takes part in what is owned as soon as it is
+    /// time; on the loop.
     func goOnJoining() {
-        guard !isStopped, membership.phase == .serving, let watch = joinWatch,
-            watch.isOver(membership, now: SystemClock.now())
+        guard !isStopped, membership.phase == .serving, let desk = node?.desk else { return }
+        let isCounting = desk.isCounting
+        if let toldRule {
+            let rule = joinWatch.rule(membership)
+            if rule != toldRule { desk.handle(.mayForm(rule)) }
+            self.toldRule = isCounting && hasJoined ? nil : rule
+        }
+        let missing = isCounting ? nil : joinWatch.missing(membership)
+        searching.withLock { $0 = missing }
+        guard !hasJoined,
+            joinWatch.isOver(membership, isCounting: isCounting, now: SystemClock.now())
         else { return }
-        joinWatch = nil
-        node?.desk.handle(.foundNobody)
+        hasJoined = true
         step(.roleChanged(membership.own.member.role.union(.isCaughtUp)))
         rings.whenSettled { [joined] in joined.succeed() }
+    }
+
+    /// Says what is missing, now and then, as long as something is.
+    private func reportSearch(after wait: Interval) {
+        loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
+            guard let self, !isStopped, let missing else { return }
+            logger.warning(
+                "looking for the cluster",
+                metadata: [
+                    "missing": .array(missing.map { .string($0) }),
+                    "until_then": "nothing is served without asking its origin",
+                    "if_this_node_is_the_cluster": "nuthatch members bootstrap",
+                ])
+            reportSearch(after: .seconds(60))
+        }
     }
 }

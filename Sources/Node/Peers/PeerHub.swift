@@ -31,10 +31,14 @@ final class PeerHub: @unchecked Sendable {
     /// Succeeds when everybody reachable knows that this node goes.
     private var left: EventLoopPromise<Void>?
     private var complaints = PeerComplaints()
-    /// Nil once this node has found its cluster.
-    var joinWatch: JoinWatch?
-    /// Succeeds when it has, or will not.
+    var joinWatch: JoinWatch
+    /// The rule that the desk was told last; nil once this node has found its cluster.
+    var toldRule: Formation.Rule? = .never
+    /// It serves, and owns.
+    var hasJoined = false
+    /// Succeeds when it does, or will not.
     let joined: EventLoopPromise<Void>
+    let searching = Mutex<[String]?>(nil)
     let rings: RingKeeper
     private let sharedSecrets: Mutex<TLSPeerContext>
     private let published: Mutex<MemberView>
@@ -85,7 +89,7 @@ final class PeerHub: @unchecked Sendable {
         var joining = member
         joining.role.remove(.isCaughtUp)
         membership = Membership(joining, incarnation, now: now)
-        joinWatch = JoinWatch(hasSeeds: !configuration.seeds.isEmpty, now: now)
+        joinWatch = JoinWatch(configuration.search, now: now)
         joined = loop.makePromise()
         published = Mutex(MemberView(membership, [:]))
         rings = RingKeeper(membership.own, weightMax: configuration.weightMax)
@@ -114,6 +118,10 @@ final class PeerHub: @unchecked Sendable {
 
     /// Who is believed to be here.
     var view: MemberView { published.withLock { $0 } }
+
+    /// Which places that it was told of do not answer, while this node looks for its cluster; nil
+    /// once it has found one.
+    var missing: [String]? { searching.withLock { $0 } }
 
     func hall(of loop: any EventLoop) -> Hall? { node?.hall(of: loop) }
 
@@ -210,7 +218,10 @@ final class PeerHub: @unchecked Sendable {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
             complain(of: remote, why)
-            if let dialled { step(.dialFailed(dialled)) }
+            if let dialled {
+                joinWatch.failed(dialled, why: why)
+                step(.dialFailed(dialled))
+            }
         }
     }
 
@@ -271,7 +282,7 @@ extension PeerHub {
     /// Takes in an event and runs what comes out.
     func step(_ event: MembershipEvent) {
         guard !isStopped else { return }
-        joinWatch?.follow(event)
+        joinWatch.follow(event)
         var effects: [MembershipEffect] = []
         membership.handle(event, now: SystemClock.now(), using: &dice, effects: &effects)
         for effect in effects { run(effect) }

@@ -52,7 +52,7 @@ extension InvalidationWorld {
         for other in nodes.indices where other != index && nodes[other].isUp {
             timeline.plan(.reconnect(index, other), at: now + milliseconds(0...60))
         }
-        if !plan.isFormed, index == 0 { tell(index, .foundNobody) }
+        if !plan.isFormed, index == 0 { tell(index, .mayForm(.unanimous)) }
         let run = nodes[index].run
         let scan = milliseconds(2...80)
         timeline.plan(.scanned(index, run: run), at: now + scan)

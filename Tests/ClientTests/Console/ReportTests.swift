@@ -27,7 +27,8 @@ struct ReportTests {
                     node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                     role: .purge, readiness: .draining, fencedMilliseconds: isWhole ? 7 : nil,
                     snapshot: Snapshot(loops: [], node: node), hasDisk: isWhole,
-                    isInCluster: isWhole, receiptsPending: 2, sites: ["a.example"]
+                    isInCluster: isWhole, missing: [], receiptsPending: 2,
+                    sites: ["a.example"]
                 ).json)
             #expect(report.node == Self.id && report.role == "purge" && report.version == "1.0.0")
             #expect(report.readiness == "draining" && report.isFenced == isWhole)

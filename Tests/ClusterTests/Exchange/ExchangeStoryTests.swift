@@ -34,7 +34,7 @@ struct ExchangeStoryTests {
         /// Alone, it has opened a cluster and synced that it follows it.
         static func opened() -> Stage {
             var stage = Stage()
-            stage.tell(.foundNobody)
+            stage.tell(.mayForm(.unanimous))
             stage.tell(.synced)
             return stage
         }
@@ -53,7 +53,7 @@ struct ExchangeStoryTests {
     func opening() {
         var stage = Stage()
         #expect(stage.effects == [.window(FenceWindow(closedAt: stage.now))])
-        stage.tell(.foundNobody)
+        stage.tell(.mayForm(.unanimous))
         #expect(stage.effects.contains { if case .write = $0 { true } else { false } })
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
         stage.tell(.synced)
@@ -66,12 +66,13 @@ struct ExchangeStoryTests {
     func notAlone() {
         var stage = Stage()
         stage.tell(.membersChanged([ExchangeMember(other, LogStage.process(2), .here)]))
-        stage.tell(.foundNobody)
+        stage.tell(.mayForm(.unanimous))
         #expect(stage.exchange.standing == nil)
         stage.tell(.connected(other, on: ConnectionID(1)))
         #expect(stage.exchange.standing == nil)
         let nothing = FenceAnswer(
-            round: 7, holds: [], view: CountView(standing: nil, isCurrent: false))
+            round: 7, holds: [],
+            view: CountView(standing: nil, isCurrent: false, nominee: LogStage.id(1)))
         stage.tell(.message(.answer(nothing, retired: []), from: other))
         #expect(stage.exchange.standing != nil)
     }
@@ -80,9 +81,10 @@ struct ExchangeStoryTests {
     func countStaysHome() throws {
         var stage = Stage()
         stage.tell(.connected(other, on: ConnectionID(1)))
-        stage.tell(.foundNobody)
+        stage.tell(.mayForm(.unanimous))
         let nothing = FenceAnswer(
-            round: 7, holds: [], view: CountView(standing: nil, isCurrent: false))
+            round: 7, holds: [],
+            view: CountView(standing: nil, isCurrent: false, nominee: LogStage.id(1)))
         stage.tell(.message(.answer(nothing, retired: []), from: other))
         // The join is number 1, and not synced yet; a purge is number 2.
         #expect(try stage.issue("a") == .new(LogStage.name(1, 2)))

@@ -86,7 +86,7 @@ struct ExchangeWorld {
         introduce()
         for other in hosts.indices where other != index { connect(index, other) }
         // Who is not found because it is away is to be waited for.
-        if hosts.allSatisfy({ $0.disk.isEmpty }) { tell(index, .foundNobody) }
+        if hosts.allSatisfy({ $0.disk.isEmpty }) { tell(index, .mayForm(.unanimous)) }
     }
 
     /// The run ends; of what was being written any part is on the disk.

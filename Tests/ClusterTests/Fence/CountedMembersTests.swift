@@ -7,7 +7,7 @@ struct CountedMembersTests {
     @Test("the first node of a cluster counts itself once that is synced")
     func opening() {
         var stage = FenceStage(newcomer: 1)
-        stage.happens(.foundNobody)
+        stage.happens(.opens())
         #expect(!stage.isCurrent)
         stage.sync()
         #expect(stage.isCurrent)
@@ -17,7 +17,7 @@ struct CountedMembersTests {
     @Test("a node with an old identity whose peers are away opens nothing and stays fenced")
     func oldIdentity() {
         var stage = FenceStage(counted: [1, 2, 3])
-        stage.happens(.foundNobody)
+        stage.happens(.opens())
         stage.pass(.seconds(600))
         #expect(!stage.isCurrent)
         #expect(stage.set == FenceStage.set([1, 2, 3]))
@@ -37,7 +37,7 @@ struct CountedMembersTests {
         stage.contact([2])
         #expect(stage.isCurrent)
         #expect(!stage.keeper.counted.isCounted)
-        stage.happens(.foundNobody)
+        stage.happens(.opens())
         #expect(stage.set == standing.set)
     }
 

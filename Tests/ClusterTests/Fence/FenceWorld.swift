@@ -208,7 +208,7 @@ struct FenceWorld {
         nodes[index].pausedUntil = .zero
         checked[index] = 0
         perform(nodes[index].start(now, using: &dice), at: index)
-        if index == 0 { tell(0, [.foundNobody]) }
+        if index == 0 { tell(0, [.opens()]) }
         schedule(.tick(index), after: .milliseconds(1))
     }
 

@@ -122,7 +122,7 @@ struct OperatorTests {
     @Test("a newborn cluster gives itself up to one that has grown, when that is synced")
     func newborn() {
         var stage = FenceStage(newcomer: 1)
-        stage.happens(.foundNobody)
+        stage.happens(.opens())
         stage.sync()
         #expect(stage.isCurrent)
         stage.reach([2, 3])

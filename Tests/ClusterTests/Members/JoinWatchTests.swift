@@ -6,34 +6,80 @@ import Testing
 struct JoinWatchTests {
     @Test("without seeds there is nobody to look for")
     func alone() {
-        #expect(JoinStage(seeds: 0).isOver)
+        let stage = JoinStage(seeds: 0)
+        #expect(stage.isOver && stage.rule == .unanimous)
     }
 
-    @Test("where nobody answers it serves once every address was tried")
+    @Test("where nobody answers it serves when its time is over, and opens nothing")
     func nobody() {
         var stage = JoinStage(seeds: 2)
         stage.resolve()
-        #expect(!stage.isOver)
         stage.happens(.dialFailed(JoinStage.address(1)))
-        #expect(!stage.isOver)
         stage.happens(.dialFailed(JoinStage.address(2)))
-        #expect(stage.isOver)
+        stage.pass(.milliseconds(29_999))
+        #expect(!stage.isOver)
+        stage.pass(.milliseconds(1))
+        #expect(stage.isOver && stage.rule == .never)
+        // One that follows a count needs nobody's answer to serve.
+        var counted = JoinStage(seeds: 1, isCounting: true)
+        counted.resolve()
+        #expect(!counted.isOver)
+        counted.happens(.dialFailed(JoinStage.address(1)))
+        #expect(counted.isOver)
     }
 
-    @Test("its own address among the seeds' is one that was tried")
+    @Test("a cluster may be opened while every address answers, and not when one falls silent")
+    func everybody() {
+        var stage = JoinStage(seeds: 2)
+        stage.resolve()
+        #expect(stage.rule == .never)
+        stage.connect(1, isOwnDial: true)
+        #expect(stage.rule == .never)
+        let line = stage.connect(2)
+        #expect(stage.rule == .unanimous)
+        stage.happens(.connectionClosed(line, nil))
+        #expect(stage.rule == .never)
+    }
+
+    @Test("where some are expected, nobody's silence counts")
+    func expected() {
+        var stage = JoinStage(seeds: 2, expects: 3)
+        #expect(stage.rule == .majority(of: 3))
+        stage.resolve()
+        stage.happens(.dialFailed(JoinStage.address(1)))
+        #expect(stage.rule == .majority(of: 3) && !stage.isOver)
+    }
+
+    @Test("its own address among the seeds' is one that answers")
     func itself() {
-        var stage = JoinStage(seeds: 1)
-        stage.watch.lookedUp([JoinStage.address(100)], isWhole: true)
+        var stage = JoinStage(seeds: 1, isCounting: true)
+        stage.watch.lookedUp([JoinStage.address(200)], isWhole: true)
+        #expect(stage.rule == .never)
         let own = stage.members.node.own
         stage.happens(
             .connectionOpened(
-                ConnectionID(9), dialled: own.member.address, own.member, own.incarnation))
-        #expect(stage.isOver)
+                ConnectionID(9), dialled: JoinStage.address(200), own.member, own.incarnation))
+        #expect(stage.isOver && stage.rule == .unanimous)
+    }
+
+    @Test("what is missing is said, with why")
+    func missing() {
+        var stage = JoinStage(seeds: 2)
+        let name = PeerAddress(host: "b.example", port: 8082)
+        stage.watch.failed(name, why: "no address")
+        #expect(stage.watch.missing(stage.members.node) == ["b.example:8082: no address"])
+        stage.resolve()
+        stage.watch.failed(JoinStage.address(1), why: "refused")
+        let said = stage.watch.missing(stage.members.node)
+        let addresses = [1, 2].map { JoinStage.address($0) }
+        #expect(said == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
+        stage.connect(1, isOwnDial: true)
+        #expect(stage.watch.missing(stage.members.node) == ["\(addresses[1]): no answer"])
     }
 
     @Test("it waits for the table of whom it meets, and for those in it: met or not reached")
     func table() {
-        var stage = JoinStage(seeds: 1)
+        var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()
         let line = stage.connect(1, isOwnDial: true)
         #expect(!stage.isOver)
@@ -51,7 +97,7 @@ struct JoinWatchTests {
 
     @Test("a seed that has dialled itself need not be dialled")
     func met() {
-        var stage = JoinStage(seeds: 1)
+        var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()
         let line = stage.connect(1)
         stage.happens(.received(.table([MemberStage.record(1)], isQuestion: true), on: line))
@@ -60,14 +106,14 @@ struct JoinWatchTests {
 
     @Test("a look-up that fails does not say that nobody is there; the time's end does")
     func names() {
-        var stage = JoinStage(seeds: 1)
+        var stage = JoinStage(seeds: 1, isCounting: true)
         stage.watch.lookedUp([], isWhole: false)
         stage.pass(.milliseconds(4_999))
         #expect(!stage.isOver)
         stage.pass(.milliseconds(1))
-        #expect(stage.isOver)
+        #expect(stage.isOver && stage.rule == .never)
 
-        var other = JoinStage(seeds: 2)
+        var other = JoinStage(seeds: 2, isCounting: true)
         other.watch.lookedUp([JoinStage.address(1)], isWhole: false)
         other.happens(.dialFailed(JoinStage.address(1)))
         #expect(!other.isOver)
@@ -80,14 +126,14 @@ struct JoinWatchTests {
 
     @Test("while another process with its id is there it waits")
     func twin() {
-        var stage = JoinStage(seeds: 1)
+        var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()
         let own = stage.members.node.own
         let other = MemberStage.member(100, run: 1)
         stage.happens(
             .connectionOpened(
                 ConnectionID(9), dialled: JoinStage.address(1), other, own.incarnation))
-        #expect(stage.members.node.isContested && !stage.isOver)
+        #expect(stage.members.node.isContested && !stage.isOver && stage.rule == .never)
         stage.pass(.seconds(5))
         #expect(!stage.members.node.isContested && stage.isOver)
     }
@@ -98,15 +144,21 @@ private struct JoinStage {
     var members = MemberStage()
     var watch: JoinWatch
     let seeds: [PeerAddress]
+    let isCounting: Bool
 
-    init(seeds count: UInt64) {
+    init(seeds count: UInt64, isCounting: Bool = false, expects: Int? = nil) {
         seeds = (0..<count).map { Self.address($0 + 1) }
-        watch = JoinWatch(hasSeeds: count > 0, now: MemberStage.start)
+        self.isCounting = isCounting
+        watch = JoinWatch(
+            .init(hasSeeds: count > 0, expects: expects), now: MemberStage.start)
     }
 
     static func address(_ number: UInt64) -> PeerAddress { MemberStage.member(number).address }
 
-    var isOver: Bool { watch.isOver(members.node, now: members.now) }
+    var isOver: Bool {
+        watch.isOver(members.node, isCounting: isCounting, now: members.now)
+    }
+    var rule: Formation.Rule { watch.rule(members.node) }
 
     mutating func resolve() {
         watch.lookedUp(seeds, isWhole: true)

@@ -33,7 +33,7 @@ struct ExchangeUnderTest {
         let member = ExchangeMember(peer, ProcessID(using: &dice), .here)
         return perform(effects, now) + tell(.membersChanged([member]), now: now)
             + tell(.connected(peer, on: ConnectionID(1)), now: now)
-            + tell(.foundNobody, now: now)
+            + tell(.mayForm(.unanimous), now: now)
     }
 
     /// What the node says then.

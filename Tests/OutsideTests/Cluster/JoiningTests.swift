@@ -16,32 +16,122 @@ extension Outside {
             return (try Program(NodeProcess.binary(), doors + flags), port, admin)
         }
 
-        @Test("While a seed says nothing at all it is starting, and then serves all the same")
-        func starting() throws {
-            let silent = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        /// A node that joins what is under `seeds`, with a secret of its own.
+        private func joining(
+            _ seeds: [String], peerPort: Int? = nil, secret: String = ClusterStage.secret,
+            _ flags: String...
+        ) throws -> (program: Program, port: Int, admin: Int) {
+            let file = directory.appending(path: "secret-\(UUID().uuidString)")
+            try Data(secret.utf8).write(to: file)
+            return try start(
+                seeds.flatMap { ["--join", $0] } + [
+                    "--peer-listen", "127.0.0.1:\(try peerPort ?? HeldPort.forever())",
+                    "--cluster-secret-file", file.path,
+                ] + flags)
+        }
+
+        private let directory: URL
+
+        init() throws {
+            directory = try Program.temporaryFolder()
+        }
+
+        private func status(_ node: (program: Program, port: Int, admin: Int)) throws -> String {
+            try String(
+                decoding: NodeProcess.run(["status", "--node", "127.0.0.1:\(node.admin)"]).output,
+                as: UTF8.self)
+        }
+
+        private func readiness(
+            _ node: (program: Program, port: Int, admin: Int), _ wanted: Int, _ word: String
+        ) -> Bool {
+            Deadline.seconds(30).reached {
+                let said = try? HTTPConnection(port: node.admin).get("/readyz")
+                return said?.status == wanted && said?.text.contains(word) == true
+            }
+        }
+
+        /// A port at which everything is accepted and nothing is said.
+        private func silence() throws -> any Channel {
+            try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.autoRead, value: false)
                 .bind(host: "127.0.0.1", port: 0).wait()
-            defer { try? silent.close().wait() }
-            let directory = try Program.temporaryFolder()
+        }
+
+        @Test(
+            "Silence, a refusal, another secret, and a name without address open no cluster",
+            arguments: ["silence", "refused", "secret", "name"])
+        func nobody(kind: String) throws {
             defer { try? FileManager.default.removeItem(at: directory) }
-            let secret = directory.appending(path: "secret")
-            try Data(ClusterStage.secret.utf8).write(to: secret)
-            let node = try start([
-                "--join", "127.0.0.1:\(silent.localAddress?.port ?? 0)",
-                "--peer-listen", "127.0.0.1:\(try HeldPort.forever())",
-                "--cluster-secret-file", secret.path,
-            ])
-            defer { node.program.kill() }
-            var wasClosed = false
-            let isReady = Deadline.seconds(30).reached {
-                let answer = try? HTTPConnection(port: node.port).get("/readyz")
-                let said = try? HTTPConnection(port: node.admin).get("/readyz")
-                if answer == nil, said?.status == 503, said?.text.contains("starting") == true {
-                    wasClosed = true
+            let silent = try silence()
+            defer { try? silent.close().wait() }
+            let peerPort = try HeldPort.forever()
+            let other = try joining([], peerPort: peerPort)
+            defer { other.program.kill() }
+            #expect(readiness(other, 200, "ready"))
+            let seed =
+                switch kind {
+                case "silence": "127.0.0.1:\(silent.localAddress?.port ?? 0)"
+                case "refused": "127.0.0.1:\(try HeldPort.forever())"
+                case "name": "nobody.invalid:8082"
+                default: "127.0.0.1:\(peerPort)"
                 }
-                return answer?.status == 200
+            let secret = kind == "secret" ? ClusterStage.otherSecret : ClusterStage.secret
+            let node = try joining([seed], secret: secret, "--join-timeout", "2s")
+            defer { node.program.kill() }
+            #expect(readiness(node, 503, "joining"))
+            #expect((try? HTTPConnection(port: node.port)) == nil)
+            let said = try status(node)
+            #expect(said.contains("looking for it") && said.contains(seed), "\(said)")
+            #expect(readiness(node, 200, "\"fenced\":true"), "\(node.program.errors)")
+            let metrics = try HTTPConnection(port: node.admin).get("/metrics").text
+            #expect(metrics.contains("nuthatch_joining 1") && metrics.contains("nuthatch_fenced 1"))
+            let purge = try HTTPConnection(port: node.admin).post(
+                "{\"targets\":[{\"everything\":true}]}",
+                to: "/admin/v1/purges?wait=all&timeout=1s")
+            #expect(try !PurgeReceipt(purge).isConfirmedByAll, "\(purge)")
+        }
+
+        @Test("The operator's word opens a cluster, once, and nobody needs it who has one")
+        func bootstrap() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let port = try HeldPort.forever()
+            let node = try joining(["127.0.0.1:\(port)"], "--join-timeout", "60s")
+            defer { node.program.kill() }
+            #expect(readiness(node, 503, "joining"))
+            let command = ["members", "bootstrap", "--node", "127.0.0.1:\(node.admin)"]
+            let told = try NodeProcess.run(command)
+            #expect(told.status == 0, "\(told.errors)")
+            #expect(readiness(node, 200, "ready"))
+            let again = try NodeProcess.run(command)
+            #expect(again.status != 0 && again.errors.contains("in a cluster already"))
+            // Who comes to the place that it looked for joins it.
+            let second = try joining(
+                ["127.0.0.1:\(port)"], peerPort: port, "--join-timeout", "60s")
+            defer { second.program.kill() }
+            #expect(readiness(second, 200, "ready"))
+        }
+
+        @Test("Of nodes that are expected more than half open a cluster, and fewer do not")
+        func expected() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let ports = try (0..<3).map { _ in try HeldPort.forever() }
+            let seeds = ports.map { "127.0.0.1:\($0)" }
+            let first = try joining(
+                seeds, peerPort: ports[0], "--expect", "3", "--join-timeout", "2s")
+            defer { first.program.kill() }
+            #expect(readiness(first, 503, "joining"))
+            #expect(readiness(first, 200, "\"fenced\":true"))
+            let second = try joining(
+                seeds, peerPort: ports[1], "--expect", "3", "--join-timeout", "60s")
+            defer { second.program.kill() }
+            for node in [first, second] {
+                let isOpen = Deadline.seconds(30).reached {
+                    let said = try? HTTPConnection(port: node.admin).get("/readyz")
+                    return said?.status == 200 && said?.text.contains("fenced") == false
+                }
+                #expect(isOpen, "\(node.program.errors)")
             }
-            #expect(isReady && wasClosed, "\(node.program.errors)")
         }
 
         @Test("A second live process of one node ends without serving; the first goes on")

@@ -11,7 +11,7 @@ final class PeerNetwork {
     private(set) var nodes: [NodeProcess] = []
     /// Where the machines are connected, and the origin is.
     private let middle: NetworkSpace
-    private let machines: [NetworkSpace]
+    private var machines: [NetworkSpace]
     private let directory: URL
     private let flags: [String]
     private var ids: [String] = []
@@ -31,7 +31,7 @@ final class PeerNetwork {
         directory = try Program.temporaryFolder()
         try Data(ClusterStage.secret.utf8).write(to: secret)
         for index in 0..<count { try connect(index) }
-        nodes = try NodeProcess.cluster(of: count, start)
+        nodes = try NodeProcess.cluster(of: count) { try start($0, waits: $1) }
         ids = try nodes.map { node in
             try ClusterStage.members(of: node).first { $0.isSelf }?.id ?? ""
         }
@@ -70,7 +70,23 @@ final class PeerNetwork {
         nodes[index] = try start(index)
     }
 
-    private func start(_ index: Int, waits: Bool = true) throws -> NodeProcess {
+    /// Starts one node more, from which nothing reaches the others, nor from them it, and returns
+    /// when it answers clients.
+    func addIsolated(_ flags: String...) throws -> NodeProcess {
+        let index = nodes.count
+        machines.append(try NetworkSpace())
+        try connect(index)
+        let others = Array(0..<index)
+        try cut(others, from: [index])
+        try cut([index], from: others)
+        let node = try start(index, flags)
+        nodes.append(node)
+        return node
+    }
+
+    private func start(
+        _ index: Int, _ more: [String] = [], waits: Bool = true
+    ) throws -> NodeProcess {
         let seeds = (0..<2).flatMap { ["--join", "\(Self.address($0)):8082"] }
         return try NodeProcess(
             seeds + [
@@ -78,7 +94,7 @@ final class PeerNetwork {
                 secret.path,
                 "--cache-dir", directory.appending(path: "cache-\(index)").path,
                 "--allow-private-origin", "10.77.0.0/24",
-            ] + flags,
+            ] + flags + more,
             in: machines[index], waits: waits)
     }
 

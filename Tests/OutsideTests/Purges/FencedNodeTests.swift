@@ -10,9 +10,10 @@ extension Outside {
         private let old = TestImage.generated(.png, byteCount: 40_000, seed: 821)
         private let new = TestImage.generated(.png, byteCount: 30_000, seed: 822)
 
-        /// Three nodes, all of which have the old image; it was edited since.
+        /// Three nodes, and a stranger that never reached them, all of which have the old image; it
+        /// was edited since.
         private func edited(
-            fence: String = "3s"
+            fence: String = "3s", hasStranger: Bool = false
         ) throws -> (PeerNetwork, target: String, url: String) {
             let network = try PeerNetwork(3, "--fence", fence)
             #expect(
@@ -26,6 +27,7 @@ extension Outside {
                 return OriginAnswer(isEdited.value ? new : old, fields: fields)
             }
             let url = network.origin.url("/it")
+            if hasStranger { _ = try network.addIsolated("--join-timeout", "1s") }
             for node in network.nodes {
                 #expect(try node.get(ImageTarget.of(url), expecting: old).brings(old))
             }
@@ -75,6 +77,24 @@ extension Outside {
             for node in network.nodes {
                 #expect(try node.get(target, expecting: new).brings(new))
             }
+        }
+
+        @Test("one that is new and reaches nobody gives nothing that may be purged, and no receipt")
+        func neverMet() throws {
+            let (network, target, url) = try edited(fence: "2s", hasStranger: true)
+            let stranger = network.nodes[3]
+            #expect(stranger.isFenced)
+            let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
+            #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
+            // What the origin said before the purge may go on for the fence.
+            let isNew = try Deadline.seconds(30).reached { try stranger.get(target).brings(new) }
+            #expect(isNew)
+            for _ in 0..<20 { #expect(try stranger.get(target).brings(new)) }
+            let own = try stranger.purge("{\"url\":\"\(url)\"}", timeout: "1s")
+            #expect(!own.isConfirmedByAll, "\(own)")
+            // It is one of them as soon as it reaches them.
+            try network.heal()
+            #expect(Deadline.seconds(60).reached { stranger.isCurrent(among: 4) })
         }
 
         @Test("it gives nothing of which nobody can tell whether it was purged")
