@@ -147,9 +147,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     func stop() {
         ticker?.cancel()
         alarm.stop()
-        for connection in connections {
-            if connection.side == .admin { connection.close() } else { connection.breakOff() }
-        }
+        breakOff()
+        for connection in connections where connection.side == .admin { connection.close() }
         isStopped = true
         exchanges = []
         origin.shutDown()
@@ -177,6 +176,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Operators go on looking.
     func drain() {
         for connection in connections where connection.side == .data { connection.drain() }
+    }
+
+    /// Ends the connections of clients, whatever they wait for.
+    func breakOff() {
+        for connection in connections where connection.side == .data { connection.breakOff() }
     }
 
     // MARK: Fetches

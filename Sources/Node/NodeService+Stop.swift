@@ -48,18 +48,22 @@ extension NodeService {
         }
     }
 
-    /// Has the others count this node no longer, so that no receipt waits for it, and no majority;
-    /// not for ever, for it may be that it reaches none.
-    private func stopCounting(_ node: NodeCore, _ threads: Threads) async {
+    /// Has the others count this node no longer, so that no receipt waits for it, and no majority,
+    /// and says that it goes; not for ever, for it may be that it reaches none.
+    ///
+    /// To be called when no further request is answered: from then on nobody asks whether this node
+    /// knows a purge.
+    private func leave(_ node: NodeCore, _ hub: PeerHub, _ threads: Threads) async {
         let desk = node.desk
         desk.handle(.leaveRequested)
         await finish(within: Self.leaveMax, threads) { await desk.left() }
+        await finish(within: Self.leaveMax, threads) { try? await hub.leave().get() }
     }
 
     private static let leaveMax = Interval.seconds(2)
 
-    /// Says to its peers that it goes, accepts nothing more, and waits for the answers in progress
-    /// as long as it is allowed to.
+    /// Accepts nothing more, waits for the answers in progress as long as it is allowed to, and then
+    /// says to its peers that it goes.
     func drain(
         _ node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
     ) async {
@@ -77,16 +81,18 @@ extension NodeService {
             within: deadline - SystemClock.now(), unlessToldMoreThan: 1,
             on: threads.timeKeeper.any()
         ) {
-            if let hub = opened.cluster?.hub {
-                await self.stopCounting(node, threads)
-                try? await hub.leave().get()
-            }
             for doorway in opened.doorways where doorway.side == .data { await doorway.close() }
             for hall in node.halls { hall.loop.execute { hall.drain() } }
             await node.waitUntilEmpty(on: threads.timeKeeper.any())
         }
         node.waitNoLonger()
-        guard !isEmpty, node.openConnections > 0 else { return }
+        if !isEmpty, node.openConnections > 0 { await breakOff(node, threads) }
+        if let hub = opened.cluster?.hub { await leave(node, hub, threads) }
+    }
+
+    /// Ends the connections of clients that are left: none is to begin a request that nobody proves
+    /// this node current for.
+    private func breakOff(_ node: NodeCore, _ threads: Threads) async {
         isCut.store(true, ordering: .relaxed)
         logger.warning(
             "connections broken off",
@@ -94,6 +100,9 @@ extension NodeService {
                 "connections": .stringConvertible(node.openConnections),
                 "why": stops.count > 1 ? "told to stop again" : "drain-timeout passed",
             ])
+        await finish(within: Self.grace, threads) {
+            for hall in node.halls { try? await hall.loop.submit { hall.breakOff() }.get() }
+        }
     }
 
     /// Ends everything that `node` lives on, in the order in which one part needs another.

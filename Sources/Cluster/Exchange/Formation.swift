@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// How a cluster begins: whom a node that follows no count would have open one, and when it does so
 /// itself.
@@ -21,11 +21,13 @@ package struct Formation: Hashable, Sendable {
     }
 
     package var rule = Rule.never
-    private(set) var nominee: NodeID?
+    package private(set) var nominee: NodeID?
+
+    package init() {}
 
     /// Takes in who is here, with what each has said last, nil if nothing yet; true if `own`, which
     /// follows no count, is to open a cluster.
-    mutating func review(own: NodeID, others: [(node: NodeID, view: CountView?)]) -> Bool {
+    package mutating func review(own: NodeID, others: [(node: NodeID, view: CountView?)]) -> Bool {
         let newcomers = others.filter { $0.view?.standing == nil }
         let isNominatedByItself = newcomers.contains {
             $0.node == nominee && $0.view?.nominee == nominee
@@ -48,7 +50,7 @@ package struct Formation: Hashable, Sendable {
     /// what it is not proven current for by more than half of all.
     ///
     /// A set that has come so far has as many members or has changed often enough to have had them.
-    func isFormed(_ set: CountedSet) -> Bool {
+    package func isFormed(_ set: CountedSet) -> Bool {
         guard case .majority(let count) = rule else { return true }
         let least = count / 2 + 1
         return set.members.count >= least || set.generation > UInt64(2 * least)

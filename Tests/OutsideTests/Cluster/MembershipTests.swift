@@ -58,7 +58,8 @@ extension Outside {
             let stage = try ClusterStage(2)
             try stage.write(ClusterStage.otherSecret, to: "other")
             let port = try HeldPort.forever()
-            let stranger = try NodeProcess(stage.clusterFlags(peerPort: port, secret: "other"))
+            let stranger = try NodeProcess(
+                stage.clusterFlags(peerPort: port, secret: "other") + ["--join-timeout", "1s"])
             defer { stranger.kill() }
             let isSaid = Deadline.seconds(30).reached {
                 stranger.said("no connection with a peer", "secret") > 0

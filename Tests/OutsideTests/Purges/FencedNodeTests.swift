@@ -97,6 +97,56 @@ extension Outside {
             #expect(Deadline.seconds(60).reached { stranger.isCurrent(among: 4) })
         }
 
+        @Test("one that is told to stop is in every receipt until it answers nobody any more")
+        func leaving() throws {
+            let network = try PeerNetwork(4, "--fence", "30s")
+            let node = network.nodes[3]
+            let (old, new, isEdited) = (old, new, LockedBox(false))
+            network.origin.on("/it") { _ in
+                OriginAnswer(isEdited.value ? new : old, fields: [lasting])
+            }
+            let urls = (0..<600).map { network.origin.url("/it?\($0)") }
+            for url in urls { #expect(try node.get(ImageTarget.of(url)).brings(old)) }
+            isEdited.value = true
+            // It waits for the answer of one of them to its leave, and is proven current by the
+            // others.
+            try network.cut([1], from: [3])
+            node.terminate()
+            for url in urls where node.isRunning {
+                let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "20ms")
+                guard purge.isConfirmedByAll,
+                    let answer = try? node.get(ImageTarget.of(url), seconds: 1)
+                else { continue }
+                #expect(!answer.brings(old), "\(purge): \(answer)")
+            }
+        }
+
+        @Test("one that is told to stop answers what was asked before, and is counted as long")
+        func leavingSlowly() throws {
+            let (network, _, url) = try edited()
+            let node = network.nodes[2]
+            let gate = Gate()
+            defer { gate.open() }
+            network.origin.on(
+                "/slow", OriginAnswer(new, fields: [lasting]).holdingHead(.gate(gate)))
+            let client = try node.connect()
+            let slow = ImageTarget.of(network.origin.url("/slow"))
+            try client.socket.send(HTTPConnection.request(slow))
+            #expect(gate.waitForArrivals())
+            node.terminate()
+            let isClosed = Deadline.seconds(30).reached { (try? node.connect()) == nil }
+            #expect(isClosed)
+            let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
+            #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
+            gate.open()
+            #expect(client.readResponse(expecting: new).brings(new))
+            #expect(node.waitForExit() == 0)
+            let isTwo = try Deadline.seconds(30).reached {
+                try network.nodes[0].purge("{\"url\":\"\(url)\"}").members.count == 2
+            }
+            #expect(isTwo)
+        }
+
         @Test("it gives nothing of which nobody can tell whether it was purged")
         func originGone() throws {
             let (network, target, _) = try edited()
