@@ -62,8 +62,8 @@ extension NodeService {
 
     private static let leaveMax = Interval.seconds(2)
 
-    /// Accepts nothing more, waits for the answers in progress as long as it is allowed to, and then
-    /// says to its peers that it goes.
+    /// Accepts nothing more, waits for the answers in progress as long as it is allowed to, and
+    /// then says to its peers that it goes.
     func drain(
         _ node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
     ) async {

@@ -168,6 +168,8 @@ struct ConfigurationResolveTests {
         (.handOverTimeout, "48s", "handOverTimeout", 48_000_000_000),
         (.fence, "49s", "fence", 49_000_000_000),
         (.forgetAfter, "61s", "forgetAfter", 61_000_000_000),
+        (.expect, "51", "expects", 51),
+        (.joinTimeout, "52s", "joinTimeout", 52_000_000_000),
     ]
 
     @Test("each setting of a number fills its own property", arguments: properties)

@@ -1,3 +1,4 @@
+import Ground
 import NIOCore
 import NIOPosix
 import Telemetry
@@ -54,7 +55,7 @@ struct Doorway: CustomStringConvertible {
         let holder: ConnectionPlaces.Holder =
             isProxied
             ? .proxy(client.address) : hall.settings.holder(of: client.address, on: side)
-        return enter(holder, side, hall, among: node.halls[...]).flatMapThrowing { answer in
+        return enter(holder, side, hall).flatMapThrowing { answer in
             let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
             guard answer == .enters else {
                 hall.counters.add(.connectionsRefused)
@@ -71,25 +72,42 @@ struct Doorway: CustomStringConvertible {
     }
 
     /// Gives a place to a newcomer; if there is none for it, that of a connection which is idle,
-    /// and is the newcomer's own if its client has its share: on its own loop if one is there,
-    /// otherwise on the next one that has any.
+    /// and is the newcomer's own if its client has its share.
+    ///
+    /// On its own loop first, then on the others, one that has been idle for a while; then any.
     private static func enter(
-        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall,
-        among halls: ArraySlice<Hall>
+        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
         let answer = hall.node.enter(holder, side)
-        if hall.makeRoom(side, for: holder, answer) {
+        guard answer != .enters else { return hall.loop.makeSucceededFuture(answer) }
+        let halls = [hall] + hall.node.halls.filter { $0 !== hall }
+        let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
+        let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
+        return takeOver(places[...], holder, side, answer, hall)
+    }
+
+    /// Gives a newcomer on `hall` the place of a connection at the first of `places` that has one.
+    private static func takeOver(
+        _ places: ArraySlice<(hall: Hall, idleBefore: Instant)>,
+        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ answer: ConnectionPlaces.Answer,
+        _ hall: Hall
+    ) -> EventLoopFuture<ConnectionPlaces.Answer> {
+        guard let (next, bound) = places.first else {
+            // Somebody may have left meanwhile.
+            return hall.loop.makeSucceededFuture(hall.node.enter(holder, side))
+        }
+        let rest = places.dropFirst()
+        if next === hall {
+            guard hall.makeRoom(side, for: holder, answer, idleBefore: bound) else {
+                return takeOver(rest, holder, side, answer, hall)
+            }
             return hall.loop.makeSucceededFuture(.enters)
         }
-        guard let next = halls.first else { return hall.loop.makeSucceededFuture(answer) }
-        guard next !== hall else {
-            return enter(holder, side, hall, among: halls.dropFirst())
-        }
-        return next.loop.submit { next.makeRoom(side, for: holder, answer) }
+        return next.loop.submit { next.makeRoom(side, for: holder, answer, idleBefore: bound) }
             .hop(to: hall.loop)
             .flatMap { hasRoom in
                 guard !hasRoom else { return hall.loop.makeSucceededFuture(.enters) }
-                return enter(holder, side, hall, among: halls.dropFirst())
+                return takeOver(rest, holder, side, answer, hall)
             }
     }
 
