@@ -282,7 +282,7 @@ extension PeerHub {
     /// Takes in an event and runs what comes out.
     func step(_ event: MembershipEvent) {
         guard !isStopped else { return }
-        joinWatch.follow(event)
+        if toldRule != nil { joinWatch.follow(event) }
         var effects: [MembershipEffect] = []
         membership.handle(event, now: SystemClock.now(), using: &dice, effects: &effects)
         for effect in effects { run(effect) }

@@ -133,8 +133,10 @@ extension Outside {
             let paths = try fetchAll(images, on: stage)
             try drain(stage.nodes[1])
             #expect(stage.nodes[1].waitForExit() == 0, "\(stage.nodes[1].output)")
-            try expectAll(
-                images, paths, from: [stage.nodes[0], stage.nodes[2]], on: stage)
+            let rest = [stage.nodes[0], stage.nodes[2]]
+            // Until they are proven current without it they are fenced, and ask the origin.
+            try stage.settle(rest)
+            try expectAll(images, paths, from: rest, on: stage)
         }
 
         @Test("A node that is told to stop hands over first, if it is to; one that is alone goes")
@@ -148,6 +150,11 @@ extension Outside {
                 stage.nodes[index].terminate()
                 #expect(stage.nodes[index].waitForExit() == 0, "\(stage.nodes[index].output)")
             }
+            let isAlone = Deadline.seconds(30).reached {
+                !stage.nodes[0].isFenced
+                    && stage.nodes[0].figure("nuthatch_members_counted") == 1
+            }
+            #expect(isAlone)
             try expectAll(images, paths, from: [stage.nodes[0]], on: stage)
             stage.nodes[0].terminate()
             #expect(stage.nodes[0].waitForExit() == 0)
