@@ -56,11 +56,14 @@ extension NodeService {
     private func leave(_ node: NodeCore, _ hub: PeerHub, _ threads: Threads) async {
         let desk = node.desk
         desk.handle(.leaveRequested)
-        await finish(within: Self.leaveMax, threads) { await desk.left() }
-        await finish(within: Self.leaveMax, threads) { try? await hub.leave().get() }
+        await finish(within: Self.forgettingMax, threads) { await desk.left() }
+        await finish(within: Self.goodbyeMax, threads) { try? await hub.leave().get() }
     }
 
-    private static let leaveMax = Interval.seconds(2)
+    /// Several records have to be synced at a majority, whose disks may be busy; those that stay
+    /// may be fenced for good if it does not come about.
+    private static let forgettingMax = Interval.seconds(10)
+    private static let goodbyeMax = Interval.seconds(2)
 
     /// Accepts nothing more, waits for the answers in progress as long as it is allowed to, and
     /// then says to its peers that it goes.

@@ -59,8 +59,8 @@ extension InvalidationExchange {
     /// Counted and connected members and this node, by id.
     package func table(at now: Instant) -> [FenceKeeper.Line] { keeper.table(at: now) }
 
-    /// This node has left by its own word, and may stop.
-    package var hasLeft: Bool { keeper.hasLeft }
+    /// This node has left by its own word, or will not; it may stop.
+    package var isLeaveOver: Bool { keeper.isLeaveOver }
 
     package var heldCount: Int { log.heldCount }
     package var heldBytes: Int { log.heldBytes }

@@ -66,6 +66,13 @@ extension FenceKeeper {
         isLeaving && !counted.isCounted && counted.standing?.isSettled == true
     }
 
+    /// Waiting any longer for ``hasLeft`` is in vain, or nobody is to be waited for: it has, it is
+    /// alone, or fewer counted members are reached than have to agree.
+    package var isLeaveOver: Bool {
+        guard !hasLeft, let set = counted.standing?.set, set.members.count > 1 else { return true }
+        return !set.isMajority(reached + [own])
+    }
+
     // MARK: The operator's word
 
     /// Why a member is not forgotten.

@@ -255,12 +255,12 @@ final class InvalidationDesk: Sendable {
 
     // MARK: Members
 
-    /// Returns when the node, which was told that it goes, is counted no longer.
+    /// Returns when the node, which was told that it goes, is counted no longer, or will not be
+    /// forgotten.
     func left() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let hasLeft = state.withLock { state in
-                let isLone = (state.exchange.standing?.set.members.count ?? 0) < 2
-                if state.exchange.hasLeft || isLone || state.isStopped { return true }
+                if state.exchange.isLeaveOver || state.isStopped { return true }
                 state.leavers.append { done.resume() }
                 return false
             }
@@ -316,7 +316,7 @@ final class InvalidationDesk: Sendable {
             // does not hold the purge, and go without it. Who finds this one waits for the lock.
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { run(effect, &state) }
-            if !effects.isEmpty { woken = Self.wake(&state) }
+            if !effects.isEmpty || !state.leavers.isEmpty { woken = Self.wake(&state) }
             if !state.openers.isEmpty, fence.isOpen(at: SystemClock.now()) {
                 woken += state.openers
                 state.openers = []
@@ -338,7 +338,7 @@ final class InvalidationDesk: Sendable {
             woken += state.lagging.filter { !state.exchange.isBehind($0.asker) }.map(\.done)
             state.lagging = state.lagging.filter { state.exchange.isBehind($0.asker) }
         }
-        if state.exchange.hasLeft {
+        if state.exchange.isLeaveOver {
             woken += state.leavers
             state.leavers = []
         }
