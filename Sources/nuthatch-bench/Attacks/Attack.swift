@@ -59,15 +59,6 @@ struct Attack: Sendable {
         Attack(name: "variants", size: 100) { stage, size, crowd in
             [swarm(stage, size, crowd) { ("/variant", ["X-Variant: \($0)"]) }]
         },
-        Attack(name: "tokens", size: 10) { stage, size, crowd in
-            try (0..<size).map { number in
-                let connection = try stage.node.connectAdmin()
-                try connection.socket.send(
-                    HTTPConnection.request(
-                        "/admin/v1/status", fields: ["Authorization: Bearer wrong-\(number)"]))
-                return connection
-            }
-        },
     ]
 
     private static func connection(

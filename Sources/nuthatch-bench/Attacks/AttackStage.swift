@@ -39,7 +39,9 @@ final class AttackStage {
         origin.on("/broken", OriginAnswer(small).cutInHead(.reset))
         origin.on("/large", OriginAnswer(large, fields: ["Cache-Control: no-store"]))
         origin.on("/stored", OriginAnswer(large, fields: ["Cache-Control: max-age=86400"]))
-        origin.on("/variant", OriginAnswer(small, fields: ["Vary: X-Variant"]))
+        origin.on(
+            "/variant",
+            OriginAnswer(small, fields: ["Cache-Control: max-age=86400", "Vary: X-Variant"]))
     }
 
     /// Waits until nobody is connected but those who go on, and nothing is fetched.
