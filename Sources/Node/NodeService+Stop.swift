@@ -54,6 +54,9 @@ extension NodeService {
     /// To be called when no further request is answered: from then on nobody asks whether this node
     /// knows a purge.
     private func leave(_ node: NodeCore, _ hub: PeerHub, _ threads: Threads) async {
+        manager?.stopping(
+            status: "leaving the cluster",
+            within: Self.forgettingMax + Self.goodbyeMax + .seconds(10))
         let desk = node.desk
         desk.handle(.leaveRequested)
         await finish(within: Self.forgettingMax, threads) { await desk.left() }

@@ -2,7 +2,7 @@
 class State {
   static #meanings = {
     starting: "This node is starting. It reads what its disk holds, and joins before it serves.",
-    joining: "This node looks for its cluster, and serves nobody for a while; `nuthatch status` says who does not "
+    joining: "This node looks for its cluster, and serves nobody for a while; nuthatch status says who does not "
       + "answer.",
     draining: "This node is draining: it hands over what it owns, is off the ring, and /readyz answers 503. "
       + "It still serves what reaches it.",
