@@ -70,6 +70,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var ticker: NIOScheduledCallback?
     /// For the deadlines of fetches.
     private let alarm: Alarm
+    var turns = TurnBudget()
+    let turnAlarm: Alarm
     private var lastTick: Instant
     private var logFormat: AccessLine.Format?
     private var logBuffer = ByteBuffer()
@@ -85,6 +87,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         self.index = index
         self.loop = loop
         alarm = Alarm(on: loop)
+        turnAlarm = Alarm(on: loop)
         self.node = node
         requestNames = RequestNames(run: node.run, loop: index)
         settings = node.settings
@@ -112,6 +115,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         // A callback and not a repeated task: that one would allocate at every turn.
         scheduleTick()
         alarm.start { [unowned self] in deadlinesReached($0) }
+        turnAlarm.start { [unowned self] in turnBegan($0) }
     }
 
     private func scheduleTick() {
@@ -147,6 +151,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     func stop() {
         ticker?.cancel()
         alarm.stop()
+        turnAlarm.stop()
         breakOff()
         for connection in connections where connection.side == .admin { connection.close() }
         isStopped = true

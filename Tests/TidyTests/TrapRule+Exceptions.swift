@@ -22,8 +22,8 @@ extension TrapRule {
             files: [
                 "Cluster/Fence/CountedMembers": 1, "Cluster/Journal/JournalRecovery": 1,
                 "Cluster/Members/Roster": 1, "Cluster/Peers/InvalidationReader": 1,
-                "Cluster/Peers/PeerLink+Receiving": 1, "Node/Doors/Door+Heads": 2,
-                "Node/Doors/Door+Transfer": 1, "Node/Doors/TLSHandler": 1, "Node/FillTable": 1,
+                "Cluster/Peers/PeerLink+Receiving": 1, "Node/Doors/Door+Transfer": 1,
+                "Node/Doors/TLSHandler": 1, "Node/FillTable": 1,
                 "Node/NodeCore": 2, "Node/Peers/PeerAnswering": 2, "Node/Sites/SiteFetch": 1,
                 "Origin/OriginConnection": 1, "Origin/OriginFetchRequest": 2,
                 "Origin/OriginGate": 1, "Origin/OriginHop+Connecting": 1, "Origin/OriginPool": 1,

@@ -10,9 +10,8 @@ import Wire
 extension Door {
     /// False if there is nothing to do before the door is woken.
     func proceedToHead(_ waiting: Waiting) -> Bool {
-        guard let run = waiting.run, let reader = waiting.reader else {
-            preconditionFailure("waits for nothing")
-        }
+        // Without a fetch it waits for a turn of the loop.
+        guard let run = waiting.run, let reader = waiting.reader else { return false }
         let step = run.step(reader, limit: 0, on: hall, slices: &slices)
         switch step {
         case .startOver(let alone):
@@ -32,21 +31,20 @@ extension Door {
         case .wait, .take, .finish: break
         }
         let outcome = run.outcome
-        if case .open = outcome {
-            hall.await(run, for: self)
-            return false
-        }
+        let isKnown = if case .open = outcome { false } else { true }
         // Who may have it is decided with the answer, which may have come since the step.
-        if case .startOver = run.step(reader, limit: 0, on: hall, slices: &slices) {
+        if isKnown, case .startOver = run.step(reader, limit: 0, on: hall, slices: &slices) {
             return proceedToHead(waiting)
         }
-        if run.isVoid {
+        if isKnown, run.isVoid {
             dropRun(waiting)
             enter(waiting, alone: waiting.query?.isAlone == true)
             return false
         }
         switch outcome {
-        case .open: preconditionFailure("nothing of the answer is known")
+        case .open:
+            hall.await(run, for: self)
+            return false
         case .refused(let problem):
             fail(with: problem)
             return false

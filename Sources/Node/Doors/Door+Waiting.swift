@@ -30,7 +30,13 @@ extension Door {
         enter(waiting, alone: false)
     }
 
+    /// Joins or causes the fetch for `waiting`, as soon as the loop has time for it.
     func enter(_ waiting: Waiting, alone: Bool) {
+        guard hall.hasTurn(waiting, of: shareHolder) else { return waiting.inLine = (self, alone) }
+        begin(waiting, alone: alone)
+    }
+
+    func begin(_ waiting: Waiting, alone: Bool) {
         let node = hall.node
         guard node.waiterCount < settings.waitersMax else {
             return fail(with: .overloaded(.waiters))
@@ -40,18 +46,16 @@ extension Door {
         var note = CacheNote.hit(.memory)
         let begin = { [self] in makeRun(for: waiting, stale, expected, alone: alone) }
         let lookUp = { [self] () -> Resident? in
-            let finding = find(waiting)
-            switch finding {
+            switch find(waiting) {
             case .answer(let found, .fresh): return found
             case .answer(let found, .stale):
                 note = .stale(.memory)
                 return found
-            case .answer(_, .unusable): break
+            case .answer(_, .unusable), .passes: break
             case .answer(let found, _):
                 stale = found
                 expected = found.nominated
             case .absent(let names): expected = names
-            case .passes: break
             }
             return nil
         }
@@ -145,20 +149,18 @@ extension Door {
     /// The time came after which a request waits no more for the head of its answer; others go on
     /// waiting for theirs.
     func waitedLongEnough() {
-        if let waiting, upload?.isSwitched == true, !waiting.isAtHead {
-            return endWaiting(waiting)
-        }
-        if upload?.fetch?.isFull == false, let waiting, !waiting.isAtHead {
+        guard let waiting else { return }
+        guard waiting.isAtHead else {
+            if upload?.isSwitched == true { return endWaiting(waiting) }
             // The answer has begun before the request was whole.
-            return breakOff()
+            if upload?.fetch?.isFull == false { breakOff() }
+            return
         }
-        guard let waiting, case .head = waiting.stage, let run = waiting.run,
-            case .open = run.outcome
-        else { return }
+        if waiting.inLine != nil { return fail(with: .overloaded(.time)) }
+        guard let run = waiting.run, case .open = run.outcome else { return }
         if upload?.fetch?.isFull == true {
             // It is the origin that takes its time.
-            deadline = SystemClock.now() + settings.bodyTimeout
-            return
+            return deadline = SystemClock.now() + settings.bodyTimeout
         }
         guard upload == nil else {
             return fail(with: .slow("body", seconds: settings.bodyTimeout.seconds))

@@ -10,7 +10,12 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         deadline = now + settings.idleTimeout
         // What was written into them is with nghttp2 by now.
         hall.heads.begin()
-        hall.takeExchange().begin(stream, of: self, head: head, linesCount: linesCount, now: now)
+        let exchange = hall.takeExchange()
+        exchange.begin(stream, of: self, head: head, linesCount: linesCount, now: now)
+        // What is behind it waits with it, so that a connection has one request in line.
+        guard exchange.isInLine else { return }
+        session.hold()
+        hall.turns.line.append(self, of: exchange.shareHolder)
     }
 
     func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestRefusal, hasBody: Bool) {

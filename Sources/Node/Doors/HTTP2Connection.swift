@@ -10,7 +10,7 @@ import Wire
 /// Frames are made only while the socket takes them, so that what is sent next is decided late.
 ///
 /// Confined to its event loop.
-final class HTTP2Connection: ChannelDuplexHandler {
+final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -94,7 +94,7 @@ final class HTTP2Connection: ChannelDuplexHandler {
 
     /// Reading is held back while a client does not take what it has asked for.
     func read(context: ChannelHandlerContext) {
-        if phase == .open, queuedBytes >= Self.queuedBytesMax {
+        if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isHeld {
             holdsRead = true
         } else {
             context.read()
@@ -166,9 +166,25 @@ final class HTTP2Connection: ChannelDuplexHandler {
     private func outputTaken() {
         if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
         flush()
-        guard holdsRead, queuedBytes < Self.queuedBytesMax, let context else { return }
+        goOnReading()
+    }
+
+    private func goOnReading() {
+        guard holdsRead, queuedBytes < Self.queuedBytesMax, !session.isHeld, let context else {
+            return
+        }
         holdsRead = false
         context.read()
+    }
+
+    func turnCame(now: Instant) {
+        guard phase == .open else { return }
+        self.now = now
+        isReading = true
+        _ = session.goOn(now: now)
+        isReading = false
+        flush()
+        goOnReading()
     }
 
     /// Keeps what was lent until the socket has taken everything.

@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Store
 import Telemetry
 import Wire
@@ -31,6 +32,9 @@ final class HTTP2Exchange: Outlet {
     private var deadline = Instant.distantFuture
 
     let joinsBodies = false
+    /// Its request waits for a turn of the loop.
+    var isInLine: Bool { door.waiting?.inLine != nil }
+    var shareHolder: ShareHolder? { door.shareHolder }
     var queuedBytes: Int { stream?.bytesQueued ?? 0 }
 
     init(on hall: Hall) {

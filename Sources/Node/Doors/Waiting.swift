@@ -7,7 +7,7 @@ import Store
 import Wire
 
 /// An answer that memory could not give within the read that brought the request.
-final class Waiting {
+final class Waiting: TurnTaker {
     /// Empty while an entry is streamed, when all that the request says has been looked at.
     let request: PendingRequest
     let key: [UInt8]
@@ -32,6 +32,8 @@ final class Waiting {
     var run: FillRun?
     var reader: Fill.ReaderID?
     var stage = Stage.head
+    /// While it waits for a turn of the loop: who asks, and whether its fetch is its own.
+    var inLine: (door: Door, alone: Bool)?
 
     enum Stage {
         /// Nothing was sent.
@@ -80,6 +82,13 @@ final class Waiting {
         wanted = []
         facts = []
         reason = .uriMiss
+    }
+
+    func turnCame(now: Instant) {
+        guard let (door, alone) = inLine.take(), door.waiting === self else { return }
+        door.begin(self, alone: alone)
+        if door.takesUpload { door.outlet?.bodyGoesOn() }
+        door.outlet?.flush()
     }
 
     /// Nothing of the answer was sent.

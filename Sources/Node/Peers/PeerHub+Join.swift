@@ -33,13 +33,12 @@ extension PeerHub {
     /// Says under what a cluster may be opened, and takes part in what is owned as soon as it is
     /// time; on the loop.
     func goOnJoining() {
-        guard !isStopped, membership.phase == .serving, let desk = node?.desk else { return }
+        guard let toldRule, !isStopped, membership.phase == .serving, let desk = node?.desk
+        else { return }
         let isCounting = desk.isCounting
-        if let toldRule {
-            let rule = joinWatch.rule(membership)
-            if rule != toldRule { desk.handle(.mayForm(rule)) }
-            self.toldRule = isCounting && hasJoined ? nil : rule
-        }
+        let rule = joinWatch.rule(membership)
+        if rule != toldRule { desk.handle(.mayForm(rule)) }
+        self.toldRule = isCounting && hasJoined ? nil : rule
         let missing = isCounting ? nil : joinWatch.missing(membership)
         searching.withLock { $0 = missing }
         guard !hasJoined,

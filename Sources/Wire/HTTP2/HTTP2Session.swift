@@ -35,6 +35,16 @@ package class HTTP2Session {
     @exclusivity(unchecked) var connectionStall = WindowStall()
     @exclusivity(unchecked) private var pool: [HTTP2Stream] = []
     private var isInside = false
+    /// The delegate wants nothing more for now.
+    package private(set) var isHeld = false
+    private var held = Held()
+
+    /// What came while the session was held.
+    private struct Held {
+        var bytes: [UInt8] = []
+        /// How many of them the walk knows.
+        var position = 0
+    }
 
     init(settings: HTTP2Settings, isServer: Bool) {
         self.settings = settings
@@ -56,13 +66,38 @@ package class HTTP2Session {
     ///
     /// An error that nghttp2 finds is known when its GOAWAY has been framed: see ``isOver``.
     package func receive(_ bytes: Span<UInt8>, now: Instant) -> Bool {
+        guard !isHeld else {
+            held.bytes += bytes.copy(0..<bytes.count)
+            return failure == nil
+        }
+        return take(bytes, from: 0, now: now)
+    }
+
+    /// Takes in nothing more behind the present frame until ``goOn(now:)``; what comes is kept.
+    package func hold() {
+        isHeld = true
+    }
+
+    /// Takes in what was held, as ``receive(_:now:)`` does; the delegate may hold again.
+    package func goOn(now: Instant) -> Bool {
+        let kept = held
+        held = Held()
+        isHeld = false
+        return take(kept.bytes.span, from: kept.position, now: now)
+    }
+
+    /// Takes in `bytes`, of which the walk knows those before `start`, and nghttp2 none.
+    private func take(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Bool {
         precondition(!isInside, "receive was called by a delegate")
         unsafe self.now = now
         isInside = true
         defer { isInside = false }
-        var position = 0
-        var fed = 0
+        var (position, fed) = (start, 0)
         while failure == nil {
+            if isHeld {
+                held = Held(bytes: bytes.copy(fed..<bytes.count), position: position - fed)
+                return true
+            }
             switch unsafe walk.next(bytes, at: &position) {
             case .frame(let head, let start):
                 feed(bytes.extracting(fed..<max(fed, start)))

@@ -17,9 +17,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let piece = Int(input[1]) + 1
     if input[0] & 1 == 0 {
         let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
-        let whole = Server()
+        let whole = Server(holds: false)
         whole.feed(preface + body, piece: .max)
-        let pieces = Server()
+        let pieces = Server(holds: true)
         pieces.feed(preface + body, piece: piece)
         precondition(whole.requests == pieces.requests)
         precondition(whole.session.failure == pieces.session.failure)
@@ -40,8 +40,11 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 private final class Server: HTTP2ServerDelegate {
     private var made: HTTP2ServerSession?
     private(set) var requests = 0
+    /// What follows a request waits.
+    private let holds: Bool
 
-    init() {
+    init(holds: Bool) {
+        self.holds = holds
         made = HTTP2ServerSession(
             settings: HTTP2Settings(concurrentStreamsMax: 8, headBytesMax: 300), delegate: self)
     }
@@ -57,6 +60,7 @@ private final class Server: HTTP2ServerDelegate {
         while isOpen, !rest.isEmpty {
             isOpen = session.receive(Array(rest.prefix(piece)).span, now: .zero)
             rest = rest.dropFirst(piece)
+            while session.isHeld { isOpen = session.goOn(now: .zero) }
             precondition(session.openStreamCount <= 9)
         }
         drain()
@@ -72,6 +76,7 @@ private final class Server: HTTP2ServerDelegate {
 
     private func answer(_ stream: HTTP2Stream) {
         requests += 1
+        if holds { session.hold() }
         session.respond(
             stream, head: Array("HTTP/1.1 200 OK\r\nEtag: \"a\"\r\n\r\n".utf8).span,
             endsStream: false)

@@ -266,4 +266,23 @@ import Wire
         #expect(stream?.id == 1)
         #expect(stream?.isClosed == true)
     }
+
+    @Test("what follows a request may wait, however it is cut, and then comes as it was sent")
+    func holding() {
+        let bytes = [RawFrame.get(1), .get(3), .get(5)].flatMap(\.bytes)
+        for cut in 0...bytes.count {
+            let bench = ServerBench(answerBytes: 0)
+            bench.holds = true
+            bench.greet()
+            bench.send(Array(bytes[..<cut]))
+            bench.send(Array(bytes[cut...]))
+            for id: Int32 in [1, 3, 5] {
+                #expect(bench.server.isHeld, "cut at \(cut)")
+                #expect(bench.streams.keys.max() == id, "cut at \(cut)")
+                bench.goOn()
+            }
+            #expect(!bench.server.isHeld)
+            #expect(bench.takeFrames().map(\.stream) == [1, 3, 5])
+        }
+    }
 }

@@ -27,6 +27,8 @@ final class ServerBench: HTTP2ServerDelegate {
     /// Answers each request at once with 200 and so many bytes; nil: answers nothing.
     var answerBytes: Int?
     var consumes = true
+    /// Has what follows a request wait.
+    var holds = false
     var now = Instant.zero
 
     init(_ settings: HTTP2Settings = HTTP2Settings(), answerBytes: Int? = nil) {
@@ -52,6 +54,10 @@ final class ServerBench: HTTP2ServerDelegate {
 
     func send(_ bytes: [UInt8]) {
         isOpen = server.receive(bytes.span, now: now)
+    }
+
+    func goOn() {
+        isOpen = server.goOn(now: now)
     }
 
     /// Lets the session write, at most so much a turn, until it has nothing more; what it wrote.
@@ -116,6 +122,7 @@ final class ServerBench: HTTP2ServerDelegate {
     ) {
         streams[stream.id] = stream
         lastLinesCount = linesCount
+        if holds { server.hold() }
         events.append(.request(stream.id, Self.text(head), hasBody: hasBody))
         answer(stream)
     }

@@ -1,0 +1,135 @@
+import Harness
+import Testing
+
+extension Outside {
+    /// Requests that memory cannot answer, many at one instant.
+    @Suite("Whose turn it is when many ask at once")
+    struct TurnTests {
+        private static let host = SiteStage.host
+        private static let crowd = 8
+        private static let each = 100
+
+        /// A node of one loop, and an origin that takes whatever comes.
+        private func start(fills: Int = 2_000) throws -> (ScriptedOrigin, NodeProcess) {
+            let origin = try ScriptedOrigin()
+            origin.onAnythingElse { request in
+                .text(request.path, fields: ["Cache-Control: max-age=60"])
+            }
+            let node = try NodeProcess(
+                Behind.flags + [
+                    "--loops", "1", "--site", "\(Self.host)=\(origin.url(""))",
+                    "--client-share", "100", "--origin-connections", "4",
+                    "--origin-queue-limit", "2000", "--origin-queue-timeout", "60s",
+                    "--fills-limit", String(fills), "--access-log", "json",
+                ])
+            return (origin, node)
+        }
+
+        /// Connections of one client, each with many requests; the streams of each.
+        private func ask(_ node: NodeProcess) throws -> [(HTTP2Client, [UInt32])] {
+            try (0..<Self.crowd).map { place in
+                let connection = try HTTP2Client(
+                    port: node.port, behind: Behind.header(of: Behind.bad))
+                try connection.send(.settingsTaken)
+                let streams = (0..<Self.each).map { _ in connection.takeStream() }
+                try connection.send(
+                    streams.map { .request($0, "/greedy/\(place)-\($0)", host: Self.host) })
+                return (connection, streams)
+            }
+        }
+
+        @Test("A hit goes before hundreds of misses that came earlier, and a miss soon after it")
+        func others() throws {
+            // Nearly all that the crowd asks for is refused, and so ends in the order it was seen.
+            let (origin, node) = try start(fills: 2)
+            defer { withExtendedLifetime(origin) {} }
+            #expect(try Behind.get(node, "/hit", host: Self.host).status == 200)
+            let (hit, miss) = (try node.connect(), try node.connect())
+            for connection in [hit, miss] {
+                try connection.socket.send(
+                    Behind.header(of: Behind.good)
+                        + HTTPConnection.request("/warm", host: Self.host))
+                #expect(connection.readResponse().status == 200)
+            }
+            // All of it is there when the node looks.
+            node.pause()
+            let greedy = try ask(node)
+            try hit.socket.send(HTTPConnection.request("/hit", host: Self.host))
+            try miss.socket.send(HTTPConnection.request("/miss", host: Self.host))
+            node.resume()
+            #expect(hit.readResponse().isHit)
+            #expect([200, 503].contains(miss.readResponse().status))
+            for (connection, streams) in greedy {
+                #expect(connection.bodies(on: streams).allSatisfy { $0 != nil })
+                connection.socket.close()
+            }
+            for connection in [hit, miss] { connection.socket.close() }
+            node.terminate()
+            #expect(node.waitForExit() == 0)
+            let lines = node.printed.split(separator: "\n")
+            #expect(lines.count { $0.contains("/greedy/") } == Self.crowd * Self.each)
+            for name in ["/hit", "/miss"] {
+                let place = try #require(lines.lastIndex { $0.contains(name) })
+                #expect(place < 100, "\(name) was the \(place)th")
+            }
+        }
+
+        @Test("Who leaves while it waits is forgotten, and nobody else is")
+        func leaving() throws {
+            let (origin, node) = try start()
+            defer { withExtendedLifetime(origin) {} }
+            node.pause()
+            let greedy = try ask(node)
+            for (connection, _) in greedy.dropFirst() { connection.socket.close() }
+            node.resume()
+            let (stays, streams) = greedy[0]
+            #expect(stays.bodies(on: streams) == streams.map { "/greedy/0-\($0)" })
+            let isOver = Deadline.seconds(30).reached {
+                node.figure("nuthatch_fills_in_flight") == 0
+            }
+            #expect(isOver)
+        }
+
+        @Test("Requests behind one another on a connection, bodies among them, stay in order")
+        func pipelined() throws {
+            let (origin, node) = try start()
+            let body = "a=b"
+            origin.on("/post", .text("posted"))
+            node.pause()
+            let greedy = try ask(node)
+            let connection = try node.connect()
+            let plain = { (name: String) in HTTPConnection.request("/\(name)", host: Self.host) }
+            let post = HTTPConnection.request(
+                "/post", method: "POST", host: Self.host,
+                fields: ["Content-Length: \(body.utf8.count)"])
+            try connection.socket.send(
+                Behind.header(of: Behind.good) + plain("one") + post + Array(body.utf8)
+                    + plain("two") + plain("one"))
+            node.resume()
+            for expected in ["/one", "posted", "/two", "/one"] {
+                let response = connection.readResponse()
+                #expect(response.text == expected, "\(response)")
+            }
+            withExtendedLifetime(greedy) {}
+        }
+    }
+}
+
+extension HTTP2Client {
+    /// The bodies that came on these streams, as text, in their order; nil for one that is not
+    /// whole.
+    fileprivate func bodies(on streams: [UInt32]) -> [String?] {
+        var bodies: [UInt32: [UInt8]] = [:]
+        var ended: Set<UInt32> = []
+        while ended.count < streams.count, let frame = next() {
+            if frame.kind == .data { bodies[frame.stream, default: []] += frame.payload }
+            if frame.kind == .reset { bodies[frame.stream] = nil }
+            let isEnd = frame.kind == .reset || frame.has(HTTP2Frame.endStream)
+            if isEnd, streams.contains(frame.stream) { ended.insert(frame.stream) }
+        }
+        return streams.map { stream in
+            guard ended.contains(stream) else { return nil }
+            return bodies[stream].map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+}
