@@ -99,7 +99,13 @@ package final class NodeProcess: Sendable {
         of count: Int, _ start: (_ index: Int, _ waits: Bool) throws -> NodeProcess
     ) throws -> [NodeProcess] {
         let nodes = try (0..<count).map { try start($0, false) }
-        for node in nodes { try node.waitUntilReady() }
+        do {
+            for node in nodes { try node.waitUntilReady() }
+        } catch {
+            // It may be another that is missing.
+            let said = nodes.map { "runs: \($0.isRunning)\n\($0.output)" }
+            throw NotReady(description: said.joined(separator: "\n"))
+        }
         return nodes
     }
 

@@ -7,6 +7,9 @@ package final class Browser: Sendable {
     /// The browser, or chromedriver, refused or is not there.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
+
+        /// The page has drawn the element anew since it was found.
+        package var isOfOldElement: Bool { description.contains("stale element reference") }
     }
 
     private let driver: Program

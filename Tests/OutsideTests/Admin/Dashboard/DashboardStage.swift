@@ -31,7 +31,14 @@ final class DashboardStage {
 
     func element(_ selector: String) throws -> PageElement { try browser.element(selector) }
 
-    func click(_ selector: String) throws { try element(selector).click() }
+    /// Clicks what is found; once more if it is drawn anew between the look and the click.
+    func click(_ selector: String) throws {
+        do {
+            try element(selector).click()
+        } catch let fault as Browser.Fault where fault.isOfOldElement {
+            try element(selector).click()
+        }
+    }
 
     /// Waits until an expression of JavaScript is true in the page.
     func wait(
