@@ -86,7 +86,7 @@ package struct CountView: Hashable, Sendable {
     package var standing: CountStanding?
     /// It has voted on its set, be the vote synced or not.
     package var hasVoted: Bool
-    /// It is proven current itself: it has caught up with a majority.
+    /// It is proven current itself: it has caught up with a majority, and does not go.
     package var isCurrent: Bool
     /// Of a newcomer, who is to open the cluster as far as it is asked; see ``Formation``.
     package var nominee: NodeID?

@@ -53,7 +53,9 @@ package struct FenceKeeper: Sendable {
     /// What to say of this node with an answer or a confirmation, and what it has synced; both of
     /// this moment, and not to be kept for later.
     package func view(at now: Instant) -> (view: CountView, holds: [StreamPosition]) {
-        (counted.view(isCurrent: window.isCurrent(at: now)), synced.positions)
+        // One that goes is connected for a moment after it was forgotten, and must not be counted
+        // again: nobody could settle that.
+        (counted.view(isCurrent: window.isCurrent(at: now) && !isLeaving), synced.positions)
     }
 
     /// The round to name in a question that is about to be sent anyway.

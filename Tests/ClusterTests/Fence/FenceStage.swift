@@ -112,6 +112,19 @@ struct FenceStage {
         for number in numbers { answer(round, by: number) }
     }
 
+    /// Asks `other`, which has this number, and has its answer at once.
+    mutating func hear(_ other: FenceStage, as number: UInt64) {
+        let (view, holds) = other.keeper.view(at: other.now)
+        let answer = FenceAnswer(round: ask(), holds: holds, view: view)
+        happens(.heard(answer, Self.node(number)))
+    }
+
+    /// What this node has issued, which is synced.
+    mutating func takeSynced() -> [CountRecord] {
+        defer { issued = [] }
+        return issued
+    }
+
     /// What this node has issued is synced, and read by it.
     mutating func sync() {
         while !issued.isEmpty { happens(.recorded(issued.removeFirst())) }
