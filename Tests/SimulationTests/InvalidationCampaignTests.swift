@@ -34,14 +34,14 @@ struct InvalidationCampaignTests {
 
     private static let mistakes: [Mistake] = [
         Mistake(mutation: .numberReused, seeds: 0..<1),
-        Mistake(mutation: .forgettingWhileFenced, seeds: 0..<1),
+        Mistake(mutation: .forgettingWhileFenced, seeds: 6..<7),
         Mistake(mutation: .catchUpFromOneMember, seeds: 9..<10),
         Mistake(mutation: .contactTimedFromAnswer, seeds: 19..<20),
         Mistake(mutation: .restampOnReinsertion, seeds: 0..<1),
         Mistake(mutation: .stampBeforeBootEpoch, seeds: 0..<1),
         Mistake(mutation: .markDroppedAtConfirmation, seeds: 0..<1),
         Mistake(mutation: .receiptWithoutJoiners, seeds: 56..<57),
-        Mistake(mutation: .lateValidationFreshens, seeds: 10..<11),
+        Mistake(mutation: .lateValidationFreshens, seeds: 21..<22),
         Mistake(mutation: .fenceAsTimer, seeds: 20..<21),
         Mistake(mutation: .unknownPurgeSkipped, seeds: 0..<1),
         Mistake(mutation: .joiningOlderFetch, seeds: 0..<1),
