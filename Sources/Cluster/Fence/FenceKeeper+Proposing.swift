@@ -112,7 +112,7 @@ extension FenceKeeper {
         let strangers = members.filter { !set.contains($0) }
         guard strangers.isEmpty, !members.isEmpty else { throw .notCounted(strangers) }
         guard !members.contains(own) else { throw .isThisNode }
-        let alive = members.filter { fence.isInContact(with: $0, at: now) }
+        let alive = members.filter { answers($0, now) }
         guard alive.isEmpty else { throw .answers(alive) }
         if let change = counted.attempt?.wish { throw .isChanging(change) }
         // Without a fence nothing is proven, and the operator's word counts as for a fenced node.
@@ -130,6 +130,14 @@ extension FenceKeeper {
         counted.attempt(
             .forget(members), without: isCurrent ? [] : members, until: end, issue: &issue)
         finish(now, using: &dice, &effects)
+    }
+
+    /// Something came from a member within the last fence, on the connection that there is or in an
+    /// answer that counts; that it was not asked yet says nothing of it.
+    private func answers(_ member: NodeID, _ now: Instant) -> Bool {
+        if fence.isInContact(with: member, at: now) { return true }
+        guard reached.contains(member), let heard = heardAt[member] else { return false }
+        return now < heard + fence.settings.span
     }
 
     private func requireAnswers(

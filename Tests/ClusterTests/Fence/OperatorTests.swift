@@ -92,6 +92,11 @@ struct OperatorTests {
         #expect(throws: Refusal.notCounted([FenceStage.node(8)])) { try stage.forget([8]) }
         #expect(throws: Refusal.isThisNode) { try stage.forget([1]) }
         #expect(throws: Refusal.answers([FenceStage.node(2)])) { try stage.forget([2]) }
+        // One that is connected and speaks is alive, asked or not.
+        stage.reach([2, 3, 4])
+        stage.answer(nil, by: 4)
+        #expect(throws: Refusal.answers([FenceStage.node(4)])) { try stage.forget([4]) }
+        stage.reach([2, 3])
         #expect(throws: Refusal.oneAtATime) { try stage.forget([4, 5]) }
         try stage.forget([4])
         #expect(throws: Refusal.isChanging(.forget([FenceStage.node(4)]))) {
