@@ -161,13 +161,14 @@ extension Outside {
 
         @Test("A site's stream of events may come as it happens")
         func events() throws {
-            let stage = try SiteStage("--origin-idle-timeout", "200ms")
+            // Its bytes are far below the least rate, and the whole takes longer than silence may.
+            let stage = try SiteStage("--origin-idle-timeout", "1s")
             let events = TestImage(
                 name: "events", contentType: "text/event-stream", bytes: Array("data: x\n\n".utf8))
             stage.origin.on(
                 "/it",
                 OriginAnswer(events, framing: .close, fields: ["Cache-Control: no-store"])
-                    .dripping(bytesMax: 1, seconds: 0.05))
+                    .dripping(bytesMax: 1, seconds: 0.2))
             let response = try stage.get("/it")
             #expect(response.status == 200 && response.text == "data: x\n\n", "\(response)")
         }
