@@ -15,8 +15,11 @@ protocol TurnTaker: AnyObject {
 struct TurnBudget {
     /// Who waits, by client; this machine itself is nil.
     var line = TurnLine<ShareHolder?, any TurnTaker>()
+    /// How many more may begin in the present turn.
     var left = startsMax
 
+    /// How many may begin in a turn.
+    ///
     /// Each takes some 50 µs with what it brings about; with more, 256 clients get fewer answers a
     /// second (13,900 without a limit, 16,000 with this one), and with fewer, 16 clients do.
     static let startsMax = 4

@@ -36,6 +36,7 @@ extension Door {
         begin(waiting, alone: alone)
     }
 
+    /// The same, now: it has its turn.
     func begin(_ waiting: Waiting, alone: Bool) {
         let node = hall.node
         guard node.waiterCount < settings.waitersMax else {
@@ -146,8 +147,7 @@ extension Door {
         outlet?.flush()
     }
 
-    /// The time came after which a request waits no more for the head of its answer; others go on
-    /// waiting for theirs.
+    /// A request waits no more for the head of its answer; others go on waiting for theirs.
     func waitedLongEnough() {
         guard let waiting else { return }
         guard waiting.isAtHead else {

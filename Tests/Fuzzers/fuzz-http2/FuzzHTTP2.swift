@@ -7,8 +7,8 @@ import Wire
 /// cut.
 ///
 /// Held: neither end traps whatever comes, each head is one that the parser of HTTP/1.1 does not
-/// find fault with as to its lines, the verdict does not depend on the pieces, and no more streams
-/// are open than were announced.
+/// find fault with as to its lines, the verdict does not depend on the pieces or on what is
+/// held back, and no more streams are open than were announced.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let start = unsafe start, count > 2 else { return 0 }

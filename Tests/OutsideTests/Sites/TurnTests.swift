@@ -93,6 +93,7 @@ extension Outside {
         @Test("Requests behind one another on a connection, bodies among them, stay in order")
         func pipelined() throws {
             let (origin, node) = try start()
+            defer { withExtendedLifetime(origin) {} }
             let body = "a=b"
             origin.on("/post", .text("posted"))
             node.pause()
