@@ -14,10 +14,20 @@ package struct RequestLines: Hashable, Sendable {
 
     /// True if an answer to the one may be given to the other where Vary nominates `names`
     /// (RFC 9111 §4.1).
+    ///
+    /// False if what they say in these fields is too long to be compared.
     package func agrees(with other: RequestLines, on names: FieldNames) -> Bool {
-        guard !names.isEmpty else { return true }
-        guard let mine = selector(names), let theirs = other.selector(names) else { return false }
-        return mine == theirs
+        var left = VariantKey.valueBytesMax
+        var (mine, theirs): ([UInt8], [UInt8]) = ([], [])
+        for name in names.names {
+            mine.removeAll(keepingCapacity: true)
+            theirs.removeAll(keepingCapacity: true)
+            guard appendValue(of: name, bytesMax: left, to: &mine),
+                other.appendValue(of: name, bytesMax: left, to: &theirs), mine == theirs
+            else { return false }
+            left -= mine.count
+        }
+        return true
     }
 
     /// TE says that trailer fields are read (RFC 9110 §10.1.4).
@@ -35,12 +45,7 @@ package struct RequestLines: Hashable, Sendable {
         return false
     }
 
-    /// What the nominated fields come to; nil if that is too long to be compared.
-    private func selector(_ names: FieldNames) -> [UInt8]? {
-        var text: [UInt8] = []
-        let base: [UInt8] = []
-        let isMade = VariantKey.append(
-            base: base.span, generation: 0, names: names, lines: lines, in: bytes.span, to: &text)
-        return isMade ? text : nil
+    private func appendValue(of name: [UInt8], bytesMax: Int, to value: inout [UInt8]) -> Bool {
+        VariantKey.appendValue(of: name, lines, in: bytes.span, bytesMax: bytesMax, to: &value)
     }
 }

@@ -22,6 +22,7 @@ package enum VariantKey {
         lines: [FieldLine], in bytes: Span<UInt8>, to key: inout [UInt8]
     ) -> Bool {
         let start = key.count
+        key.reserveCapacity(start + base.count + 128)
         key.append(addingCapacity: base.count) { output in
             for index in 0..<base.count { output.append(base[index]) }
         }
@@ -45,8 +46,9 @@ package enum VariantKey {
         return true
     }
 
-    /// Appends a colon and the value of the field, or nothing if there is no such field.
-    private static func appendValue(
+    /// Appends a colon and the value of the field, or nothing if there is no such field; false if
+    /// that is more than `bytesMax` bytes or holds a line feed.
+    static func appendValue(
         of name: [UInt8], _ lines: [FieldLine], in bytes: Span<UInt8>, bytesMax: Int,
         to key: inout [UInt8]
     ) -> Bool {

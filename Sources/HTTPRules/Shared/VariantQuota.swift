@@ -29,21 +29,33 @@ package struct VariantQuota: Hashable, Sendable {
         }
     }
 
+    /// True if ``surplus(of:)`` is to be asked, now that one of `newestBytes` bytes has come.
+    ///
+    /// Small ones are not counted one by one: all that may stay take a quarter of ``bytesMax``
+    /// together, which ``surplus(of:)`` leaves to them.
+    package func isDue(count: Int, keyBytes: Int, newestBytes: Int) -> Bool {
+        count > countMax || keyBytes > Self.keyBytesMax
+            || newestBytes > bytesMax / 4 / max(1, countMax)
+    }
+
     /// Places in `items`, which are the newest first, of those that go, in descending order: the
     /// least used first, and of those the oldest; never the newest of all.
+    ///
+    /// Where too many are there an eighth goes with them, so that the next are not due at once.
     package func surplus(of items: [Item]) -> [Int] {
         var count = items.count
         var bytes = items.reduce(0) { $0 + $1.bytes }
         var keyBytes = items.reduce(0) { $0 + $1.keyBytes }
-        func fits() -> Bool {
-            count <= countMax && bytes <= bytesMax && keyBytes <= Self.keyBytesMax
+        func fits(leaving room: (Int) -> Int) -> Bool {
+            count <= countMax - room(countMax) && bytes <= bytesMax - bytesMax / 4
+                && keyBytes <= Self.keyBytesMax - room(Self.keyBytesMax)
         }
-        guard !fits() else { return [] }
+        guard !fits(leaving: { _ in 0 }) else { return [] }
         let order = items.indices.dropFirst().sorted {
             (items[$0].frequency, $1) < (items[$1].frequency, $0)
         }
         var gone: [Int] = []
-        for place in order where !fits() {
+        for place in order where !fits(leaving: { $0 / 8 }) {
             gone.append(place)
             count -= 1
             bytes -= items[place].bytes

@@ -49,23 +49,26 @@ struct VariantValue {
     mutating func append(_ bytes: Span<UInt8>, at range: Range<Int>, to key: inout [UInt8]) {
         switch syntax {
         case .verbatim:
-            separate(by: ",", &key)
+            separate(by: Self.comma, &key)
             for index in range { key.append(bytes[index]) }
         case .cookies:
-            separate(by: "; ", &key)
+            separate(by: Self.crumbs, &key)
             for index in range { key.append(bytes[index]) }
         case .members: appendMembers(bytes, at: range, to: &key)
         case .words, .mediaTypes:
             var cursor = range.lowerBound
             while let element = FieldSyntax.nextElement(bytes, at: range, cursor: &cursor) {
-                separate(by: ",", &key)
+                separate(by: Self.comma, &key)
                 appendFolded(bytes, at: element, to: &key)
             }
         }
     }
 
-    private mutating func separate(by separator: StaticString, _ key: inout [UInt8]) {
-        if count > 0 { key += separator.description.utf8 }
+    private static let comma = [UInt8(ascii: ",")]
+    private static let crumbs = Array("; ".utf8)
+
+    private mutating func separate(by separator: [UInt8], _ key: inout [UInt8]) {
+        if count > 0 { key += separator }
         count += 1
     }
 
@@ -75,7 +78,7 @@ struct VariantValue {
         var start = range.lowerBound
         while start <= range.upperBound {
             let end = FieldSyntax.find(UInt8(ascii: ","), in: bytes, at: start..<range.upperBound)
-            separate(by: ",", &key)
+            separate(by: Self.comma, &key)
             for index in FieldSyntax.trimmed(bytes, at: start..<end) { key.append(bytes[index]) }
             start = end + 1
         }

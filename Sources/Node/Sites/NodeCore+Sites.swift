@@ -95,10 +95,15 @@ extension NodeCore {
         if let entry { keep(entry) }
     }
 
-    /// Which of the variants at `places` are too many.
+    /// Which of the variants at `places`, the newest first, are too many.
     private func surplus(of places: [[UInt8]]) -> [Int] {
         let quota = VariantQuota(
             countMax: settings.variantsMax, bytesMax: store.account.limitBytes / 16)
+        let newest = places.first.flatMap { store.held($0)?.resident.indexedBytes }
+        let isDue = quota.isDue(
+            count: places.count, keyBytes: places.reduce(0) { $0 + $1.count },
+            newestBytes: newest ?? 0)
+        guard isDue else { return [] }
         return quota.surplus(
             of: places.map {
                 guard let (held, frequency) = store.held($0) else {

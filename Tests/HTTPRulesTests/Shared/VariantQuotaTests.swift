@@ -1,3 +1,4 @@
+import Ground
 import HTTPRules
 import Testing
 
@@ -29,7 +30,7 @@ struct VariantQuotaTests {
 
     @Test("the bytes of memory are limited as the number is; what memory has not costs none")
     func bytes() {
-        let small = VariantQuota(countMax: 100, bytesMax: 300)
+        let small = VariantQuota(countMax: 100, bytesMax: 400)
         #expect(small.surplus(of: items([0, 2, 1, 3])) == [2])
         #expect(small.surplus(of: items([0, 2, 1, 3, 4])) == [2, 1])
         let absent = items([0, 2, 2]) + items([0, 0, 0], bytes: 0)
@@ -41,6 +42,48 @@ struct VariantQuotaTests {
     func keys() {
         let many = VariantQuota(countMax: 1_000, bytesMax: .max)
         let gone = many.surplus(of: items(Array(repeating: 1, count: 10), keyBytes: 4_096))
-        #expect(gone == [9, 8, 7, 6, 5, 4])
+        #expect(gone == [9, 8, 7, 6, 5, 4, 3])
+    }
+
+    @Test("who goes makes room for an eighth of all")
+    func room() {
+        let many = VariantQuota(countMax: 16, bytesMax: .max)
+        #expect(many.surplus(of: items(Array(repeating: 1, count: 16))).isEmpty)
+        #expect(many.surplus(of: items(Array(repeating: 1, count: 17))) == [16, 15, 14])
+    }
+
+    @Test("those that are not looked at never take more than what is left to them")
+    func due() {
+        var dice = Dice(seed: 1)
+        let quota = VariantQuota(countMax: 16, bytesMax: 100_000)
+        var items: [Item] = []
+        var (looks, arrivals) = (0, 0)
+        for _ in 0..<5_000 {
+            let bytes = Int.random(
+                in: 1...(Bool.random(using: &dice) ? 1_500 : 40_000), using: &dice)
+            items.insert(Item(keyBytes: 50, bytes: bytes, frequency: 1), at: 0)
+            arrivals += 1
+            if quota.isDue(count: items.count, keyBytes: items.count * 50, newestBytes: bytes) {
+                looks += 1
+                for place in quota.surplus(of: items) { items.remove(at: place) }
+            }
+            #expect(items.count <= 16 && items.reduce(0) { $0 + $1.bytes } <= 100_000)
+        }
+        #expect(looks < arrivals)
+    }
+
+    @Test("of small ones one in nine is an occasion to look")
+    func seldom() {
+        let quota = VariantQuota(countMax: 64, bytesMax: 1 << 26)
+        var items: [Item] = []
+        var looks = 0
+        for _ in 0..<1_064 {
+            items.insert(Item(keyBytes: 50, bytes: 1_000, frequency: 1), at: 0)
+            guard quota.isDue(count: items.count, keyBytes: items.count * 50, newestBytes: 1_000)
+            else { continue }
+            looks += 1
+            for place in quota.surplus(of: items) { items.remove(at: place) }
+        }
+        #expect(looks == 112)
     }
 }
