@@ -21,6 +21,8 @@ package final class NodeProcess: Sendable {
     private let space: NetworkSpace?
     private let program: Program
     private let ports: [HeldPort]
+    /// Who asks on ``adminPort`` whether it is ready needs no certificate.
+    private let answersOperators: Bool
 
     /// Starts a node with an open loopback, and waits until `/readyz` answers 200.
     ///
@@ -49,6 +51,7 @@ package final class NodeProcess: Sendable {
         adminPort = ports[1].number
         securePort = certificates.isEmpty ? 0 : ports[2].number
         let admin = flags.contains("--admin-listen") ? "off" : "127.0.0.1:\(adminPort)"
+        answersOperators = admin != "off" && !flags.contains("--client-ca")
         let command = (try space?.prefix ?? []) + before + [binary]
         program = try Program(
             command[0],
@@ -72,7 +75,7 @@ package final class NodeProcess: Sendable {
 
     private static let sharedNode = LockedBox<NodeProcess?>(nil)
 
-    /// Waits until `/readyz` answers 200, to operators or, without their port, to clients: no
+    /// Waits until `/readyz` answers 200, to operators or, where they need more, to clients: no
     /// connection of a client is left behind that a test would have to count.
     ///
     /// - Throws: `NotReady`.
@@ -80,9 +83,10 @@ package final class NodeProcess: Sendable {
         var isReady = false
         _ = Deadline.seconds(30).reached {
             guard isRunning else { return true }
-            isReady =
-                (try? connectAdmin().get("/readyz"))?.status == 200
-                || (try? get("/readyz", seconds: 5))?.status == 200
+            let answer =
+                answersOperators
+                ? try? connectAdmin().get("/readyz") : try? get("/readyz", seconds: 5)
+            isReady = answer?.status == 200
             return isReady
         }
         guard isReady, isRunning else {
