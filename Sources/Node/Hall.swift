@@ -70,9 +70,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var ticker: NIOScheduledCallback?
     /// For the deadlines of fetches.
     private let alarm: Alarm
-    /// Which requests that memory cannot answer go on now, and which wait, by client; this machine
-    /// itself is nil.
-    var turns = TurnBudget<ShareHolder?, any TurnTaker>()
+    /// Which requests that memory cannot answer go on now, and which wait.
+    var turns = TurnBudget()
     /// Begins the next turn, as long as one is wanted.
     let turnAlarm: Alarm
     private var lastTick: Instant
