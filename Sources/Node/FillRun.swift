@@ -221,6 +221,7 @@ final class FillRun: Sendable {
         nominated: FieldNames = FieldNames(), own: FillAnswer? = nil
     ) {
         change { state, effects in
+            guard !state.isOver else { return }
             state.outcome = .answering(answer)
             state.isFromPeer = answer.isFromPeer
             state.own = own
@@ -308,6 +309,7 @@ final class FillRun: Sendable {
     /// The answer was on disk, and is now `resident`.
     func found(_ resident: Resident, nominated: FieldNames = FieldNames()) {
         change { state, effects in
+            guard !state.isOver else { return }
             state.outcome = .found(resident)
             state.machine.confirmed(
                 isShared: true, varies: resident.facts.varies, nominated: nominated,

@@ -187,8 +187,11 @@ package struct Fill: Sendable {
 
 extension Fill {
     /// The head of an answer with a body was received.
+    ///
+    /// One that was given up may be answered all the same: who asked hears of that later.
     package mutating func answered(_ answer: Answer, effects: inout [FillEffect]) {
-        precondition(phase == .asking, "answered in \(self)")
+        precondition(phase == .asking || phase == .failed, "answered in \(self)")
+        guard phase == .asking else { return }
         self.answer = answer
         phase = answer.isKept ? .storing : .passing
         for index in readers.indices where readers[index].state == .following {
@@ -252,7 +255,7 @@ extension Fill {
     /// The origin confirmed an answer that is not the one it was asked about: every reader has to
     /// begin anew, and the next request to be made without condition (RFC 9111 §4.3.3).
     package mutating func misunderstood(effects: inout [FillEffect]) {
-        precondition(phase == .asking, "misunderstood in \(self)")
+        precondition(phase == .asking || phase == .failed, "misunderstood in \(self)")
         lost(effects: &effects)
     }
 

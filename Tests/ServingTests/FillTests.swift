@@ -86,6 +86,29 @@ struct FillTests {
         #expect(!story.fill.accepts([]))
     }
 
+    @Test("what comes for a fetch that was given up, before whoever asks has heard of it, is lost")
+    func answeredTooLate() {
+        let events: [(inout Story) -> Void] = [
+            { $0.answered(kept: true) }, { $0.answered(kept: false) },
+            { $0.fill.confirmed(isShared: true, varies: [], effects: &$0.effects) },
+            { $0.fill.misunderstood(effects: &$0.effects) },
+            { $0.fill.failed(effects: &$0.effects) }, { $0.fill.lost(effects: &$0.effects) },
+        ]
+        for event in events {
+            var story = Story()
+            story.fill.limitUnread(time: .seconds(5), bytes: 100)
+            let first = story.fill.joined([])
+            story.left(first)
+            story.ticked(.seconds(5))
+            #expect(story.deeds() == [.cancelOrigin])
+            event(&story)
+            story.received(10)
+            story.ended()
+            #expect(story.fill.phase == .failed && story.fill.receivedBytes == 0)
+            #expect(!story.fill.accepts([]))
+        }
+    }
+
     @Test("what somebody answers for goes on to its end without readers")
     func unreadPaid() {
         var story = Story()
