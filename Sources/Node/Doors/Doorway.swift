@@ -74,17 +74,28 @@ struct Doorway: CustomStringConvertible {
     /// Gives a place to a newcomer; if there is none for it, that of a connection which is idle,
     /// and is the newcomer's own if its client has its share.
     ///
-    /// On its own loop first, then on the others, one that has been idle for a while; then any.
+    /// On its own loop first, then on the others, one that has been idle for a while; then any. To
+    /// an operator nobody says that there is none before it was looked for several times: of many
+    /// who come at once some have a place and no connection yet that could be asked for it.
     private static func enter(
-        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall
+        _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall, looks: Int = 5
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
         let answer = hall.node.enter(holder, side)
         guard answer != .enters else { return hall.loop.makeSucceededFuture(answer) }
         let halls = [hall] + hall.node.halls.filter { $0 !== hall }
         let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
         let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
-        return takeOver(places[...], holder, side, answer, hall)
+        return takeOver(places[...], holder, side, answer, hall).flatMap { answer in
+            guard answer != .enters, side == .admin, looks > 1 else {
+                return hall.loop.makeSucceededFuture(answer)
+            }
+            return hall.loop.scheduleTask(in: lookPause) {}.futureResult.flatMap {
+                enter(holder, side, hall, looks: looks - 1)
+            }
+        }
     }
+
+    private static let lookPause = TimeAmount.milliseconds(20)
 
     /// Gives a newcomer on `hall` the place of a connection at the first of `places` that has one.
     private static func takeOver(
