@@ -52,6 +52,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let tlsBuffers = TLSBuffers()
     /// Clients that are in their TLS handshake.
     var handshakes = 0
+    /// Operators who are looked a place for once more.
+    var newcomers = 0
     /// What records are read into; empty without a disk tier.
     var diskRoom: [UInt8] = []
     private(set) var dateLine = DateLine(SystemClock.wallTime())

@@ -86,16 +86,17 @@ struct Doorway: CustomStringConvertible {
         let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
         let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
         return takeOver(places[...], holder, side, answer, hall).flatMap { answer in
-            guard answer != .enters, side == .admin, looks > 1 else {
-                return hall.loop.makeSucceededFuture(answer)
-            }
-            return hall.loop.scheduleTask(in: lookPause) {}.futureResult.flatMap {
-                enter(holder, side, hall, looks: looks - 1)
-            }
+            guard answer != .enters, side == .admin, looks > 1, hall.newcomers < newcomersMax
+            else { return hall.loop.makeSucceededFuture(answer) }
+            hall.newcomers += 1
+            return hall.loop.scheduleTask(in: lookPause) { hall.newcomers -= 1 }.futureResult
+                .flatMap { enter(holder, side, hall, looks: looks - 1) }
         }
     }
 
     private static let lookPause = TimeAmount.milliseconds(20)
+    /// Newcomers on one loop who are looked a place for once more: each holds a descriptor.
+    private static let newcomersMax = NodeSettings.adminPlaces.places
 
     /// Gives a newcomer on `hall` the place of a connection at the first of `places` that has one.
     private static func takeOver(
