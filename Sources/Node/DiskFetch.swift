@@ -75,6 +75,15 @@ final class DiskFetch: FillSource {
     private func look() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
+            if let waiting = tier.waiting(candidate.name) {
+                found = candidate
+                if let index = VariantIndex(of: waiting) {
+                    learn(index)
+                } else if waiting.facts.answers(run.negotiation) {
+                    return use(waiting)
+                }
+                continue
+            }
             guard view.shards.find(candidate.name.digest) != nil else { continue }
             let found = view.readAtOnce(
                 candidate.name, key: candidate.place.key, room: &hall.diskRoom)
@@ -104,10 +113,13 @@ final class DiskFetch: FillSource {
         {
             store.insert(entry)
         }
-        guard let query = run.query else { return }
         let head = reading.record.head
-        guard let index = VariantIndex(head.span, at: 0..<head.count) else { return }
-        candidates = query.variantPlaces(of: index, in: store).map {
+        if let index = VariantIndex(head.span, at: 0..<head.count) { learn(index) }
+    }
+
+    private func learn(_ index: VariantIndex) {
+        guard let query = run.query else { return }
+        candidates = query.variantPlaces(of: index, in: hall.node.store).map {
             DiskCandidate(name: EntryName(ofKey: $0.key), place: $0)
         }
     }

@@ -25,6 +25,9 @@ extension Hall {
         var isLater = false
         for number in 0..<EntryName.candidateCount {
             let candidate = name.candidate(number, for: wanted)
+            if let waiting = disk.waiting(candidate), waiting.facts.answers(wanted) {
+                return .later(name)
+            }
             guard view.shards.find(candidate.digest) != nil else { continue }
             switch view.readAtOnce(candidate, key: key, room: &diskRoom) {
             case .absent: continue

@@ -68,4 +68,24 @@ struct DiskTierTests {
         gate.signal()
         await tier.close(now: .zero)
     }
+
+    @Test("what waits for the writer is found until it is written or forgotten")
+    func waiting() async throws {
+        let tier = tier(below: root.path)
+        await tier.start(now: .zero)
+        let gate = DispatchSemaphore(value: 0)
+        tier.writeMarks { _ in gate.wait() }
+        let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
+        let kept = try #require(entries.put("kept", bytes: 100, name: name))
+        tier.keep(kept, now: .zero)
+        #expect(tier.waiting(name) === kept)
+        tier.forget(name)
+        #expect(tier.waiting(name) == nil)
+        let other = try #require(entries.put("kept", bytes: 200, name: name))
+        tier.keep(other, now: .zero)
+        #expect(tier.waiting(name) === other)
+        gate.signal()
+        await tier.close(now: .zero)
+        #expect(tier.waiting(name) == nil && tier.queued == 0)
+    }
 }

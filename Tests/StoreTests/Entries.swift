@@ -20,11 +20,11 @@ struct Entries {
     /// Stores an entry as a fetch does; nil if there is no room.
     @discardableResult
     func put(
-        _ name: String, bytes: Int, marker: UInt8 = 0, varies: Negotiation = [],
-        negotiation: Negotiation = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
-        stamp: Stamp? = nil
+        _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
+        varies: Negotiation = [], negotiation: Negotiation = [], share: MemoryShare? = nil,
+        tags: [[UInt8]] = [], stamp: Stamp? = nil
     ) -> Resident? {
-        let key = Self.key(name)
+        let key = Self.key(path)
         let capacity = BodyLayout.capacity(UInt64(bytes))
         let overhead = Resident.overhead(
             keyBytes: key.count, headBytes: 0, tagBytes: Resident.bytes(of: tags),
@@ -40,7 +40,7 @@ struct Entries {
             varies: varies, negotiation: negotiation, lastModified: nil,
             date: WallTime(seconds: 0), entityTag: .empty)
         let resident = Resident(
-            key: key, hash: store.hash(key.span, 0..<key.count), facts: facts,
+            key: key, hash: store.hash(key.span, 0..<key.count), name: name, facts: facts,
             head: [],
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),

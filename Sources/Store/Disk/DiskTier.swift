@@ -7,8 +7,8 @@ package import Tiers
 /// becomes of the disk.
 ///
 /// Everything that changes the disk is done by one thread, which nobody waits for: what is to be
-/// kept stands in a bounded queue, and is not kept when that is full. Readers look into the page
-/// cache from their event loops and leave the rest to the disk threads.
+/// kept stands in a bounded queue, in which readers find it, and is not kept when that is full.
+/// Readers look into the page cache from their event loops and leave the rest to the disk threads.
 ///
 /// When the disk fails, what is being written is lost, the operator is told once, and nothing is
 /// written until a later attempt succeeds. When the directory is gone, the log is begun anew once
@@ -53,6 +53,8 @@ package final class DiskTier: Sendable {
     private let work: Mutex<DiskWork>
     private let current = Mutex<(view: DiskView?, volume: (any DiskVolume)?)>((nil, nil))
     private let queuedBytes = Atomic<Int>(0)
+    /// Answers that wait to be written.
+    private let waiting = Mutex<[EntryName: Resident]>([:])
     private let queuedTouches = Atomic<Int>(0)
     private let lastTick = Atomic<Int64>(0)
     private let isWritable = Atomic<Bool>(false)
@@ -120,15 +122,25 @@ package final class DiskTier: Sendable {
         guard !isDead(resident, name) else { return figures.add(.droppedRecords) }
         // What has, and is not kept, must not leave the older answer to be found in its place: a
         // purge may have named what the newer one alone is tagged with.
-        guard takeRoom(for: resident) else { return submit { $0.forget(name) } }
+        guard takeRoom(for: resident) else { return forget(name) }
+        waiting.withLock { $0[name] = resident }
         let wall = clock.wall(now)
         let record = resident.record(name, clock: clock, now: wall)
         let lease = marks.lease(of: resident.stamp)
         submit { [self] work in
             if !work.store(record, resident.body.chunks, now: wall) { work.forget(name) }
+            waiting.withLock { if $0[name] === resident { $0[name] = nil } }
             lease.end()
             giveBackRoom(of: resident)
         }
+    }
+
+    /// The answer of this name that waits to be written: readers will not find it on disk before.
+    ///
+    /// It has to be held against the marks, as one that was read has.
+    package func waiting(_ name: EntryName) -> Resident? {
+        guard queued > 0 else { return nil }
+        return waiting.withLock { $0[name] }
     }
 
     /// Keeps an answer that another node has kept until now, unless one as new is here; `done` is
@@ -182,6 +194,7 @@ package final class DiskTier: Sendable {
     package func forget(_ name: EntryName) {
         // Not only what is found now: the record may stand in the queue.
         guard view != nil else { return }
+        waiting.withLock { $0[name] = nil }
         submit { $0.forget(name) }
     }
 

@@ -1,0 +1,71 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What waits to be written to a disk that hangs")
+    struct QueueTests {
+        private let disk: HungDisk
+        private let folder: URL
+        private let origin: ScriptedOrigin
+
+        init() throws {
+            disk = try HungDisk()
+            folder = try Program.temporaryFolder()
+            origin = try ScriptedOrigin()
+        }
+
+        /// A node with place for one answer in memory, whose disk hangs from now on.
+        private func start(_ flags: String...) throws -> NodeProcess {
+            let small = ["--cache-dir", folder.path, "--disk-limit", "64MiB"]
+            let node = try NodeProcess(
+                small + ["--memory-entries", "1"] + flags, environment: disk.environment)
+            try disk.hang()
+            return node
+        }
+
+        private func end(_ node: NodeProcess) {
+            node.kill()
+            try? FileManager.default.removeItem(at: folder)
+        }
+
+        @Test("Images that memory has no place for are not fetched again")
+        func images() throws {
+            let node = try start()
+            defer { end(node) }
+            let images = (0..<5).map {
+                TestImage.generated(.png, byteCount: 9_000, seed: 1_600 + UInt64($0))
+            }
+            let paths = images.map { origin.serve($0, fields: [lasting]) }
+            for _ in 0..<4 {
+                for (image, path) in zip(images, paths) {
+                    let answer = try node.get(ImageTarget.of(origin.url(path)), expecting: image)
+                    #expect(answer.brings(image), "\(answer)")
+                }
+            }
+            for path in paths { #expect(origin.requests(path).count == 1) }
+        }
+
+        @Test("Nor are a site's, each variant for itself")
+        func variants() throws {
+            let node = try start("--site", "site.example=\(origin.url(""))")
+            defer { end(node) }
+            let image = TestImage.generated(.png, byteCount: 9_000, seed: 1_610)
+            let paths = (0..<3).map { "/\($0)" }
+            for path in paths {
+                origin.on(path, OriginAnswer(image, fields: [lasting, "Vary: X-Kind"]))
+            }
+            for _ in 0..<4 {
+                for path in paths {
+                    for kind in ["a", "b"] {
+                        let answer = try node.get(
+                            path, host: "site.example", fields: ["X-Kind: \(kind)"],
+                            expecting: image)
+                        #expect(answer.brings(image), "\(answer)")
+                    }
+                }
+            }
+            for path in paths { #expect(origin.requests(path).count == 2) }
+        }
+    }
+}
