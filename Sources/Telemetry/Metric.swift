@@ -159,6 +159,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case peerGetsAnswered
     case peerProbesAnswered
     case peerQuestionsLost
+    case peerProbesLate
     case peerAnswersTaken
     case peerReceivedBytes
     case touchesSent

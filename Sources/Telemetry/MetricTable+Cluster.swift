@@ -65,6 +65,10 @@ extension MetricFamily {
             meaning: "Questions to peers that no whole answer came to",
             advice: "Ordinary when a node dies; the next owner, or the origin, was asked instead."),
         MetricFamily(
+            "nuthatch_peer_probes_late_total", .counter, "misses", .peerProbesLate,
+            meaning: "Misses of an owner for which not all probes were answered in time",
+            advice: "What a busy node holds may have been fetched again; see which one is slow."),
+        MetricFamily(
             "nuthatch_peer_questions_answered_total", .counter, "questions", by: "kind",
             [(.peerGetsAnswered, "get"), (.peerProbesAnswered, "probe")],
             meaning: "Questions of peers, by whether they may cause a fetch (get) or not (probe)",

@@ -171,6 +171,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     var deadline: Instant? { isSettled ? nil : search.nextTick }
 
     func deadlineReached(_ now: Instant) {
+        if search.isProbing { hall.counters.add(.peerProbesLate) }
         step { $0.ticked(now, effects: &$1) }
     }
 

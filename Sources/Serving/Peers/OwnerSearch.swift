@@ -69,8 +69,9 @@ package struct OwnerSearch: Sendable {
     package static let silenceMax = Interval.seconds(3)
     /// How often whoever fetches says so.
     package static let fetchingInterval = Interval.milliseconds(250)
-    /// How long the probes of an owner are waited for.
-    package static let lookbackTime = Interval.milliseconds(50)
+    /// How long the probes of an owner are waited for: peers that are busy answer late, most of all
+    /// while a node joins because they are, and what they hold is not to be fetched for that.
+    package static let lookbackTime = Interval.milliseconds(250)
     /// Owners that are passed over, at most.
     package static let passedOverMax = 2
 
@@ -113,6 +114,9 @@ package struct OwnerSearch: Sendable {
 
     /// True once a last effect was given.
     package var hasEnded: Bool { state == .ended }
+
+    /// This node acts as the owner, and waits for answers to its probes.
+    package var isProbing: Bool { if case .lookingBack = state { true } else { false } }
 
     /// When ``ticked(_:effects:)`` is to be called; nil if not at all.
     package var nextTick: Instant? {

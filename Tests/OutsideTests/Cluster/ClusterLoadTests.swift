@@ -124,7 +124,12 @@ extension Outside {
             let tallies = load.stop() + second.stop()
             #expect(tallies.flatMap(\.failures) == [])
             let most = mostFetches(stage)
-            #expect(most.stored == 1 && most.new <= 2, "\(most)")
+            // On a machine that is busy for long enough a probe may come back too late; that is
+            // counted.
+            let late = try (stage.nodes + [joined]).map {
+                try #require($0.figure("nuthatch_peer_probes_late_total"))
+            }
+            #expect(most.stored <= (late.contains { $0 > 0 } ? 2 : 1) && most.new <= 2, "\(most)")
             let members = try ClusterStage.members(of: joined)
             #expect(members.first { $0.isSelf }.map { $0.share > 0.1 } == true, "\(members)")
         }

@@ -153,7 +153,7 @@ struct OwnerSearchTests {
         let probes = [first, second, third].map { Effect.ask($0, .probe) }
         #expect(story.begun() == probes)
         #expect(story.reply(second, .absent) == [])
-        #expect(story.pass(49) == [])
+        #expect(story.pass(249) == [])
         #expect(story.pass(1) == [.cancel(first), .cancel(third), .fetch])
     }
 
@@ -178,7 +178,7 @@ struct OwnerSearchTests {
         _ = story.begun()
         #expect(story.reply(first, .fetching) == [])
         #expect(story.reply(second, .fetching) == [.cancel(second)])
-        #expect(story.pass(50) == [.cancel(third)])
+        #expect(story.pass(250) == [.cancel(third)])
         #expect(story.pass(300) == [])
         #expect(story.reply(first, .fetching) == [])
         #expect(story.pass(500) == [])
