@@ -78,9 +78,11 @@ final class DiskFetch: FillSource {
             if let waiting = tier.waiting(candidate.name) {
                 found = candidate
                 if let index = VariantIndex(of: waiting) {
+                    if let query = run.query { hall.node.restore(waiting, for: query) }
                     learn(index)
                 } else if waiting.facts.answers(run.negotiation) {
-                    return use(waiting)
+                    let copy = hall.store.copy(of: waiting)
+                    return use(copy ?? waiting, isInserted: copy != nil)
                 }
                 continue
             }
@@ -197,14 +199,16 @@ final class DiskFetch: FillSource {
     }
 
     /// Serves an entry if it is fresh, and asks the origin about it if not.
-    private func use(_ read: Resident) {
+    ///
+    /// It is put into memory if `isInserted`.
+    private func use(_ read: Resident, isInserted: Bool = true) {
         let now = SystemClock.now()
         // What was invalidated while it was read is gone, or has to be validated.
         guard let resident = hall.store.form(of: read) else { return look() }
         guard Self.isUsable(resident.facts, for: run) else {
             // What may stand in for an origin that fails must be found then.
             if let query = run.query {
-                hall.store.insert(resident)
+                if isInserted { hall.store.insert(resident) }
                 guard query.reuse(resident.facts, now: now) != .unusable else {
                     return askOrigin()
                 }
@@ -212,7 +216,7 @@ final class DiskFetch: FillSource {
             run.ask(about: resident)
             return askOrigin()
         }
-        hall.store.insert(resident)
+        if isInserted { hall.store.insert(resident) }
         hall.touch(resident, now: now)
         run.found(
             resident, nominated: run.query == nil ? FieldNames() : resident.nominated)

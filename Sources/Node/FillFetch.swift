@@ -78,6 +78,8 @@ final class FillFetch: FillSource, OriginFetchDelegate {
     func cancel() {
         fetch?.cancel()
         if !isEnded { hall.counters.add(.originFetchesAbandoned) }
+        // Whoever has joined since it was given up begins anew.
+        run.lost()
         held = nil
         settle()
         end()

@@ -57,6 +57,16 @@ struct MemoryShareTests {
         #expect(entries.find("small") != nil)
     }
 
+    @Test("one that gets in again and again is looked for no longer than it takes to look at all")
+    func again() throws {
+        let kept = try #require(entries.put("kept", bytes: 1_000, share: share))
+        for _ in 0..<200 {
+            entries.store.remove(kept)
+            entries.store.insert(kept)
+        }
+        #expect(entries.find("kept") != nil)
+    }
+
     @Test("what leaves by another way is counted no more")
     func removal() throws {
         let first = try #require(entries.put("a", bytes: 1000, share: share))

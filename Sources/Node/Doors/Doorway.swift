@@ -76,16 +76,20 @@ struct Doorway: CustomStringConvertible {
     ///
     /// On its own loop first, then on the others, one that has been idle for a while; then any. To
     /// an operator nobody says that there is none before it was looked for several times: of many
-    /// who come at once some have a place and no connection yet that could be asked for it.
+    /// who come at once some have a place and no connection yet that could be asked for it. No more
+    /// wait so than there are places, for each has a descriptor.
     private static func enter(
         _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall, looks: Int = 5
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
+        // A place that one has whom the node closes as it stops is nobody's any more.
+        guard !hall.isStopped else { return hall.loop.makeFailedFuture(NodeIsStopping()) }
         let answer = hall.node.enter(holder, side)
         guard answer != .enters else { return hall.loop.makeSucceededFuture(answer) }
         let halls = [hall] + hall.node.halls.filter { $0 !== hall }
         let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
         let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
         return takeOver(places[...], holder, side, answer, hall).flatMap { answer in
+            let newcomersMax = max(1, NodeSettings.adminPlaces.places / halls.count)
             guard answer != .enters, side == .admin, looks > 1, hall.newcomers < newcomersMax
             else { return hall.loop.makeSucceededFuture(answer) }
             hall.newcomers += 1
@@ -95,8 +99,6 @@ struct Doorway: CustomStringConvertible {
     }
 
     private static let lookPause = TimeAmount.milliseconds(20)
-    /// Newcomers on one loop who are looked a place for once more: each holds a descriptor.
-    private static let newcomersMax = NodeSettings.adminPlaces.places
 
     /// Gives a newcomer on `hall` the place of a connection at the first of `places` that has one.
     private static func takeOver(

@@ -54,6 +54,16 @@ extension NodeCore {
         store.insert(entry)
     }
 
+    /// Puts an index back into memory that waits for the disk, unless there is one by now.
+    func restore(_ index: Resident, for query: SiteRequest) {
+        indexing.withLock { _ in
+            guard store.find(query.key, hash: query.hash) == nil,
+                let copy = store.copy(of: index)
+            else { return }
+            store.insert(copy)
+        }
+    }
+
     /// Puts an index of variants under the request's key, of which the one at `place`, selected by
     /// the fields `names`, is the newest.
     ///

@@ -122,6 +122,8 @@ final class SiteFetch: FillSource, OriginFetchDelegate {
         noteSize()
         fetch?.cancel()
         if !isEnded { hall.counters.add(.originFetchesAbandoned) }
+        // Whoever has joined since it was given up begins anew.
+        run.lost()
         settle()
         end()
     }

@@ -95,6 +95,8 @@ package final class MemoryShare: Sendable {
         clock.withLock { $0.places.append(place) }
     }
 
+    var placeCount: Int { clock.withLock { $0.places.count - $0.first } }
+
     /// Places of entries that have left by another way, so many that they are to be dropped: more
     /// than those of entries in the tier.
     var isLittered: Bool {

@@ -56,14 +56,24 @@ extension MemoryStore {
 
     /// The entry as one that is stale since then; nil if there is no room for it.
     private func stale(_ resident: Resident, since: Instant, _ number: UInt64) -> Resident? {
-        guard reserve(resident.overheadBytes) else { return nil }
         var facts = resident.facts
         facts.freshUntil = since
-        let form = Resident(
+        let form = copy(of: resident, facts: facts)
+        form?.checked.store(number, ordering: .relaxed)
+        return form
+    }
+
+    /// The same answer as an entry that can be inserted, which no entry can twice; nil if there is
+    /// no room for it.
+    package func copy(of resident: Resident) -> Resident? {
+        copy(of: resident, facts: resident.facts)
+    }
+
+    private func copy(of resident: Resident, facts: EntryFacts) -> Resident? {
+        guard reserve(resident.overheadBytes) else { return nil }
+        return Resident(
             key: resident.key, hash: resident.hash, name: resident.name, facts: facts,
             head: resident.head, layout: resident.layout, tags: resident.tags,
             stamp: resident.stamp, body: resident.body, account: account, share: resident.share)
-        form.checked.store(number, ordering: .relaxed)
-        return form
     }
 }

@@ -24,7 +24,9 @@ extension MemoryStore {
         guard isIn else { return share.giveBack(resident.indexedBytes) }
         share.entered(.init(hash: resident.hash, entry: ObjectIdentifier(resident)))
         // Half of the places are of no entry, so each costs one look at most.
-        while share.isLittered, let place = share.next() {
+        var looks = share.placeCount
+        while looks > 0, share.isLittered, let place = share.next() {
+            looks -= 1
             if isThere(place) { share.lookAgain(at: place) }
         }
     }

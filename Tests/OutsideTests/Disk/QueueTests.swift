@@ -56,8 +56,8 @@ extension Outside {
                 origin.on(path, OriginAnswer(image, fields: [lasting, "Vary: X-Kind"]))
             }
             for _ in 0..<4 {
-                for path in paths {
-                    for kind in ["a", "b"] {
+                for kind in ["a", "b", "c"] {
+                    for path in paths {
                         let answer = try node.get(
                             path, host: "site.example", fields: ["X-Kind: \(kind)"],
                             expecting: image)
@@ -65,7 +65,7 @@ extension Outside {
                     }
                 }
             }
-            for path in paths { #expect(origin.requests(path).count == 2) }
+            for path in paths { #expect(origin.requests(path).count == 3) }
         }
     }
 }
