@@ -1,6 +1,7 @@
 /// Names a node for as long as its directory lives: 128 bits, drawn once.
 ///
-/// A node without a directory draws one at each start.
+/// A node without a directory draws one at each start. The upper half of a named node's id is a
+/// hash of its name, so that others see in whose place a node comes that has lost its directory.
 package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let low: UInt64
     package let high: UInt64
@@ -18,6 +19,28 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
         low = dice.next()
         high = dice.next()
     }
+
+    /// Draws an id for a node that the operator calls `name`, or not at all.
+    ///
+    /// ``directoryName`` stands for the last name in `path`, that of the node's directory.
+    package init(
+        named name: String?, in path: String?, using dice: inout some RandomNumberGenerator
+    ) {
+        let directory = path?.split(separator: "/").last.map(String.init)
+        let name = name == Self.directoryName ? directory : name
+        self.init(
+            low: dice.next(),
+            high: name.map { XXH64.hash(Array($0.utf8).span, seed: Self.nameSeed) }
+                ?? dice.next())
+    }
+
+    /// What the operator calls nodes of which each is to go by its directory.
+    package static let directoryName = "@directory"
+
+    private static let nameSeed: UInt64 = 0x6E75_7468_6174_6368
+
+    /// True if the operator calls both nodes the same, or they are the same.
+    package func isNamesake(of other: NodeID) -> Bool { high == other.high && high != 0 }
 
     /// The 16 bytes from `offset`, the lowest bits first.
     package init(_ bytes: Span<UInt8>, at offset: Int) {

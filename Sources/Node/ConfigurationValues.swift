@@ -143,6 +143,14 @@ struct ConfigurationValues {
         }
     }
 
+    /// A name; nil if none was given.
+    func name(_ name: SettingName) -> String? {
+        all(name).first.map { value in
+            guard case .name(let text) = value else { wrongKind(name) }
+            return text
+        }
+    }
+
     /// Host and port; nil if none was given.
     func hostPort(_ name: SettingName) -> (host: String, port: UInt16)? {
         hostPorts(name).first

@@ -78,7 +78,9 @@ final class DiskFetch: FillSource {
             if let waiting = tier.waiting(candidate.name) {
                 found = candidate
                 if let index = VariantIndex(of: waiting) {
-                    if let query = run.query { hall.node.restore(waiting, for: query) }
+                    if let query = run.query, let copy = hall.store.copy(of: waiting) {
+                        hall.node.restore(copy, for: query)
+                    }
                     learn(index)
                 } else if waiting.facts.answers(run.negotiation) {
                     let copy = hall.store.copy(of: waiting)
@@ -109,12 +111,9 @@ final class DiskFetch: FillSource {
     /// Answers were selected by fields of their requests: goes on with those variants that answer
     /// this one.
     private func learn(_ reading: DiskReading) {
-        let store = hall.node.store
-        if let entry = store.promote(
+        let entry = hall.node.store.promote(
             reading, [], hash: run.hash, clock: tier.clock, share: run.query?.share)
-        {
-            store.insert(entry)
-        }
+        if let entry, let query = run.query { hall.node.restore(entry, for: query) }
         let head = reading.record.head
         if let index = VariantIndex(head.span, at: 0..<head.count) { learn(index) }
     }

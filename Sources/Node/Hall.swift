@@ -52,8 +52,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     let tlsBuffers = TLSBuffers()
     /// Clients that are in their TLS handshake.
     var handshakes = 0
-    /// Operators who are looked a place for once more.
-    var newcomers = 0
+    /// Connections to the admin port that wait for a place.
+    var waitingOperators = 0
     /// What records are read into; empty without a disk tier.
     var diskRoom: [UInt8] = []
     private(set) var dateLine = DateLine(SystemClock.wallTime())
@@ -220,9 +220,10 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         if run.query?.isBackground != true { run.limitUnread() }
         decidePart(run)
         // What a site is asked depends on more of the request than the key, and stays here. A node
-        // that may lack a purge takes nobody's word but the origin's.
+        // that may lack a purge takes nobody's word but the origin's, nor one that has yet to tell
+        // of one.
         guard run.query == nil, !run.skipsPeers, let hub = node.hub,
-            fence.isOpen(at: SystemClock.now())
+            fence.isOpen(at: SystemClock.now()), !node.mayBeOldElsewhere(run.key)
         else {
             return startOrigin(run, name: name, for: door)
         }
@@ -330,6 +331,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.tickets.ticked(settings, now: now)
             node.purgeMergedHosts()
             node.dropMarks()
+            node.reportFence(now: now)
             desk.followDisk()
             node.originals.followDisk()
             node.prefetcher.ticked(node)

@@ -132,6 +132,7 @@ extension DiskTier.Settings {
             // A kill must not make an image look idle that is not.
             checkpointInterval: max(
                 .seconds(1), min(.seconds(600), .seconds(ageLimit.seconds / 16))))
+        nodeName = configuration.cluster.nodeName
         fault = { $0.answerFault }
     }
 }

@@ -49,6 +49,7 @@ final class NodeCore: Sendable {
     private let deskBox = Mutex<InvalidationDesk?>(nil)
     /// Invalidations that requests cause.
     let invalidationPace = Mutex(InvalidationPace())
+    let fenceReport = Mutex(FenceReport())
     /// Held while an index of variants is looked for and made.
     let indexing = Mutex<Void>(())
     private let listener = Mutex<(@Sendable (OperatorWish) -> Void)?>(nil)

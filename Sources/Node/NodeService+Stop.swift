@@ -48,26 +48,6 @@ extension NodeService {
         }
     }
 
-    /// Has the others count this node no longer, so that no receipt waits for it, and no majority,
-    /// and says that it goes; not for ever, for it may be that it reaches none.
-    ///
-    /// To be called when no further request is answered: from then on nobody asks whether this node
-    /// knows a purge.
-    private func leave(_ node: NodeCore, _ hub: PeerHub, _ threads: Threads) async {
-        manager?.stopping(
-            status: "leaving the cluster",
-            within: Self.forgettingMax + Self.goodbyeMax + .seconds(10))
-        let desk = node.desk
-        desk.handle(.leaveRequested)
-        await finish(within: Self.forgettingMax, threads) { await desk.left() }
-        await finish(within: Self.goodbyeMax, threads) { try? await hub.leave().get() }
-    }
-
-    /// Several records have to be synced at a majority, whose disks may be busy; those that stay
-    /// may be fenced for good if it does not come about.
-    private static let forgettingMax = Interval.seconds(10)
-    private static let goodbyeMax = Interval.seconds(2)
-
     /// Accepts nothing more, waits for the answers in progress as long as it is allowed to, and
     /// then says to its peers that it goes.
     func drain(
@@ -78,12 +58,44 @@ extension NodeService {
         node.readiness.set(.draining)
         // Nobody would tell the other nodes of them later.
         node.purgeMergedHosts(dueAt: .distantFuture)
+        var step = Departure.closing
+        while step != .gone {
+            switch step {
+            case .closing: await closeDoors(of: node, opened, threads, until: deadline)
+            case .breakingOff: await breakOff(node, threads)
+            case .leaving, .parting:
+                if let hub = opened.cluster?.hub {
+                    await leave(node, hub, step, threads)
+                }
+            case .gone: break
+            }
+            step = step.next(isQuiet: node.openConnections == 0)
+        }
+    }
+
+    /// Has the others count this node no longer, so that no receipt waits for it, and no majority,
+    /// or says that it goes; not for ever, for it may be that it reaches none.
+    private func leave(
+        _ node: NodeCore, _ hub: PeerHub, _ step: Departure, _ threads: Threads
+    ) async {
+        let limit = step.timeMax ?? Self.grace
+        manager?.stopping(status: "leaving the cluster", within: limit + .seconds(10))
+        let desk = node.desk
+        if step == .leaving { desk.handle(.leaveRequested) }
+        await finish(within: limit, threads) {
+            if step == .leaving { await desk.left() } else { try? await hub.leave().get() }
+        }
+    }
+
+    private func closeDoors(
+        of node: NodeCore, _ opened: Opened, _ threads: Threads, until deadline: Instant
+    ) async {
         let open = node.openConnections
         logger.info("draining", metadata: ["connections": .stringConvertible(open)])
         manager?.stopping(
             status: "draining \(open) connections",
             within: deadline - SystemClock.now() + .seconds(10))
-        let isEmpty = await stops.outwait(
+        _ = await stops.outwait(
             within: deadline - SystemClock.now(), unlessToldMoreThan: 1,
             on: threads.timeKeeper.any()
         ) {
@@ -92,8 +104,6 @@ extension NodeService {
             await node.waitUntilEmpty(on: threads.timeKeeper.any())
         }
         node.waitNoLonger()
-        if !isEmpty, node.openConnections > 0 { await breakOff(node, threads) }
-        if let hub = opened.cluster?.hub { await leave(node, hub, threads) }
     }
 
     /// Ends the connections of clients that are left: none is to begin a request that nobody proves

@@ -109,6 +109,10 @@ struct Problem: Hashable, Sendable {
         409, "not-bootstrapped", "No cluster was opened",
         "The node is in a cluster already, reaches one, or is in none by its settings.")
 
+    static let notRecovered = Problem(
+        409, "not-recovered", "There is nothing to recover",
+        "The node is proven current, or follows no count: then bootstrap opens a cluster.")
+
     /// Nothing is held under a URL; who owns it is said all the same.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")
@@ -245,10 +249,13 @@ struct Problem: Hashable, Sendable {
             case .notCounted: "It is not counted, or already forgotten."
             case .isThisNode: "It is this node; one that goes for good is told to stop."
             case .answers: "It answers; a node that goes for good is told to stop."
-            case .oneAtATime: "Members are forgotten one at a time."
             case .isChanging: "Another change of who is counted is under way; try again."
             case .tooFewAnswer(let count, let needed):
-                "\(count) of the members that would stay answer, and \(needed) are needed."
+                "\(count) of the members that would stay answer, and \(needed) are needed: name "
+                    + "all that are gone at once, or have the count begin anew (members recover)."
+            case .mayLosePurges:
+                "A majority is gone, and those that stay may not know every purge: have the count "
+                    + "begin anew (members recover), which asks about each entry once."
             }
         return Problem(409, "member-not-forgotten", "The member was not forgotten", why)
     }

@@ -41,7 +41,7 @@ extension MetricFamily {
             "nuthatch_fenced", .gauge, "nodes", .fenced,
             meaning: "Whether the node cannot prove that it knows every purge: 1, else 0",
             advice:
-                "It asks origins about each entry once per fence; see which of its members it "
-                + "reaches, and forget those that are gone for good."),
+                "It asks origins about each entry once per fence; nuthatch members says whom it "
+                + "does not reach."),
     ]
 }

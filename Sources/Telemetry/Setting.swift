@@ -59,6 +59,7 @@ package struct Setting: Hashable, Sendable {
         case .site: "www.example.com=http://127.0.0.1:9000"
         case .mediaType: "application/json"
         case .hostPort: name == .originProxy ? "proxy.example.com:3128" : "nuthatch:8082"
+        case .name: "nuthatch-1"
         case .address: defaults.first ?? "127.0.0.1:8088"
         case .path:
             switch name {
@@ -138,6 +139,9 @@ extension Setting {
         case .hostPort:
             let (host, port) = try Self.required(HostPort(text)?.endpoint)
             return .hostPort(host: host, port: port)
+        case .name:
+            let isName = text == NodeID.directoryName || Self.isName(text)
+            return .name(try Self.required(isName ? text : nil))
         }
     }
 
@@ -152,6 +156,19 @@ extension Setting {
         } catch {
             throw Refusal(problem: .malformed)
         }
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                    UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
     }
 
     /// Type and subtype in lower case (RFC 9110 §8.3.1).

@@ -23,6 +23,8 @@ package enum SettingKind: Hashable, Sendable {
     case mediaType
     /// A name or a numeric address, and a port.
     case hostPort
+    /// What the operator calls something, in the letters of a host name.
+    case name
 
     /// What a value is called in a sentence, with its article.
     package var noun: String {
@@ -38,6 +40,7 @@ package enum SettingKind: Hashable, Sendable {
         case .site: "a site"
         case .mediaType: "a media type"
         case .hostPort: "a host and port"
+        case .name: "a name"
         }
     }
 
@@ -57,6 +60,7 @@ package enum SettingKind: Hashable, Sendable {
         case .site: "host=url"
         case .mediaType: "type/subtype"
         case .hostPort: "host:port"
+        case .name: "name"
         }
     }
 
@@ -89,6 +93,8 @@ package enum SettingKind: Hashable, Sendable {
         case .site: "*, HOST or HOST:PORT, then =http://ORIGIN[:PORT][/PATH] or =https://…"
         case .mediaType: "TYPE/SUBTYPE without parameters"
         case .hostPort: "HOST:PORT, IPV4:PORT or [IPV6]:PORT"
+        case .name:
+            "1 to 64 letters, digits, dots, hyphens and underscores, or \(NodeID.directoryName)"
         }
     }
 }

@@ -92,6 +92,7 @@ package enum SettingName: String, CaseIterable, Sendable {
 
     case clusterSecretFile = "cluster-secret-file"
     case join
+    case nodeName = "node-name"
     case expect
     case joinTimeout = "join-timeout"
     case peerListen = "peer-listen"

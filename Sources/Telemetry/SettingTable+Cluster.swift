@@ -16,6 +16,15 @@ extension Setting {
                 "The same for all nodes, this one among them. Looked up again for ever; a node "
                 + "that finds itself under it does not mind."),
         Setting(
+            .nodeName, in: .cluster, .name, needsRestart: true,
+            meaning:
+                "What this node is called, whatever becomes of its directory; no other node may be "
+                + "called so",
+            advice:
+                "A name that stays when the node is replaced: a node that comes back without its "
+                + "directory, or never had one, takes the place of the one before it at once. "
+                + "Where all share one volume, @directory: its directory's name there."),
+        Setting(
             .expect, in: .cluster, .count(0...256), default: "0", needsRestart: true,
             meaning:
                 "How many nodes a new cluster is to begin with, more than half of which open it; 0 "

@@ -17,6 +17,7 @@ package enum SettingValue: Hashable, Sendable {
     case mediaType(String)
     /// A host in lower case, or an IPv6 address without brackets, and a port.
     case hostPort(host: String, port: UInt16)
+    case name(String)
 }
 
 extension SettingValue {
@@ -36,6 +37,7 @@ extension SettingValue {
         case .mediaType(let type): type
         case .hostPort(let host, let port):
             host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .name(let name): name
         }
     }
 }

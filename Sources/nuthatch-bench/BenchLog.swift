@@ -18,7 +18,7 @@ final class BenchLog {
     init(below root: String, limitBytes: UInt64, ageLimit: Interval = .seconds(.max)) throws {
         var plan: DiskPlan?
         let directory = try NodeDirectory(
-            below: root, newID: NodeID(low: 1, high: 2), wall: Self.now()
+            below: root, newID: { _ in NodeID(low: 1, high: 2) }, wall: Self.now()
         ) { former in
             let made = try? DiskPlan(limitBytes: limitBytes, formerSegmentBytes: former)
             plan = made

@@ -8,6 +8,9 @@ struct ClusterOptions: ParsableArguments {
     @Option(help: help("join"))
     var join: [String] = []
 
+    @Option(help: help("node-name"))
+    var nodeName: String?
+
     @Option(help: help("expect"))
     var expect: String?
 
@@ -43,6 +46,7 @@ struct ClusterOptions: ParsableArguments {
         [
             ("cluster-secret-file", clusterSecretFile.texts),
             ("join", join),
+            ("node-name", nodeName.texts),
             ("expect", expect.texts),
             ("join-timeout", joinTimeout.texts),
             ("peer-listen", peerListen.texts),

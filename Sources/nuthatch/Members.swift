@@ -3,7 +3,7 @@ import Client
 
 struct Members: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show the members of the cluster, forget one, or open a cluster.",
+        abstract: "Show the members of the cluster, forget some, open or recover one.",
         discussion: """
             \(CallHelp.whom)
 
@@ -12,10 +12,13 @@ struct Members: ParsableCommand {
               nuthatch members --json --node 10.0.0.7:8081
               nuthatch members forget 0123456789abcdef0123456789abcdef
               nuthatch members bootstrap
+              nuthatch members recover
 
             \(CallHelp.status())
             """,
-        subcommands: [MembersList.self, MembersForget.self, MembersBootstrap.self],
+        subcommands: [
+            MembersList.self, MembersForget.self, MembersBootstrap.self, MembersRecover.self,
+        ],
         defaultSubcommand: MembersList.self)
 }
 
@@ -45,32 +48,38 @@ struct MembersList: ParsableCommand {
 struct MembersForget: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Count a member no longer that will not come back.",
+        abstract: "Count members no longer that will not come back.",
         discussion: """
-            Receipts wait no longer for it, and majorities are of the others. Say it only of a \
-            node that does not run: one that answered a minute ago may still be refused. The \
-            others agree on it a moment \
-            after the command has ended; `nuthatch members` shows when they have.
+            Receipts wait no longer for them, and majorities are of the others. Say it only of \
+            nodes that do not run: one that answered a minute ago may still be refused. The \
+            others agree on it a moment after the command has ended; `nuthatch members` shows when \
+            they have.
 
-            Example:
+            Where the fence is closed because half are gone, say all of them at once: those that \
+            are left need no vote of theirs. It is refused where those may not know every purge; \
+            then `nuthatch members recover` has the count begin anew.
+
+            Examples:
               nuthatch members forget 0123456789abcdef0123456789abcdef
+              nuthatch members forget 0123456789abcdef0123456789abcdef \
+            fedcba9876543210fedcba9876543210
 
             \(CallHelp.status())
             """)
 
-    @Argument(help: ArgumentHelp("The member's id, 32 hexadecimal digits.", valueName: "id"))
-    var member: String
+    @Argument(help: ArgumentHelp("A member's id, 32 hexadecimal digits.", valueName: "id"))
+    var members: [String]
 
     @OptionGroup
     var call: CallOptions
 
     func validate() throws {
-        guard Commands.isMember(member) else {
+        for member in members where !Commands.isMember(member) {
             throw ValidationError("'\(member)' is no id of a member: 32 hexadecimal digits")
         }
     }
 
-    func run() throws { try call.commands.forget(member).exit() }
+    func run() throws { try call.commands.forget(members).exit() }
 }
 
 struct MembersBootstrap: ParsableCommand {
@@ -93,4 +102,34 @@ struct MembersBootstrap: ParsableCommand {
     var call: CallOptions
 
     func run() throws { try call.commands.bootstrap().exit() }
+}
+
+struct MembersRecover: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recover",
+        abstract: "Begin the count anew with a node that stays fenced.",
+        discussion: """
+            For a cluster that cannot agree any more on who is counted: more than half of its \
+            members are gone for good, two clusters that were opened apart have met, or the log \
+            says that invalidations contradict each other. The node that is asked is the only one \
+            counted at first; every node that reaches it follows it and is counted again. What any \
+            of them holds is asked about at its origin once, so that no purge is lost, whoever had \
+            it. A node that is proven current refuses.
+
+            Say it to one node. Nodes that do not reach it must not run: they would go on with the \
+            count of before.
+
+            Example:
+              nuthatch members recover --yes --node 10.0.0.7:8081
+
+            \(CallHelp.status())
+            """)
+
+    @Flag(help: "Do not ask before.")
+    var yes = false
+
+    @OptionGroup
+    var call: CallOptions
+
+    func run() throws { try call.commands.recover(isSure: yes).exit() }
 }

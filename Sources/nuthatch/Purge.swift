@@ -74,7 +74,10 @@ struct Purge: ParsableCommand {
 
     func run() throws {
         let commands = call.commands
-        if everything, !yes { try commands.confirmEverything()?.exit() }
+        if everything, !yes {
+            let question = "Purge everything, on every node of the cluster?"
+            try commands.confirm(question, "--everything")?.exit()
+        }
         var order = PurgeOrder()
         (order.urls, order.prefixes, order.tags) = (urls, prefix, tag)
         (order.isEverything, order.isSoft, order.id) = (everything, soft, id)

@@ -32,8 +32,8 @@ struct CommandHelpTests {
         #expect(
             try calls().map { $0.joined(separator: " ") } == [
                 "serve", "get", "purge", "status", "members", "members list", "members forget",
-                "members bootstrap", "top", "inspect", "prefetch", "drain", "sign", "health",
-                "check-config", "version",
+                "members bootstrap", "members recover", "top", "inspect", "prefetch", "drain",
+                "sign", "health", "check-config", "version",
             ])
     }
 

@@ -18,7 +18,8 @@ struct MembersUsageTests {
     @Test(
         "what cannot be read is a mistake of usage",
         arguments: [
-            ["forget"], ["forget", "0a"], ["forget", id + "0"], ["forget", id, id],
+            ["forget"], ["forget", "0a"], ["forget", id + "0"], ["forget", id, "0a"],
+            ["recover", id],
             ["forget", String(repeating: "0g", count: 16)], ["remove"],
             ["--jsn"],
         ])
@@ -28,7 +29,7 @@ struct MembersUsageTests {
 
     @Test(
         "where no node answers the status says so",
-        arguments: [[], ["--json"], ["list"], ["forget", id]] as [[String]])
+        arguments: [[], ["--json"], ["list"], ["forget", id], ["recover", "--yes"]] as [[String]])
     func nobody(arguments: [String]) throws {
         let given = try run(arguments + Self.nobody)
         #expect(given.status == 69)

@@ -17,19 +17,27 @@ package final class HungDisk: Sendable {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     private var sign: URL { folder.appendingPathComponent("hangs") }
+    private var readSign: URL { folder.appendingPathComponent("reads-hang") }
 
     /// The variables that make a process depend on this.
     package var environment: [String: String] {
-        preload.environment(["HUNG_DISK_SIGN": sign.path])
+        preload.environment(["HUNG_DISK_SIGN": sign.path, "HUNG_DISK_READ_SIGN": readSign.path])
     }
 
-    /// From now on nothing is read or written.
-    package func hang() throws {
+    /// From now on nothing is written, and nothing is read either if `reads` hang too.
+    package func hang(reads: Bool = true) throws {
+        if reads { try Data().write(to: readSign) }
         try Data().write(to: sign)
     }
 
+    /// From now on everything that waits is done.
+    package func goOn() throws {
+        try? FileManager.default.removeItem(at: readSign)
+        try FileManager.default.removeItem(at: sign)
+    }
+
     /// The library in C: positioned writes, syncs, and reads that are not to wait do not return
-    /// while a file is there.
+    /// while a file is there, one for either.
     private static let source = """
         #define _GNU_SOURCE
         #include <dlfcn.h>
@@ -39,10 +47,11 @@ package final class HungDisk: Sendable {
         #include <sys/uio.h>
         #include <unistd.h>
 
-        static void hang(void) {
-            const char *sign = getenv("HUNG_DISK_SIGN");
+        static void hang_at(const char *sign) {
             while (sign && access(sign, F_OK) == 0) poll(NULL, 0, 10);
         }
+
+        static void hang(void) { hang_at(getenv("HUNG_DISK_SIGN")); }
 
         ssize_t pwrite64(int file, const void *bytes, size_t count, off_t offset) {
             hang();
@@ -55,7 +64,7 @@ package final class HungDisk: Sendable {
         }
 
         ssize_t preadv2(int file, const struct iovec *parts, int count, off_t offset, int flags) {
-            hang();
+            hang_at(getenv("HUNG_DISK_READ_SIGN"));
             return ((ssize_t (*)(int, const struct iovec *, int, off_t, int))
                 dlsym(RTLD_NEXT, "preadv2"))(file, parts, count, offset, flags);
         }

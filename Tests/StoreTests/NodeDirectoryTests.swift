@@ -21,7 +21,7 @@ struct NodeDirectoryTests {
     private let second = NodeID(low: 3, high: 4)
 
     private func open(_ id: NodeID, wall: Int64 = 1_000) throws -> NodeDirectory {
-        try NodeDirectory(below: root.path, newID: id, wall: wall) { _ in 1 << 20 }
+        try NodeDirectory(below: root.path, newID: { _ in id }, wall: wall) { _ in 1 << 20 }
     }
 
     @Test("nodes on one volume have one each, and find it again after a restart")
@@ -61,11 +61,22 @@ struct NodeDirectoryTests {
         #expect(directory?.identityDamage == .truncated && directory?.identity.nodeID == first)
     }
 
+    @Test("the name of the directory is the same for who takes it later, and no other's")
+    func name() {
+        var dice = Dice(seed: 1)
+        let names = ["/a/node-0", "/b/c/node-0", "/a/node-1"]
+        let ids = names.map { NodeID(named: NodeID.directoryName, in: $0, using: &dice) }
+        #expect(ids[0].isNamesake(of: ids[1]) && ids[0] != ids[1])
+        #expect(!ids[0].isNamesake(of: ids[2]))
+        let nowhere = NodeID(named: NodeID.directoryName, in: nil, using: &dice)
+        #expect(!nowhere.isNamesake(of: ids[0]))
+    }
+
     @Test("a root that cannot be made is refused with its path")
     func noRoot() {
         let path = "/proc/nuthatch"
         let error = #expect(throws: NodeDirectory.Refusal.self) {
-            try NodeDirectory(below: path, newID: first, wall: 0) { _ in 1 }
+            try NodeDirectory(below: path, newID: { _ in first }, wall: 0) { _ in 1 }
         }
         #expect(error.map { "\($0)" }?.contains(path) == true)
     }

@@ -10,7 +10,7 @@ struct SegmentFilesTests {
 
     private func open() throws -> NodeDirectory {
         try NodeDirectory(
-            below: root.path, newID: NodeID(low: 5, high: 6), wall: 1_000
+            below: root.path, newID: { _ in NodeID(low: 5, high: 6) }, wall: 1_000
         ) { _ in Self.segmentBytes }
     }
 

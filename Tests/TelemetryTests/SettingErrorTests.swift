@@ -86,6 +86,10 @@ struct SettingErrorTests {
         Refusal(
             name: .fence, text: "never", says: "\"never\" is not a duration",
             allowed: "2s…10m or off, e.g. 10s"),
+        Refusal(
+            name: .nodeName, text: "a node", says: "\"a node\" is not a name",
+            allowed: "1 to 64 letters, digits, dots, hyphens and underscores, or @directory, "
+                + "e.g. nuthatch-1"),
     ]
 
     @Test(

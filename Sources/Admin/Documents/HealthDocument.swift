@@ -3,17 +3,26 @@ package enum HealthDocument {
     /// As long as the process answers.
     package static let alive: JSON = ["status": "ok"]
 
-    /// One that `isFenced` says so, and is ready all the same: it can serve, at the price of asking
-    /// origins.
-    package static func json(_ readiness: Readiness, isFenced: Bool) -> JSON {
-        let status = JSON.Member("status", .text(readiness.rawValue))
-        return .object(isFenced ? [status, JSON.Member("fenced", true)] : [status])
+    /// What a node says of itself.
+    ///
+    /// One that `isFenced` is ready all the same: it can serve, at the price of asking origins. Of
+    /// one that is not counted majorities are independent still.
+    package static func json(
+        _ readiness: Readiness, isFenced: Bool, isCounted: Bool = true
+    ) -> JSON {
+        var members = [JSON.Member("status", .text(readiness.rawValue))]
+        if isFenced { members.append(JSON.Member("fenced", true)) }
+        if !isCounted { members.append(JSON.Member("counted", false)) }
+        return .object(members)
     }
 
-    /// 503 says that requests should go elsewhere.
-    package static func status(_ readiness: Readiness) -> UInt16 { readiness == .ready ? 200 : 503 }
+    /// 503 says that requests should go elsewhere; `needs` holds what else has to be so.
+    package static func status(_ readiness: Readiness, needs: Bool = true) -> UInt16 {
+        readiness == .ready && needs ? 200 : 503
+    }
 
     static let shape = Shape.object(
         .has("status", Shape.choice(Readiness.allCases.map(\.rawValue))),
-        .may("fenced", Shape.boolean, "It cannot prove that nobody purged without it"))
+        .may("fenced", Shape.boolean, "It cannot prove that nobody purged without it"),
+        .may("counted", Shape.boolean, "Majorities are of the others still"))
 }

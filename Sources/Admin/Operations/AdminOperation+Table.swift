@@ -23,6 +23,12 @@ extension AdminOperation {
             answers: [Answer(200, "It does", Shape.object(.has("status", Shape.choice(["ok"]))))]),
         AdminOperation(
             .getReadiness, "GET", "/readyz", for: nil, "Whether requests should be sent here",
+            taking: [
+                .query(
+                    "unfenced", .choice(["false", "true"]),
+                    "Whether 200 says besides that the next node may be stopped: this one is "
+                        + "counted, and proven to know every purge")
+            ],
             answers: [
                 Answer(200, "They should", HealthDocument.shape),
                 Answer(503, "They should go elsewhere", HealthDocument.shape),
@@ -135,13 +141,13 @@ extension AdminOperation {
             "Who is in the cluster, as this node believes",
             answers: [Answer(200, "The members", MemberRow.shape)]),
         AdminOperation(
-            .forgetMember, "POST", "/admin/v1/members/{node}/forget", for: .admin,
-            "Count a member no longer that will not come back",
-            taking: [.path("node", .node, "The member's id")],
+            .forgetMembers, "POST", "/admin/v1/members/{nodes}/forget", for: .admin,
+            "Count members no longer that will not come back",
+            taking: [.path("nodes", .nodes, "The members' ids, with commas between them")],
             answers: [
                 Answer(202, "It begins", StateDocument.shape),
-                Answer(problem: 404, "There is no member of this id"),
-                Answer(problem: 409, "It is counted as before"),
+                Answer(problem: 404, "There is no member of one of these ids"),
+                Answer(problem: 409, "They are counted as before"),
             ]),
         AdminOperation(
             .bootstrap, "POST", "/admin/v1/members/bootstrap", for: .admin,
@@ -149,6 +155,13 @@ extension AdminOperation {
             answers: [
                 Answer(202, "It begins", StateDocument.shape),
                 Answer(problem: 409, "The node is in a cluster, or in none by its settings"),
+            ]),
+        AdminOperation(
+            .recover, "POST", "/admin/v1/members/recover", for: .admin,
+            "Begin the count of members anew with this node, which stays fenced",
+            answers: [
+                Answer(202, "It begins", StateDocument.shape),
+                Answer(problem: 409, "The node is proven current, or follows no count"),
             ]),
         AdminOperation(
             .getRing, "GET", "/admin/v1/ring", for: .read, "Who owns how much",

@@ -19,8 +19,9 @@ package struct AdminOperation: Sendable {
         case getEntry
         case getEntryBody
         case listMembers
-        case forgetMember
+        case forgetMembers
         case bootstrap
+        case recover
         case getRing
         case listOrigins
         case getConfiguration
@@ -155,8 +156,8 @@ package struct AdminParameter: Sendable {
         case number(ClosedRange<Int64>)
         /// A number and a unit: `250ms`, `1s`.
         case duration(ClosedRange<Interval>)
-        /// A ``Ground/NodeID``.
-        case node
+        /// ``Ground/NodeID``s, with commas between them.
+        case nodes
         /// A ``ReceiptName``.
         case receipt
     }
@@ -189,7 +190,7 @@ package struct AdminParameter: Sendable {
         case .duration(let range):
             "\(DurationText.render(range.lowerBound)) to "
                 + "\(DurationText.render(range.upperBound)), with ms, s or m"
-        case .node: "32 hexadecimal digits"
+        case .nodes: "32 hexadecimal digits, or several times so many with commas between them"
         case .receipt: "32 hexadecimal digits, a hyphen and a number from 1"
         }
     }
@@ -201,7 +202,7 @@ package struct AdminParameter: Sendable {
         case .choice(let choices): Shape.choice(choices)
         case .number(let range): Shape.integer(range)
         case .duration: Shape.text(pattern: "^[0-9]+(ms|s|m)$")
-        case .node: Shape.id
+        case .nodes: Shape.text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
         case .receipt: ReceiptName.shape
         }
     }

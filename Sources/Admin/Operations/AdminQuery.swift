@@ -14,7 +14,8 @@ package struct AdminQuery: Hashable, Sendable {
         case missing(String)
     }
 
-    /// Reads what follows the question mark; a `+` stays one.
+    /// Reads what follows the question mark; a `+` stays one, and a choice that may be `true` is so
+    /// if its name stands alone.
     package init(_ query: Substring, _ parameters: [AdminParameter]) throws(Fault) {
         let known = parameters.filter { !$0.isInPath }
         for part in query.split(separator: "&") {
@@ -24,7 +25,7 @@ package struct AdminQuery: Hashable, Sendable {
                 throw .unknown(name, allowed: known.map(\.name))
             }
             guard texts[name] == nil else { throw .saidTwice(name) }
-            let raw = sides.count > 1 ? sides[1] : ""
+            let raw = sides.count > 1 ? sides[1] : parameter.isChoice ? "true" : ""
             guard let bytes = PercentText.decoded(Array(raw.utf8)[...]),
                 let text = String(validating: bytes, as: UTF8.self),
                 parameter.takes(text)
@@ -43,6 +44,10 @@ package struct AdminQuery: Hashable, Sendable {
 }
 
 extension AdminParameter {
+    fileprivate var isChoice: Bool {
+        if case .choice = kind { true } else { false }
+    }
+
     fileprivate func takes(_ text: String) -> Bool {
         switch kind {
         case .text(let bytesMax): 1...bytesMax ~= text.utf8.count
@@ -50,7 +55,9 @@ extension AdminParameter {
         case .number(let range):
             text.utf8.allSatisfy(ASCII.isDigit) && Int64(text).map(range.contains) == true
         case .duration(let range): DurationText.parse(text).map(range.contains) == true
-        case .node: NodeID(text) != nil
+        case .nodes:
+            text.split(separator: ",", omittingEmptySubsequences: false)
+                .allSatisfy { NodeID(String($0)) != nil }
         case .receipt: ReceiptName(text) != nil
         }
     }

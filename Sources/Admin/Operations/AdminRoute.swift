@@ -1,3 +1,5 @@
+import HTTPRules
+
 /// What is to be done about one request to the admin port.
 package enum AdminRoute: Sendable {
     /// Do it, with the values of the parameters in the path, in their order.
@@ -35,8 +37,11 @@ package enum AdminRoute: Sendable {
         var arguments: [String] = []
         for (segment, part) in zip(segments, template) {
             if part.hasPrefix("{") {
-                guard !segment.isEmpty else { return nil }
-                arguments.append(String(segment))
+                guard !segment.isEmpty,
+                    let bytes = PercentText.decoded(Array(segment.utf8)[...]),
+                    let argument = String(validating: bytes, as: UTF8.self)
+                else { return nil }
+                arguments.append(argument)
             } else if part != segment {
                 return nil
             }

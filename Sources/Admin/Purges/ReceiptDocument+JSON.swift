@@ -5,12 +5,14 @@ extension ReceiptDocument {
         let counts = counts
         return [
             "receipt": .text("\(name)"), "id": JSON(id), "mode": isSoft ? "soft" : "hard",
-            "issued_by": JSON(issuedBy), "held_ms": .number(heldMilliseconds),
+            "issued_by": JSON(issuedBy), "seen_by": .text(seenBy),
+            "held_ms": .number(heldMilliseconds),
             "all_confirmed": .bool(isConfirmedByAll), "confirmed": JSON(counts.confirmed),
             "pending": JSON(counts.pending), "unreachable": JSON(counts.unreachable),
             "majority_ms": JSON(majorityMilliseconds),
             "bounded_in_ms": JSON(boundedInMilliseconds),
-            "members": .list(members.map(\.json)), "targets": .list(targets.map(Self.json)),
+            "members_known": .bool(areMembersKnown), "members": .list(members.map(\.json)),
+            "targets": .list(targets.map(Self.json)),
         ]
     }
 
@@ -33,6 +35,7 @@ extension ReceiptDocument {
         .has("id", Shape.string, "The client's, or the one that the node made"),
         .has("mode", Shape.choice(["hard", "soft"])),
         .has("issued_by", Shape.orNull(Shape.id)),
+        .has("seen_by", Shape.id, "The node whose view this is; all times are of its clock"),
         .has("held_ms", Shape.count, "How long this node has had it"),
         .has("all_confirmed", Shape.boolean, "Every node that can serve has applied and synced it"),
         .has("confirmed", Shape.count), .has("pending", Shape.count),
@@ -41,6 +44,7 @@ extension ReceiptDocument {
         .has(
             "bounded_in_ms", Shape.orNull(Shape.count),
             "In how long, from now, no node serves what is covered"),
+        .has("members_known", Shape.boolean, "Nobody else can serve"),
         .has("members", Shape.list(of: Member.shape)),
         .has("targets", Shape.list(of: PurgeRequest.targetShape)))
 

@@ -35,6 +35,8 @@ package struct ReceiptDocument: Hashable, Sendable {
     /// The node that issued it, 32 hexadecimal digits; nil if it is of a process that is not known
     /// here any more.
     package var issuedBy: String?
+    /// The node whose view this is, 32 hexadecimal digits: what others have learnt may differ.
+    package var seenBy: String
     /// How long this node has had it.
     package var heldMilliseconds: Int64
     /// How long after that a majority of the counted members had it; nil if it has not.
@@ -44,21 +46,27 @@ package struct ReceiptDocument: Hashable, Sendable {
     package var boundedInMilliseconds: Int64?
     /// Everybody who can serve, by node id.
     package var members: [Member]
+    /// Nobody else can serve: false for up to one fence after more than half of the counted members
+    /// have started anew, for nobody may know whom they had answered before.
+    package var areMembersKnown: Bool
 
     package init(
         _ name: ReceiptName, id: [UInt8], isSoft: Bool, targets: [PurgeName], issuedBy: String?,
-        heldMilliseconds: Int64, majorityMilliseconds: Int64?, boundedInMilliseconds: Int64?,
-        members: [Member]
+        seenBy: String, heldMilliseconds: Int64, majorityMilliseconds: Int64?,
+        boundedInMilliseconds: Int64?,
+        members: [Member], areMembersKnown: Bool = true
     ) {
         self.name = name
         self.id = id
         self.isSoft = isSoft
         self.targets = targets
         self.issuedBy = issuedBy
+        self.seenBy = seenBy
         self.heldMilliseconds = heldMilliseconds
         self.majorityMilliseconds = majorityMilliseconds
         self.boundedInMilliseconds = boundedInMilliseconds
         self.members = members
+        self.areMembersKnown = areMembersKnown
     }
 
     /// The members that have confirmed, that are pending, and that cannot be reached.
@@ -74,7 +82,8 @@ package struct ReceiptDocument: Hashable, Sendable {
 
     /// Every node that can serve has it; a node that knows of no majority cannot say so.
     package var isConfirmedByAll: Bool {
-        majorityMilliseconds != nil && !members.isEmpty && counts.confirmed == members.count
+        majorityMilliseconds != nil && areMembersKnown && !members.isEmpty
+            && counts.confirmed == members.count
     }
 
     /// The answer to who has issued it: 200 if all have confirmed, else 202, whatever was waited

@@ -60,7 +60,8 @@ class Receipt {
     const words = Receipt.words(receipt);
     const parts = receipt.members.length;
     const title = receipt.mode === "hard" ? "Hard purge" : "Soft purge";
-    const source = `Receipt ${Receipt.short(receipt)}, issued by ${Nodes.short(receipt.issued_by)}`;
+    const view = receipt.seen_by === receipt.issued_by ? "" : `, as ${Nodes.short(receipt.seen_by)} sees it`;
+    const source = `Receipt ${Receipt.short(receipt)}, issued by ${Nodes.short(receipt.issued_by)}${view}`;
     const more = receipt.targets.length - 5;
     this.container.hidden = false;
     this.container.replaceChildren(

@@ -1,5 +1,4 @@
 import Admin
-import Glibc
 import Ground
 import Telemetry
 
@@ -89,23 +88,5 @@ extension Commands {
             receipt = try client.document(ReceiptReport.self, in: last, to: question)
         }
         return (last, receipt)
-    }
-
-    /// Asks on the terminal whether everything is to be purged.
-    ///
-    /// - Returns: nil if it is, else how the command has ended.
-    package func confirmEverything() -> CommandEnding? {
-        guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
-            console.complain("--everything needs --yes where nobody can be asked")
-            return .misused
-        }
-        Console.write(
-            Array("Purge everything, on every node of the cluster? Type yes: ".utf8),
-            to: STDERR_FILENO)
-        guard readLine() == "yes" else {
-            console.complain("nothing was purged")
-            return .refused
-        }
-        return nil
     }
 }

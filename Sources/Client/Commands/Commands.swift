@@ -1,4 +1,5 @@
 import Admin
+import Glibc
 import Ground
 
 /// The commands that ask running nodes.
@@ -43,6 +44,22 @@ package struct Commands: Sendable {
         }
     }
 
+    /// Asks on the terminal whether something is to be done that cannot be taken back.
+    ///
+    /// - Returns: nil if it is, else how the command has ended.
+    package func confirm(_ question: String, _ what: String) -> CommandEnding? {
+        guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
+            console.complain("\(what) needs --yes where nobody can be asked")
+            return .misused
+        }
+        Console.write(Array("\(question) Type yes: ".utf8), to: STDERR_FILENO)
+        guard readLine() == "yes" else {
+            console.complain("nothing was done")
+            return .refused
+        }
+        return nil
+    }
+
     // MARK: Members
 
     /// Shows who is in the cluster, as the node believes.
@@ -52,14 +69,15 @@ package struct Commands: Sendable {
         }
     }
 
-    /// Has the node begin to count a member no longer.
-    package func forget(_ member: String) -> CommandEnding {
+    /// Has the node begin to count members no longer.
+    package func forget(_ members: [String]) -> CommandEnding {
         attempt { () throws(CommandFault) in
             let answer = try options.client().ask(
-                NodeClient.question(.forgetMember, [member]))
+                NodeClient.question(.forgetMembers, [members.joined(separator: ",")]))
             console.print(
                 options.isJSON
-                    ? String(decoding: answer.body, as: UTF8.self) : "forgetting \(member)")
+                    ? String(decoding: answer.body, as: UTF8.self)
+                    : "forgetting \(members.joined(separator: " "))")
             return .done
         }
     }
@@ -72,6 +90,25 @@ package struct Commands: Sendable {
                 options.isJSON
                     ? String(decoding: answer.body, as: UTF8.self)
                     : "this node is the cluster now; others follow it as soon as they reach it")
+            return .done
+        }
+    }
+
+    /// Has the node begin the count anew, in the place of every other, unless `isSure` and nobody
+    /// says so on the terminal; what that comes to is said before.
+    package func recover(isSure: Bool) -> CommandEnding {
+        attempt { () throws(CommandFault) in
+            let client = try options.client()
+            let question = NodeClient.question(.listMembers)
+            let answer = try client.ask(question)
+            let page = try client.document(MemberRow.Page.self, in: answer, to: question)
+            console.remark(page.recovery)
+            if !isSure, let ending = confirm("Go on?", "recover") { return ending }
+            let done = try client.ask(NodeClient.question(.recover))
+            console.print(
+                options.isJSON
+                    ? String(decoding: done.body, as: UTF8.self)
+                    : "the count begins anew with this node; others follow as they reach it")
             return .done
         }
     }

@@ -44,6 +44,11 @@ struct Console: Sendable {
         Self.write(Array("nuthatch: \(text)\n".utf8), to: STDERR_FILENO)
     }
 
+    /// What is for people, beside what is printed.
+    func remark(_ lines: [String]) {
+        Self.write(Array(lines.map { $0 + "\n" }.joined().utf8), to: STDERR_FILENO)
+    }
+
     // MARK: Progress
 
     /// Shows `line` in place of what was shown before; `line` gets the columns that there are.

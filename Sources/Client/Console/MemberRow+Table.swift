@@ -19,6 +19,25 @@ extension MemberRow.Page {
         return table.lines(columnsMax: columnsMax)
     }
 
+    /// What comes of it if the count begins anew with the node that was asked.
+    var recovery: [String] {
+        let own = members.first(where: \.isSelf)?.node ?? "this node"
+        let others = members.filter { !$0.isSelf }
+        func list(_ members: [MemberRow]) -> String {
+            members.isEmpty
+                ? "none"
+                : members.map { "\($0.node) at \($0.address)" }
+                    .joined(separator: ", ")
+        }
+        return [
+            "The count begins anew with \(own), in the place of every other.",
+            "Follow it and are counted again: \(list(others.filter(\.isConnected))).",
+            "Counted until now, not reached, and must not run before they reach it: "
+                + list(others.filter { $0.isCounted && !$0.isConnected }) + ".",
+            "What any of them holds is asked about at its origin once.",
+        ]
+    }
+
     /// The same without colours, and without a line's end behind the last.
     package var table: String {
         lines().map { $0.written(isColoured: false) }.joined(separator: "\n")

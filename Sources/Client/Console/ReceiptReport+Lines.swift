@@ -4,13 +4,19 @@ extension ReceiptReport {
     package func lines(columnsMax: Int?) -> [TextLine] {
         var table = Table([.flexible("MEMBER"), .left("STANDING"), .right("AFTER")])
         for member in members { table.append(member.cells) }
-        return [headline, targetsLine.cut(to: columnsMax ?? .max)]
+        return [headline, targetsLine.cut(to: columnsMax ?? .max)] + viewLines
             + table.lines(columnsMax: columnsMax) + [summary]
     }
 
     private var headline: TextLine {
         TextLine("\(mode) purge ", .strong) + TextLine(id, .strong)
             + TextLine("  receipt \(receipt)", .faint)
+    }
+
+    /// Whose view it is, where that is not the issuer's.
+    private var viewLines: [TextLine] {
+        guard let seenBy, let issuedBy, seenBy != issuedBy else { return [] }
+        return [TextLine("issued by \(issuedBy), as \(seenBy) sees it", .faint)]
     }
 
     private var targetsLine: TextLine {
@@ -29,6 +35,9 @@ extension ReceiptReport {
         if unreachable > 0 {
             line.append("; ")
             line.append("\(unreachable) unreachable", .bad)
+        }
+        if areMembersKnown == false {
+            line.append("; who was served by members that have just started is not known yet")
         }
         switch boundedInMilliseconds {
         case .some(0): line.append("; no node serves what it covers")

@@ -44,6 +44,8 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
     package var id: String
     package var mode: String
     package var issuedBy: String?
+    /// The node that was asked; nil if it is of a version that does not say so.
+    package var seenBy: String?
     package var heldMilliseconds: Int64
     package var isConfirmedByAll: Bool
     package var confirmed: Int
@@ -52,13 +54,16 @@ package struct ReceiptReport: Hashable, Sendable, Decodable {
     package var majorityMilliseconds: Int64?
     package var boundedInMilliseconds: Int64?
     package var members: [Member]
+    package var areMembersKnown: Bool?
     package var targets: [Target]
 
     private enum CodingKeys: String, CodingKey {
         case receipt, id, mode, confirmed, pending, unreachable, members, targets
         case issuedBy = "issued_by"
+        case seenBy = "seen_by"
         case heldMilliseconds = "held_ms"
         case isConfirmedByAll = "all_confirmed"
+        case areMembersKnown = "members_known"
         case majorityMilliseconds = "majority_ms"
         case boundedInMilliseconds = "bounded_in_ms"
     }

@@ -4,13 +4,16 @@ import Ground
 ///
 /// A member that is cut off may serve all the same. So it is dropped only when it has left, when it
 /// was forgotten and cannot be current any more, or when it was away for as long as a counted
-/// member is waited for; and somebody else who has it still names it.
+/// member is waited for; and somebody else who has it still names it. Whom this node has never
+/// seen here those name who have.
 struct ExchangeCompany: Sendable {
     private struct Known: Sendable {
         var process: ProcessID
         var presence: ExchangeMember.Presence
         var awaySince: Instant?
         var wasCounted = false
+        /// There was a connection with it.
+        var wasMet = false
         /// This node has it for a member no longer.
         var isDropped = false
     }
@@ -38,10 +41,24 @@ struct ExchangeCompany: Sendable {
         forgetAfter = settings.forgetAfter
     }
 
+    /// There is a connection with `node`, whatever membership thinks of it; true if that is news.
+    mutating func meet(_ node: NodeID) -> Bool {
+        guard known[node]?.presence != .here || known[node]?.wasMet == false else { return false }
+        known.update(node, or: Known(process: Self.noProcess, presence: .here)) {
+            $0.presence = .here
+            $0.awaySince = nil
+            $0.isDropped = false
+            $0.wasMet = true
+        }
+        planReview()
+        return true
+    }
+
     mutating func follow(_ members: [ExchangeMember], now: Instant) {
         var isNamed: Set<NodeID> = []
         for member in members where member.node != own {
             isNamed.insert(member.node)
+            guard member.presence != .away || known[member.node] != nil else { continue }
             known.update(member.node, or: Known(process: member.process, presence: .here)) {
                 $0.process = member.process
                 $0.presence = member.presence
@@ -84,20 +101,28 @@ struct ExchangeCompany: Sendable {
     private mutating func planReview() {
         nextReview = zip(known.keys, known.values)
             .filter { !countedSet.contains($0) && !$1.isDropped }
-            .compactMap { _, known in known.awaySince.map { $0 + patience(known) } }.min()
+            .compactMap { node, known in known.awaySince.map { $0 + patience(node, known) } }
+            .min()
     }
 
-    /// After being away for so long a member that does not count is this node's no longer; others
-    /// that met it later still name it.
-    private func patience(_ known: Known) -> Interval {
-        known.wasCounted ? fence : forgetAfter
+    /// After being away for so long a member that does not count is this node's no longer.
+    ///
+    /// Others that met it later still name it. Of one that was never met here only they can have
+    /// proven that it is current.
+    private func patience(_ node: NodeID, _ known: Known) -> Interval {
+        known.wasCounted || !known.wasMet || isReplaced(node) ? fence : forgetAfter
+    }
+
+    /// Another node of its name is here.
+    private func isReplaced(_ node: NodeID) -> Bool {
+        ([own] + present).contains { $0 != node && $0.isNamesake(of: node) }
     }
 
     /// Drops whoever is gone by now, and gives all others as the log has them.
     mutating func review(process: ProcessID, now: Instant) -> [LogMember] {
         var members = [LogMember(node: own, process: process, isCounted: countedSet.contains(own))]
         for (node, known) in zip(known.keys, known.values) {
-            let isPatienceOver = known.awaySince.map { now - $0 >= patience(known) } ?? false
+            let isPatienceOver = known.awaySince.map { now - $0 >= patience(node, known) } ?? false
             if countedSet.contains(node) || !(isPatienceOver || known.presence == .left) {
                 if known.isDropped { continue }
                 let isCounted = countedSet.contains(node)

@@ -26,10 +26,9 @@ package enum ExchangeEvent: Hashable, Sendable {
     case mayForm(Formation.Rule)
     /// The node goes for good; see ``FenceKeeper/hasLeft``.
     case leaveRequested
-    /// The operator says that this node's count is the right one, or that the log is mended.
-    case operatorKept
-    /// The operator says that this node's count is the wrong one.
-    case operatorYielded
+    /// The operator says that the count is to begin anew with this node, in the place of every
+    /// other: a majority is lost, two clusters were opened apart, or records contradict each other.
+    case recovers
 }
 
 /// A member as membership has it.

@@ -49,9 +49,10 @@ package struct Formation: Hashable, Sendable {
     /// Fewer members than this many are not yet the cluster that is expected: none of them serves
     /// what it is not proven current for by more than half of all.
     ///
-    /// A set that has come so far has as many members or has changed often enough to have had them.
+    /// A set that has come so far has as many members or has changed often enough to have had them;
+    /// or the operator has opened its line.
     package func isFormed(_ set: CountedSet) -> Bool {
-        guard case .majority(let count) = rule else { return true }
+        guard case .majority(let count) = rule, set.line.recovery == 0 else { return true }
         let least = count / 2 + 1
         return set.members.count >= least || set.generation > UInt64(2 * least)
     }

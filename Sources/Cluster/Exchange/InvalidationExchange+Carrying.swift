@@ -15,6 +15,7 @@ extension InvalidationExchange {
         repeat {
             carry(now, &dice)
             followCount(now)
+            followRecovery()
             number(now)
         } while carried < wanted.count
         put(now, &effects, isStart: isStart)
@@ -51,6 +52,15 @@ extension InvalidationExchange {
     mutating func followCount(_ now: Instant) {
         let members = keeper.counted.standing?.set.members ?? []
         if company.count(members, now: now) { review(now) }
+    }
+
+    /// Whoever leaves a line for one that the operator had opened may lack what was durable in some
+    /// other: all that it holds is asked about once.
+    private mutating func followRecovery() {
+        guard let next = keeper.counted.standing?.set.line.recovery else { return }
+        let isTrusting = settings.fence.flaws.contains(.recoveryTrustsAll)
+        if (recovery ?? 0) < next, !isTrusting { log.makeAllUnknown(effects: &wanted) }
+        recovery = next
     }
 
     mutating func review(_ now: Instant) {
@@ -90,15 +100,16 @@ extension InvalidationExchange {
     private mutating func put(
         _ now: Instant, _ effects: inout [ExchangeEffect], isStart: Bool
     ) {
-        if !keeper.counted.hasMemory(of: remembered) {
-            effects.append(.remember(keeper.counted.memory))
+        let counted = keeper.counted
+        // What a line is left for is on disk before it is followed after a restart.
+        if counted.hasJoined, isStart || !counted.hasMemory(of: remembered) {
+            effects.append(.remember(counted.memory))
+            remembered = counted
         }
-        if let contradiction = keeper.counted.contradiction,
-            contradiction != remembered.contradiction
-        {
+        if let contradiction = counted.contradiction, contradiction != told {
             effects.append(.contradiction(contradiction))
         }
-        remembered = keeper.counted
+        told = counted.contradiction
         let view = view(at: now)
         for effect in wanted { Self.put(effect, view, &effects) }
         for case .ask(let members, let round) in asks {

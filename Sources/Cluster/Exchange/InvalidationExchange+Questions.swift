@@ -32,6 +32,7 @@ extension InvalidationExchange {
     package func receipt(of name: RecordName) -> Receipt? {
         var receipt = log.receipt(of: name)
         if settings.fence.fence == nil { receipt?.boundedAt = nil }
+        receipt?.isCompanyKnown = !keeper.mayLackSomebody
         return receipt
     }
 
@@ -52,6 +53,10 @@ extension InvalidationExchange {
 
     /// The counted set that this node follows, if any.
     package var standing: CountStanding? { keeper.counted.standing }
+    /// This node is a member of a set that is settled.
+    package var isCounted: Bool {
+        keeper.counted.isCounted && keeper.counted.standing?.isSettled == true
+    }
     package var contradiction: CountedMembers.Contradiction? { keeper.counted.contradiction }
     /// What has to outlive a restart, now.
     package var memory: CountedMembers.Memory { keeper.counted.memory }

@@ -56,6 +56,10 @@ package struct InvalidationExchange: Sendable {
     var carried = 0
     var asks: [FenceEffect] = []
     var remembered: CountedMembers
+    /// The contradiction that was told last.
+    var told: CountedMembers.Contradiction?
+    /// ``CountedLine/recovery`` of the line that was followed last.
+    var recovery: UInt64?
     var published: FenceWindow
     var formation = Formation()
 
@@ -73,6 +77,7 @@ package struct InvalidationExchange: Sendable {
             settings: settings.fence, firstRound: start.firstRound, now: now)
         company = ExchangeCompany(own: start.node, settings: settings.fence)
         remembered = keeper.counted
+        recovery = remembered.standing?.set.line.recovery
         published = keeper.window
     }
 
@@ -107,6 +112,7 @@ package struct InvalidationExchange: Sendable {
             log.received(records, from: node, now: now, effects: &wanted)
             log.told(knowledge, by: node, now: now, effects: &wanted)
         case .connected(let node, let connection):
+            if company.meet(node) { review(now) }
             log.connected(node, on: connection, now: now, effects: &wanted)
             tell(.reached(log.lines.keys), now, &dice)
             asks.append(.ask([node], round: keeper.round(at: now)))
@@ -124,8 +130,7 @@ package struct InvalidationExchange: Sendable {
         case .full(let positions): log.giveUp(positions, now: now, effects: &wanted)
         case .mayForm(let rule): formation.rule = rule
         case .leaveRequested: tell(.leaveRequested, now, &dice)
-        case .operatorKept: tell(.operatorKept, now, &dice)
-        case .operatorYielded: tell(.operatorYielded, now, &dice)
+        case .recovers: tell(.recovers, now, &dice)
         }
         finish(now, &dice, &effects)
         if let answer { effects.append(.send(answer.0, to: answer.1)) }

@@ -88,15 +88,20 @@ package struct CountView: Hashable, Sendable {
     package var hasVoted: Bool
     /// It is proven current itself: it has caught up with a majority, and does not go.
     package var isCurrent: Bool
+    /// It has started within the last fence, and had followed a count before: there may be nodes
+    /// that its answers from before prove current, and that it does not know.
+    package var isYoung: Bool
     /// Of a newcomer, who is to open the cluster as far as it is asked; see ``Formation``.
     package var nominee: NodeID?
 
     package init(
-        standing: CountStanding?, hasVoted: Bool = false, isCurrent: Bool, nominee: NodeID? = nil
+        standing: CountStanding?, hasVoted: Bool = false, isCurrent: Bool,
+        isYoung: Bool = false, nominee: NodeID? = nil
     ) {
         self.standing = standing
         self.hasVoted = hasVoted
         self.isCurrent = isCurrent
+        self.isYoung = isYoung
         self.nominee = nominee
     }
 }

@@ -1,10 +1,15 @@
-import Ground
+package import Ground
 
 /// From one counted set to the next.
 extension CountedMembers {
     /// Takes over what somebody else knows to be decided, if it is news.
     mutating func follow(_ theirs: CountStanding, isNewborn: Bool, now: Instant) {
         guard let ours = standing else { return adopt(theirs, now: now) }
+        guard ours.set.line.recovery == theirs.set.line.recovery else {
+            guard ours.set.line.recovery < theirs.set.line.recovery else { return }
+            contradiction = nil
+            return adopt(theirs, now: now)
+        }
         guard ours.set.opener == theirs.set.opener else {
             return meet(theirs, isNewborn: isNewborn, now: now)
         }
@@ -34,7 +39,7 @@ extension CountedMembers {
 
     mutating func adopt(_ next: CountStanding, now: Instant) {
         let isNextStep =
-            next.set.opener == standing?.set.opener
+            next.set.line == standing?.set.line
             && next.set.generation == (standing?.set.generation ?? 0) + 1
         if isNextStep, let settledAt {
             since = settledAt
@@ -44,6 +49,7 @@ extension CountedMembers {
             before = next.previous
         }
         settledAt = next.isSettled ? now : nil
+        adoptedAt = now
         standing = next
         needs = nil
         promised = nil
@@ -74,7 +80,7 @@ extension CountedMembers {
 
     /// Learns for itself that the set is settled; members in `gone` do not run, by the operator's
     /// word, and will be forgotten next by a majority of the others.
-    mutating func settle(without gone: [NodeID] = [], now: Instant) {
+    package mutating func settle(without gone: [NodeID] = [], now: Instant) {
         guard let standing, !standing.isSettled, let needs else { return }
         let wanted = needs.positions
         let holders = standing.set.members.filter { member in

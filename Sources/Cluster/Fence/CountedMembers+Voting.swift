@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// This node's votes, and its attempts to have others vote.
 extension CountedMembers {
@@ -11,13 +11,15 @@ extension CountedMembers {
     }
 
     /// There are records on the set, or an attempt: else nobody is to be answered.
-    var isVoteDue: Bool { attempt != nil || !records.isEmpty }
+    package var isVoteDue: Bool { attempt != nil || !records.isEmpty }
 
     /// Writes what is due: promises, votes, and what this node's attempt needs next.
     ///
     /// `synced` is of this moment. While the fence is closed (not `isCurrent`) only the operator
     /// attempts anything.
-    mutating func vote(synced: [StreamPosition], isCurrent: Bool, issue: inout [CountRecord]) {
+    package mutating func vote(
+        synced: [StreamPosition], isCurrent: Bool, issue: inout [CountRecord]
+    ) {
         guard let set = changeableSet else { return }
         if let attempt, !attempt.isOperators, !isCurrent { self.attempt = nil }
         propose(on: set, synced: synced, issue: &issue)
@@ -77,7 +79,7 @@ extension CountedMembers {
     }
 
     /// Calls for promises, in a ballot that nobody has used; `without` as in ``CountBallot``.
-    mutating func attempt(
+    package mutating func attempt(
         _ wish: CountChange, without: [NodeID] = [], until end: Instant,
         issue: inout [CountRecord]
     ) {

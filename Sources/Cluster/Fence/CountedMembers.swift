@@ -43,15 +43,17 @@ package struct CountedMembers: Sendable {
     let own: NodeID
     /// Nil for a newcomer.
     package internal(set) var standing: CountStanding?
-    /// ``CountedSet/opener`` of the line that this node follows by a record that is synced here;
-    /// before that its standing moves nothing.
-    var joined: NodeID?
+    /// The line that this node follows by a record that is synced here; before that its standing
+    /// moves nothing.
+    var joined: CountedLine?
     /// Joins so far, the one that is not synced yet included.
     var joins: UInt64 = 0
-    private var joining: NodeID?
+    private var joining: CountedLine?
     package internal(set) var contradiction: Contradiction?
     /// Contacts from then on are later than the settling of the set before ``standing``'s.
     var since: Instant
+    /// When this node learnt of the set.
+    var adoptedAt: Instant
     /// When this node learnt that the set is settled.
     var settledAt: Instant?
     var before: CountedSet?
@@ -59,20 +61,20 @@ package struct CountedMembers: Sendable {
     /// See ``Memory/records``.
     var records: [CountRecord] = []
     /// This node's own highest promise and vote on the set, from before they are synced on.
-    var promised: CountBallot?
-    var voted: CountVote?
-    var attempt: Attempt?
+    package internal(set) var promised: CountBallot?
+    package internal(set) var voted: CountVote?
+    package internal(set) var attempt: Attempt?
     /// What the others said last.
     private(set) var views = SortedTable<NodeID, CountView>()
     /// What the others have synced, as far as they said; this node itself included.
     private(set) var holdings = SortedTable<NodeID, KnownPositions>()
 
     /// A change that this node tries to bring about.
-    struct Attempt: Hashable, Sendable {
-        var ballot: CountBallot
-        var wish: CountChange
-        var endsAt: Instant
-        var isOperators: Bool
+    package struct Attempt: Hashable, Sendable {
+        package var ballot: CountBallot
+        package var wish: CountChange
+        package var endsAt: Instant
+        package var isOperators: Bool
     }
 
     private static let viewsMax = 512
@@ -83,9 +85,10 @@ package struct CountedMembers: Sendable {
     package init(own: NodeID, memory: Memory?, replaying log: [CountRecord], now: Instant) {
         self.own = own
         since = now
+        adoptedAt = now
         if let standing = memory?.standing {
             adopt(standing, now: now)
-            joined = standing.set.opener
+            joined = standing.set.line
             joins = memory?.joins ?? 0
             needs = memory?.needs.map { KnownPositions($0) }
             records = memory?.records ?? []
@@ -120,7 +123,7 @@ package struct CountedMembers: Sendable {
     /// What `member` says of the count, and has synced, as of one moment.
     ///
     /// False if there is no room: then what it says proves nothing.
-    mutating func took(
+    package mutating func took(
         _ view: CountView, holds: [StreamPosition], of member: NodeID, now: Instant
     ) -> Bool {
         guard views[member] != nil || views.count < Self.viewsMax else { return false }
@@ -134,7 +137,7 @@ package struct CountedMembers: Sendable {
         return true
     }
 
-    mutating func ownSynced(_ positions: [StreamPosition], now: Instant) {
+    package mutating func ownSynced(_ positions: [StreamPosition], now: Instant) {
         holdings.update(own, or: KnownPositions()) { $0.take(positions) }
         settle(now: now)
     }
@@ -153,12 +156,12 @@ package struct CountedMembers: Sendable {
     }
 
     /// A record of the count: another's once it is read, this node's own once it is synced.
-    mutating func recorded(_ record: CountRecord, now: Instant) {
+    package mutating func recorded(_ record: CountRecord, now: Instant) {
         if case .joined(let previous) = record.body {
             return recordedJoin(CountStanding(record.base, after: previous), record, now: now)
         }
         // Only its own word moves a node from one line to another.
-        guard record.base.opener == standing?.set.opener else { return }
+        guard record.base.line == standing?.set.line else { return }
         follow(CountStanding(record.base), isNewborn: false, now: now)
         learnSettled(record.base, now: now)
         keep(record)
@@ -171,11 +174,11 @@ package struct CountedMembers: Sendable {
     ) {
         guard record.member == own, record.ballot.round >= joins else { return }
         // One that this process did not write is of an earlier one.
-        if record.ballot.round > joins, standing?.set.opener != line.set.opener {
+        if record.ballot.round > joins, standing?.set.line != line.set.line {
             adopt(line, now: now)
         }
         joins = record.ballot.round
-        joined = line.set.opener
+        joined = line.set.line
     }
 
     private mutating func keep(_ record: CountRecord) {
@@ -220,21 +223,11 @@ package struct CountedMembers: Sendable {
 
     // MARK: The operator's word
 
-    /// What contradicts this node's count is wrong, or mended.
-    mutating func keepCount() { contradiction = nil }
-
-    /// This node's count is wrong: it is a newcomer to whoever it hears of next.
-    mutating func yieldCount(now: Instant) {
+    /// Opens a line in the place of this node's, and of every other that it meets: this node alone.
+    mutating func recover(now: Instant) {
+        guard let line = standing?.set.line, line.recovery < CountedSet.countMax else { return }
         contradiction = nil
-        joined = nil
-        joining = nil
-        standing = nil
-        settledAt = nil
-        before = nil
-        attempt = nil
-        promised = nil
-        voted = nil
-        views.removeAll()
+        adopt(CountStanding(CountedSet(openedBy: own, recovery: line.recovery + 1)), now: now)
     }
 
     /// Opens a cluster: this node alone.
@@ -246,9 +239,9 @@ package struct CountedMembers: Sendable {
     /// The record to be synced before this node follows the line that it has found; once.
     mutating func takeJoin() -> CountRecord? {
         guard let standing, contradiction == nil else { return nil }
-        let opener = standing.set.opener
-        guard joined != opener, joining != opener else { return nil }
-        joining = opener
+        let line = standing.set.line
+        guard joined != line, joining != line else { return nil }
+        joining = line
         joins += 1
         return CountRecord(
             base: standing.set, member: own, ballot: CountBallot(round: joins, owner: own),
@@ -258,13 +251,21 @@ package struct CountedMembers: Sendable {
     // MARK: What it means
 
     /// This node follows its set's line by a record that is synced.
-    var hasJoined: Bool { joined != nil && joined == standing?.set.opener }
+    var hasJoined: Bool { joined != nil && joined == standing?.set.line }
 
     /// Nil closes the fence.
-    var demand: Fence.Demand? {
+    package var demand: Fence.Demand? {
         guard let standing, hasJoined, contradiction == nil else { return nil }
         let joint = before.map { Fence.Demand.Joint(members: $0.members, since: since) }
         return Fence.Demand(set: standing.set.members, settledAt: settledAt, joint: joint)
+    }
+
+    /// A member has said, or is this node and knows, that `set` has been followed by another.
+    func hasLeft(_ set: CountedSet, _ member: NodeID) -> Bool {
+        let theirs = member == own ? standing?.set : views[member]?.standing?.set
+        guard let theirs else { return false }
+        guard theirs.line == set.line else { return theirs.line.recovery > set.line.recovery }
+        return theirs.generation > set.generation
     }
 
     /// True if what `holders` have synced is durable at a majority.
@@ -275,7 +276,7 @@ package struct CountedMembers: Sendable {
         standing?.set.isMajority(holders) ?? false
     }
 
-    func view(isCurrent: Bool) -> CountView {
+    package func view(isCurrent: Bool) -> CountView {
         CountView(standing: standing, hasVoted: voted != nil, isCurrent: isCurrent)
     }
 }

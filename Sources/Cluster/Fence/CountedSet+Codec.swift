@@ -8,6 +8,7 @@ import Ground
 extension CountedSet {
     private enum Tag {
         static let members: UInt16 = 1
+        static let recovery: UInt16 = 2
     }
 
     private static let fixedBytes = 26
@@ -22,6 +23,11 @@ extension CountedSet {
         writer.put(opener)
         writer.endFixedPart()
         writer.putField(Tag.members, nodes: members)
+        if line.recovery > 0 {
+            var number: [UInt8] = []
+            number.appendLittle(line.recovery)
+            writer.putField(Tag.recovery, number)
+        }
         return writer.bytes
     }
 
@@ -33,15 +39,24 @@ extension CountedSet {
     ) throws(PeerFault) -> CountedSet {
         var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: kind)
         var members: [NodeID]?
+        var recovery: UInt64?
         while let field = try structure.next(bytes) {
-            guard field.tag == Tag.members else { continue }
-            guard members == nil else { throw .malformed(kind) }
-            members = try structure.nodes(bytes, field, countMax: membersMax)
+            switch field.tag {
+            case Tag.members:
+                guard members == nil else { throw .malformed(kind) }
+                members = try structure.nodes(bytes, field, countMax: membersMax)
+            case Tag.recovery:
+                guard recovery == nil, field.range.count == 8 else { throw .malformed(kind) }
+                recovery = bytes.little64(at: field.range.lowerBound)
+                guard recovery != 0 else { throw .malformed(kind) }
+            default: continue
+            }
         }
         let generation = bytes.little64(at: 2)
-        guard generation <= countMax, let members,
+        guard generation <= countMax, recovery ?? 0 <= countMax, let members,
             let set = CountedSet(
-                opener: NodeID(bytes, at: 10), generation: generation, members: members)
+                opener: NodeID(bytes, at: 10), recovery: recovery ?? 0, generation: generation,
+                members: members)
         else { throw .malformed(kind) }
         return set
     }

@@ -1,37 +1,49 @@
 package import Ground
 
+/// Counted sets that follow each other.
+package struct CountedLine: Hashable, Sendable {
+    /// The node that opened it.
+    package var opener: NodeID
+    /// Of two lines that meet the one holds whose number is higher: 0 for one that newcomers
+    /// opened, and with each that the operator had opened in the place of another one more.
+    package var recovery: UInt64
+}
+
 /// The members that majorities are of.
 ///
 /// Sets follow each other in one line from the node that opened the cluster: a generation's set is
 /// made of the one before by one ``CountChange``, and no generation has two. So any majority of one
 /// shares a member with any majority of the next: see <doc:Fence>.
 package struct CountedSet: Hashable, Sendable {
-    /// The node that opened the cluster; tells two clusters apart that were opened separately.
-    package let opener: NodeID
+    /// Tells two clusters apart that were opened separately.
+    package let line: CountedLine
+    package var opener: NodeID { line.opener }
     /// 1 for the opener alone, one more with each change.
     package let generation: UInt64
     /// Ascending, each once, never empty.
     package let members: [NodeID]
 
     /// A set as somebody says it; nil if no change can have made it.
-    package init?(opener: NodeID, generation: UInt64, members: [NodeID]) {
+    package init?(
+        opener: NodeID, recovery: UInt64 = 0, generation: UInt64, members: [NodeID]
+    ) {
         let isAscending = zip(members, members.dropFirst()).allSatisfy { $0 < $1 }
         guard generation > 0, !members.isEmpty, isAscending else { return nil }
         guard generation > 1 || members == [opener] else { return nil }
-        self.opener = opener
+        line = CountedLine(opener: opener, recovery: recovery)
         self.generation = generation
         self.members = members
     }
 
     /// The first set of a new cluster.
-    package init(openedBy node: NodeID) {
-        opener = node
+    package init(openedBy node: NodeID, recovery: UInt64 = 0) {
+        line = CountedLine(opener: node, recovery: recovery)
         generation = 1
         members = [node]
     }
 
     private init(after set: CountedSet, members: [NodeID]) {
-        opener = set.opener
+        line = set.line
         generation = set.generation + 1
         self.members = members
     }
@@ -51,6 +63,13 @@ package struct CountedSet: Hashable, Sendable {
         let voters = without.isEmpty ? members : members.filter { !without.contains($0) }
         let found = Set(nodes)
         return voters.count { found.contains($0) } * 2 > voters.count
+    }
+
+    /// True if every majority of this set has a member in every majority of those that stay when
+    /// `goneCount` of it do not run any more: then what was durable is known to those that decide.
+    package func isKnown(without goneCount: Int) -> Bool {
+        let left = members.count - goneCount
+        return (left / 2 + 1) + (members.count / 2 + 1) > members.count
     }
 
     /// The next set; nil if the change does not fit this one.

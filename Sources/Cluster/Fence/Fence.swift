@@ -18,6 +18,8 @@ package struct Fence: Sendable {
         package var attemptPatience = Interval.seconds(2)
         /// So much later than the member before it a member proposes what all of them see.
         package var proposalDelay = Interval.milliseconds(500)
+        /// This node is in no cluster, and never will be.
+        package var isAlone = false
         /// What is done wrong on purpose, for tests of those who are to find it.
         package var flaws: Flaws = []
 
@@ -36,20 +38,26 @@ package struct Fence: Sendable {
         }
 
         package static let contactTimedFromAnswer = Flaws(rawValue: 1 << 0)
+        /// Who was replaced by another of its name stays counted.
+        package static let namesakesStay = Flaws(rawValue: 1 << 1)
+        /// Whoever leaves a line of sets for a recovered one goes on to trust what it holds.
+        package static let recoveryTrustsAll = Flaws(rawValue: 1 << 2)
+        /// A majority can be forgotten by those that stay.
+        package static let majorityForgotten = Flaws(rawValue: 1 << 3)
     }
 
     /// Whose answers are needed.
-    struct Demand: Hashable, Sendable {
-        var set: [NodeID]
+    package struct Demand: Hashable, Sendable {
+        package var set: [NodeID]
         /// Contacts from then on prove something by a majority of ``set`` alone; nil until it is
         /// settled.
-        var settledAt: Instant?
+        package var settledAt: Instant?
         /// The set before, if a majority of both proves something: contacts from `since` on.
-        var joint: Joint?
+        package var joint: Joint?
 
-        struct Joint: Hashable, Sendable {
-            var members: [NodeID]
-            var since: Instant
+        package struct Joint: Hashable, Sendable {
+            package var members: [NodeID]
+            package var since: Instant
         }
     }
 
@@ -74,9 +82,11 @@ package struct Fence: Sendable {
     private var rounds: [(number: UInt64, sentAt: Instant)] = []
     private var nextRound: UInt64
     private(set) var applied = KnownPositions()
+    /// What was proven stays so, whatever set the node learns of later.
+    private var provenUntil = Instant.zero
 
     /// `firstRound` is drawn by dice, so that an answer to this node's former process is none.
-    init(own: NodeID, settings: Settings, firstRound: UInt64, now: Instant) {
+    package init(own: NodeID, settings: Settings, firstRound: UInt64, now: Instant) {
         self.own = own
         self.settings = settings
         nextRound = firstRound
@@ -101,7 +111,7 @@ package struct Fence: Sendable {
     }
 
     /// A new round, whose questions are all sent after `now`.
-    mutating func beginRound(at now: Instant) -> UInt64 {
+    package mutating func beginRound(at now: Instant) -> UInt64 {
         if let fence = settings.fence { rounds.removeAll { $0.sentAt + fence <= now } }
         if rounds.count >= 32 { rounds.removeFirst() }
         let number = nextRound
@@ -111,7 +121,7 @@ package struct Fence: Sendable {
     }
 
     /// `member` has answered the question of a round: it has synced what is `named`.
-    mutating func answered(
+    package mutating func answered(
         _ round: UInt64, by member: NodeID, named: [StreamPosition], now: Instant
     ) {
         let asked = rounds.first { $0.number == round }?.sentAt
@@ -128,7 +138,7 @@ package struct Fence: Sendable {
     }
 
     /// Everything up to these positions is applied here: no decision that follows misses it.
-    mutating func applied(_ positions: [StreamPosition]) {
+    package mutating func applied(_ positions: [StreamPosition]) {
         applied.take(positions)
         for (member, line) in zip(waiting.keys, waiting.values) {
             for answer in line where applied.covers(answer.named) {
@@ -168,11 +178,16 @@ package struct Fence: Sendable {
 
     // MARK: The window
 
-    /// Moves the window to what is proven under `demand`; nil closes it.
-    mutating func update(_ demand: Demand?, now: Instant) {
+    /// Moves the window to what is proven under `demand`, or was under a former one; nil closes it.
+    package mutating func update(_ demand: Demand?, now: Instant) {
         guard let fence = settings.fence else { return }
-        var until = Instant.zero
-        if let demand, let start = provenStart(demand) { until = start + fence }
+        if demand == nil { provenUntil = .zero }
+        var until = provenUntil
+        if let start = demand.flatMap(provenStart) {
+            // A node that is a majority by itself is so as long as it is one, and until now.
+            provenUntil = max(provenUntil, min(start, now) + fence)
+            until = max(provenUntil, start + fence)
+        }
         if !window.isCurrent(at: now) { openSince = nil }
         window.move(to: until, now: now)
         openSince = window.isCurrent(at: now) ? openSince ?? now : nil
@@ -188,6 +203,11 @@ package struct Fence: Sendable {
             start = max(start ?? .zero, min(first, second))
         }
         return start
+    }
+
+    /// A majority of `members`, this node included, was asked from `since` on, and has answered.
+    func hasAnswers(of members: [NodeID], since: Instant) -> Bool {
+        majorityStart(members, since: since) != nil
     }
 
     /// The earliest contact of the latest majority; this node is in contact with itself always.

@@ -33,8 +33,9 @@ extension FenceKeeper {
     }
 
     /// What has begun goes first, then leaving, forgetting and counting; each by id.
-    private func dueChange(_ now: Instant) -> CountChange? {
+    private mutating func dueChange(_ now: Instant) -> CountChange? {
         guard let set = counted.standing?.set else { return nil }
+        goneByOrder.formIntersection(set.members)
         if let change = counted.unfinished { return change }
         if isLeaving, set.members.count > 1 { return .forget([own]) }
         if let gone = set.members.first(where: { isGone($0, now) }) { return .forget([gone]) }
@@ -42,12 +43,16 @@ extension FenceKeeper {
         return newcomer.map { .count($0) }
     }
 
-    /// Gone by its own word, or silent for too long to a node that could hear: time in which this
-    /// one was fenced, or stood still, counts against nobody.
+    /// Gone by its own word; or away while another node has its name; or silent for too long to a
+    /// node that could hear: time in which this one was fenced, or stood still, counts against
+    /// nobody.
     private func isGone(_ member: NodeID, _ now: Instant) -> Bool {
         guard member != own else { return false }
         // Told to stop while it was being counted, it may have gone before it was.
-        if departed.contains(member) { return true }
+        if departed.contains(member) || goneByOrder.contains(member) { return true }
+        let isReplaced =
+            !reached.contains(member) && ([own] + reached).contains(where: member.isNamesake)
+        if isReplaced, !fence.settings.flaws.contains(.namesakesStay) { return true }
         guard let openSince = fence.openSince else { return false }
         let since = max(heardAt[member] ?? openSince, openSince)
         return now - since >= fence.settings.forgetAfter
@@ -85,12 +90,13 @@ extension FenceKeeper {
         case isThisNode
         /// These answered within the last fence; they can leave.
         case answers([NodeID])
-        /// An unfenced node needs nobody's word for more than one, and forgets one at a time.
-        case oneAtATime
         /// This change is under way, and done or given up soon.
         case isChanging(CountChange)
         /// So few of those that would stay answer, of so many needed: name all that are gone.
         case tooFewAnswer(count: Int, needed: Int)
+        /// Those that stay are so few that what was durable may be known to none of them; see
+        /// ``FenceEvent/recovers``.
+        case mayLosePurges
     }
 
     /// Begins to forget members by the operator's word; see the table for when it is done.
@@ -117,9 +123,17 @@ extension FenceKeeper {
         if let change = counted.attempt?.wish { throw .isChanging(change) }
         // Without a fence nothing is proven, and the operator's word counts as for a fenced node.
         let isCurrent = fence.settings.fence != nil && window.isCurrent(at: now)
-        if isCurrent, members.count > 1 { throw .oneAtATime }
+        if isCurrent, members.count > 1 {
+            // One step at a time, each by a majority of all.
+            goneByOrder.formUnion(members)
+            return finish(now, using: &dice, &effects)
+        }
         if !isCurrent {
             try requireAnswers(without: members, in: set, now)
+            let isKnown = set.isKnown(without: members.count) && lacksNothing(of: standing)
+            guard isKnown || fence.settings.flaws.contains(.majorityForgotten) else {
+                throw .mayLosePurges
+            }
             // Who was counted and died before it had all would leave the set unsettled for ever.
             counted.settle(without: members, now: now)
         }
@@ -130,6 +144,16 @@ extension FenceKeeper {
         counted.attempt(
             .forget(members), without: isCurrent ? [] : members, until: end, issue: &issue)
         finish(now, using: &dice, &effects)
+    }
+
+    /// What was durable in the set before is known here, also what became so while the next one was
+    /// decided, and no vote names: a majority has answered that followed the next one by then.
+    private func lacksNothing(of standing: CountStanding) -> Bool {
+        if let previous = standing.previous {
+            return fence.hasAnswers(of: previous.members, since: counted.adoptedAt)
+        }
+        guard let settledAt = counted.settledAt else { return false }
+        return fence.hasAnswers(of: standing.set.members, since: settledAt)
     }
 
     /// Something came from a member within the last fence, on the connection that there is or in an

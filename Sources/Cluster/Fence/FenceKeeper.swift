@@ -15,6 +15,14 @@ package struct FenceKeeper: Sendable {
     private var retired: [ProcessID] = []
     /// Connected members, by id.
     private(set) var reached: [NodeID] = []
+    /// Until when members are young, as far as this node can tell; see ``CountView/isYoung``.
+    private var youngUntil = SortedTable<NodeID, Instant>()
+    /// Sets whose majorities may have proven somebody current who is so still: until when, once so
+    /// few may follow each still that they are no majority.
+    private var formerSets: [(set: CountedSet, until: Instant?)] = []
+    /// The fence stays closed until then: a member of the line that a recovered one has replaced,
+    /// or a newcomer to it, may be current by answers from before.
+    private var heldUntil: Instant?
     /// When anything came from a member last.
     private(set) var heardAt = SortedTable<NodeID, Instant>()
     private var nextRound: Instant
@@ -23,6 +31,8 @@ package struct FenceKeeper: Sendable {
     var isLeaving = false
     /// Members that go, or went, by their own word.
     private(set) var departed: Set<NodeID> = []
+    /// Members that do not run, by the operator's word.
+    var goneByOrder: Set<NodeID> = []
     /// What is wished for, and since when.
     var wish: (change: CountChange, since: Instant)?
     var issue: [CountRecord] = []
@@ -44,8 +54,14 @@ package struct FenceKeeper: Sendable {
         fence = Fence(own: own, settings: settings, firstRound: firstRound, now: now)
         self.mayOpen = mayOpen && counted.standing == nil
         nextRound = now
-        fence.update(counted.demand, now: now)
+        if let set = counted.standing?.set, let span = settings.fence, !settings.isAlone {
+            youngUntil[own] = now + span
+            if set.line.recovery > 0 { heldUntil = now + span }
+        }
+        fence.update(demand, now: now)
     }
+
+    private var demand: Fence.Demand? { heldUntil == nil ? counted.demand : nil }
 
     /// To be published to whoever decides, after each event.
     package var window: FenceWindow { fence.window }
@@ -55,7 +71,60 @@ package struct FenceKeeper: Sendable {
     package func view(at now: Instant) -> (view: CountView, holds: [StreamPosition]) {
         // One that goes is connected for a moment after it was forgotten, and must not be counted
         // again: nobody could settle that.
-        (counted.view(isCurrent: window.isCurrent(at: now) && !isLeaving), synced.positions)
+        let isCurrent = window.isCurrent(at: now) && !isLeaving
+        var view = counted.view(isCurrent: isCurrent)
+        view.isYoung = youngUntil[own] != nil
+        return (view, synced.positions)
+    }
+
+    /// A node may be current of which no member knows: it asked a majority, and all of that have
+    /// started anew since, or count no more.
+    var mayLackSomebody: Bool {
+        guard let set = counted.standing?.set else { return false }
+        let sets = [set] + formerSets.map(\.set)
+        let isUnknown = sets.contains { former in
+            former.isMajority(former.members.filter { !set.contains($0) } + youngUntil.keys)
+        }
+        // What this node itself has forgotten of the set before: it may have had a member less.
+        let isYoung = youngUntil[own] != nil
+        return isUnknown || (isYoung && youngUntil.count > (set.members.count - 1) / 2)
+    }
+
+    private mutating func outgrow(_ now: Instant) {
+        for member in youngUntil.keys where youngUntil[member].map({ $0 <= now }) ?? false {
+            youngUntil[member] = nil
+        }
+        formerSets.removeAll { $0.until.map { $0 <= now } ?? false }
+        if let heldUntil, heldUntil <= now { self.heldUntil = nil }
+    }
+
+    /// Takes note that the set has changed, since it was `former`.
+    private mutating func followSet(_ former: CountedSet?, _ now: Instant) {
+        guard let set = counted.standing?.set, set != former, let span = fence.settings.fence else {
+            return
+        }
+        if let former { formerSets.append((former, nil)) }
+        for member in set.members where former?.contains(member) == false {
+            heardAt[member] = max(heardAt[member] ?? now, now)
+        }
+        let recovery = former?.line.recovery ?? 0
+        if set.line.recovery > recovery { heldUntil = now + span }
+    }
+
+    /// Takes note of former sets that no majority follows any more.
+    private mutating func leaveFormerSets(_ now: Instant) {
+        guard let span = fence.settings.fence, let set = counted.standing?.set else { return }
+        for index in formerSets.indices where formerSets[index].until == nil {
+            if isLeft(formerSets[index].set, for: set) { formerSets[index].until = now + span }
+        }
+    }
+
+    /// No majority of `former` follows it any more: its members have said so; or the set after it
+    /// has been changed too, by a majority that followed that; or the operator says that it does
+    /// not run.
+    private func isLeft(_ former: CountedSet, for set: CountedSet) -> Bool {
+        guard former.line == set.line, set.generation == former.generation + 1 else { return true }
+        return !former.isMajority(former.members.filter { !counted.hasLeft(former, $0) })
     }
 
     /// The round to name in a question that is about to be sent anyway.
@@ -63,13 +132,17 @@ package struct FenceKeeper: Sendable {
 
     /// When ``FenceEvent/ticked`` is wanted; changes with every event.
     package var nextTick: Instant {
-        [nextRound, counted.attempt?.endsAt, proposalDue].compactMap { $0 }.min() ?? nextRound
+        let ends = youngUntil.values + formerSets.compactMap(\.until)
+        return [nextRound, counted.attempt?.endsAt, proposalDue, heldUntil, ends.min()]
+            .compactMap { $0 }.min() ?? nextRound
     }
 
     /// Takes in what happened at `now` and appends what is to be done.
     package mutating func handle(
         _ event: FenceEvent, now: Instant, using dice: inout Dice, effects: inout [FenceEffect]
     ) {
+        outgrow(now)
+        let former = counted.standing?.set
         switch event {
         case .ticked: tick(now)
         case .reached(let members):
@@ -106,11 +179,10 @@ package struct FenceKeeper: Sendable {
             counted.contradiction = counted.contradiction ?? .twoRecords(position)
         case .departed(let members): departed = Set(members).subtracting([own])
         case .leaveRequested: isLeaving = true
-        case .operatorKept: counted.keepCount()
-        case .operatorYielded:
-            mayOpen = false
-            counted.yieldCount(now: now)
+        case .recovers: counted.recover(now: now)
         }
+        followSet(former, now)
+        leaveFormerSets(now)
         finish(now, using: &dice, &effects)
     }
 
@@ -160,6 +232,8 @@ package struct FenceKeeper: Sendable {
     private mutating func heard(_ answer: FenceAnswer, _ member: NodeID, _ now: Instant) {
         guard member != own, isKnown(member) else { return }
         heardAt[member] = now
+        goneByOrder.remove(member)
+        youngUntil[member] = answer.view.isYoung ? fence.settings.fence.map { now + $0 } : nil
         guard counted.took(answer.view, holds: answer.holds, of: member, now: now) else { return }
         guard let round = answer.round else { return }
         fence.answered(round, by: member, named: answer.holds, now: now)
@@ -171,7 +245,7 @@ package struct FenceKeeper: Sendable {
     ) {
         if counted.standing != nil { mayOpen = false }
         if let join = counted.takeJoin() { issue.append(join) }
-        let demand = counted.demand
+        let demand = self.demand
         fence.update(demand, now: now)
         let isCurrent = window.isCurrent(at: now)
         counted.endAttempt(at: now)
@@ -180,7 +254,7 @@ package struct FenceKeeper: Sendable {
             counted.vote(synced: votedPositions, isCurrent: isCurrent, issue: &issue)
         }
         // A vote that was just given is one more demand.
-        if counted.demand != demand { fence.update(counted.demand, now: now) }
+        if self.demand != demand { fence.update(self.demand, now: now) }
         askAnew(now)
         effects += ask
         effects += issue.map { .issue($0) }
@@ -203,12 +277,14 @@ package struct FenceKeeper: Sendable {
             }
     }
 
-    /// Contacts from before a demand are of no use to it: who is fenced asks again at once.
+    /// Contacts from before a demand are of no use to it: who is fenced asks again at once, and so
+    /// does everybody when the set is settled.
     private mutating func askAnew(_ now: Instant) {
         let demand = counted.demand
         guard demand != demanded else { return }
+        let isSettled = demand?.settledAt != nil && demand?.settledAt != demanded?.settledAt
         demanded = demand
-        if demand != nil, !window.isCurrent(at: now) { nextRound = now }
+        if isSettled || (demand != nil && !window.isCurrent(at: now)) { nextRound = now }
     }
 }
 
@@ -240,10 +316,8 @@ package enum FenceEvent: Hashable, Sendable {
     case departed([NodeID])
     /// The node goes for good: it is to be forgotten by its own word.
     case leaveRequested
-    /// The operator says that this node's count is the right one, or that the log is mended.
-    case operatorKept
-    /// The operator says that this node's count is the wrong one.
-    case operatorYielded
+    /// The operator says that a line is to begin with this node, in the place of all others.
+    case recovers
 }
 
 /// What a member says when asked, or of itself.

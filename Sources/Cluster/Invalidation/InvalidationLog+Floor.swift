@@ -22,6 +22,12 @@ extension InvalidationLog {
         announce(raised, from: source, &effects)
     }
 
+    /// Makes everything soft once; the marks are on disk before any record that is issued then.
+    mutating func makeAllUnknown(effects: inout [InvalidationEffect]) {
+        recent.append(nil)
+        effects.append(.applyFloors([], count: recent.count))
+    }
+
     private mutating func announce(
         _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
     ) {

@@ -43,6 +43,14 @@ package struct InvalidationPace: Sendable {
         return .together
     }
 
+    /// One of `host` did not come into the log: it goes with the host, whenever that does.
+    package mutating func owes(_ host: [UInt8]) {
+        merged.insert(host)
+    }
+
+    /// Of `host` something was changed that the other nodes do not know of yet.
+    package func isOwed(_ host: [UInt8]) -> Bool { merged.contains(host) }
+
     /// True if ``due(now:)`` may name somebody.
     package var hasMerged: Bool { !merged.isEmpty }
 

@@ -36,14 +36,21 @@ package struct Receipt: Hashable, Sendable {
     package var majorityAt: Instant?
     /// From then on no node serves what is covered.
     package var boundedAt: Instant?
+    /// No node can serve that is not in ``lines``.
+    ///
+    /// That is not so where more than half of the counted members have started anew within the last
+    /// fence: whom they had answered before nobody may know.
+    package var isCompanyKnown = true
 
     /// Nobody is pending: waiting longer tells no more, unless somebody comes back.
-    package var isSettled: Bool { !lines.contains { $0.standing == .pending } }
+    package var isSettled: Bool {
+        isCompanyKnown && !lines.contains { $0.standing == .pending }
+    }
     /// Every node that can serve has it.
     ///
     /// Without a majority this node may not know who can: it has started, and met nobody yet.
     package var isConfirmedByAll: Bool {
-        majorityAt != nil && lines.allSatisfy(\.standing.isConfirmed)
+        majorityAt != nil && isCompanyKnown && lines.allSatisfy(\.standing.isConfirmed)
     }
 }
 

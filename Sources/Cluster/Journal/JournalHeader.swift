@@ -116,6 +116,8 @@ package struct JournalDamage: Hashable, Sendable {
         case checksum
         /// It is not there, and should be.
         case missing
+        /// A number of a stream has one content here and another elsewhere in the journal.
+        case twoRecords(RecordName)
     }
 }
 
@@ -130,6 +132,8 @@ extension JournalDamage: CustomStringConvertible {
         case .unreadable(let offset): "its bytes from \(offset) on are not what was written"
         case .checksum: "the checksum of its header does not fit its bytes"
         case .missing: "it is missing"
+        case .twoRecords(let name):
+            "record \(name.number) of \(name.stream) has two contents, one of them in it"
         }
     }
 }

@@ -17,6 +17,11 @@ package struct JournalMember: Hashable, Sendable {
         self.begun = begun
     }
 
+    /// One that finds at its next start that it has promised more than it keeps.
+    package static func forsaken(_ node: NodeID) -> JournalMember {
+        JournalMember(node: node, begun: .max)
+    }
+
     /// Size in bytes.
     package static let bytesCount = NodeID.bytesCount + 16
 
@@ -45,12 +50,15 @@ package struct JournalMember: Hashable, Sendable {
         case older(found: UInt64, begun: UInt64)
         /// Something bears this boot epoch, which has not come yet.
         case ahead(UInt64)
+        /// The member was known to have started more often than this directory.
+        case copied
 
         package var description: String {
             switch self {
             case .noJournal: "there is none"
             case .older(let found, let begun):
                 "it ends in start \(found), and start \(begun) has written to it"
+            case .copied: "the directory is an older copy of the node's"
             case .ahead(let epoch): "start \(epoch) wrote it, which has not come yet"
             }
         }
@@ -59,6 +67,7 @@ package struct JournalMember: Hashable, Sendable {
     /// What is wrong with a journal that was written last in the boot epoch `found`, nil if there
     /// is none, at a start in `epoch`; nil if nothing is.
     package func loss(of found: UInt64?, at epoch: UInt64) -> Loss? {
+        guard begun != .max else { return .copied }
         let newest = max(found ?? 0, begun)
         guard newest < epoch else { return .ahead(newest) }
         guard let found else { return begun == 0 ? nil : .noJournal }

@@ -17,6 +17,8 @@ package struct JournalRecovery: Sendable {
     private var older: [JournalPlace] = []
     private var plan = JournalPlan()
     private var records: [InvalidationRecord] = []
+    /// Hashes of what was found under each name.
+    private var contents: [RecordName: UInt64] = [:]
     private var damage: [JournalDamage] = []
     private var lastEpoch: UInt64?
 
@@ -167,6 +169,11 @@ package struct JournalRecovery: Sendable {
             let place = JournalPlace(file: file.number, offset: UInt64(offset))
             guard !plan.state.isVoid(record.name, at: place) else { continue }
             file.holds(record.name)
+            // One may stand in two files, and is the same in both.
+            let known = contents.updateValue(record.hash, forKey: record.name)
+            if let known, known != record.hash {
+                damage.append(JournalDamage(file: file.number, reason: .twoRecords(record.name)))
+            }
             records.append(record)
         }
     }

@@ -55,69 +55,125 @@ package struct JoinWatch: Sendable {
         failures[address] = why
     }
 
+    /// Nobody answered a dial to `address`.
+    package mutating func dialFailed(_ address: PeerAddress) {
+        tried.insert(address)
+        answers[address] = nil
+    }
+
+    /// `node` answered a dial to `address`.
+    package mutating func answered(_ address: PeerAddress, by node: NodeID) {
+        tried.insert(address)
+        answers[address] = node
+        failures[address] = nil
+    }
+
     /// Takes note of what the membership is told.
     package mutating func follow(_ event: MembershipEvent) {
         switch event {
-        case .dialFailed(let address):
-            tried.insert(address)
-            answers[address] = nil
+        case .dialFailed(let address): dialFailed(address)
         case .connectionOpened(_, .some(let address), let member, _):
-            tried.insert(address)
-            answers[address] = member.id
-            failures[address] = nil
+            answered(address, by: member.id)
         default: break
         }
     }
 
-    /// Under what the node may open a cluster, as `membership` stands.
-    package func rule(_ membership: Membership) -> Formation.Rule {
+    /// Under what the node may open a cluster, as it sees the `others`.
+    package func rule(_ others: JoinView) -> Formation.Rule {
         guard settings.hasSeeds else { return .unanimous }
         if let expects = settings.expects { return .majority(of: expects) }
-        guard let seeds, !membership.isContested else { return .never }
-        return silent(among: seeds, membership).isEmpty ? .unanimous : .never
+        guard let seeds, !others.isContested else { return .never }
+        return silent(among: seeds, others).isEmpty ? .unanimous : .never
     }
 
     /// Those that do not answer now.
-    private func silent(among seeds: [PeerAddress], _ membership: Membership) -> [PeerAddress] {
-        let own = membership.own.member
-        var met: Set<PeerAddress> = [own.address]
-        for record in membership.records
-        where membership.connection(to: record.member.id) != nil {
-            met.insert(record.member.address)
-        }
+    private func silent(among seeds: [PeerAddress], _ others: JoinView) -> [PeerAddress] {
+        let connected = others.members.filter(\.isConnected)
+        let met = Set(connected.map(\.address) + [others.address])
+        let ids = Set(connected.map(\.id) + [others.own])
         return seeds.filter { seed in
             if met.contains(seed) { return false }
             guard let id = answers[seed] else { return true }
-            return id != own.id && membership.connection(to: id) == nil
+            return !ids.contains(id)
         }
     }
 
     /// Which addresses and names say nothing, and why as far as that is known; like
     /// `b:8082: connection refused`.
-    package func missing(_ membership: Membership) -> [String] {
-        let places = seeds.map { silent(among: $0, membership) } ?? []
+    package func missing(_ others: JoinView) -> [String] {
+        let places = seeds.map { silent(among: $0, others) } ?? []
         let names = failures.keys.filter { seeds?.contains($0) != true }
         return Set(places + names).map { "\($0): \(failures[$0] ?? "no answer")" }.sorted()
     }
 
-    /// True if the node may serve, as `membership` stands; `isCounting`: it follows a count, its
+    /// True if the node may serve, as it sees the `others`; `isCounting`: it follows a count, its
     /// own or that of others.
     ///
     /// It has tried every address that the names of its seeds stand for, and is connected with
     /// everybody whom the first of them told it of, as far as they can be reached: then it knows
     /// who may hold what it is asked for.
-    package func isOver(_ membership: Membership, isCounting: Bool, now: Instant) -> Bool {
+    package func isOver(_ others: JoinView, isCounting: Bool, now: Instant) -> Bool {
         guard settings.hasSeeds, now < startedAt + settings.timeMax else { return true }
         guard isCounting else { return false }
         guard now < startedAt + settings.membersTimeMax else { return true }
-        guard let seeds, !membership.isContested else { return false }
-        let others = membership.records.dropFirst().filter { $0.state.isLive }
-        let isConnected = { (record: MemberRecord) in
-            membership.connection(to: record.member.id) != nil
-        }
-        let met = Set(others.filter(isConnected).map(\.member.address))
+        guard let seeds, !others.isContested else { return false }
+        let live = others.members.filter(\.isLive)
+        let met = Set(live.filter(\.isConnected).map(\.address))
         guard seeds.allSatisfy({ tried.contains($0) || met.contains($0) }) else { return false }
-        guard others.isEmpty || membership.hasTable else { return false }
-        return others.allSatisfy { isConnected($0) || tried.contains($0.member.address) }
+        guard live.isEmpty || others.hasTable else { return false }
+        return live.allSatisfy { $0.isConnected || tried.contains($0.address) }
+    }
+}
+
+/// What a node that starts sees of others.
+package struct JoinView: Hashable, Sendable {
+    package struct Member: Hashable, Sendable {
+        package var id: NodeID
+        package var address: PeerAddress
+        /// There is a connection with it now.
+        package var isConnected: Bool
+        /// It is alive, or suspected not to be.
+        package var isLive: Bool
+
+        package init(id: NodeID, address: PeerAddress, isConnected: Bool, isLive: Bool) {
+            self.id = id
+            self.address = address
+            self.isConnected = isConnected
+            self.isLive = isLive
+        }
+    }
+
+    package var own: NodeID
+    /// Where others reach this node.
+    package var address: PeerAddress
+    /// All others that it has heard of.
+    package var members: [Member]
+    /// Another process with its id is there.
+    package var isContested: Bool
+    /// Somebody has told it of all members.
+    package var hasTable: Bool
+
+    package init(
+        own: NodeID, address: PeerAddress, members: [Member], isContested: Bool, hasTable: Bool
+    ) {
+        self.own = own
+        self.address = address
+        self.members = members
+        self.isContested = isContested
+        self.hasTable = hasTable
+    }
+}
+
+extension Membership {
+    /// For a ``JoinWatch``.
+    package var joinView: JoinView {
+        JoinView(
+            own: own.member.id, address: own.member.address,
+            members: records.dropFirst().map { record in
+                JoinView.Member(
+                    id: record.member.id, address: record.member.address,
+                    isConnected: connection(to: record.member.id) != nil,
+                    isLive: record.state.isLive)
+            }, isContested: isContested, hasTable: hasTable)
     }
 }

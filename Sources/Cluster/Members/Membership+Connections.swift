@@ -14,11 +14,17 @@ extension Membership {
             return openedToOwnID(id, dialled: dialled, record, &turn)
         }
         if let dialled { plan.opened(dialled, member.id, at: turn.now) }
-        if let held = roster[member.id], held.member.process != member.process,
-            mesh.process(of: member.id) == held.member.process
-        {
-            let newcomer = Identities.Newcomer(connection: id, dialled: dialled, record: record)
-            return check(newcomer, against: held, &turn)
+        if let held = roster[member.id], held.member.process != member.process {
+            if mesh.process(of: member.id) == held.member.process {
+                let newcomer = Identities.Newcomer(connection: id, dialled: dialled, record: record)
+                return check(newcomer, against: held, &turn)
+            }
+            if held.supersedes(record) {
+                // Nothing is answered to one that may have promised what it does not have.
+                turn.effects.append(.send(.news([held]), on: id))
+                turn.effects.append(.close(id, .redundant))
+                return
+            }
         }
         admit(id, dialled: dialled, record, &turn)
     }
@@ -64,7 +70,7 @@ extension Membership {
     mutating func closed(_ id: ConnectionID, _ reason: CloseReason?, _ turn: inout Turn) {
         let isTwin = identities.closed(id)
         guard mesh[id] != nil || isTwin else { return }
-        if reason == .duplicateIdentity { return refuseToServe(&turn) }
+        if reason == .duplicateIdentity { return refuseToServe(.twin, &turn) }
         if reason == .clusterFull, let dialled = mesh[id]?.dialled {
             lost(mesh.closed(id), isHint: false, &turn)
             return plan.refused(dialled, at: turn.now)

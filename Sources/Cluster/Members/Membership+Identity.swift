@@ -4,8 +4,8 @@ import Ground
 ///
 /// A node's newer process takes the earlier one's place when that no longer answers; while it
 /// answers, the newcomer is refused by whoever is connected with both. A node restored from an
-/// older copy of its directory says a lower incarnation than is believed of it: it learns so from
-/// the first tables, and raises its own.
+/// older copy of its directory learns from the first tables that it was started more often than
+/// the directory knows: it has promised what it does not have, and is not that member any more.
 extension Membership {
     /// A live twin may be raised above once by a young process, in case of a stale record, and so
     /// often by an older one; after that one of them gives way.
@@ -113,18 +113,25 @@ extension Membership {
             return
         }
         turn.effects.append(.close(id, .redundant))
-        refuseToServe(&turn)
+        refuseToServe(.twin, &turn)
     }
 
     /// Another process of this node is believed in.
+    ///
+    /// One that started in this boot epoch or after it shows a process that has just started that
+    /// its directory is older than what the node has promised to keep.
     mutating func heardOfTwin(_ record: MemberRecord, _ turn: inout Turn) {
+        let isJoining = !own.member.role.contains(.isCaughtUp) || !hasTable
+        if isJoining, record.incarnation.epoch >= own.incarnation.epoch {
+            return refuseToServe(.copy, &turn)
+        }
         guard record.supersedes(own) else { return }
         if record.state.isLive {
             identities.contests += 1
             let isYoung = turn.now - startedAt < settings.youth
-            if isYoung, identities.contests > 2 { return refuseToServe(&turn) }
+            if isYoung, identities.contests > 2 { return refuseToServe(.twin, &turn) }
             if identities.contests > Self.contestsMax, isLater(than: record.member.process) {
-                return refuseToServe(&turn)
+                return refuseToServe(.twin, &turn)
             }
         }
         speakUp(above: record.incarnation, &turn)
@@ -136,9 +143,9 @@ extension Membership {
         return (mine.high, mine.low) > (process.high, process.low)
     }
 
-    mutating func refuseToServe(_ turn: inout Turn) {
+    mutating func refuseToServe(_ why: MembershipEffect.Refusal, _ turn: inout Turn) {
         phase = .over
         for id in mesh.connections.keys { turn.effects.append(.close(id, .leaving)) }
-        turn.effects.append(.refuseToServe)
+        turn.effects.append(.refuseToServe(why))
     }
 }

@@ -31,8 +31,8 @@ extension Membership {
         case .news(let news): learn(news, .firstHand(peer), &turn)
         case .table(let table, let isQuestion):
             let source = hasTable ? Source.hearsay : .history
-            hasTable = true
             learn(table, source, &turn)
+            hasTable = true
             guard isQuestion, mesh[id] != nil else { return }
             // The peer's table came with its question.
             mesh.question(mesh.connection(to: peer) ?? id, at: nil)

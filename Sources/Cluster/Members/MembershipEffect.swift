@@ -20,8 +20,19 @@ package enum MembershipEffect: Hashable, Sendable {
     case forget(MemberRecord)
     /// Log it: one more member than ``Membership/Settings/membersMax`` has come.
     case refuseMember(Member)
-    /// Another live process has this node's id: stop serving and say so. Nothing follows.
-    case refuseToServe
+    /// Stop serving and say why. Nothing follows.
+    case refuseToServe(Refusal)
     /// Everybody reachable knows that this node goes, `untold` apart. Nothing follows.
     case finishLeaving(untold: [NodeID])
+}
+
+extension MembershipEffect {
+    /// Why a process is not the node that it takes itself for.
+    package enum Refusal: Hashable, Sendable {
+        /// Another live process has this node's id.
+        case twin
+        /// This node has been started more often than its directory knows, which is a copy then of
+        /// what it was.
+        case copy
+    }
 }

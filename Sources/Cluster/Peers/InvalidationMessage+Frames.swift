@@ -25,6 +25,7 @@ extension InvalidationMessage {
         static let hasVoted = Flags(rawValue: 1 << 2)
         static let isCurrent = Flags(rawValue: 1 << 3)
         static let isUnchanged = Flags(rawValue: 1 << 4)
+        static let isYoung = Flags(rawValue: 1 << 5)
     }
 
     static let confirmationFixedBytes = 4
@@ -151,13 +152,14 @@ extension InvalidationMessage.Flags {
         self = []
         if view.hasVoted { insert(.hasVoted) }
         if view.isCurrent { insert(.isCurrent) }
+        if view.isYoung { insert(.isYoung) }
     }
 
     /// What they and the rest of a message say of the count.
     func view(_ standing: CountStanding?, _ nominee: NodeID?) -> CountView {
         CountView(
             standing: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent),
-            nominee: nominee)
+            isYoung: contains(.isYoung), nominee: nominee)
     }
 }
 

@@ -1,5 +1,4 @@
 import Admin
-import Cluster
 import FoundationEssentials
 import Ground
 import HTTPRules
@@ -36,7 +35,7 @@ extension Door {
         let node = hall.node
         switch operation.name {
         case .showDashboard: showDashboard()
-        case .getHealth, .getReadiness: answerHealth(operation.name)
+        case .getHealth, .getReadiness: answerHealth(operation.name, query)
         case .getMetrics: sendMetrics(to: request)
         case .getOpenAPI:
             sendText(
@@ -51,8 +50,9 @@ extension Door {
         case .getEntryBody:
             sendEntryBody(query["url"] ?? "", key: query["key"], variant: query["variant"])
         case .listMembers: send(MemberRow.json(node.memberRows()))
-        case .forgetMember: forget(arguments[0])
-        case .bootstrap: bootstrap()
+        case .forgetMembers: send("forgetting", unless: node.forgetMembers(arguments[0]))
+        case .bootstrap: send("opened", unless: node.bootstrap())
+        case .recover: send("recovering", unless: node.recover())
         case .getRing: send(node.ring().json)
         case .listOrigins:
             let standings = node.exchange.standings(now: SystemClock.now())
@@ -105,28 +105,10 @@ extension Door {
         }
     }
 
-    /// Begins to count a member no longer that will not come back.
-    private func forget(_ text: String) {
-        guard let id = NodeID(text) else { return answerProblem(.memberUnknown) }
-        do throws(FenceKeeper.ForgetRefusal) {
-            try hall.desk.forget([id])
-            send(StateDocument.json("forgetting"), status: 202)
-        } catch {
-            let isKnown = hall.node.memberRows().contains { $0.node == "\(id)" }
-            if case .notCounted = error, !isKnown { return answerProblem(.memberUnknown) }
-            answerProblem(.notForgotten(error))
-        }
-    }
-
-    private func bootstrap() {
-        guard hall.node.hub != nil, !hall.desk.isCounting else {
-            return answerProblem(.notBootstrapped)
-        }
-        hall.desk.handle(.mayForm(.ordered))
-        // Whoever is here may have a cluster of its own.
-        guard hall.desk.isCounting else { return answerProblem(.notBootstrapped) }
-        hall.node.logger.notice("the operator has this node open a cluster")
-        send(StateDocument.json("opened"), status: 202)
+    /// What an operator asked for has begun, or was refused.
+    private func send(_ state: String, unless problem: Problem?) {
+        if let problem { return answerProblem(problem) }
+        send(StateDocument.json(state), status: 202)
     }
 
     private func undrain() {
@@ -145,7 +127,9 @@ extension Door {
         let (method, target) = methodAndTarget(bytes)
         switch AdminRoute(method: method, target: target) {
         case .operation(let operation, _) where AdminRoute.publicPaths.contains(operation.path):
-            answerHealth(operation.name)
+            let query = try? AdminQuery(
+                target.drop { $0 != "?" }.dropFirst(), operation.parameters)
+            answerHealth(operation.name, query)
         case .methodNotAllowed where isPublicPage(bytes): answerProblem(.methodNotAllowed)
         case .operation, .methodNotAllowed, .notFound:
             // What is neither a name nor an address is no host of a site, nor of anything else.
@@ -173,13 +157,15 @@ extension Door {
         }
     }
 
-    private func answerHealth(_ name: AdminOperation.Name) {
+    private func answerHealth(_ name: AdminOperation.Name, _ query: AdminQuery?) {
         guard name == .getReadiness else { return send(HealthDocument.alive) }
         let readiness = hall.node.readiness.value
         let isFenced = !hall.node.fence.isOpen(at: SystemClock.now())
+        let isCounted = hall.desk.isCounted
+        let needs = query?["unfenced"] != "true" || (!isFenced && isCounted)
         send(
-            HealthDocument.json(readiness, isFenced: isFenced),
-            status: HealthDocument.status(readiness))
+            HealthDocument.json(readiness, isFenced: isFenced, isCounted: isCounted),
+            status: HealthDocument.status(readiness, needs: needs))
     }
 
     private func methodAndTarget(_ bytes: Span<UInt8>) -> (String, String) {

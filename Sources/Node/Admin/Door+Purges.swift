@@ -63,9 +63,7 @@ extension Door {
         let receipts = hall.desk.lastPurges(Int(query.number("limit") ?? 20))
         send(
             ReceiptDocument.json(
-                receipts.compactMap {
-                    ReceiptDocument($0, issuedBy: hall.node.issuer(of: $0.record.name))
-                }))
+                receipts.compactMap { ReceiptDocument($0, at: hall.node) }))
     }
 
     private static func read(_ body: [UInt8]) throws(PurgeFault) -> PurgeRequest {
@@ -139,7 +137,7 @@ extension Door {
     /// Answers with the receipt as it is now; `isIssue` to who has issued it.
     private func sendReceipt(of name: RecordName, isIssue: Bool = false) {
         guard let receipt = hall.desk.receipt(of: name),
-            let document = ReceiptDocument(receipt, issuedBy: hall.node.issuer(of: name))
+            let document = ReceiptDocument(receipt, at: hall.node)
         else { return answerProblem(Problem(PurgeFault.receiptUnknown.problem)) }
         // Clients of the data port would look for it there.
         let place = AdminOperation.row(.issuePurge).path
@@ -150,7 +148,7 @@ extension Door {
 
 extension NodeCore {
     /// The node that has issued a record; nil if its process is not known here any more.
-    func issuer(of name: RecordName) -> NodeID? {
+    fileprivate func issuer(of name: RecordName) -> NodeID? {
         if name.stream == desk.process { return desk.id }
         return hub?.view.records.first { $0.member.process == name.stream }?.member.id
     }
@@ -180,16 +178,17 @@ extension PurgeName {
 }
 
 extension ReceiptDocument {
-    /// Nil if it is of no purge.
-    init?(_ receipt: Receipt, issuedBy: NodeID?) {
+    /// As `node` sees it; nil if it is of no purge.
+    init?(_ receipt: Receipt, at node: NodeCore) {
         let invalidation = receipt.record.invalidation
         guard let purge = invalidation.purge else { return nil }
         let (now, name) = (SystemClock.now(), receipt.record.name)
         self.init(
             ReceiptName(high: name.stream.high, low: name.stream.low, number: name.number),
             id: invalidation.id, isSoft: purge.mode == .soft,
-            targets: purge.targets.map(PurgeName.init), issuedBy: issuedBy.map { "\($0)" },
-            heldMilliseconds: (now - receipt.heldSince).milliseconds,
+            targets: purge.targets.map(PurgeName.init),
+            issuedBy: node.issuer(of: name).map { "\($0)" },
+            seenBy: "\(node.desk.id)", heldMilliseconds: (now - receipt.heldSince).milliseconds,
             majorityMilliseconds: receipt.majorityAt.map {
                 ($0 - receipt.heldSince).milliseconds
             },
@@ -204,6 +203,6 @@ extension ReceiptDocument {
                         .unreachable(sinceMillisecondsAgo: (now - since).milliseconds)
                     }
                 return ReceiptDocument.Member(node: "\(line.node)", standing)
-            })
+            }, areMembersKnown: receipt.isCompanyKnown)
     }
 }

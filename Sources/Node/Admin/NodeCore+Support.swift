@@ -11,9 +11,7 @@ import Telemetry
 extension NodeCore {
     /// Reads files; not for a loop.
     func support(for role: AdminRole) -> SupportDocument {
-        let receipts = desk.lastPurges(100).compactMap {
-            ReceiptDocument($0, issuedBy: issuer(of: $0.record.name))
-        }
+        let receipts = desk.lastPurges(100).compactMap { ReceiptDocument($0, at: self) }
         return SupportDocument(
             takenAt: CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText,
             process: .ofThisProcess(),

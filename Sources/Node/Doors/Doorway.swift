@@ -56,6 +56,11 @@ struct Doorway: CustomStringConvertible {
             isProxied
             ? .proxy(client.address) : hall.settings.holder(of: client.address, on: side)
         return enter(holder, side, hall).flatMapThrowing { answer in
+            // Its connections were closed before this one was among them.
+            guard !hall.isStopped else {
+                if answer == .enters { hall.node.leave(holder, side) }
+                throw NodeIsStopping()
+            }
             let tls = isPlain ? nil : side == .data ? hall.settings.tls : hall.settings.adminTLS
             guard answer == .enters else {
                 hall.counters.add(.connectionsRefused)
@@ -74,26 +79,25 @@ struct Doorway: CustomStringConvertible {
     /// Gives a place to a newcomer; if there is none for it, that of a connection which is idle,
     /// and is the newcomer's own if its client has its share.
     ///
-    /// On its own loop first, then on the others, one that has been idle for a while; then any. To
-    /// an operator nobody says that there is none before it was looked for several times: of many
-    /// who come at once some have a place and no connection yet that could be asked for it. No more
-    /// wait so than there are places, for each has a descriptor.
+    /// Looks on its own loop first and then on the others: at first for one that has been idle for
+    /// a while, then for any. An operator is turned away only after several such searches, with
+    /// pauses between them: when many come at once, some hold a place before they have a connection
+    /// that could be closed. No more operators wait than there are places, since each of them holds
+    /// a descriptor.
     private static func enter(
         _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall, looks: Int = 5
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
-        // A place that one has whom the node closes as it stops is nobody's any more.
-        guard !hall.isStopped else { return hall.loop.makeFailedFuture(NodeIsStopping()) }
         let answer = hall.node.enter(holder, side)
         guard answer != .enters else { return hall.loop.makeSucceededFuture(answer) }
         let halls = [hall] + hall.node.halls.filter { $0 !== hall }
         let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
         let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
         return takeOver(places[...], holder, side, answer, hall).flatMap { answer in
-            let newcomersMax = max(1, NodeSettings.adminPlaces.places / halls.count)
-            guard answer != .enters, side == .admin, looks > 1, hall.newcomers < newcomersMax
-            else { return hall.loop.makeSucceededFuture(answer) }
-            hall.newcomers += 1
-            return hall.loop.scheduleTask(in: lookPause) { hall.newcomers -= 1 }.futureResult
+            let waitingMax = max(1, NodeSettings.adminPlaces.places / halls.count)
+            let mayWait = side == .admin && looks > 1 && hall.waitingOperators < waitingMax
+            guard answer != .enters, mayWait else { return hall.loop.makeSucceededFuture(answer) }
+            hall.waitingOperators += 1
+            return hall.loop.scheduleTask(in: lookPause) { hall.waitingOperators -= 1 }.futureResult
                 .flatMap { enter(holder, side, hall, looks: looks - 1) }
         }
     }

@@ -84,6 +84,9 @@ final class InvalidationDesk: Sendable {
         await journal.close()
     }
 
+    /// From its next start on the node is another member, and holds nothing for certain.
+    func forsakeMember() { journal.forsake() }
+
     /// To be called now and then.
     func followDisk() {
         journal.followDisk()
@@ -104,6 +107,8 @@ final class InvalidationDesk: Sendable {
         }
     }
     var isCounting: Bool { figures.counted > 0 }
+    /// Majorities are of this node, too.
+    var isCounted: Bool { state.withLock { $0.exchange.isCounted } }
 
     func receipt(of name: RecordName) -> Receipt? {
         state.withLock { $0.exchange.receipt(of: name) }
@@ -268,11 +273,11 @@ final class InvalidationDesk: Sendable {
         }
     }
 
-    /// Returns when the node is proven to know what was invalidated.
+    /// Returns when the node is counted, and proven to know what was invalidated.
     func opened() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let isOpen = state.withLock { state in
-                if fence.isOpen(at: SystemClock.now()) || state.isStopped { return true }
+                if isProven(state) || state.isStopped { return true }
                 state.openers.append { done.resume() }
                 return false
             }
@@ -302,6 +307,10 @@ final class InvalidationDesk: Sendable {
         }
     }
 
+    private func isProven(_ state: borrowing State) -> Bool {
+        state.exchange.isCounted && fence.isOpen(at: SystemClock.now())
+    }
+
     // MARK: Steps
 
     private func change(_ step: (inout State, Instant, inout [ExchangeEffect]) -> Void) {
@@ -316,8 +325,9 @@ final class InvalidationDesk: Sendable {
             // does not hold the purge, and go without it. Who finds this one waits for the lock.
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { run(effect, &state) }
-            if !effects.isEmpty || !state.leavers.isEmpty { woken = Self.wake(&state) }
-            if !state.openers.isEmpty, fence.isOpen(at: SystemClock.now()) {
+            let isAwaited = !state.leavers.isEmpty || !state.waiters.isEmpty
+            if !effects.isEmpty || isAwaited { woken = Self.wake(&state) }
+            if !state.openers.isEmpty, isProven(state) {
                 woken += state.openers
                 state.openers = []
             }
@@ -383,18 +393,8 @@ final class InvalidationDesk: Sendable {
         case .contradiction(let contradiction):
             node.logger.critical(
                 "fenced until an operator decides: invalidations contradict each other",
-                metadata: ["what": "\(contradiction)"])
+                metadata: ["what": "\(contradiction)", "way_out": "nuthatch members recover"])
         case .window(let window): fence.window = window
-        }
-    }
-}
-
-extension ExchangeMember.Presence {
-    init(_ state: MemberRecord.State) {
-        switch state {
-        case .alive, .suspected: self = .here
-        case .dead: self = .away
-        case .left: self = .left
         }
     }
 }

@@ -15,11 +15,13 @@ struct InvalidationStart {
     /// Reads what the disk has; a log that is damaged or lost makes the node another member, which
     /// has promised nothing, and every entry is held against its origin once.
     ///
-    /// `isAlone`: it will be in no cluster.
-    init(of node: NodeCore, _ settings: InvalidationExchange.Settings, isAlone: Bool) async {
+    /// `isAlone`: it will be in no cluster; `name` is what the operator calls it.
+    init(
+        of node: NodeCore, _ settings: InvalidationExchange.Settings, isAlone: Bool, name: String?
+    ) async {
         var random = SystemRandomNumberGenerator()
         let process = ProcessID(using: &random)
-        let newcomer = NodeID(using: &random)
+        let newcomer = NodeID(named: name, in: node.disk?.volume?.path, using: &random)
         guard let disk = node.disk, let view = disk.view, let volume = disk.volume else {
             member = newcomer
             start = InvalidationExchange.Start(

@@ -34,9 +34,10 @@ final class JournalKeeper: Sendable {
         /// A directory has come in the place of the former, or there was none: what this process
         /// has promised is not in it, so that the next start is another member.
         mutating func begin(
-            in volume: any DiskVolume, epoch: UInt64, _ room: JournalRoom
+            in volume: any DiskVolume, epoch: UInt64, _ settings: DiskTier.Settings
         ) throws(DiskFile.Failure) {
-            let (member, next) = (NodeID(using: &dice), JournalFiles(volume))
+            let member = NodeID(named: settings.nodeName, in: volume.path, using: &dice)
+            let (room, next) = (settings.journal, JournalFiles(volume))
             for number in try next.numbers() { next.delete(number) }
             try next.setMember(JournalMember(node: member, begun: epoch).bytes)
             journal = Journal(
@@ -92,6 +93,23 @@ final class JournalKeeper: Sendable {
     /// `giveUp` is told, on any thread, what there is no room for.
     func whenFull(_ giveUp: @escaping @Sendable ([StreamPosition]) -> Void) {
         self.giveUp.withLock { $0 = giveUp }
+    }
+
+    /// What the journal has promised is not in it: the next start finds it lost.
+    func forsake() {
+        thread.submit { [self] _ in
+            state.withLock { state in
+                guard let journal = state.journal, let files = state.files else { return }
+                do throws(DiskFile.Failure) {
+                    try files.setMember(JournalMember.forsaken(journal.node).bytes)
+                    state.isBegun = true
+                } catch {
+                    logger.error(
+                        "the record of invalidations cannot be given up",
+                        metadata: ["why": "\(error)"])
+                }
+            }
+        }
     }
 
     /// Does what was begun, and ends.
@@ -170,7 +188,7 @@ final class JournalKeeper: Sendable {
             {
                 do throws(DiskFile.Failure) {
                     try state.begin(
-                        in: volume, epoch: view.identity.bootEpoch, disk.settings.journal)
+                        in: volume, epoch: view.identity.bootEpoch, disk.settings)
                 } catch {
                     note(error, isFirst: !state.hasFailed)
                     state.hasFailed = true

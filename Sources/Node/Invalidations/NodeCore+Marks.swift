@@ -35,15 +35,30 @@ extension NodeCore {
     /// The resource that has this key was changed by a request that went through this node: what is
     /// stored anywhere, or being fetched, is not to be used any more (RFC 9111 §4.4).
     ///
-    /// Nobody waits for the other nodes. Where too many come the whole host is purged instead, a
-    /// moment later and softly.
+    /// Nobody waits for the other nodes. Where too many come, or the log takes none, the whole host
+    /// is purged instead, a moment later and softly; until then nobody's word but the origin's is
+    /// taken for what is of this host.
     func invalidate(_ key: [UInt8]) {
         let name = Array(URLName.name(ofKey: key))
-        let host = Array(name.prefix { $0 != UInt8(ascii: "/") })
+        let host = Self.host(of: name)
         let verdict = invalidationPace.withLock { $0.take(host, now: SystemClock.now()) }
-        guard verdict == .alone, issue(Purge(.hard, [.url(name)])) else {
-            return mark([.url(name)], isSoft: false)
+        if verdict == .alone {
+            let issuance = issue(Purge(.hard, [.url(name)]))
+            if let issuance, issuance != .busy { return }
+            invalidationPace.withLock { $0.owes(host) }
         }
+        mark([.url(name)], isSoft: false)
+    }
+
+    /// Something of the host of `key` was changed, and the other nodes may not know.
+    func mayBeOldElsewhere(_ key: [UInt8]) -> Bool {
+        invalidationPace.withLock { pace in
+            pace.hasMerged && pace.isOwed(Self.host(of: Array(URLName.name(ofKey: key))))
+        }
+    }
+
+    private static func host(of name: [UInt8]) -> [UInt8] {
+        Array(name.prefix { $0 != UInt8(ascii: "/") })
     }
 
     /// Purges the hosts of which too many resources were changed one by one, those that are due
@@ -52,16 +67,16 @@ extension NodeCore {
         let due = invalidationPace.withLock { pace in
             pace.hasMerged ? pace.due(now: now) : []
         }
-        for host in due where !issue(Purge(.soft, [.prefix(host: host, path: [])])) {
-            mark([.host(host)], isSoft: true)
+        for host in due where issue(Purge(.soft, [.prefix(host: host, path: [])])) == .busy {
+            invalidationPace.withLock { $0.owes(host) }
         }
     }
 
-    /// False if it could not be put in the log: too much waits for the disk, or a name is too long.
-    private func issue(_ purge: Purge) -> Bool {
+    /// Nil if a name is too long for the log.
+    private func issue(_ purge: Purge) -> Issuance? {
         let issuance = try? desk.issue(purge, id: nil)
-        if let issuance, issuance != .busy { return true }
-        logger.warning("what was changed is not used here any more, and may be by other nodes")
-        return false
+        if let issuance, issuance != .busy { return issuance }
+        logger.warning("what was changed is not used here, and by other nodes until they are told")
+        return issuance
     }
 }

@@ -11,7 +11,9 @@ extension NodeService {
         var settings = InvalidationExchange.Settings()
         settings.fence.fence = configuration.cluster.fence
         settings.fence.forgetAfter = configuration.cluster.forgetAfter
-        let found = await InvalidationStart(of: node, settings, isAlone: isAlone)
+        settings.fence.isAlone = isAlone
+        let found = await InvalidationStart(
+            of: node, settings, isAlone: isAlone, name: configuration.cluster.nodeName)
         let desk = InvalidationDesk(of: node, found.start, journal: found.journal, on: timeKeeper)
         node.desk = desk
         found.journal.whenFull { [weak desk] in desk?.handle(.full($0)) }

@@ -9,6 +9,8 @@ package struct ClusterConfiguration: Sendable {
     package var secretFile: String?
     /// Where others may be; names stand for all their addresses.
     package var seeds: [PeerAddress]
+    /// What the operator calls this node; nil if he does not.
+    package var nodeName: String?
     /// How many nodes the cluster is to begin with; nil for as many as answer.
     package var expects: Int?
     /// How long the node looks for a cluster before it serves, fenced.
@@ -34,6 +36,7 @@ package struct ClusterConfiguration: Sendable {
     init(_ values: ConfigurationValues) {
         secretFile = values.path(.clusterSecretFile)
         seeds = values.hostPorts(.join).map { PeerAddress(host: $0.host, port: $0.port) }
+        nodeName = values.name(.nodeName)
         expects = values.countUnlessZero(.expect)
         joinTimeout = values.interval(.joinTimeout)
         listen = values.address(.peerListen)

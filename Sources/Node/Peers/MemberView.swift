@@ -88,3 +88,13 @@ extension MemberRow {
         }
     }
 }
+
+extension ExchangeMember.Presence {
+    init(_ state: MemberRecord.State) {
+        switch state {
+        case .alive, .suspected: self = .here
+        case .dead: self = .away
+        case .left: self = .left
+        }
+    }
+}

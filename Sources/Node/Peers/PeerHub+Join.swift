@@ -36,13 +36,14 @@ extension PeerHub {
         guard let toldRule, !isStopped, membership.phase == .serving, let desk = node?.desk
         else { return }
         let isCounting = desk.isCounting
-        let rule = joinWatch.rule(membership)
+        let others = membership.joinView
+        let rule = joinWatch.rule(others)
         if rule != toldRule { desk.handle(.mayForm(rule)) }
         self.toldRule = isCounting && hasJoined ? nil : rule
-        let missing = isCounting ? nil : joinWatch.missing(membership)
+        let missing = isCounting ? nil : joinWatch.missing(others)
         searching.withLock { $0 = missing }
         guard !hasJoined,
-            joinWatch.isOver(membership, isCounting: isCounting, now: SystemClock.now())
+            joinWatch.isOver(others, isCounting: isCounting, now: SystemClock.now())
         else { return }
         hasJoined = true
         step(.roleChanged(membership.own.member.role.union(.isCaughtUp)))
@@ -62,5 +63,27 @@ extension PeerHub {
                 ])
             reportSearch(after: .seconds(60))
         }
+    }
+
+    /// This process is not the node that it took itself for.
+    func refuseToServe(_ why: MembershipEffect.Refusal) {
+        let (message, advice): (Logger.Message, String) =
+            switch why {
+            case .twin:
+                (
+                    "another live process has this node's id; this one does not serve",
+                    "give each node a directory of its own"
+                )
+            case .copy:
+                (
+                    "the directory is older than what this node has promised to keep",
+                    "start it again: it is another member then, and asks about each entry once"
+                )
+            }
+        logger.critical(
+            message, metadata: ["node": "\(membership.own.member.id)", "advice": "\(advice)"])
+        if why == .copy { node?.desk.forsakeMember() }
+        refuse()
+        joined.succeed()
     }
 }

@@ -57,7 +57,7 @@ final class PeerHub: @unchecked Sendable {
     let receiver: OfferReceiver
     let offeredKeys = OfferedKeys()
     /// Called when this node must not serve, because another process has its id.
-    private let refuse: @Sendable () -> Void
+    let refuse: @Sendable () -> Void
 
     /// How often the names of seeds are looked up, for ever.
     static let lookupInterval = Interval.seconds(10)
@@ -325,15 +325,7 @@ extension PeerHub {
                     "member": "\(member.id)", "address": "\(member.address)",
                     "members_max": "\(membership.settings.membersMax)",
                 ])
-        case .refuseToServe:
-            logger.critical(
-                "another live process has this node's id; this one does not serve",
-                metadata: [
-                    "node": "\(membership.own.member.id)",
-                    "advice": "give each node a directory of its own",
-                ])
-            refuse()
-            joined.succeed()
+        case .refuseToServe(let why): refuseToServe(why)
         case .finishLeaving(let untold):
             if !untold.isEmpty {
                 logger.notice(

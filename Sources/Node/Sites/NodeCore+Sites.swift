@@ -54,13 +54,11 @@ extension NodeCore {
         store.insert(entry)
     }
 
-    /// Puts an index back into memory that waits for the disk, unless there is one by now.
+    /// Puts an index into memory that is on disk, or waits to be, unless there is one by now.
     func restore(_ index: Resident, for query: SiteRequest) {
         indexing.withLock { _ in
-            guard store.find(query.key, hash: query.hash) == nil,
-                let copy = store.copy(of: index)
-            else { return }
-            store.insert(copy)
+            guard store.find(query.key, hash: query.hash) == nil else { return }
+            store.insert(index)
         }
     }
 

@@ -99,9 +99,14 @@ package struct InvalidationCampaign: Sendable {
         guard nodes <= 7 else { return plan }
         switch seed % 8 {
         case 0: (plan.nodes, plan.joiners) = (3, 4)
-        case 1...2: plan.isFormed = false
+        case 1...2:
+            plan.isFormed = false
+            if seed % 16 > 8 { plan.expects = nodes }
         case 3: (plan.nodes, plan.joiners) = (max(1, nodes - 1), 1)
-        default: break
+        case 4: plan.losses = .ofNamed
+        case 5: plan.losses = .ofUnnamed
+        case 6: plan.losses = .ofMajority
+        default: plan.losses = .ofCopied
         }
         return plan
     }

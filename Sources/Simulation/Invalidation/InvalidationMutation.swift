@@ -30,6 +30,20 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
     package static let unknownPurgeSkipped = InvalidationMutation(rawValue: 1 << 10)
     /// A request that came after a purge is served by a fetch that began before it.
     package static let joiningOlderFetch = InvalidationMutation(rawValue: 1 << 11)
+    /// A node that starts opens a cluster of its own where nobody answers.
+    package static let openingBySilence = InvalidationMutation(rawValue: 1 << 12)
+    /// A node that goes is forgotten while it answers clients.
+    package static let leavingBeforeClosing = InvalidationMutation(rawValue: 1 << 13)
+    /// Who was replaced by another of its name stays counted.
+    package static let namesakesStay = InvalidationMutation(rawValue: 1 << 14)
+    /// Whoever follows a recovered count goes on to trust what it holds.
+    package static let recoveryTrustsAll = InvalidationMutation(rawValue: 1 << 15)
+    /// A directory that is an older copy is taken for the member's.
+    package static let copyTaken = InvalidationMutation(rawValue: 1 << 16)
+    /// The operator has a node forget a majority, and what only that knew is forgotten with it.
+    package static let majorityForgotten = InvalidationMutation(rawValue: 1 << 17)
+    /// The records of a batch are written before its marks.
+    package static let recordsBeforeMarks = InvalidationMutation(rawValue: 1 << 18)
 
     package static let all: [(name: String, mutation: InvalidationMutation)] = [
         ("number reused after a crash", .numberReused),
@@ -44,6 +58,13 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
         ("fence as a timer", .fenceAsTimer),
         ("unknown purge skipped", .unknownPurgeSkipped),
         ("joining a fetch begun before the purge", .joiningOlderFetch),
+        ("a cluster opened by silence", .openingBySilence),
+        ("forgotten before its doors are closed", .leavingBeforeClosing),
+        ("who was replaced stays counted", .namesakesStay),
+        ("a recovered count with what was held before", .recoveryTrustsAll),
+        ("a majority forgotten by order", .majorityForgotten),
+        ("an older copy of a directory taken for the member's", .copyTaken),
+        ("records before their marks", .recordsBeforeMarks),
     ]
 }
 
@@ -53,11 +74,19 @@ package enum InvalidationClass: Int, CaseIterable, Hashable, Sendable {
     case duringFetch, duringGet, duringProbe, duringOffer, duringDrain, duringHotCopy
     case duringRevalidation, duringPromotion, duringReinsertion, duringRecovery
     case joinerDuringReceipt
-    case crashBetweenApplyAndSync
+    case crashBetweenApplyAndSync, crashBetweenMarksAndRecords
+    /// An answer that may not be kept or shared came, and one that stood in for an origin that
+    /// fails.
+    case unshareable, staleIfError
     /// With a majority of the counted members away.
     case restartOfOldDisk
     case reinsertionOfPurged
     case longPartition
     case rivalForgetting
     case threeToSeven
+    case formedFromNothing
+    case leftInOrder, brokenOffAtLeave
+    case replaced, restoredCopy
+    /// By the operator: whom only he knows to be gone, and a majority that is lost.
+    case forgottenByOrder, recovered
 }

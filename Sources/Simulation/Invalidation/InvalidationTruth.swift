@@ -70,10 +70,17 @@ struct InvalidationTruth: Sendable {
             return weigh(now)
         }
         guard isOwn, case .count(let count) = record.invalidation.action else { return }
-        if case .joined = count.body, line.isEmpty { line = [count.base] }
+        if case .joined = count.body { joined(count.base) }
         if case .vote = count.body { votes.append(count) }
         decide()
         weigh(now)
+    }
+
+    /// A cluster is opened, or the operator has the count begin anew.
+    private mutating func joined(_ set: CountedSet) {
+        guard line.last.map({ $0.line.recovery < set.line.recovery }) ?? true else { return }
+        line = [set]
+        votes = []
     }
 
     /// `node` has synced that everything up to the position counts as had: it lacks nothing of it,

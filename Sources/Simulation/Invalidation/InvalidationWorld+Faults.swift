@@ -105,7 +105,8 @@ extension InvalidationWorld {
             }
             // The bound that it promises is held against reads, whatever is durable in truth.
             if let majorityAt = receipt.majorityAt {
-                truth.reported(number, majorityAt: majorityAt - nodes[index].offset)
+                let reported = nodes[index].clock.instant(of: majorityAt)
+                truth.reported(number, majorityAt: reported)
             }
             guard receipt.isConfirmedByAll else { continue }
             confirmed(number)
@@ -145,12 +146,15 @@ extension InvalidationWorld {
         case 6...8:
             let pause = milliseconds(throwsOne(in: 3) ? 2_000...6_000 : 50...2_000)
             // What waits for it was put in order by when it goes on.
-            nodes[index].pausedUntil = max(nodes[index].pausedUntil, now + pause)
+            guard nodes[index].pausedUntil <= now else { return }
+            nodes[index].pausedUntil = now + pause
             note("pause \(index) for \(pause.milliseconds) ms")
         case 9...12: partition(for: milliseconds(200...4_000))
         case 13: partition(for: milliseconds(6_500...12_000))
         case 14: isOriginDown = now + milliseconds(100...2_000)
         case 15: leave(index)
+        case 18 where plan.losses != .none: lose(index)
+        case 19 where plan.losses != .none: restore(index)
         case 16...17: forgetRivals()
         default:
             let other = Int.random(in: nodes.indices, using: &dice)
@@ -173,18 +177,6 @@ extension InvalidationWorld {
         }
     }
 
-    private mutating func leave(_ index: Int) {
-        guard nodes[index].isUp, nodes.filter(\.isUp).count > 2 else { return }
-        note("leave \(index)")
-        nodes[index].isDraining = true
-        offerAll(index, .drain)
-        tell(index, .leaveRequested)
-        // A container that goes is gone, whatever it still has to say.
-        let delay = milliseconds(300...1_500)
-        timeline.plan(.start(index), at: now + delay + milliseconds(50...8_000))
-        timeline.plan(.stop(index, run: nodes[index].run), at: now + delay)
-    }
-
     /// Operators at several nodes forget whom they do not reach, each another one.
     private mutating func forgetRivals() {
         var begun: Set<NodeID> = []
@@ -193,10 +185,7 @@ extension InvalidationWorld {
                 exchange.window.isCurrent(at: clock(index)),
                 let set = exchange.standing?.set
             else { continue }
-            let away = set.members.filter { member in
-                let other = self.index(of: member)
-                return other != index && !line(index, other).isOpen
-            }
+            let away = set.members.filter { !isReached($0, by: index) }
             guard let member = away.randomElement(using: &dice) else { continue }
             var isBegun = false
             run(index) { exchange, now, dice, effects in

@@ -31,16 +31,22 @@ extension InvalidationWorld {
         guard nodes[one].isUp, nodes[other].isUp, !lines[place].isOpen else { return }
         let count = nodes.count
         guard blocked[one * count + other] <= now, blocked[other * count + one] <= now,
-            nodes[one].pausedUntil <= now, nodes[other].pausedUntil <= now
+            nodes[one].pausedUntil <= now, nodes[other].pausedUntil <= now,
+            nodes[one].strangerUntil <= now, nodes[other].strangerUntil <= now
         else {
+            nodes[one].watch?.dialFailed(Self.address(other))
+            nodes[other].watch?.dialFailed(Self.address(one))
             return timeline.plan(.reconnect(one, other), at: now + milliseconds(100...400))
         }
+        guard !hasForgottenMore(one, other), !hasForgottenMore(other, one) else { return }
         lineNumber += 1
         lines[place].number = lineNumber
         lines[place].isOpen = true
         lastArrival[one * count + other] = now
         lastArrival[other * count + one] = now
         for (here, there) in [(one, other), (other, one)] {
+            let id = nodes[there].id
+            nodes[here].watch?.answered(Self.address(there), by: id)
             tell(here, .connected(nodes[there].id, on: ConnectionID(lineNumber)))
         }
     }
@@ -109,9 +115,10 @@ extension InvalidationWorld {
         var news = false
         for other in nodes.indices where other != index && nodes[other].wasStarted {
             let line = line(index, other)
+            let isRecent = now - line.brokenAt < .milliseconds(1_500)
             let isSeen =
                 isHeardOf(other, by: index)
-                || (nodes[index].isSeen[other] && now - line.brokenAt < .milliseconds(1_500))
+                || (nodes[index].isSeen[other] && isRecent && !nodes[other].hasLeft)
             if isSeen != nodes[index].isSeen[other] {
                 nodes[index].isSeen[other] = isSeen
                 nodes[index].unseenSince[other] = isSeen ? nil : now
@@ -119,7 +126,9 @@ extension InvalidationWorld {
                 news = news || isSeen
             }
             members.append(
-                ExchangeMember(nodes[other].id, nodes[other].process, isSeen ? .here : .away))
+                ExchangeMember(
+                    nodes[other].id, nodes[other].process,
+                    isSeen ? .here : nodes[other].hasLeft ? .left : .away))
         }
         guard isChanged else { return }
         tell(index, .membersChanged(members))

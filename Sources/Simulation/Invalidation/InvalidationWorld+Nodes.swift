@@ -7,6 +7,7 @@ import Tiers
 extension InvalidationWorld {
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
+        takeAwayUnseenCopies(before: index)
         var node = nodes[index]
         let disk = node.storage
         let isReused = plan.mutation.contains(.numberReused) && node.run > 0
@@ -18,6 +19,8 @@ extension InvalidationWorld {
         node.epoch = disk.epoch + 1
         if !plan.mutation.contains(.stampBeforeBootEpoch) { node.storage.epoch += 1 }
         node.batch = []
+        node.isBatchMarked = false
+        node.notes = []
         node.markList = disk.marks
         node.marks = MarkTable(disk.marks)
         node.validateBefore = disk.validateBefore
@@ -32,6 +35,9 @@ extension InvalidationWorld {
         node.isSeen = Array(repeating: false, count: nodes.count)
         node.unseenSince = Array(repeating: nil, count: nodes.count)
         node.isDraining = false
+        node.departure = nil
+        node.epochs = [:]
+        node.hasLeft = false
         node.flag = false
         node.fencedSince = nil
         node.introductions = []
@@ -43,7 +49,7 @@ extension InvalidationWorld {
             records: disk.records, floors: disk.floors, retired: disk.retired)
         start.memory = disk.memory
         start.mayOpen = disk.epoch == 0 && disk.memory == nil
-        node.exchange = InvalidationExchange(start, now: now + node.offset)
+        node.exchange = InvalidationExchange(start, now: node.clock.reading(at: now))
         nodes[index] = node
         note("start \(index) as \(process), epoch \(node.epoch)")
         trace.note(4, process: index, at: now)
@@ -52,7 +58,7 @@ extension InvalidationWorld {
         for other in nodes.indices where other != index && nodes[other].isUp {
             timeline.plan(.reconnect(index, other), at: now + milliseconds(0...60))
         }
-        if !plan.isFormed, index == 0 { tell(index, .mayForm(.unanimous)) }
+        beginJoining(index)
         let run = nodes[index].run
         let scan = milliseconds(2...80)
         timeline.plan(.scanned(index, run: run), at: now + scan)
@@ -69,8 +75,13 @@ extension InvalidationWorld {
         settings.log.ageMin = .seconds(8)
         settings.log.recordsMin = 40
         settings.log.askPatience = .milliseconds(200)
-        if plan.mutation.contains(.contactTimedFromAnswer) {
-            settings.fence.flaws.insert(.contactTimedFromAnswer)
+        let flaws: [(InvalidationMutation, Fence.Flaws)] = [
+            (.contactTimedFromAnswer, .contactTimedFromAnswer),
+            (.namesakesStay, .namesakesStay), (.recoveryTrustsAll, .recoveryTrustsAll),
+            (.majorityForgotten, .majorityForgotten),
+        ]
+        for (mutation, flaw) in flaws where plan.mutation.contains(mutation) {
+            settings.fence.flaws.insert(flaw)
         }
         return settings
     }
@@ -87,8 +98,11 @@ extension InvalidationWorld {
         note("crash \(index), \(nodes[index].batch.count) unsynced")
         trace.note(5, process: index, at: now)
         let batch = nodes[index].batch
-        if batch.contains(where: { $0.isRecord }) { reach(.crashBetweenApplyAndSync) }
-        for write in batch where Bool.random(using: &dice) { persist(write, index) }
+        if batch.contains(where: { $0.isRecord }) {
+            let isMarked = nodes[index].isBatchMarked
+            reach(isMarked ? .crashBetweenMarksAndRecords : .crashBetweenApplyAndSync)
+        }
+        if !batch.isEmpty { _ = persist(batch, index) { Bool.random(using: &$0) } }
         var kept: [SimulatedEntry] = []
         for entry in nodes[index].storage.entries {
             let isSynced = now - entry.writtenAt >= .milliseconds(200)
@@ -115,7 +129,7 @@ extension InvalidationWorld {
         nodes[index].exchange = nil
         var effects: [ExchangeEffect] = []
         event(&exchange, clock(index), &dice, &effects)
-        let next = exchange.nextTick - nodes[index].offset
+        let next = nodes[index].clock.instant(of: exchange.nextTick)
         nodes[index].exchange = exchange
         for effect in effects { perform(effect, index) }
         planTick(index, max(next, now))
@@ -147,23 +161,11 @@ extension InvalidationWorld {
             nodes[index].validateBefore = stamp
             floorsApplied += 1
             note("node \(index) applies floors at \(stamp)")
-        case .remember(let memory): nodes[index].storage.memory = memory
+        case .remember, .drop, .retire, .forget: nodes[index].notes.append(effect)
         case .write(let batch):
             nodes[index].batch = batch
-            let slow = !isCalm && throwsOne(in: 30)
-            let delay = slow ? milliseconds(20...500) : milliseconds(1...6)
-            timeline.plan(.sync(index, run: nodes[index].run), at: now + delay)
-        case .drop(let position):
-            nodes[index].storage.records.removeAll {
-                $0.name.stream == position.process && $0.name.number <= position.count
-            }
-            nodes[index].storage.floors.append(position)
-        case .retire(let position):
-            nodes[index].storage.records.removeAll { $0.name.stream == position.process }
-            nodes[index].storage.floors.removeAll { $0.process == position.process }
-            nodes[index].storage.retired.append(position)
-        case .forget(let process):
-            nodes[index].storage.retired.removeAll { $0.process == process }
+            nodes[index].isBatchMarked = false
+            planSync(index)
         case .send(let message, let id):
             send(.said(message), from: index, to: self.index(of: id))
             if case .push(let records) = message, let last = records.last {
@@ -176,11 +178,22 @@ extension InvalidationWorld {
 
     // MARK: The log's disk
 
+    private mutating func planSync(_ index: Int) {
+        let slow = !isCalm && throwsOne(in: 30)
+        let delay = slow ? milliseconds(20...500) : milliseconds(1...4)
+        timeline.plan(.sync(index, run: nodes[index].run), at: now + delay)
+    }
+
+    /// The marks of a batch are written before its records.
     mutating func synced(_ index: Int) {
         let batch = nodes[index].batch
         guard !batch.isEmpty else { return }
+        if persist(batch, index, where: { _ in true }) { persistNotes(index) }
+        guard nodes[index].isBatchMarked else {
+            nodes[index].isBatchMarked = true
+            return planSync(index)
+        }
         nodes[index].batch = []
-        for write in batch { persist(write, index) }
         tell(index, .synced)
         guard plan.mutation.contains(.markDroppedAtConfirmation) else { return }
         nodes[index].storage.marks = []
@@ -188,22 +201,58 @@ extension InvalidationWorld {
         nodes[index].marks = MarkTable()
     }
 
-    private mutating func persist(_ write: LogWrite, _ index: Int) {
-        let epoch = nodes[index].epoch
+    /// Does the step that is due: with the records only those for which `isKept`.
+    private mutating func persist(
+        _ batch: [LogWrite], _ index: Int, where isKept: (inout Dice) -> Bool
+    ) -> Bool {
+        let isReversed = plan.mutation.contains(.recordsBeforeMarks)
+        guard nodes[index].isBatchMarked != isReversed else {
+            if isKept(&dice) { persistMarks(index) }
+            return false
+        }
+        for write in batch where isKept(&dice) { persistRecord(write, index) }
+        return true
+    }
+
+    private mutating func persistRecord(_ write: LogWrite, _ index: Int) {
         switch write {
-        case .record(let record, let count):
+        case .record(let record, _):
             nodes[index].storage.records.append(record)
+            if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
             let isOwn = record.name.stream == nodes[index].process
             truth.synced(record, at: nodes[index].id, isOwn: isOwn, now: now)
-            let marks = marks(of: record, Stamp(epoch: epoch, count: count))
-            nodes[index].storage.marks += marks
-            if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
-        case .floor(let position, let count):
-            let stamp = Stamp(epoch: epoch, count: count)
+        case .floor(let position, _):
             truth.synced(position, at: nodes[index].id, now: now)
             nodes[index].storage.floors.append(position)
-            nodes[index].storage.marks.append(DiskMark(.everything, isSoft: true, stamp: stamp))
-            nodes[index].storage.validateBefore = stamp
+        }
+    }
+
+    /// All that were applied until now, whatever for.
+    private mutating func persistMarks(_ index: Int) {
+        nodes[index].storage.marks = nodes[index].markList
+        nodes[index].storage.validateBefore = nodes[index].validateBefore
+    }
+
+    /// What the log remembers or gives up is written with its next records.
+    private mutating func persistNotes(_ index: Int) {
+        let notes = nodes[index].notes
+        nodes[index].notes = []
+        for note in notes {
+            switch note {
+            case .remember(let memory): nodes[index].storage.memory = memory
+            case .drop(let position):
+                nodes[index].storage.records.removeAll {
+                    $0.name.stream == position.process && $0.name.number <= position.count
+                }
+                nodes[index].storage.floors.append(position)
+            case .retire(let position):
+                nodes[index].storage.records.removeAll { $0.name.stream == position.process }
+                nodes[index].storage.floors.removeAll { $0.process == position.process }
+                nodes[index].storage.retired.append(position)
+            case .forget(let process):
+                nodes[index].storage.retired.removeAll { $0.process == process }
+            default: break
+            }
         }
     }
 
@@ -284,10 +333,7 @@ extension InvalidationWorld {
         guard let since, !isCurrent, now - since > .seconds(3),
             let members = nodes[index].exchange?.standing?.set.members
         else { return }
-        let gone = members.filter { member in
-            let other = self.index(of: member)
-            return other != index && !line(index, other).isOpen
-        }
+        let gone = members.filter { !isReached($0, by: index) }
         run(index) { exchange, now, dice, effects in
             try? exchange.forget(gone, now: now, using: &dice, effects: &effects)
         }

@@ -231,24 +231,23 @@ extension InvalidationWorld {
         else { return }
         originFetches += 1
         if isCalm { calmFetches[key] += 1 }
-        let version = isOriginDown > now ? nil : truth.version(of: key)
         let slow = !isCalm && throwsOne(in: 10)
         timeline.plan(
-            .originAnswered(
-                index, run: run, fill: number, version: version, isValid: version == etag),
+            .originAnswered(index, run: run, fill: number, originReply(key, etag)),
             at: now + (slow ? milliseconds(100...900) : milliseconds(2...60)))
     }
 
-    mutating func originAnswered(
-        _ index: Int, _ number: UInt64, _ version: Int?, _ isValid: Bool
-    ) {
+    private mutating func originReply(_ key: Int, _ etag: Int?) -> OriginReply {
+        guard isOriginDown <= now else { return .failed }
+        let version = truth.version(of: key)
+        let isShareable = isCalm || !throwsOne(in: 20)
+        return .version(version, isValid: version == etag, isShareable: isShareable)
+    }
+
+    mutating func originAnswered(_ index: Int, _ number: UInt64, _ reply: OriginReply) {
         guard let fill = nodes[index].fills[number], let request = fill.origin else { return }
-        guard let version else {
-            // An error of the origin; no grant is modelled.
-            for case .peer(let other, let ask) in fill.waiters {
-                send(.reply(ask, .said(.originFailed)), from: index, to: other)
-            }
-            return end(index, number)
+        guard case .version(let version, let isValid, let isShareable) = reply else {
+            return originFailed(fill, index, number)
         }
         var entry = SimulatedEntry(
             key: fill.key, version: version, stamp: request.stamp,
@@ -256,26 +255,64 @@ extension InvalidationWorld {
         if isValid, fill.held != nil, plan.mutation.contains(.lateValidationFreshens) {
             entry.stamp = nodes[index].stamp
         }
-        take(entry, index, number)
+        take(entry, isShareable: isShareable, index, number)
+    }
+
+    /// What is held may stand in for the origin, where it is granted and no purge forbids it; peers
+    /// are told, and look for themselves.
+    private mutating func originFailed(
+        _ fill: SimulatedFill, _ index: Int, _ number: UInt64
+    ) {
+        end(index, number)
+        for case .peer(let other, let ask) in fill.waiters {
+            send(.reply(ask, .said(.originFailed)), from: index, to: other)
+        }
+        guard keys[fill.key].isStaleIfError, let held = nodes[index].memory[fill.key] else {
+            return
+        }
+        for waiter in fill.waiters where waiter == .client {
+            guard let use = use(of: held, index), !isExcluded(held, index),
+                use == .fresh || held.stamp >= nodes[index].validateBefore
+            else { return }
+            reach(.staleIfError)
+            serve(held, isFresh: use == .fresh, index, waiter)
+        }
     }
 
     /// An answer has come: it is kept, and given to those who wait, or they begin anew.
-    mutating func take(_ entry: SimulatedEntry, _ index: Int, _ number: UInt64) {
+    mutating func take(
+        _ entry: SimulatedEntry, isShareable: Bool = true, _ index: Int, _ number: UInt64
+    ) {
         guard let fill = nodes[index].fills[number] else { return }
         end(index, number)
         let standing = Fill.Standing(
-            of: effect(on: entry, index), isExcluded: isExcluded(entry, index), isShared: true)
-        if effect(on: entry, index) != .dead { store(entry, index) }
+            of: effect(on: entry, index), isExcluded: isExcluded(entry, index),
+            isShared: isShareable)
+        if !isShareable {
+            reach(.unshareable)
+        } else if effect(on: entry, index) != .dead {
+            store(entry, index)
+        }
         let isGiven = standing == .current || plan.mutation.contains(.joiningOlderFetch)
         for (place, waiter) in fill.waiters.enumerated() {
-            if isGiven {
+            if isGiven, isShareable {
                 serve(entry, isFresh: true, index, waiter)
-            } else if standing == .overtaken, fill.isCaused, place == 0 {
-                serve(entry, isFresh: false, index, waiter)
+            } else if place == 0, fill.isCaused, !isShareable || standing == .overtaken {
+                give(entry, isShareable: isShareable, index, waiter)
             } else {
                 request(index, entry.key, waiter)
             }
         }
+    }
+
+    /// To the one who caused the fetch: what may not be shared is the origin's word to this client
+    /// alone, and no stored answer that a purge is about.
+    private mutating func give(
+        _ entry: SimulatedEntry, isShareable: Bool, _ index: Int, _ waiter: SimulatedFill.Waiter
+    ) {
+        guard !isShareable else { return serve(entry, isFresh: false, index, waiter) }
+        guard case .peer(let other, let ask) = waiter else { return }
+        send(.reply(ask, .said(.fetchYourself)), from: index, to: other)
     }
 
     /// The fetch is over, or nobody may have it any more.

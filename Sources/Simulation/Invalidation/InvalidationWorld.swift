@@ -12,8 +12,12 @@ package struct InvalidationWorld: Sendable {
         /// Nodes at the beginning, and those that come all at once later.
         package var nodes: Int
         package var joiners = 0
-        /// The first nodes are counted already; else one opens and the others join.
+        /// The first nodes are counted already; else they look for each other.
         package var isFormed = true
+        /// How many they expect to be, if they look for each other by number.
+        package var expects: Int?
+        /// Nodes lose their directories, and come back under their names or without.
+        package var losses = Losses.none
         package var mutation: InvalidationMutation = []
         /// How long there is trouble; calm follows.
         package var trouble = Interval.seconds(30)
@@ -22,6 +26,14 @@ package struct InvalidationWorld: Sendable {
             self.seed = seed
             self.nodes = nodes
         }
+    }
+
+    package enum Losses: Hashable, Sendable {
+        case none, ofNamed, ofUnnamed
+        /// All but one at once, and nobody but the operator can say what holds.
+        case ofMajority
+        /// One directory is replaced by an older copy, where few know better.
+        case ofCopied
     }
 
     enum Message: Sendable {
@@ -36,12 +48,18 @@ package struct InvalidationWorld: Sendable {
         case said(OwnerSearch.Reply)
     }
 
+    enum OriginReply: Sendable {
+        case failed
+        /// With `isValid` only that this version is still the one.
+        case version(Int, isValid: Bool, isShareable: Bool)
+    }
+
     enum Event: Sendable {
         case arrive(from: Int, to: Int, line: UInt64, Message)
         case tick(Int, run: Int)
         case sync(Int, run: Int)
         case originAsked(Int, run: Int, fill: UInt64, etag: Int?)
-        case originAnswered(Int, run: Int, fill: UInt64, version: Int?, isValid: Bool)
+        case originAnswered(Int, run: Int, fill: UInt64, OriginReply)
         case search(Int, run: Int, fill: UInt64)
         case promoted(Int, run: Int, key: Int)
         case reinserted(Int, run: Int, key: Int)
@@ -56,6 +74,15 @@ package struct InvalidationWorld: Sendable {
         case breakLine(Int, Int, line: UInt64)
         case start(Int)
         case stop(Int, run: Int)
+        case lookedUp(Int, run: Int)
+        case look(Int, run: Int)
+        case depart(Int, run: Int)
+        case loseMajority
+        case lost(Int, run: Int)
+        case copyAndCutOff
+        case cutOff(from: Int)
+        case putBack(Int)
+        case operate
         case introduce
         case receipts
     }
@@ -76,8 +103,8 @@ package struct InvalidationWorld: Sendable {
     var dice: Dice
     var timeline = Timeline<Event>()
     var nodes: [SimulatedCacheNode] = []
-    /// Where in ``nodes`` each stands.
-    let places: [NodeID: Int]
+    /// Where in ``nodes`` each stands, or stood.
+    var places: [NodeID: Int]
     let keys: [SimulatedKey]
     /// By key the nodes in order of preference, whoever is there.
     let preference: [[Int]]
@@ -140,10 +167,11 @@ package struct InvalidationWorld: Sendable {
         {
             line = [set]
         }
-        truth = InvalidationTruth(keys: self.keys.count, fence: Self.fence, line: line)
+        let bound = Self.fence + SimulatedClock.error(in: Self.fence)
+        truth = InvalidationTruth(keys: self.keys.count, fence: bound, line: line)
         for index in 0..<count {
-            let offset = Int64.random(in: 0...50_000, using: &dice)
-            var node = SimulatedCacheNode(id: keys.nodes[index], offset: .milliseconds(offset))
+            let clock = SimulatedClock(from: now, using: &dice)
+            var node = SimulatedCacheNode(id: keys.nodes[index], clock: clock)
             node.isSeen = Array(repeating: false, count: count)
             node.unseenSince = Array(repeating: nil, count: count)
             if index < plan.nodes, let set = line.first {
@@ -158,13 +186,16 @@ package struct InvalidationWorld: Sendable {
     private mutating func begin() {
         let many = nodes.count > 20
         for index in nodes.indices where index < plan.nodes {
-            let delay = plan.isFormed ? Int64(index) : Int64(index) * 400
+            let delay = plan.isFormed ? Int64(index) : Int64(index) * 150
             timeline.plan(.start(index), at: now + .milliseconds(delay))
         }
         timeline.plan(.client, at: now + .milliseconds(many ? 1_500 : 700))
         timeline.plan(.fault, at: now + .milliseconds(1_500))
         timeline.plan(.introduce, at: now + .milliseconds(20))
         timeline.plan(.receipts, at: now + .milliseconds(500))
+        let third = now + .milliseconds(plan.trouble.milliseconds / 3)
+        if plan.losses == .ofMajority { timeline.plan(.loseMajority, at: third) }
+        if plan.losses == .ofCopied { timeline.plan(.copyAndCutOff, at: third) }
         guard plan.joiners > 0 else { return }
         let at = now + .milliseconds(plan.trouble.milliseconds / 3)
         if plan.joiners >= 4 { reach(.threeToSeven) }
@@ -178,7 +209,7 @@ package struct InvalidationWorld: Sendable {
 
     // MARK: Time
 
-    func clock(_ index: Int) -> Instant { now + nodes[index].offset }
+    func clock(_ index: Int) -> Instant { nodes[index].clock.reading(at: now) }
 
     mutating func milliseconds(_ range: ClosedRange<Int64>) -> Interval {
         // In microseconds: two things are seldom at one instant.
@@ -210,14 +241,15 @@ package struct InvalidationWorld: Sendable {
         switch event {
         case .arrive(_, let to, _, _): (to, nil)
         case .tick(let index, let run), .sync(let index, let run),
-            .originAnswered(let index, let run, _, _, _), .search(let index, let run, _),
+            .originAnswered(let index, let run, _, _), .search(let index, let run, _),
             .promoted(let index, let run, _), .reinserted(let index, let run, _),
             .scanned(let index, let run), .housekeeping(let index, let run),
-            .stop(let index, let run):
+            .stop(let index, let run), .lookedUp(let index, let run), .look(let index, let run),
+            .depart(let index, let run), .lost(let index, let run):
             (index, run)
         case .read(let index, _): (index, nil)
         case .originAsked, .client, .purge, .fault, .isolate, .reconnect, .breakLine, .start,
-            .introduce, .receipts:
+            .introduce, .receipts, .loseMajority, .copyAndCutOff, .cutOff, .putBack, .operate:
             nil
         }
     }
@@ -236,9 +268,9 @@ package struct InvalidationWorld: Sendable {
         case .sync(let index, _): synced(index)
         case .originAsked(let index, let run, let fill, let etag):
             originAsked(index, run, fill, etag)
-        case .originAnswered(let index, _, let fill, let version, let isValid):
+        case .originAnswered(let index, _, let fill, let reply):
             trace.note(2, process: index, at: now)
-            originAnswered(index, fill, version, isValid)
+            originAnswered(index, fill, reply)
         case .search(let index, _, let fill): searchTicked(index, fill)
         case .promoted(let index, _, let key): promoted(index, key)
         case .reinserted(let index, _, let key): reinserted(index, key)
@@ -246,7 +278,7 @@ package struct InvalidationWorld: Sendable {
         case .housekeeping(let index, _): keepHouse(index)
         case .read(let index, let key):
             trace.note(3, process: index, at: now)
-            request(index, key, .client)
+            if isOpen(index) { request(index, key, .client) }
         case .client: client()
         case .purge(let key): purge(key)
         case .fault: fault()
@@ -256,6 +288,15 @@ package struct InvalidationWorld: Sendable {
             if line(one, other).number == number { disconnect(one, other) }
         case .start(let index): start(index)
         case .stop(let index, _): crash(index)
+        case .lookedUp(let index, _): lookedUp(index)
+        case .look(let index, _): look(index)
+        case .depart(let index, _): depart(index)
+        case .loseMajority: loseMajority()
+        case .lost(let index, _): lose(index)
+        case .copyAndCutOff: copyAndCutOff()
+        case .cutOff(let index): cutOff(from: index)
+        case .putBack(let index): putBack(index)
+        case .operate: operate()
         case .introduce: introduceAll()
         case .receipts: lookAtReceipts()
         }

@@ -12,6 +12,8 @@ struct SimulatedKey: Sendable {
     var tags: [[UInt8]]
     var maxAge: Interval
     var staleWhileRevalidate: Interval
+    /// It may stand in for an origin that fails, however old.
+    var isStaleIfError: Bool
 
     /// What a purge of it is called.
     var urlName: [UInt8] { Array(URLName.name(ofKey: url)) }
@@ -109,9 +111,9 @@ struct SimulatedStorage: Sendable {
 
 /// One node: what it stores, and the run that is lost with its process.
 struct SimulatedCacheNode: Sendable {
-    let id: NodeID
-    /// Its boot clock shows so much more than the world's time.
-    let offset: Interval
+    /// Another one after its directory was lost.
+    var id: NodeID
+    let clock: SimulatedClock
     var storage = SimulatedStorage()
     var exchange: InvalidationExchange?
     var process = ProcessID(high: 0, low: 0)
@@ -124,6 +126,10 @@ struct SimulatedCacheNode: Sendable {
     var laggingUntil = Instant.zero
     var plannedTick = Instant.distantFuture
     var batch: [LogWrite] = []
+    /// What is written with the next records.
+    var notes: [ExchangeEffect] = []
+    /// Of ``batch`` the marks are written, and the records are not.
+    var isBatchMarked = false
     var marks = MarkTable()
     var markList: [DiskMark] = []
     var validateBefore = Stamp.zero
@@ -144,6 +150,24 @@ struct SimulatedCacheNode: Sendable {
     var isSeen: [Bool] = []
     var unseenSince: [Instant?] = []
     var isDraining = false
+    /// What it looks for since it started.
+    var watch: JoinWatch?
+    /// Under what it was told last that it may open a cluster.
+    var rule: Formation.Rule?
+    /// Its doors are open.
+    var isServing = false
+    /// It goes: the step it is at, and since when.
+    var departure: (step: Departure, since: Instant)?
+    /// It said that it goes, and has not started since.
+    var hasLeft = false
+    /// It has another secret than the others until then.
+    var strangerUntil = Instant.zero
+    /// Its directory as it was some time ago.
+    var copy: SimulatedStorage?
+    /// The epoch of a copy that its directory is, while nobody has told it so.
+    var unseenCopy: UInt64?
+    /// As what, and in which start, others were seen last.
+    var epochs: [NodeID: (epoch: UInt64, process: ProcessID)] = [:]
     /// Owners have changed: holders offer until then.
     var offersDue = Instant.zero
     /// What a timer would say of the fence.

@@ -32,6 +32,7 @@ package struct SimulatedSite: Sendable {
             url: url, host: host, path: path, name: EntryName(bytes.span),
             tags: [Array("t\(number % 3)".utf8)],
             maxAge: number == 5 ? .milliseconds(700) : .seconds(3_600),
-            staleWhileRevalidate: number.isMultiple(of: 2) ? .seconds(3_600) : .zero)
+            staleWhileRevalidate: number.isMultiple(of: 2) ? .seconds(3_600) : .zero,
+            isStaleIfError: number.isMultiple(of: 3))
     }
 }

@@ -216,8 +216,8 @@ package struct MembershipWorld: Sendable {
         case .changed(let record, let before): try believed(record, before, by: process)
         case .forget(let record): processes[process].told[record.member.id] = nil
         case .refuseMember(let member): note("\(name(process)) refuses member \(member.id)")
-        case .refuseToServe:
-            note("\(name(process)) refuses to serve")
+        case .refuseToServe(let why):
+            note("\(name(process)) refuses to serve: it is a \(why)")
             end(process, .refused)
         case .finishLeaving(let untold):
             note("\(name(process)) has left, \(untold.count) untold")

@@ -17,6 +17,8 @@ package final class DiskTier: Sendable {
     package struct Settings: Sendable {
         /// The directory that nodes share; each has one of its own below it.
         package var root: String
+        /// What the operator calls the node; nil if he does not.
+        package var nodeName: String?
         /// What everything in the node's directory takes at most.
         package var limitBytes: UInt64
         /// The part of it that the invalidation log has.

@@ -53,7 +53,8 @@ struct DiskWork: ~Copyable {
         var plan: DiskPlan?
         let limit = settings.limitBytes - settings.journal.bytes
         let directory = try NodeDirectory(
-            below: settings.root, newID: NodeID(low: random.next(), high: random.next()),
+            below: settings.root,
+            newID: { NodeID(named: settings.nodeName, in: $0, using: &random) },
             formerEpoch: marks.stamp.epoch, wall: wall
         ) { former in
             // A limit that is too small was refused when the configuration was read.

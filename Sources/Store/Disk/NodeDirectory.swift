@@ -41,7 +41,7 @@ package final class NodeDirectory: Sendable {
     /// for a directory that has no identity yet; the boot epoch is greater than `formerEpoch`.
     /// `wall` is the wall time in milliseconds since 1970.
     package init(
-        below root: String, newID: NodeID, formerEpoch: UInt64 = 0, wall: Int64,
+        below root: String, newID: (_ path: String) -> NodeID, formerEpoch: UInt64 = 0, wall: Int64,
         plan: (UInt64?) -> UInt64
     ) throws(Refusal) {
         let claimed: (path: String, lock: DiskFile)?
@@ -57,7 +57,7 @@ package final class NodeDirectory: Sendable {
             identityDamage = damage
             formerWall = last?.newestWall ?? wall
             let identity = NodeIdentity(
-                nodeID: last?.nodeID ?? newID,
+                nodeID: last?.nodeID ?? newID(claimed.path),
                 bootEpoch: max(last?.bootEpoch ?? 0, formerEpoch) + 1,
                 segmentBytes: plan(last?.segmentBytes),
                 newestWall: max(last?.newestWall ?? wall, wall))

@@ -22,13 +22,15 @@ extension MemoryStore {
     func settleShare(of resident: Resident, isIn: Bool) {
         guard let share = resident.share else { return }
         guard isIn else { return share.giveBack(resident.indexedBytes) }
-        share.entered(.init(hash: resident.hash, entry: ObjectIdentifier(resident)))
-        // Half of the places are of no entry, so each costs one look at most.
+        let own = MemoryShare.Place(hash: resident.hash, entry: ObjectIdentifier(resident))
+        // Half of the places are of no entry, so each costs one look at most. One that is like the
+        // entry's own is of one that has left, or of this one before it did.
         var looks = share.placeCount
         while looks > 0, share.isLittered, let place = share.next() {
             looks -= 1
-            if isThere(place) { share.lookAgain(at: place) }
+            if place.entry != own.entry, isThere(place) { share.lookAgain(at: place) }
         }
+        share.entered(own)
     }
 
     /// Removes the entry of a site that it can best do without; false if there is none.

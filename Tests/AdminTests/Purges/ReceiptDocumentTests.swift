@@ -14,7 +14,8 @@ struct ReceiptDocumentTests {
                 .url(Array("a.test/x?\"".utf8)), .prefix(host: Array("b.test".utf8), path: []),
                 .prefix(host: Array("c.test:81".utf8), path: Array("/i/".utf8)),
                 .tag([0x74, 0xFF]), .everything,
-            ], issuedBy: Self.node(1), heldMilliseconds: 1_500, majorityMilliseconds: 12,
+            ], issuedBy: Self.node(1), seenBy: Self.node(2), heldMilliseconds: 1_500,
+            majorityMilliseconds: 12,
             boundedInMilliseconds: 8_512,
             members: standings.enumerated().map { .init(node: Self.node($0 + 1), $1) })
     }
@@ -86,6 +87,7 @@ struct ReceiptDocumentTests {
             .confirmed(elapsedMilliseconds: 5), .unreachable(sinceMillisecondsAgo: 6))
         for part in [
             "{\"receipt\":\"", ",\"id\":\"", ",\"mode\":\"hard\"", ",\"issued_by\":\"",
+            ",\"seen_by\":\"", ",\"members_known\":true,",
             ",\"held_ms\":1500,", ",\"all_confirmed\":false,", ",\"confirmed\":1,",
             ",\"pending\":0,", ",\"unreachable\":1,", ",\"majority_ms\":12,",
             ",\"bounded_in_ms\":8512,", ",\"members\":[\n{\"node\":\"", ",\"elapsed_ms\":5},\n",
@@ -119,6 +121,9 @@ struct ReceiptDocumentTests {
         var alone = receipt(confirmed)
         alone.majorityMilliseconds = nil
         #expect(alone.statusOfIssue == 202, "who knows of no majority knows not who else serves")
+        var young = receipt(confirmed, confirmed)
+        young.areMembersKnown = false
+        #expect(young.statusOfIssue == 202, "there may be somebody whom nobody knows")
         #expect(receipt().statusOfIssue == 202, "of nobody nothing is confirmed")
     }
 

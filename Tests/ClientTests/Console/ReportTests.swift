@@ -81,7 +81,8 @@ struct ReportTests {
         let name = try #require(ReceiptName("\(Self.id)-3"[...]))
         let document = ReceiptDocument(
             name, id: Array("deploy".utf8), isSoft: true,
-            targets: [.tag(Array("t".utf8)), .everything], issuedBy: nil, heldMilliseconds: 9,
+            targets: [.tag(Array("t".utf8)), .everything], issuedBy: nil, seenBy: "d",
+            heldMilliseconds: 9,
             majorityMilliseconds: 4, boundedInMilliseconds: 100,
             members: [
                 .init(node: "a", .confirmed(elapsedMilliseconds: 4)), .init(node: "b", .pending),

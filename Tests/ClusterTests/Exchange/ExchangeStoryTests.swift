@@ -11,11 +11,14 @@ struct ExchangeStoryTests {
         var now = Instant(nanoseconds: 1_000_000_000)
         var effects: [ExchangeEffect] = []
 
-        init(mayOpen: Bool = true, kept: KeptLog = KeptLog()) {
+        init(
+            mayOpen: Bool = true, kept: KeptLog = KeptLog(), memory: CountedMembers.Memory? = nil
+        ) {
             var start = InvalidationExchange.Start(
                 node: LogStage.id(1), process: LogStage.process(1), firstRound: 7)
             start.mayOpen = mayOpen
             start.kept = kept
+            start.memory = memory
             exchange = InvalidationExchange(start, now: now)
             exchange.started(now: now, using: &dice, effects: &effects)
         }
@@ -127,10 +130,11 @@ struct ExchangeStoryTests {
 
     @Test("what an answer names opens the fence only once it is applied, after the effects")
     func appliedFirst() throws {
-        var stage = Stage.opened()
-        // A second member is counted on paper: the set is {1, 2} from now on.
         let set = CountedSet(openedBy: LogStage.id(1))
         let next = try #require(set.changed(by: .count(other)))
+        var stage = Stage(
+            memory: CountedMembers.Memory(
+                standing: CountStanding(next), joins: 1, needs: nil, records: []))
         stage.tell(.connected(other, on: ConnectionID(1)))
         let view = CountView(standing: CountStanding(next), isCurrent: true)
         let answer = FenceAnswer(round: 7, holds: [LogStage.position(2, 1)], view: view)
@@ -167,7 +171,14 @@ struct ExchangeStoryTests {
         let found = CountedMembers.Contradiction.twoRecords(LogStage.position(1, 5))
         #expect(stage.effects.contains(.contradiction(found)))
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
-        stage.tell(.operatorKept)
+        stage.tell(.recovers)
+        // Nothing of before is held for certain any more.
+        #expect(stage.effects.contains { if case .applyFloors([], _) = $0 { true } else { false } })
+        #expect(!stage.exchange.window.isCurrent(at: stage.now))
+        stage.tell(.synced)
+        stage.now = stage.now + .seconds(10)
+        #expect(stage.exchange.nextTick <= stage.now)
+        stage.tell(.ticked)
         #expect(stage.exchange.window.isCurrent(at: stage.now))
     }
 
@@ -204,13 +215,17 @@ struct ExchangeStoryTests {
         var stage = Stage.opened()
         let member = ExchangeMember(other, LogStage.process(2), .here)
         stage.tell(.membersChanged([member]))
+        stage.tell(.connected(other, on: ConnectionID(1)))
         let name = LogStage.name(1, 2)
         #expect(try stage.issue("a") == .new(name))
         stage.tell(.synced)
         func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
         stage.tell(.membersChanged([]))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.now = stage.now + .seconds(3_600)
+        stage.now = stage.now + .seconds(3_599)
+        stage.tell(.ticked)
+        #expect(nodes() == [LogStage.id(1), other])
+        stage.now = stage.now + .seconds(1)
         #expect(stage.exchange.nextTick <= stage.now)
         stage.tell(.ticked)
         #expect(nodes() == [LogStage.id(1)])
@@ -218,5 +233,110 @@ struct ExchangeStoryTests {
         #expect(nodes() == [LogStage.id(1), other])
         stage.tell(.membersChanged([ExchangeMember(other, LogStage.process(2), .left)]))
         #expect(nodes() == [LogStage.id(1)])
+    }
+
+    @Test("who was never met here is named by those alone who have, once it is away for a fence")
+    func hearsay() throws {
+        var stage = Stage.opened()
+        let process = LogStage.process(2)
+        let name = LogStage.name(1, 2)
+        #expect(try stage.issue("a") == .new(name))
+        func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
+        stage.tell(.membersChanged([ExchangeMember(other, process, .away)]))
+        #expect(nodes() == [LogStage.id(1)])
+        stage.tell(.membersChanged([ExchangeMember(other, process, .here)]))
+        #expect(nodes() == [LogStage.id(1), other])
+        stage.tell(.membersChanged([ExchangeMember(other, process, .away)]))
+        #expect(nodes() == [LogStage.id(1), other])
+        stage.now = stage.now + .seconds(10)
+        stage.tell(.ticked)
+        #expect(nodes() == [LogStage.id(1)])
+    }
+
+    @Test(
+        "where most have just started, whom they had answered is not known for one fence",
+        arguments: [true, false])
+    func young(isOtherYoung: Bool) throws {
+        let members = (1...3).map { LogStage.id($0) }
+        let set = try #require(
+            CountedSet(opener: members[0], generation: 3, members: members))
+        var stage = Stage(
+            memory: CountedMembers.Memory(
+                standing: CountStanding(set), joins: 1, needs: nil, records: []))
+        for place in 1...2 {
+            stage.tell(.connected(members[place], on: ConnectionID(UInt64(place))))
+        }
+        let name = LogStage.name(1, 1)
+        #expect(try stage.issue("a") == .new(name))
+        stage.tell(.synced)
+        for (node, isYoung) in [(members[1], isOtherYoung), (members[2], false)] {
+            let view = CountView(
+                standing: CountStanding(set), isCurrent: true, isYoung: isYoung)
+            let positions = [LogStage.position(1, 1)]
+            stage.tell(.message(.confirm(positions, members: members, view: view), from: node))
+        }
+        func receipt() throws -> Receipt { try #require(stage.exchange.receipt(of: name)) }
+        let all = try receipt()
+        #expect(all.majorityAt != nil && all.lines.allSatisfy(\.standing.isConfirmed))
+        #expect(all.isConfirmedByAll == !isOtherYoung && all.isSettled == !isOtherYoung)
+        stage.now = stage.now + .seconds(10)
+        #expect(stage.exchange.nextTick <= stage.now)
+        stage.tell(.ticked)
+        #expect(try receipt().isConfirmedByAll)
+    }
+
+    @Test("where most were forgotten within a fence, whom they had answered is not known for one")
+    func replaced() throws {
+        var stage = Stage.opened()
+        var set = CountedSet(openedBy: LogStage.id(1))
+        stage.tell(.connected(other, on: ConnectionID(1)))
+        let changes: [CountChange] = [
+            .count(other), .count(LogStage.id(3)), .forget([LogStage.id(3)]), .forget([other]),
+        ]
+        for change in changes {
+            set = try #require(set.changed(by: change))
+            let view = CountView(standing: CountStanding(set), isCurrent: true)
+            let answer = FenceAnswer(round: 1, holds: [], view: view)
+            stage.tell(.message(.answer(answer, retired: []), from: other))
+        }
+        let name = LogStage.name(1, 2)
+        #expect(try stage.issue("a") == .new(name))
+        stage.tell(.synced)
+        func receipt() throws -> Receipt { try #require(stage.exchange.receipt(of: name)) }
+        #expect(try !receipt().isCompanyKnown)
+        stage.now = stage.now + .seconds(10)
+        stage.tell(.ticked)
+        #expect(try receipt().isCompanyKnown)
+    }
+
+    @Test(
+        "who says nothing more is waited for no longer than a fence, once its set is left",
+        arguments: [
+            CountedSet(openedBy: LogStage.id(2), recovery: 1),
+            CountedSet(
+                opener: LogStage.id(1), generation: 8, members: [1, 2].map { LogStage.id($0) }),
+        ])
+    func silent(next: CountedSet?) throws {
+        var stage = Stage.opened()
+        stage.tell(.connected(other, on: ConnectionID(1)))
+        let members = [LogStage.id(1), other] + (3...5).map { LogStage.id($0) }
+        let first = CountedSet(
+            opener: LogStage.id(1), generation: 5, members: members.sorted())
+        for set in [first, next] {
+            let view = CountView(standing: CountStanding(try #require(set)), isCurrent: true)
+            let answer = FenceAnswer(round: 1, holds: [], view: view)
+            stage.tell(.message(.answer(answer, retired: []), from: other))
+        }
+        stage.tell(.synced)
+        guard case .new(let name) = try stage.issue("a") else {
+            Issue.record("it was issued before")
+            return
+        }
+        stage.tell(.synced)
+        func receipt() throws -> Receipt { try #require(stage.exchange.receipt(of: name)) }
+        #expect(try !receipt().isCompanyKnown)
+        stage.now = stage.now + .seconds(10)
+        stage.tell(.ticked)
+        #expect(try receipt().isCompanyKnown)
     }
 }

@@ -187,9 +187,18 @@ struct ExchangeWorld {
         switch record.invalidation.action {
         case .count(let count):
             truth.synced(.count(count), at: hosts[index].id, isOwn: isOwn, now: now)
-        default:
-            guard let number = numbers[record.name] else { return }
-            truth.synced(.purge(number), at: hosts[index].id, isOwn: isOwn, now: now)
+        default: break
+        }
+        // Behind a gap nothing is named, in answers or in confirmations.
+        var name = record.name
+        let isWhole = (1..<name.number).allSatisfy {
+            hosts[index].synced.contains(RecordName(stream: name.stream, number: $0))
+        }
+        while isWhole, hosts[index].synced.contains(name) {
+            if let number = numbers[name] {
+                truth.synced(.purge(number), at: hosts[index].id, isOwn: isOwn, now: now)
+            }
+            name = RecordName(stream: name.stream, number: name.number + 1)
         }
     }
 

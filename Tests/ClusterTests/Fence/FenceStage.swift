@@ -112,6 +112,14 @@ struct FenceStage {
         for number in numbers { answer(round, by: number) }
     }
 
+    /// Has answers of others, who then say nothing for longer than any fence.
+    mutating func meet(_ numbers: [UInt64]) {
+        reach(numbers)
+        contact(numbers)
+        reach([])
+        pass(.seconds(60))
+    }
+
     /// Asks `other`, which has this number, and has its answer at once.
     mutating func hear(_ other: FenceStage, as number: UInt64) {
         let (view, holds) = other.keeper.view(at: other.now)

@@ -69,6 +69,25 @@ struct FenceTests {
         #expect(!stage.isCurrent)
     }
 
+    @Test("what was proven stays so when a set is learnt of, and no longer than a fence")
+    func keptWindow() {
+        var stage = FenceStage(counted: [1, 2, 3])
+        stage.reach([2, 3])
+        stage.contact([2])
+        let until = stage.keeper.window.currentUntil
+        let after = FenceStage.set([1, 2], later: 2)
+        stage.answer(nil, by: 3, standing: CountStanding(after))
+        #expect(stage.set == after && stage.keeper.window.currentUntil == until)
+        var alone = FenceStage(counted: [1])
+        alone.pass(.seconds(60))
+        #expect(alone.isCurrent)
+        alone.reach([2])
+        let grown = FenceStage.set([1, 2])
+        alone.answer(nil, by: 2, standing: CountStanding(grown))
+        alone.pass(.seconds(11))
+        #expect(alone.set == grown && !alone.isCurrent)
+    }
+
     @Test("nothing has to happen for the fence to close: the clock is enough")
     func noTimer() {
         var stage = FenceStage(counted: [1, 2, 3])
@@ -156,7 +175,9 @@ struct FenceTests {
         #expect(stage.keeper.window.closedAt == stage.now)
         stage.contact([2, 3])
         #expect(!stage.isCurrent)
-        stage.happens(.operatorKept)
+        stage.happens(.recovers)
+        stage.sync()
+        stage.pass(.seconds(11))
         #expect(stage.isCurrent)
     }
 

@@ -40,7 +40,7 @@ struct FenceWorldTests {
 
     @Test("what is done wrong on purpose is found", arguments: FenceWorld.Mutation.allCases)
     func mutations(mutation: FenceWorld.Mutation) {
-        let seed = (1...60).first { !Self.world($0, mutation).violations.isEmpty }
+        let seed = (80...140).first { !Self.world($0, mutation).violations.isEmpty }
         #expect(seed != nil)
     }
 }

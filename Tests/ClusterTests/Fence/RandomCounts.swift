@@ -68,7 +68,8 @@ extension CountView {
     static func random(using dice: inout Dice) -> CountView {
         CountView(
             standing: Bool.random(using: &dice) ? nil : .random(using: &dice),
-            hasVoted: Bool.random(using: &dice), isCurrent: Bool.random(using: &dice))
+            hasVoted: Bool.random(using: &dice), isCurrent: Bool.random(using: &dice),
+            isYoung: Bool.random(using: &dice))
     }
 }
 

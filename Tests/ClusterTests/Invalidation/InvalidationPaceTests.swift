@@ -42,6 +42,23 @@ struct InvalidationPaceTests {
         #expect(next == .alone)
     }
 
+    @Test("what the log did not take goes with the host as soon as it takes something")
+    func owed() {
+        var pace = InvalidationPace()
+        let verdict = pace.take(host, now: at(0))
+        #expect(verdict == .alone && !pace.isOwed(host))
+        pace.owes(host)
+        #expect(pace.isOwed(host) && pace.hasMerged)
+        let early = pace.due(now: at(999))
+        #expect(early.isEmpty)
+        let due = pace.due(now: at(1_000))
+        #expect(due == [host] && !pace.isOwed(host))
+        // It was not taken again.
+        pace.owes(host)
+        let again = pace.due(now: at(1_000))
+        #expect(again == [host])
+    }
+
     @Test("more hosts than are kept account of let more pass, and lose nothing")
     func hosts() {
         var pace = InvalidationPace()

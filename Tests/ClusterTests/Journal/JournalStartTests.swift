@@ -101,6 +101,21 @@ struct JournalStartTests {
         #expect(recover(disk) == (1, [.unreadable(1, start)]))
     }
 
+    @Test("one number of a stream with two contents is damage, and with one twice it is not")
+    func twoContents() {
+        let record = LogStage.record(1, 1)
+        let other = InvalidationRecord(record.name, content: LogStage.record(1, 2).content)
+        for (second, isDamage) in [(record, false), (other, true)] {
+            var story = Story()
+            story.write(1)
+            let batch = [LogWrite.record(second, count: 2)]
+            story.run(story.journal.write(batch, memory: nil, using: &story.dice))
+            let reason = JournalDamage.Reason.twoRecords(record.name)
+            #expect(
+                recover(story.disk).damage == (isDamage ? [.init(file: 1, reason: reason)] : []))
+        }
+    }
+
     @Test("a file that counts must be there, and whole; one that does not, need not")
     func older() throws {
         var story = Story()

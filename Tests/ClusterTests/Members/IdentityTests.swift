@@ -45,6 +45,19 @@ struct IdentityTests {
         #expect(stage.node[NodeID(low: 1, high: 0)]?.incarnation.epoch == 6)
     }
 
+    @Test("one that was started less often than it is known to have been is told so, and no more")
+    func olderHello() throws {
+        var stage = MemberStage()
+        let earlier = stage.connect(1, run: 9, epoch: 7)
+        stage.happens(.connectionClosed(earlier, nil))
+        let id = NodeID(low: 1, high: 0)
+        let held = try #require(stage.node[id])
+        let copy = stage.connect(1, run: 10, epoch: 6)
+        #expect(
+            stage.effects.suffix(2) == [.send(.news([held]), on: copy), .close(copy, .redundant)])
+        #expect(stage.connection(1) == nil && stage.node[id] == held)
+    }
+
     @Test("what is only heard of a newer process is checked, and told to the one that answers")
     func heardOf() {
         var stage = MemberStage()
@@ -61,26 +74,32 @@ struct IdentityTests {
         #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
     }
 
-    @Test("a node restored from an older copy raises its incarnation above what is believed")
-    func olderCopy() {
-        var stage = MemberStage(epoch: 3)
+    @Test(
+        "a node that was started more often than its directory knows serves no more",
+        arguments: [
+            (5, true, true), (4, true, false), (5, false, false), (3, true, true),
+        ] as [(UInt64, Bool, Bool)])
+    func olderCopy(believed: UInt64, isJoining: Bool, isFound: Bool) {
+        var stage = MemberStage(epoch: believed == 4 ? 5 : 3)
+        stage.happens(.roleChanged(isJoining ? [] : .isCaughtUp))
         let line = stage.connect(1, isOwnDial: true)
-        let believed = MemberStage.record(100, run: 7, epoch: 5, count: 2, .suspected)
-        let effects = stage.happens(.received(.table([believed], isQuestion: false), on: line))
-        #expect(stage.node.own.incarnation == Incarnation(epoch: 5, count: 3))
-        #expect(stage.node.phase == .serving)
-        #expect(effects.said(on: line) == [.news([stage.node.own])])
+        if !isJoining { stage.happens(.received(.table([], isQuestion: false), on: line)) }
+        let record = MemberStage.record(100, run: 7, epoch: believed, count: 2, .suspected)
+        stage.happens(.received(.table([record], isQuestion: false), on: line))
+        #expect((stage.effects.last == .refuseToServe(.copy)) == isFound)
+        #expect((stage.node.phase == .over) == isFound)
     }
 
     @Test("a young process that is contradicted again and again gives way")
     func young() {
         var stage = MemberStage()
         let line = stage.connect(1)
+        stage.happens(.received(.table([], isQuestion: false), on: line))
         for count in [1, 3, 5] as [UInt32] {
             let other = MemberStage.record(100, run: 7, epoch: 6, count: count)
             stage.happens(.received(.news([other]), on: line))
         }
-        #expect(stage.effects.last == .refuseToServe)
+        #expect(stage.effects.last == .refuseToServe(.twin))
         #expect(stage.node.phase == .over)
         #expect(stage.node.nextTick == .distantFuture)
     }
@@ -90,7 +109,7 @@ struct IdentityTests {
         var stage = MemberStage()
         let (line, other) = (stage.connect(1), stage.connect(2))
         let effects = stage.happens(.connectionClosed(line, .duplicateIdentity))
-        #expect(effects.last == .refuseToServe)
+        #expect(effects.last == .refuseToServe(.twin))
         #expect(effects.contains(.close(other, .leaving)))
         stage.connect(3)
         #expect(stage.effects.last == .close(ConnectionID(3), .leaving))

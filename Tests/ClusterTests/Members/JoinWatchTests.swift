@@ -67,14 +67,14 @@ struct JoinWatchTests {
         var stage = JoinStage(seeds: 2)
         let name = PeerAddress(host: "b.example", port: 8082)
         stage.watch.failed(name, why: "no address")
-        #expect(stage.watch.missing(stage.members.node) == ["b.example:8082: no address"])
+        #expect(stage.watch.missing(stage.members.node.joinView) == ["b.example:8082: no address"])
         stage.resolve()
         stage.watch.failed(JoinStage.address(1), why: "refused")
-        let said = stage.watch.missing(stage.members.node)
+        let said = stage.watch.missing(stage.members.node.joinView)
         let addresses = [1, 2].map { JoinStage.address($0) }
         #expect(said == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
         stage.connect(1, isOwnDial: true)
-        #expect(stage.watch.missing(stage.members.node) == ["\(addresses[1]): no answer"])
+        #expect(stage.watch.missing(stage.members.node.joinView) == ["\(addresses[1]): no answer"])
     }
 
     @Test("it waits for the table of whom it meets, and for those in it: met or not reached")
@@ -156,9 +156,9 @@ private struct JoinStage {
     static func address(_ number: UInt64) -> PeerAddress { MemberStage.member(number).address }
 
     var isOver: Bool {
-        watch.isOver(members.node, isCounting: isCounting, now: members.now)
+        watch.isOver(members.node.joinView, isCounting: isCounting, now: members.now)
     }
-    var rule: Formation.Rule { watch.rule(members.node) }
+    var rule: Formation.Rule { watch.rule(members.node.joinView) }
 
     mutating func resolve() {
         watch.lookedUp(seeds, isWhole: true)

@@ -80,7 +80,7 @@ extension Outside {
 
         @Test("Who may do everything is, where only they may")
         func administration() throws {
-            let names = ["drain", "undrain", "setLogLevel", "forgetMember"]
+            let names = ["drain", "undrain", "setLogLevel", "forgetMembers"]
             try campaign(
                 as: "admin",
                 names.flatMap { ["--include-operation-id", $0] } + ["--max-examples", "25"])

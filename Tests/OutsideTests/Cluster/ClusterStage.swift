@@ -11,6 +11,7 @@ final class ClusterStage {
     private var peerPorts: [Int]
     private let flags: [String]
     private let keepsOnDisk: Bool
+    private let isNamed: Bool
     /// Of each node by itself.
     private let isPrivileged: Bool
 
@@ -25,10 +26,11 @@ final class ClusterStage {
     /// With `site` the origin is that of a site of this name, too, which has `settings`, as they
     /// stand in a file.
     init(
-        _ count: Int, keepsOnDisk: Bool = true, _ flags: String...,
+        _ count: Int, keepsOnDisk: Bool = true, isNamed: Bool = false, _ flags: String...,
         isPrivileged: Bool = true, site: String? = nil, settings: String? = nil
     ) throws {
         self.keepsOnDisk = keepsOnDisk
+        self.isNamed = isNamed
         let origin = try ScriptedOrigin()
         self.origin = origin
         directory = try Program.temporaryFolder()
@@ -69,7 +71,8 @@ final class ClusterStage {
     private func start(_ index: Int, waits: Bool = true) throws -> NodeProcess {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
-                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : []) + flags,
+                + (keepsOnDisk ? ["--cache-dir", cache(index).path] : [])
+                + (isNamed ? ["--node-name", "node-\(index)"] : []) + flags,
             isPrivileged: isPrivileged, waits: waits)
     }
 
@@ -119,6 +122,8 @@ final class ClusterStage {
         let isSelf: Bool
         let isConnected: Bool
         let share: Double
+        /// Milliseconds since it was asked last what it has, and answered.
+        let contactAge: Double?
     }
 
     /// Those whom a node knows, itself first.
@@ -130,8 +135,23 @@ final class ClusterStage {
                 id: row["node"] as? String ?? "", process: row["process"] as? String ?? "",
                 state: row["state"] as? String ?? "", isSelf: row["self"] as? Bool ?? false,
                 isConnected: row["connected"] as? Bool ?? false,
-                share: row["ring_share"] as? Double ?? 0)
+                share: row["ring_share"] as? Double ?? 0,
+                contactAge: row["contact_ms_ago"] as? Double)
         }
+    }
+
+    /// Returns when `node` has asked so many others what they have, from now on, and all of them
+    /// have answered.
+    func waitUntilHeard(by node: NodeProcess, from count: Int) throws {
+        let start = ContinuousClock.now
+        let isHeard = try Deadline.seconds(30).reached {
+            let passed = (ContinuousClock.now - start) / .milliseconds(1)
+            let heard = try Self.members(of: node).filter { member in
+                !member.isSelf && (member.contactAge.map { $0 < passed } ?? false)
+            }
+            return heard.count >= count
+        }
+        try #require(isHeard)
     }
 
     /// True once `node` believes `state` of the node with that id.

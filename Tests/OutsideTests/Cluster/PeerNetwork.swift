@@ -66,9 +66,28 @@ final class PeerNetwork {
 
     /// Kills a node and starts it again.
     func restart(_ index: Int) throws {
-        nodes[index].kill()
-        nodes[index] = try start(index)
+        try end(index)
+        try begin(index)
     }
+
+    /// Ends a node, in order if `isOrderly`, and has it lose its directory if `loses`.
+    func end(_ index: Int, isOrderly: Bool = false, loses: Bool = false) throws {
+        if isOrderly {
+            nodes[index].terminate()
+            try #require(nodes[index].waitForExit() == 0, "\(nodes[index].output)")
+        } else {
+            nodes[index].kill()
+        }
+        if loses { try FileManager.default.removeItem(at: cache(index)) }
+    }
+
+    /// Starts a node that has ended.
+    func begin(_ index: Int, waits: Bool = true) throws {
+        nodes[index] = try start(index, waits: waits)
+    }
+
+    /// Where a node keeps what it keeps.
+    func cache(_ index: Int) -> URL { directory.appending(path: "cache-\(index)") }
 
     /// Starts one node more, from which nothing reaches the others, nor from them it, and returns
     /// when it answers clients.
@@ -92,7 +111,7 @@ final class PeerNetwork {
             seeds + [
                 "--peer-listen", "\(Self.address(index)):8082", "--cluster-secret-file",
                 secret.path,
-                "--cache-dir", directory.appending(path: "cache-\(index)").path,
+                "--cache-dir", cache(index).path, "--node-name", "node-\(index)",
                 "--allow-private-origin", "10.77.0.0/24",
             ] + flags + more,
             in: machines[index], waits: waits)

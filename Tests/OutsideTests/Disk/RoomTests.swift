@@ -26,7 +26,7 @@ extension Outside {
             try churn(stage, 0..<400)
             try stage.settle()
             let (bytes, samples) = peak.stop()
-            #expect(bytes <= Self.limit && bytes > Self.limit / 2 && samples > 50)
+            #expect(bytes <= Self.limit && bytes > Self.limit / 2 && samples > 10)
             #expect(try stage.figure("nuthatch_disk_reclaims_total") > 20)
             #expect(try stage.figure("nuthatch_disk_gone_total{reason=\"evicted\"}") > 100)
             #expect(try stage.figure("nuthatch_disk_used_bytes") <= Double(Self.limit))

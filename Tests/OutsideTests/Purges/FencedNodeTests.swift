@@ -180,8 +180,9 @@ extension Outside {
             }
             let id = try #require(
                 try ClusterStage.members(of: stage.nodes[1]).first { $0.isSelf }?.id)
-            stage.nodes[1].kill()
             let node = stage.nodes[0]
+            for _ in 0..<2 { try stage.waitUntilHeard(by: node, from: 1) }
+            stage.nodes[1].kill()
             #expect(Deadline.seconds(30).reached { node.isFenced })
             #expect(
                 try Deadline.seconds(30).reached {

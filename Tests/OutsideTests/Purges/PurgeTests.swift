@@ -128,6 +128,7 @@ extension Outside {
             let stage = try ClusterStage(2)
             let id = try #require(ClusterStage.members(of: stage.nodes[1]).first).id
             #expect(try stage.nodes[0].purge("{\"tag\":\"a\"}").isConfirmedByAll)
+            for _ in 0..<2 { try stage.waitUntilHeard(by: stage.nodes[0], from: 1) }
             stage.nodes[1].kill()
             let one = try stage.nodes[0].purge("{\"tag\":\"c\"}", timeout: "1s")
             #expect(one.status == 202 && one.members[id] == "unreachable", "\(one)")

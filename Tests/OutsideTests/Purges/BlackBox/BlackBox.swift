@@ -2,11 +2,18 @@ import Foundation
 import Harness
 
 /// A cluster, an origin whose images change, clients that purge and read, and somebody who cuts
-/// cables, stops processes and kills them; whoever looks at it sees nothing but answers.
+/// cables, stops processes, kills them, and takes away or puts back what they keep; whoever looks
+/// at it sees nothing but answers.
 final class BlackBox {
     /// What is done to nodes.
     enum Fault: String, CaseIterable, Sendable {
         case cutOff, cutOneWay, standstill, kill
+        /// Told to stop, and started again.
+        case leave
+        /// Killed, and started again with nothing but its name: at once; cut off from the others.
+        case replace, replaceCutOff
+        /// Started with its directory as it was some time ago.
+        case putBack
     }
 
     /// What came of it.
@@ -81,12 +88,52 @@ final class BlackBox {
             let to = BlackBoxClients.now()
             clients.state.change { $0.history.stood(node, from: from, to: to) }
             network.nodes[node].resume()
-        case .kill:
-            try network.restart(node)
-            let nodes = network.nodes
-            clients.nodes.value = nodes
+        case .kill: try network.restart(node)
+        case .leave:
+            try network.end(node, isOrderly: true)
+            try network.begin(node)
+        case .replace:
+            try network.end(node, loses: true)
+            try network.begin(node)
+        case .replaceCutOff:
+            try network.cut([node], from: others)
+            try network.cut(others, from: [node])
+            try network.end(node, loses: true)
+            try network.begin(node, waits: false)
+            show()
+            rest(Self.fenceSeconds + dice.unit() * 4)
+            try network.heal()
+            try network.nodes[node].waitUntilReady()
+        case .putBack: try putBack(node)
         }
+        show()
         rest(1 + dice.unit() * 2)
+    }
+
+    /// Clients ask those that run now.
+    private func show() {
+        let nodes = network.nodes
+        clients.nodes.value = nodes
+    }
+
+    /// A node that finds that its directory is older than what it has promised ends, and is
+    /// started again.
+    private func putBack(_ node: Int) throws {
+        let (cache, copy) = (network.cache(node), network.cache(node).appendingPathExtension("old"))
+        try network.end(node)
+        try FileManager.default.copyItem(at: cache, to: copy)
+        try network.begin(node)
+        show()
+        rest(2)
+        try network.end(node, loses: true)
+        try FileManager.default.moveItem(at: copy, to: cache)
+        try network.begin(node, waits: false)
+        show()
+        let started = network.nodes[node]
+        _ = Deadline.seconds(60).reached {
+            !started.isRunning || (try? started.connectAdmin().get("/readyz"))?.status == 200
+        }
+        if !started.isRunning { try network.begin(node) }
     }
 
     /// Lets so many seconds pass.

@@ -1,0 +1,77 @@
+/// A state of the cluster, as numbers of ``CountTables``.
+struct CountState: Sendable {
+    /// One stream of records, as far as it is synced at its writer; a crash begins a new one.
+    struct Stream: Sendable {
+        let writer: Int
+        var records: [UInt16] = []
+        /// How many each node has read.
+        var read: [UInt8]
+    }
+
+    enum Purge: Hashable, Sendable {
+        case notIssued
+        case issued
+        /// One node is held against it: a contact of one is nothing to another.
+        case durable(watched: Int)
+    }
+
+    var nodes: [UInt32]
+    var streams: [Stream]
+    /// The sets that were decided, from the first that still matters to somebody.
+    var decided: [UInt16]
+    /// No ballot is begun on a set of this generation.
+    let lastGeneration: Int
+    var purge = Purge.notIssued
+    var crashes = 0
+    var ballots = 0
+    var orders = 0
+    var lateAnswers = 0
+
+    /// Nodes that follow `first`, of this generation.
+    init(nodes: [UInt32], first: UInt16, lastGeneration: Int) {
+        self.nodes = nodes
+        self.lastGeneration = lastGeneration
+        let read = [UInt8](repeating: 0, count: nodes.count)
+        streams = nodes.indices.map { Stream(writer: $0, read: read) }
+        decided = [first]
+    }
+
+    /// What tells states apart: 128 bits, by which two of a hundred million are taken for one with
+    /// a probability of less than 10^-22.
+    struct Digest: Hashable, Sendable {
+        private var low: UInt64 = 0x6A09_E667_F3BC_C908
+        private var high: UInt64 = 0xBB67_AE85_84CA_A73B
+
+        init() {}
+
+        mutating func take(_ number: Int) {
+            let word = UInt64(truncatingIfNeeded: number)
+            low = (low ^ word) &* 0x9E37_79B9_7F4A_7C15
+            low ^= low >> 29
+            high = (high &+ word) &* 0xD6E8_FEB8_6659_FD93
+            high ^= high >> 32
+        }
+    }
+
+    var digest: Digest {
+        var digest = Digest()
+        for node in nodes { digest.take(Int(node)) }
+        for stream in streams {
+            digest.take(stream.writer << 8 | stream.records.count)
+            for record in stream.records { digest.take(Int(record)) }
+            for (reader, count) in stream.read.enumerated() where reader != stream.writer {
+                digest.take(Int(count))
+            }
+        }
+        digest.take(decided.count)
+        for set in decided { digest.take(Int(set)) }
+        switch purge {
+        case .notIssued: digest.take(0)
+        case .issued: digest.take(1)
+        case .durable(let watched): digest.take(2 + watched)
+        }
+        digest.take(crashes << 24 | ballots << 16 | orders << 8 | lateAnswers)
+        digest.take(lastGeneration)
+        return digest
+    }
+}

@@ -1,0 +1,195 @@
+import Cluster
+import Ground
+
+/// Numbers for what states are made of; and what the product's code has answered so far.
+///
+/// A node that is in the same state and meets the same event does the same again, so the code is
+/// asked once for each pair, and a state of the whole cluster is a few numbers.
+struct CountTables: Sendable {
+    static let nodesMax = 4
+
+    /// A set with its members as a mask.
+    struct SetFacts: Sendable {
+        let mask: UInt8
+        let generation: Int
+    }
+
+    struct RecordFacts: Sendable {
+        let base: UInt16
+        let generation: Int
+        let member: Int
+        let ballot: UInt16
+        let owner: Int
+        let without: UInt8
+        /// Of a vote, the set that it is for.
+        let next: UInt16?
+    }
+
+    /// A state of one node.
+    struct NodeFacts: Sendable {
+        let set: UInt16
+        let previous: UInt16?
+        let generation: Int
+        /// What it says when it is asked.
+        let answer: UInt16
+        let isWaiting: Bool
+        /// The least generation of what it has written and not synced.
+        let oldestWaiting: Int
+        let hasApplied: Bool
+        let hasSynced: Bool
+        let hasLateAnswer: Bool
+        let isContradicted: Bool
+        let breaksPromise: Bool
+    }
+
+    /// What becomes of a node by an event.
+    struct Outcome: Sendable {
+        let node: UInt32
+        /// The record that was synced by it.
+        let record: UInt16?
+    }
+
+    private(set) var sets: [SetFacts] = []
+    private(set) var records: [RecordFacts] = []
+    private(set) var recordValues: [CountRecord] = []
+    private(set) var nodes: [NodeFacts] = []
+    private(set) var nodeValues: [CountNode] = []
+    private(set) var answers: [FenceAnswer] = []
+    private var setNumbers: [CountedSet: UInt16] = [:]
+    private var ballotNumbers: [CountBallot: UInt16] = [:]
+    private var recordNumbers: [CountRecord: UInt16] = [:]
+    private var nodeNumbers: [CountNode.Key: UInt32] = [:]
+    private var answerNumbers: [FenceAnswer: UInt16] = [:]
+    private var outcomes: [UInt64: Outcome] = [:]
+
+    static func node(_ place: Int) -> NodeID { NodeID(low: UInt64(place) + 1, high: 0) }
+
+    static func place(_ node: NodeID) -> Int { Int(node.low) - 1 }
+
+    static func mask(_ nodes: [NodeID]) -> UInt8 { nodes.reduce(0) { $0 | 1 << place($1) } }
+
+    static func nodes(_ mask: UInt8) -> [NodeID] {
+        (0..<nodesMax).filter { mask & 1 << $0 != 0 }.map(node)
+    }
+
+    // MARK: Numbers
+
+    mutating func number(of set: CountedSet) -> UInt16 {
+        if let number = setNumbers[set] { return number }
+        let number = UInt16(sets.count)
+        sets.append(
+            SetFacts(mask: Self.mask(set.members), generation: Int(set.generation)))
+        setNumbers[set] = number
+        return number
+    }
+
+    mutating func number(of record: CountRecord) -> UInt16 {
+        if let number = recordNumbers[record] { return number }
+        var next: UInt16?
+        if case .vote(let change, _) = record.body, let set = record.base.changed(by: change) {
+            next = self.number(of: set)
+        }
+        let base = self.number(of: record.base)
+        let ballot = ballotNumbers[record.ballot] ?? UInt16(ballotNumbers.count)
+        ballotNumbers[record.ballot] = ballot
+        let number = UInt16(records.count)
+        recordValues.append(record)
+        records.append(
+            RecordFacts(
+                base: base, generation: Int(record.base.generation),
+                member: Self.place(record.member), ballot: ballot,
+                owner: Self.place(record.ballot.owner),
+                without: Self.mask(record.ballot.without), next: next))
+        recordNumbers[record] = number
+        return number
+    }
+
+    mutating func number(of node: CountNode) -> UInt32 {
+        let key = node.key
+        if let number = nodeNumbers[key] { return number }
+        guard let standing = node.counted.standing else {
+            preconditionFailure("a node that follows nothing: \(node)")
+        }
+        var oldestWaiting = Int.max
+        for case .record(let record) in node.waiting {
+            oldestWaiting = min(oldestWaiting, Int(record.base.generation))
+        }
+        let set = self.number(of: standing.set)
+        let previous = standing.previous.map { self.number(of: $0) }
+        let answer = self.number(of: node.answer)
+        let number = UInt32(nodes.count)
+        nodeValues.append(node)
+        nodes.append(
+            NodeFacts(
+                set: set, previous: previous, generation: Int(standing.set.generation),
+                answer: answer, isWaiting: !node.waiting.isEmpty,
+                oldestWaiting: oldestWaiting, hasApplied: node.hasApplied,
+                hasSynced: node.hasSynced, hasLateAnswer: node.hasLateAnswer,
+                isContradicted: node.counted.contradiction != nil,
+                breaksPromise: node.breaksPromise))
+        nodeNumbers[key] = number
+        return number
+    }
+
+    private mutating func number(of answer: FenceAnswer) -> UInt16 {
+        if let number = answerNumbers[answer] { return number }
+        let number = UInt16(answers.count)
+        answers.append(answer)
+        answerNumbers[answer] = number
+        return number
+    }
+
+    // MARK: What a node does
+
+    /// A step of one node as a number: what happens in the highest byte, to or by whom in the next,
+    /// and what is read or answered.
+    enum Event {
+        static let purged: UInt32 = 1 << 24
+        static let synced: UInt32 = 2 << 24
+        static let lateHeard: UInt32 = 3 << 24
+        static let watched: UInt32 = 4 << 24
+        static let passedOver: UInt32 = 5 << 24
+        static let read: UInt32 = 6 << 24
+        static let answered: UInt32 = 7 << 24
+        static let answeredLate: UInt32 = 8 << 24
+        static let counts: UInt32 = 9 << 24
+        static let forgets: UInt32 = 10 << 24
+        static let ordered: UInt32 = 11 << 24
+
+        static func with(_ kind: UInt32, _ place: Int, _ number: UInt16 = 0) -> UInt32 {
+            kind | UInt32(place) << 16 | UInt32(number)
+        }
+    }
+
+    mutating func outcome(of event: UInt32, at node: UInt32) -> Outcome {
+        let pair = UInt64(node) << 32 | UInt64(event)
+        if let outcome = outcomes[pair] { return outcome }
+        var changed = nodeValues[Int(node)]
+        let item = changed.handle(self.event(event))
+        var record: UInt16?
+        if case .record(let value) = item { record = number(of: value) }
+        let outcome = Outcome(node: number(of: changed), record: record)
+        outcomes[pair] = outcome
+        return outcome
+    }
+
+    private func event(_ code: UInt32) -> CountNode.Event {
+        let (place, number) = (Int(code >> 16 & 0xFF), Int(code & 0xFFFF))
+        let node = Self.node(place)
+        return switch code & 0xFF << 24 {
+        case Event.purged: .purged
+        case Event.synced: .synced
+        case Event.lateHeard: .lateHeard
+        case Event.watched: .watched
+        case Event.passedOver: .passedOver
+        case Event.read: .read(recordValues[number])
+        case Event.answered: .answered(answers[number], by: node)
+        case Event.answeredLate: .answeredLate(answers[number], by: node)
+        case Event.counts: .began(.count(node))
+        case Event.forgets: .began(.forget([node]))
+        default:
+            .ordered(
+                .forget(Self.nodes(UInt8(place))), without: Self.nodes(UInt8(place)))
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Cluster
+import Ground
+
+/// What can happen, and how a trace tells it.
+extension CountWorld {
+    /// Every step that a state allows; one that changes nothing may be among them.
+    func moves(in state: CountState) -> [CountMove] {
+        guard !isOver(state) else { return [] }
+        var moves: [CountMove] = []
+        let isOnDisk = state.nodes.indices.contains { facts($0, state).hasSynced }
+        for place in state.nodes.indices {
+            let (node, index) = (facts(place, state), UInt8(place))
+            if node.isWaiting { moves.append(.sync(index)) }
+            if bounds.hasPurge, !node.hasApplied {
+                if state.purge == .notIssued {
+                    moves.append(.purge(index))
+                } else if isOnDisk {
+                    moves.append(.readPurge(index))
+                }
+            }
+            for (number, stream) in state.streams.enumerated()
+            where stream.writer != place && Int(stream.read[place]) < stream.records.count {
+                moves.append(.read(index, stream: UInt8(number)))
+            }
+            for other in state.nodes.indices where other != place {
+                moves.append(.ask(index, UInt8(other)))
+                if state.lateAnswers < bounds.lateAnswers, !node.hasLateAnswer {
+                    moves.append(.askLate(index, UInt8(other)))
+                }
+            }
+            if node.hasLateAnswer { moves.append(.hearLate(index)) }
+            moves += ballots(of: place, node, in: state)
+            if state.crashes < bounds.crashes {
+                moves.append(.crash(index, forgets: false))
+                moves.append(.crash(index, forgets: true))
+            }
+        }
+        return moves
+    }
+
+    private func ballots(
+        of place: Int, _ node: CountTables.NodeFacts, in state: CountState
+    ) -> [CountMove] {
+        let (index, set) = (UInt8(place), tables.sets[Int(node.set)].mask)
+        guard node.generation < state.lastGeneration, set & 1 << index != 0 else { return [] }
+        var moves: [CountMove] = []
+        if place < bounds.owners, state.ballots < bounds.ballots, node.previous == nil {
+            for other in UInt8(0)..<UInt8(bounds.nodes) {
+                moves.append(
+                    set & 1 << other == 0 ? .count(index, other) : .forget(index, other))
+            }
+        }
+        if state.orders < bounds.orders {
+            let others = set & ~(1 << index)
+            for gone in UInt8(1)..<16
+            where gone & others == gone && gone.nonzeroBitCount > 1 {
+                moves.append(.order(index, without: gone))
+            }
+        }
+        return moves
+    }
+
+    /// Nothing that follows can break a law that a search without the purge does not look at.
+    private func isOver(_ state: CountState) -> Bool {
+        switch state.purge {
+        case .notIssued: false
+        case .issued: !state.nodes.indices.contains { facts($0, state).hasApplied }
+        case .durable(let watched):
+            facts(watched, state).hasSynced
+                || facts(watched, state).hasApplied && state.crashes == bounds.crashes
+        }
+    }
+
+    // MARK: Traces
+
+    /// A step in words, as a trace has it.
+    func description(of move: CountMove, in state: CountState) -> String {
+        func name(_ place: UInt8) -> String { CountLetter.node(Int(place)) }
+        switch move {
+        case .purge(let node): return "\(name(node)) issues the purge"
+        case .readPurge(let node): return "\(name(node)) reads the purge"
+        case .sync(let node):
+            guard let item = tables.nodeValues[Int(state.nodes[Int(node)])].waiting.first else {
+                return "\(name(node)) syncs nothing"
+            }
+            return "\(name(node)) has synced \(description(of: item))"
+        case .read(let node, let stream):
+            let records = state.streams[Int(stream)].records
+            let record = records[Int(state.streams[Int(stream)].read[Int(node)])]
+            let item = CountNode.Item.record(tables.recordValues[Int(record)])
+            let writer = CountLetter.node(state.streams[Int(stream)].writer)
+            return "\(name(node)) reads \(description(of: item)) of \(writer)"
+        case .ask(let node, let member): return "\(name(node)) asks \(name(member))"
+        case .askLate(let node, let member):
+            return "\(name(node)) asks \(name(member)), whose answer is late"
+        case .hearLate(let node): return "\(name(node)) has the late answer"
+        case .count(let node, let other):
+            return "\(name(node)) begins a ballot: count \(name(other))"
+        case .forget(let node, let other):
+            return "\(name(node)) begins a ballot: forget \(name(other))"
+        case .order(let node, let gone):
+            return "\(name(node)) is ordered to forget \(CountLetter.nodes(gone))"
+        case .crash(let node, let forgets):
+            return "\(name(node)) crashes" + (forgets ? " and forgets what it has read" : "")
+        }
+    }
+
+    private func description(of item: CountNode.Item) -> String {
+        guard case .record(let record) = item else { return "the purge" }
+        let owner = CountLetter.node(CountTables.place(record.ballot.owner))
+        let ballot = "\(record.ballot.round)\(owner) on \(description(of: record.base))"
+        switch record.body {
+        case .joined: return "a join"
+        case .promise: return "a promise to \(ballot)"
+        case .vote(let change, let holds):
+            let next = record.base.changed(by: change).map { description(of: $0) }
+            let named = holds.isEmpty ? "" : ", naming the purge"
+            return "a vote in \(ballot) for \(next ?? "nothing")\(named)"
+        }
+    }
+
+    private func description(of set: CountedSet) -> String {
+        CountLetter.nodes(CountTables.mask(set.members))
+    }
+
+    /// Who follows what, at the end of a trace.
+    func description(of state: CountState) -> String {
+        state.nodes.indices.map { place in
+            let node = facts(place, state)
+            let set = CountLetter.nodes(tables.sets[Int(node.set)].mask)
+            return "\(CountLetter.node(place)): \(set)"
+                + (node.previous == nil ? "" : " unsettled") + (node.hasApplied ? " P" : "")
+        }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,283 @@
+import Cluster
+import Ground
+
+/// The cluster of a search: what can happen in a state, and what comes of it.
+///
+/// Records of a stream are read in order, from its writer or from whoever has them, which is the
+/// same to a reader. A crash and the next start are one step: a node that is down does nothing, and
+/// to do nothing is open to every node. So links that lose and split, and pauses, need no steps of
+/// their own.
+struct CountWorld: Sendable {
+    typealias Event = CountTables.Event
+
+    let bounds: CountBounds
+    let flaw: CountFlaw?
+    private(set) var tables = CountTables()
+
+    init(_ bounds: CountBounds, flaw: CountFlaw?) {
+        self.bounds = bounds
+        self.flaw = flaw
+    }
+
+    /// All nodes follow one settled set, of each size once; nodes outside it have caught up.
+    mutating func starts() -> [CountState] {
+        bounds.firstSets.compactMap { size in
+            let members = (0..<size).map(CountTables.node)
+            guard
+                let first = CountedSet(
+                    opener: members[0], generation: UInt64(size), members: members)
+            else { return nil }
+            let nodes = (0..<bounds.nodes).map { place in
+                tables.number(
+                    of: CountNode(
+                        own: CountTables.node(place), following: first,
+                        isCandidate: bounds.hasPurge, flaw: flaw))
+            }
+            return CountState(
+                nodes: nodes, first: tables.number(of: first),
+                lastGeneration: size + bounds.changes)
+        }
+    }
+
+    // MARK: Steps
+
+    /// Plays a step; `next` gets the states that may follow, none if nothing changes.
+    ///
+    /// - Returns: the law that is broken.
+    mutating func play(
+        _ move: CountMove, from state: CountState, into next: inout [CountState]
+    ) -> CountLaw? {
+        var state = state
+        let (place, event) = step(move, &state)
+        if case .crash(_, let forgets) = move {
+            crash(place, forgets: forgets, &state)
+        } else {
+            let old = state.nodes[place]
+            let outcome = tables.outcome(of: event, at: old)
+            state.nodes[place] = outcome.node
+            if let record = outcome.record {
+                if let law = synced(record, by: place, &state) { return law }
+            } else if old == outcome.node, !move.isReading {
+                return nil
+            }
+        }
+        return finish(state, into: &next)
+    }
+
+    /// Spends what the step costs.
+    private func step(_ move: CountMove, _ state: inout CountState) -> (Int, UInt32) {
+        switch move {
+        case .purge(let node):
+            state.purge = .issued
+            return (Int(node), Event.purged)
+        case .readPurge(let node): return (Int(node), Event.purged)
+        case .sync(let node): return (Int(node), Event.synced)
+        case .read(let node, let number):
+            let (place, stream) = (Int(node), Int(number))
+            let record = state.streams[stream].records[Int(state.streams[stream].read[place])]
+            state.streams[stream].read[place] += 1
+            return (place, Event.with(Event.read, 0, record))
+        case .ask(let node, let member):
+            let answer = facts(Int(member), state).answer
+            return (Int(node), Event.with(Event.answered, Int(member), answer))
+        case .askLate(let node, let member):
+            state.lateAnswers += 1
+            let answer = facts(Int(member), state).answer
+            return (Int(node), Event.with(Event.answeredLate, Int(member), answer))
+        case .hearLate(let node): return (Int(node), Event.lateHeard)
+        case .count(let node, let other):
+            state.ballots += 1
+            return (Int(node), Event.with(Event.counts, Int(other)))
+        case .forget(let node, let other):
+            state.ballots += 1
+            return (Int(node), Event.with(Event.forgets, Int(other)))
+        case .order(let node, let gone):
+            state.orders += 1
+            return (Int(node), Event.with(Event.ordered, Int(gone)))
+        case .crash(let node, _):
+            state.crashes += 1
+            return (Int(node), 0)
+        }
+    }
+
+    func facts(_ place: Int, _ state: CountState) -> CountTables.NodeFacts {
+        tables.nodes[Int(state.nodes[place])]
+    }
+
+    private mutating func crash(_ place: Int, forgets: Bool, _ state: inout CountState) {
+        var log: [UInt16] = []
+        if flaw == .lostVote, let last = state.streams.lastIndex(where: { $0.writer == place }),
+            let record = state.streams[last].records.last, isVote(record)
+        {
+            state.streams[last].records.removeLast()
+            for reader in state.nodes.indices {
+                let count = UInt8(state.streams[last].records.count)
+                state.streams[last].read[reader] = min(state.streams[last].read[reader], count)
+            }
+        }
+        for stream in state.streams.indices {
+            if state.streams[stream].writer == place {
+                log += state.streams[stream].records
+            } else if forgets {
+                state.streams[stream].read[place] = 0
+            } else {
+                let read = Int(state.streams[stream].read[place])
+                log += state.streams[stream].records.prefix(read)
+            }
+        }
+        let records = log.map { tables.recordValues[Int($0)] }
+        state.nodes[place] = tables.number(
+            of: tables.nodeValues[Int(state.nodes[place])].restarted(replaying: records))
+        let read = [UInt8](repeating: 0, count: state.nodes.count)
+        state.streams.append(CountState.Stream(writer: place, read: read))
+    }
+
+    private func isVote(_ record: UInt16) -> Bool { tables.records[Int(record)].next != nil }
+
+    // MARK: What is true of all disks
+
+    private func synced(
+        _ record: UInt16, by place: Int, _ state: inout CountState
+    ) -> CountLaw? {
+        guard let stream = state.streams.lastIndex(where: { $0.writer == place }) else {
+            return nil
+        }
+        state.streams[stream].records.append(record)
+        return isVote(record) ? decide(tables.records[Int(record)], &state) : nil
+    }
+
+    /// A vote is on disk: the set that it is for is decided if a majority has voted for it.
+    private func decide(
+        _ vote: CountTables.RecordFacts, _ state: inout CountState
+    ) -> CountLaw? {
+        guard let next = vote.next else { return nil }
+        var voters: UInt8 = 0
+        for record in state.streams.lazy.flatMap(\.records) {
+            let other = tables.records[Int(record)]
+            if other.next != nil, other.base == vote.base, other.ballot == vote.ballot {
+                voters |= 1 << other.member
+            }
+        }
+        let set = tables.sets[Int(vote.base)].mask & ~vote.without
+        guard (voters & set).nonzeroBitCount * 2 > set.nonzeroBitCount else { return nil }
+        let place = vote.generation + 1 - tables.sets[Int(state.decided[0])].generation
+        if place < state.decided.count { return state.decided[place] == next ? nil : .agreement }
+        guard place == state.decided.count, state.decided.last == vote.base else {
+            return .agreement
+        }
+        state.decided.append(next)
+        return nil
+    }
+
+    private func isDurable(_ state: CountState) -> Bool {
+        guard let newest = state.decided.last else { return false }
+        let mask = tables.sets[Int(newest)].mask
+        let holders = state.nodes.indices.count {
+            mask & 1 << $0 != 0 && facts($0, state).hasSynced
+        }
+        return holders * 2 > mask.nonzeroBitCount
+    }
+
+    /// Hands on what has become of a state, or says which law it breaks.
+    private mutating func finish(
+        _ state: CountState, into next: inout [CountState]
+    ) -> CountLaw? {
+        var states = [state]
+        if state.purge == .issued, isDurable(state) {
+            states = state.nodes.indices.filter { !facts($0, state).hasSynced }.map { place in
+                watch(place, in: state)
+            }
+        }
+        for var state in states {
+            for place in state.nodes.indices {
+                if let law = brokenLaw(facts(place, state), state) { return law }
+            }
+            skip(&state)
+            trim(&state)
+            next.append(state)
+        }
+        return nil
+    }
+
+    private mutating func watch(_ watched: Int, in state: CountState) -> CountState {
+        var state = state
+        state.purge = .durable(watched: watched)
+        for place in state.nodes.indices {
+            let event = place == watched ? Event.watched : Event.passedOver
+            state.nodes[place] = tables.outcome(of: event, at: state.nodes[place]).node
+        }
+        return state
+    }
+
+    private func brokenLaw(
+        _ node: CountTables.NodeFacts, _ state: CountState
+    ) -> CountLaw? {
+        if node.breaksPromise { return .promise }
+        let place = node.generation - tables.sets[Int(state.decided[0])].generation
+        guard !node.isContradicted, state.decided.indices.contains(place),
+            state.decided[place] == node.set
+        else { return .agreement }
+        return nil
+    }
+
+    // MARK: What is nothing to anybody
+
+    /// Records that change nothing for their reader are read at once.
+    private func skip(_ state: inout CountState) {
+        for stream in state.streams.indices {
+            let records = state.streams[stream].records
+            for place in state.nodes.indices where place != state.streams[stream].writer {
+                var read = Int(state.streams[stream].read[place])
+                guard read < records.count else { continue }
+                let (node, old) = (facts(place, state), read)
+                while read < records.count, !isNews(records[read], to: node, at: place) {
+                    read += 1
+                }
+                if read != old { state.streams[stream].read[place] = UInt8(read) }
+            }
+        }
+    }
+
+    /// True for votes on the set or on the one before while that matters, for calls for promises,
+    /// for promises to this node, and for whatever says that the set is settled or old.
+    private func isNews(
+        _ record: UInt16, to node: CountTables.NodeFacts, at place: Int
+    ) -> Bool {
+        let record = tables.records[Int(record)]
+        if record.generation > node.generation { return true }
+        if record.base == node.previous { return record.next != nil }
+        guard record.generation == node.generation else { return false }
+        return record.base != node.set || record.next != nil || node.previous != nil
+            || record.owner == place || record.owner == record.member
+    }
+
+    /// When no crash is left, records on sets that everybody has left behind say nothing more.
+    private func trim(_ state: inout CountState) {
+        guard state.crashes == bounds.crashes else { return }
+        var oldest = Int.max
+        for place in state.nodes.indices {
+            let node = facts(place, state)
+            oldest = min(oldest, node.generation - (node.previous == nil ? 0 : 1))
+            oldest = min(oldest, node.oldestWaiting)
+        }
+        while state.decided.count > 1,
+            tables.sets[Int(state.decided[0])].generation < oldest
+        {
+            state.decided.removeFirst()
+        }
+        for stream in state.streams.indices {
+            let writer = state.streams[stream].writer
+            while let first = state.streams[stream].records.first,
+                tables.records[Int(first)].generation < oldest,
+                state.nodes.indices.allSatisfy({
+                    $0 == writer || state.streams[stream].read[$0] > 0
+                })
+            {
+                state.streams[stream].records.removeFirst()
+                for place in state.nodes.indices where place != writer {
+                    state.streams[stream].read[place] -= 1
+                }
+            }
+        }
+    }
+}

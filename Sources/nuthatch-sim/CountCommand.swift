@@ -1,0 +1,106 @@
+import ArgumentParser
+import Simulation
+
+/// `nuthatch-sim count`: every interleaving of a small cluster that changes its counted set.
+struct CountCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "count",
+        abstract: "Plays every run of a small cluster that counts and forgets members.",
+        discussion: """
+            Ends with status 1 if a generation can have two sets, or if a node can be proven \
+            current without a purge that was durable a fence before; then prints a shortest run. \
+            With --mistakes one thing at a time is done wrong on purpose, and not finding it is \
+            the failure.
+            """)
+
+    @Option(help: "Nodes, 2 to 4.")
+    var nodes = 3
+
+    @Option(help: "Changes of the set, one after the other, at most 3.")
+    var changes = 2
+
+    @Option(help: "Crashes that lose what is not synced, at most 2.")
+    var crashes = 1
+
+    @Option(help: "Ballots that are begun, at most 4.")
+    var ballots = 2
+
+    @Option(help: "Nodes that begin ballots, those with the lowest ids.")
+    var owners = 2
+
+    @Option(help: "Answers that arrive later than they were given, at most 2.")
+    var late = 0
+
+    @Option(help: "Members of the first set, if not each number once.")
+    var first: Int?
+
+    @Option(help: "Gives up after so many states.")
+    var statesMax = 100_000_000
+
+    @Flag(help: "Leaves out the purge: whether sets are agreed on, and nothing else.")
+    var agreement = false
+
+    @Flag(help: "Finds each mistake within bounds of its own.")
+    var mistakes = false
+
+    func validate() throws {
+        guard 2...4 ~= nodes else { throw ValidationError("--nodes must be 2 to 4, not \(nodes)") }
+        guard 0...3 ~= changes, 0...2 ~= crashes, 0...4 ~= ballots, 0...2 ~= late else {
+            throw ValidationError("--changes, --crashes, --ballots or --late are out of range")
+        }
+        guard 0...nodes ~= owners, 1...nodes ~= first ?? 1, statesMax > 0 else {
+            throw ValidationError("--owners and --first must be at most --nodes")
+        }
+    }
+
+    func run() throws {
+        if mistakes { return try findMistakes() }
+        var bounds = CountBounds(nodes: nodes)
+        bounds.changes = changes
+        bounds.crashes = crashes
+        bounds.ballots = ballots
+        bounds.owners = owners
+        bounds.lateAnswers = late
+        bounds.statesMax = statesMax
+        if let first { bounds.firstSets = first...first }
+        print(
+            "\(nodes) nodes, \(changes) changes, \(crashes) crashes, \(ballots) ballots of "
+                + "\(owners) owners, \(late) late answers")
+        var isSound = true
+        for hasPurge in agreement ? [false] : [false, true] {
+            bounds.hasPurge = hasPurge
+            let name = hasPurge ? "promise, one purge" : "agreement"
+            let outcome = search(name, bounds)
+            isSound = isSound && outcome.isWhole && outcome.broken == nil
+        }
+        if !isSound { throw ExitCode.failure }
+    }
+
+    private func findMistakes() throws {
+        var isFound = true
+        for flaw in CountFlaw.allCases {
+            isFound = search("\(flaw)", flaw.bounds, flaw).broken != nil && isFound
+        }
+        if !isFound { throw ExitCode.failure }
+    }
+
+    /// Prints what a search has come to.
+    private func search(
+        _ name: String, _ bounds: CountBounds, _ flaw: CountFlaw? = nil
+    ) -> CountSearch.Outcome {
+        let start = ContinuousClock.now
+        var search = CountSearch(bounds, flaw: flaw)
+        let outcome = search.run()
+        let seconds = (ContinuousClock.now - start).components.seconds
+        print(
+            "\(name): \(outcome.states) states, \(outcome.transitions) transitions, "
+                + "depth \(outcome.depth), \(outcome.nodeStates) states of a node, "
+                + "violations \(outcome.broken == nil ? 0 : 1), \(seconds) s"
+                + (outcome.isWhole ? "" : ", not whole"))
+        if let law = outcome.broken {
+            print("  \(law) is broken:")
+            for line in outcome.trace { print("    \(line)") }
+        }
+        return outcome
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A resource that a request changes through one node")
+    struct ChangedResourceTests {
+        private static let host = "a.example"
+
+        private func page(_ node: NodeProcess, _ method: String = "GET") throws -> Response {
+            try node.get("/page", method: method, host: Self.host)
+        }
+
+        @Test("is not served as it was by another, even if the log took nothing when it changed")
+        func logIsFull() throws {
+            let disk = try HungDisk()
+            let stage = try ClusterStage(1, site: Self.host)
+            let version = LockedBox(1)
+            stage.origin.on("/page") { request in
+                if request.method == "DELETE" {
+                    version.value = 2
+                    return .text("done")
+                }
+                return .text("version \(version.value)", fields: [lasting])
+            }
+            let site = ["--site", "\(Self.host)=\(stage.origin.url(""))"]
+            let node = try NodeProcess(
+                stage.clusterFlags(peerPort: HeldPort.forever()) + site
+                    + ["--cache-dir", stage.cache(1).path, "--disk-limit", "64MiB"],
+                environment: disk.environment)
+            let nodes = [stage.nodes[0], node]
+            let isCounted = Deadline.seconds(30).reached {
+                nodes.allSatisfy { $0.isCurrent(among: 2) }
+            }
+            #expect(isCounted)
+            for node in nodes + nodes { #expect(try page(node).text == "version 1") }
+
+            try disk.hang(reads: false)
+            let tags = (0..<100).map { "{\"tag\":\"\($0)-\(String(repeating: "t", count: 200))\"}" }
+            let body = "{\"wait\":\"none\",\"targets\":[\(tags.joined(separator: ","))]}"
+            let isFull = try Deadline.seconds(30).reached {
+                try node.connectAdmin().post(body, to: "/admin/v1/purges").status == 503
+            }
+            #expect(isFull)
+            #expect(try page(node, "DELETE").status == 200)
+            let isLogged = Deadline.seconds(30).reached {
+                node.said("what was changed is not used here") == 1
+            }
+            #expect(isLogged)
+            let again = try page(node)
+            #expect(again.text == "version 2", "\(again)")
+            #expect(try page(stage.nodes[0]).text == "version 1")
+            try disk.goOn()
+            let isTold = try Deadline.seconds(30).reached {
+                try page(stage.nodes[0]).text == "version 2"
+            }
+            #expect(isTold)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A cluster that cannot agree any more on who is counted")
+    struct RecoveringTests {
+        private func isProven(_ node: NodeProcess) -> Bool {
+            (try? node.connectAdmin().get("/readyz?unfenced"))?.status == 200
+        }
+
+        private func isFenced(_ node: NodeProcess) -> Bool {
+            (try? node.connectAdmin().get("/readyz"))?.text.contains("\"fenced\":true") == true
+        }
+
+        private func recover(_ node: NodeProcess, _ flags: String...) throws -> ProgramResult {
+            try NodeProcess.run(
+                ["members", "recover", "--admin-listen", "127.0.0.1:\(node.adminPort)"] + flags)
+        }
+
+        @Test("Of three that are gone for good but one the count begins anew with that one")
+        func lostMajority() throws {
+            let stage = try ClusterStage(3, "--fence", "2s")
+            let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 881)
+            let path = stage.origin.serve(image, fields: [lasting], etag: "\"1\"")
+            let left = stage.nodes[0]
+            for _ in 0..<2 { #expect(try stage.get(path, from: 0, expecting: image).brings(image)) }
+            for index in 1...2 {
+                stage.nodes[index].kill()
+                try FileManager.default.removeItem(at: stage.cache(index))
+            }
+            #expect(Deadline.seconds(30).reached { isFenced(left) })
+
+            let unsure = try recover(left)
+            #expect(unsure.status == 64 && unsure.errors.contains("must not run"), "\(unsure)")
+            #expect(isFenced(left))
+            let done = try recover(left, "--yes")
+            #expect(done.status == 0, "\(done)")
+            #expect(Deadline.seconds(30).reached { isProven(left) })
+            // It may have been purged where nobody knows it any more.
+            let before = stage.fetches(path)
+            for _ in 0..<3 { #expect(try stage.get(path, from: 0, expecting: image).brings(image)) }
+            #expect(stage.fetches(path) == before + 1)
+            let again = try recover(left, "--yes")
+            #expect(again.status == 1 && again.errors.contains("409"), "\(again)")
+
+            for index in 1...2 { try stage.restart(index) }
+            #expect(Deadline.seconds(30).reached { stage.nodes.allSatisfy(isProven) })
+            // Those that are gone may have served for one fence more.
+            let isWhole = try Deadline.seconds(30).reached {
+                let purge = try left.purge("{\"tag\":\"t\"}")
+                return purge.isConfirmedByAll && purge.members.count == 3
+            }
+            #expect(isWhole)
+        }
+
+        @Test("Two clusters that were opened apart are one again, with all that each has purged")
+        func twoClusters() throws {
+            let (one, other) = (
+                try ClusterStage(2, "--fence", "2s"), try ClusterStage(2, "--fence", "2s")
+            )
+            // Whoever knows both has each hear of the other.
+            let between = try NodeProcess(
+                one.clusterFlags(peerPort: HeldPort.forever())
+                    + ["--join", "127.0.0.1:\(other.peerPort(of: 0))", "--fence", "2s"])
+            let nodes = one.nodes + other.nodes
+            #expect(Deadline.seconds(30).reached { nodes.allSatisfy(isFenced) })
+            let done = try recover(one.nodes[0], "--yes")
+            #expect(done.status == 0, "\(done)")
+            #expect(Deadline.seconds(30).reached { (nodes + [between]).allSatisfy(isProven) })
+            let purge = try other.nodes[1].purge("{\"tag\":\"t\"}")
+            #expect(purge.isConfirmedByAll && purge.members.count == 5, "\(purge)")
+            // Which one it is outlives a restart.
+            try one.restart(1)
+            #expect(Deadline.seconds(30).reached { isProven(one.nodes[1]) })
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A node that is killed, and comes back without what it had")
+    struct ReplacingTests {
+        private func isProven(_ node: NodeProcess) -> Bool {
+            (try? node.connectAdmin().get("/readyz?unfenced"))?.status == 200
+        }
+
+        /// Returns when it is counted in the place of the one before it; meanwhile the others are
+        /// never fenced.
+        private func expectReplaced(
+            _ index: Int, in stage: ClusterStage, at location: SourceLocation = #_sourceLocation
+        ) throws {
+            let others = stage.nodes.indices.filter { $0 != index }
+            var fenced = 0
+            let isCounted = try Deadline.seconds(30).reached {
+                for other in others {
+                    let answer = try stage.nodes[other].connectAdmin().get("/readyz")
+                    if answer.text.contains("fenced") { fenced += 1 }
+                }
+                return isProven(stage.nodes[index])
+            }
+            #expect(isCounted && fenced == 0, "node \(index)", sourceLocation: location)
+        }
+
+        /// Returns when a purge is confirmed by the nodes that there are, and waits for no other:
+        /// for one fence each that is gone may have served.
+        private func expectReceipt(
+            _ stage: ClusterStage, at location: SourceLocation = #_sourceLocation
+        ) throws {
+            let purge = try stage.nodes[0].purge("{\"tag\":\"t\"}", wait: "issued")
+            let isWhole = try Deadline.seconds(30).reached {
+                let receipt = try stage.nodes[0].receipt(purge.name)
+                return receipt.isConfirmedByAll && receipt.members.count == stage.nodes.count
+            }
+            #expect(isWhole, sourceLocation: location)
+        }
+
+        @Test("under their names one after another take each other's places", arguments: [3, 5])
+        func named(count: Int) throws {
+            let stage = try ClusterStage(
+                count, keepsOnDisk: false, isNamed: true, "--fence", "2s")
+            for index in Array(0..<count) + [0, 1] {
+                try stage.restart(index)
+                try expectReplaced(index, in: stage)
+            }
+            try expectReceipt(stage)
+        }
+
+        @Test("with a directory that was emptied, the same")
+        func emptied() throws {
+            let stage = try ClusterStage(3, isNamed: true, "--fence", "2s")
+            for index in 0..<3 {
+                stage.nodes[index].kill()
+                try FileManager.default.removeItem(at: stage.cache(index))
+                try stage.restart(index)
+                try expectReplaced(index, in: stage)
+            }
+            try expectReceipt(stage)
+        }
+
+        @Test(
+            "without a name leave the ones before them counted, until the operator forgets them",
+            arguments: [4, 3])
+        func unnamed(count: Int) throws {
+            let stage = try ClusterStage(count, keepsOnDisk: false, "--fence", "2s")
+            let gone = try stage.nodes.prefix(2).map { node in
+                let own = try ClusterStage.members(of: node).first(where: \.isSelf)
+                return try #require(own).id
+            }
+            // First it learns that the set is settled, if it does not know, then what most have.
+            for _ in 0..<2 { try stage.waitUntilHeard(by: stage.nodes[2], from: count / 2) }
+            for index in 0..<2 { stage.nodes[index].kill() }
+            for index in 0..<2 { try stage.restart(index) }
+            #expect(!isProven(stage.nodes[0]))
+            let path = "/admin/v1/members/\(gone.joined(separator: ","))/forget"
+            // Of four the two that are left know every purge; of three the one may not.
+            let isKnown = count == 4
+            let isTaken = try Deadline.seconds(30).reached {
+                let answer = try stage.nodes[2].connectAdmin().post("", to: path)
+                if isKnown { return answer.status == 202 }
+                return answer.status == 409 && answer.text.contains("members recover")
+            }
+            #expect(isTaken)
+            if !isKnown {
+                let path = "/admin/v1/members/recover"
+                #expect(try stage.nodes[2].connectAdmin().post("", to: path).status == 202)
+            }
+            #expect(Deadline.seconds(30).reached { stage.nodes.allSatisfy(isProven) })
+        }
+    }
+}
