@@ -86,8 +86,11 @@ Newest(d) ==
         \/ s.recovery > t.recovery
         \/ s.recovery = t.recovery /\ s.generation >= t.generation
 
+\* Nothing more becomes durable in a line that somebody has left already: who confirms says so.
 Durable(d, held) ==
-    {p \in Purges : IsMajority({n \in Nodes : p \in held[n]}, Newest(d))}
+    IF \E n \in Nodes : standing[n].set.recovery > Newest(d).recovery
+        THEN {}
+        ELSE {p \in Purges : IsMajority({n \in Nodes : p \in held[n]}, Newest(d))}
 
 \* A majority of set `s` has synced all that the votes for it name, which a majority gave.
 SettledOnDisk(s, base) ==
@@ -365,13 +368,18 @@ Init ==
     /\ durable = {}
     /\ crashes = 0
 
+\* By the operator's word, who does not follow the newest line does nothing but hear of it.
+Runs(n) == \A m \in Nodes : standing[m].set.recovery <= standing[n].set.recovery
+
 Next ==
     \E n \in Nodes :
-        \/ \E b \in Ballots : Begin(n, b) \/ Promise(n, b) \/ Propose(n, b) \/ Vote(n, b)
-        \/ Learn(n) \/ LearnSettled(n)
+        \/ /\ Runs(n)
+           /\ \/ \E b \in Ballots : Begin(n, b) \/ Promise(n, b) \/ Propose(n, b) \/ Vote(n, b)
+              \/ Learn(n) \/ LearnSettled(n)
+              \/ \E p \in Purges : Purge(n, p)
+              \/ Sync(n) \/ Recover(n)
         \/ \E m \in Nodes : Ask(n, m)
-        \/ \E p \in Purges : Purge(n, p)
-        \/ Sync(n) \/ Crash(n) \/ Recover(n)
+        \/ Crash(n)
 
 Spec == Init /\ [][Next]_vars
 
