@@ -220,8 +220,8 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         if run.query?.isBackground != true { run.limitUnread() }
         decidePart(run)
         // What a site is asked depends on more of the request than the key, and stays here. A node
-        // that may lack a purge takes nobody's word but the origin's, nor one that has yet to tell
-        // of one.
+        // that may lack a purge takes nobody's word but the origin's; nor does one that has not yet
+        // told the others of a change.
         guard run.query == nil, !run.skipsPeers, let hub = node.hub,
             fence.isOpen(at: SystemClock.now()), !node.mayBeOldElsewhere(run.key)
         else {

@@ -63,28 +63,27 @@ extension NodeService {
             switch step {
             case .closing: await closeDoors(of: node, opened, threads, until: deadline)
             case .breakingOff: await breakOff(node, threads)
-            case .leaving, .parting:
-                if let hub = opened.cluster?.hub {
-                    await leave(node, hub, step, threads)
+            case .leaving where opened.cluster != nil:
+                await leave(step, threads) {
+                    node.desk.handle(.leaveRequested)
+                    await node.desk.left()
                 }
-            case .gone: break
+            case .parting:
+                guard let hub = opened.cluster?.hub else { break }
+                await leave(step, threads) { try? await hub.leave().get() }
+            case .leaving, .gone: break
             }
             step = step.next(isQuiet: node.openConnections == 0)
         }
     }
 
-    /// Has the others count this node no longer, so that no receipt waits for it, and no majority,
-    /// or says that it goes; not for ever, for it may be that it reaches none.
+    /// Tells the others, not for ever, for it may be that none can be reached.
     private func leave(
-        _ node: NodeCore, _ hub: PeerHub, _ step: Departure, _ threads: Threads
+        _ step: Departure, _ threads: Threads, tell: @escaping @Sendable () async -> Void
     ) async {
-        let limit = step.timeMax ?? Self.grace
+        guard let limit = step.timeMax else { return }
         manager?.stopping(status: "leaving the cluster", within: limit + .seconds(10))
-        let desk = node.desk
-        if step == .leaving { desk.handle(.leaveRequested) }
-        await finish(within: limit, threads) {
-            if step == .leaving { await desk.left() } else { try? await hub.leave().get() }
-        }
+        await finish(within: limit, threads, tell)
     }
 
     private func closeDoors(

@@ -5,8 +5,8 @@ package enum HealthDocument {
 
     /// What a node says of itself.
     ///
-    /// One that `isFenced` is ready all the same: it can serve, at the price of asking origins. Of
-    /// one that is not counted majorities are independent still.
+    /// One that `isFenced` is ready all the same: it can serve, at the price of asking origins. One
+    /// that is not counted is not yet needed for any majority.
     package static func json(
         _ readiness: Readiness, isFenced: Bool, isCounted: Bool = true
     ) -> JSON {
@@ -24,5 +24,5 @@ package enum HealthDocument {
     static let shape = Shape.object(
         .has("status", Shape.choice(Readiness.allCases.map(\.rawValue))),
         .may("fenced", Shape.boolean, "It cannot prove that nobody purged without it"),
-        .may("counted", Shape.boolean, "Majorities are of the others still"))
+        .may("counted", Shape.boolean, "False while it is not counted, else left out"))
 }

@@ -46,8 +46,10 @@ package struct ReceiptDocument: Hashable, Sendable {
     package var boundedInMilliseconds: Int64?
     /// Everybody who can serve, by node id.
     package var members: [Member]
-    /// Nobody else can serve: false for up to one fence after more than half of the counted members
-    /// have started anew, for nobody may know whom they had answered before.
+    /// Nobody else can serve.
+    ///
+    /// False for up to two fences after more than half of the counted members have started anew or
+    /// were replaced, for nobody may know whom they had answered before.
     package var areMembersKnown: Bool
 
     package init(

@@ -37,7 +37,7 @@ extension ReceiptReport {
             line.append("\(unreachable) unreachable", .bad)
         }
         if areMembersKnown == false {
-            line.append("; who was served by members that have just started is not known yet")
+            line.append("; there may be others: most members have just started")
         }
         switch boundedInMilliseconds {
         case .some(0): line.append("; no node serves what it covers")

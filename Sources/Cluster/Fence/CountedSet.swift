@@ -4,8 +4,10 @@ package import Ground
 package struct CountedLine: Hashable, Sendable {
     /// The node that opened it.
     package var opener: NodeID
-    /// Of two lines that meet the one holds whose number is higher: 0 for one that newcomers
-    /// opened, and with each that the operator had opened in the place of another one more.
+    /// Where two lines meet, the one with the higher number holds.
+    ///
+    /// It is 0 for a line that a newcomer opened; one that the operator opened in the place of
+    /// another has one more than that.
     package var recovery: UInt64
 }
 

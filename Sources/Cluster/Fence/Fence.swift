@@ -184,7 +184,8 @@ package struct Fence: Sendable {
         if demand == nil { provenUntil = .zero }
         var until = provenUntil
         if let start = demand.flatMap(provenStart) {
-            // A node that is a majority by itself is so as long as it is one, and until now.
+            // A node that is a majority by itself has proven nothing beyond `now`, for its set may
+            // change.
             provenUntil = max(provenUntil, min(start, now) + fence)
             until = max(provenUntil, start + fence)
         }

@@ -38,8 +38,8 @@ package struct Receipt: Hashable, Sendable {
     package var boundedAt: Instant?
     /// No node can serve that is not in ``lines``.
     ///
-    /// That is not so where more than half of the counted members have started anew within the last
-    /// fence: whom they had answered before nobody may know.
+    /// That is not so for up to two fences after more than half of the counted members have started
+    /// anew or were replaced: whom they had answered before nobody may know.
     package var isCompanyKnown = true
 
     /// Nobody is pending: waiting longer tells no more, unless somebody comes back.

@@ -18,7 +18,7 @@ package struct JournalMember: Hashable, Sendable {
     }
 
     /// One that finds at its next start that it has promised more than it keeps.
-    package static func forsaken(_ node: NodeID) -> JournalMember {
+    package static func abandoned(_ node: NodeID) -> JournalMember {
         JournalMember(node: node, begun: .max)
     }
 

@@ -85,7 +85,7 @@ final class InvalidationDesk: Sendable {
     }
 
     /// From its next start on the node is another member, and holds nothing for certain.
-    func forsakeMember() { journal.forsake() }
+    func abandonMember() { journal.abandon() }
 
     /// To be called now and then.
     func followDisk() {

@@ -96,12 +96,12 @@ final class JournalKeeper: Sendable {
     }
 
     /// What the journal has promised is not in it: the next start finds it lost.
-    func forsake() {
+    func abandon() {
         thread.submit { [self] _ in
             state.withLock { state in
                 guard let journal = state.journal, let files = state.files else { return }
                 do throws(DiskFile.Failure) {
-                    try files.setMember(JournalMember.forsaken(journal.node).bytes)
+                    try files.setMember(JournalMember.abandoned(journal.node).bytes)
                     state.isBegun = true
                 } catch {
                     logger.error(

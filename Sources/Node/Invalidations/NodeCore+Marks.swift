@@ -46,6 +46,7 @@ extension NodeCore {
             let issuance = issue(Purge(.hard, [.url(name)]))
             if let issuance, issuance != .busy { return }
             invalidationPace.withLock { $0.owes(host) }
+            warnOfUntold()
         }
         mark([.url(name)], isSoft: false)
     }
@@ -67,16 +68,18 @@ extension NodeCore {
         let due = invalidationPace.withLock { pace in
             pace.hasMerged ? pace.due(now: now) : []
         }
-        for host in due where issue(Purge(.soft, [.prefix(host: host, path: [])])) == .busy {
-            invalidationPace.withLock { $0.owes(host) }
+        for host in due {
+            let issuance = issue(Purge(.soft, [.prefix(host: host, path: [])]))
+            // What is busy now is tried again; only a node that stops cannot.
+            if issuance == .busy { invalidationPace.withLock { $0.owes(host) } }
+            if issuance == nil || (issuance == .busy && now == .distantFuture) { warnOfUntold() }
         }
     }
 
     /// Nil if a name is too long for the log.
-    private func issue(_ purge: Purge) -> Issuance? {
-        let issuance = try? desk.issue(purge, id: nil)
-        if let issuance, issuance != .busy { return issuance }
+    private func issue(_ purge: Purge) -> Issuance? { try? desk.issue(purge, id: nil) }
+
+    private func warnOfUntold() {
         logger.warning("what was changed is not used here, and by other nodes until they are told")
-        return issuance
     }
 }

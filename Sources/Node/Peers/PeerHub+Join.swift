@@ -82,7 +82,7 @@ extension PeerHub {
             }
         logger.critical(
             message, metadata: ["node": "\(membership.own.member.id)", "advice": "\(advice)"])
-        if why == .copy { node?.desk.forsakeMember() }
+        if why == .copy { node?.desk.abandonMember() }
         refuse()
         joined.succeed()
     }

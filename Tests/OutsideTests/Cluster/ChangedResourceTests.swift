@@ -55,6 +55,7 @@ extension Outside {
                 try page(stage.nodes[0]).text == "version 2"
             }
             #expect(isTold)
+            #expect(node.said("what was changed is not used here") == 1)
         }
     }
 }
