@@ -14,11 +14,14 @@ final class PeerNetwork {
     private var machines: [NetworkSpace]
     private let directory: URL
     private let flags: [String]
+    private let disk: HungDisk?
     private var ids: [String] = []
 
-    /// Starts so many nodes with further flags, and returns when each of them knows all.
-    init(_ count: Int, _ flags: String...) throws {
+    /// Starts so many nodes with further flags, and returns when each of them knows all; they, and
+    /// none that is added, have their directories on `disk`.
+    init(_ count: Int, _ flags: String..., disk: HungDisk? = nil) throws {
         self.flags = flags
+        self.disk = disk
         middle = try NetworkSpace()
         try middle.run(
             """
@@ -31,7 +34,9 @@ final class PeerNetwork {
         directory = try Program.temporaryFolder()
         try Data(ClusterStage.secret.utf8).write(to: secret)
         for index in 0..<count { try connect(index) }
-        nodes = try NodeProcess.cluster(of: count) { try start($0, waits: $1) }
+        nodes = try NodeProcess.cluster(of: count) {
+            try start($0, environment: disk?.environment, waits: $1)
+        }
         ids = try nodes.map { node in
             try ClusterStage.members(of: node).first { $0.isSelf }?.id ?? ""
         }
@@ -83,28 +88,28 @@ final class PeerNetwork {
 
     /// Starts a node that has ended.
     func begin(_ index: Int, waits: Bool = true) throws {
-        nodes[index] = try start(index, waits: waits)
+        nodes[index] = try start(
+            index, environment: index < ids.count ? disk?.environment : nil, waits: waits)
     }
 
     /// Where a node keeps what it keeps.
     func cache(_ index: Int) -> URL { directory.appending(path: "cache-\(index)") }
 
-    /// Starts one node more, from which nothing reaches the others, nor from them it, and returns
-    /// when it answers clients.
-    func addIsolated(_ flags: String...) throws -> NodeProcess {
+    /// Starts one node more, and returns when it answers clients; if it is isolated nothing reaches
+    /// the others from it, nor from them it.
+    func add(isIsolated: Bool = false, _ flags: String...) throws -> NodeProcess {
         let index = nodes.count
         machines.append(try NetworkSpace())
         try connect(index)
-        let others = Array(0..<index)
-        try cut(others, from: [index])
-        try cut([index], from: others)
+        if isIsolated { try isolate(index) }
         let node = try start(index, flags)
         nodes.append(node)
         return node
     }
 
     private func start(
-        _ index: Int, _ more: [String] = [], waits: Bool = true
+        _ index: Int, _ more: [String] = [], environment: [String: String]? = nil,
+        waits: Bool = true
     ) throws -> NodeProcess {
         let seeds = (0..<2).flatMap { ["--join", "\(Self.address($0)):8082"] }
         return try NodeProcess(
@@ -114,7 +119,7 @@ final class PeerNetwork {
                 "--cache-dir", cache(index).path, "--node-name", "node-\(index)",
                 "--allow-private-origin", "10.77.0.0/24",
             ] + flags + more,
-            in: machines[index], waits: waits)
+            environment: environment ?? [:], in: machines[index], waits: waits)
     }
 
     // MARK: Packets
@@ -125,6 +130,13 @@ final class PeerNetwork {
         for receiver in receivers {
             try machines[receiver].run("nft 'add rule inet cut in ip saddr { \(addresses) } drop'")
         }
+    }
+
+    /// From now on nothing reaches the other machines from this one, nor from them it.
+    func isolate(_ index: Int) throws {
+        let others = machines.indices.filter { $0 != index }
+        try cut([index], from: others)
+        try cut(others, from: [index])
     }
 
     /// From now on all packets pass.

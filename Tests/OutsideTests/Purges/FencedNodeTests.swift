@@ -27,7 +27,7 @@ extension Outside {
                 return OriginAnswer(isEdited.value ? new : old, fields: fields)
             }
             let url = network.origin.url("/it")
-            if hasStranger { _ = try network.addIsolated("--join-timeout", "1s") }
+            if hasStranger { _ = try network.add(isIsolated: true, "--join-timeout", "1s") }
             for node in network.nodes {
                 #expect(try node.get(ImageTarget.of(url), expecting: old).brings(old))
             }
@@ -35,17 +35,11 @@ extension Outside {
             return (network, ImageTarget.of(url), url)
         }
 
-        private func isolate(_ index: Int, in network: PeerNetwork) throws {
-            let others = network.nodes.indices.filter { $0 != index }
-            try network.cut([index], from: others)
-            try network.cut(others, from: [index])
-        }
-
         @Test("cut off, it asks the origin once per fence, says so, and is well when it is back")
         func cutOff() throws {
             let (network, target, url) = try edited()
             let node = network.nodes[2]
-            try isolate(2, in: network)
+            try network.isolate(2)
             #expect(Deadline.seconds(30).reached { node.isFenced })
             let ready = try node.connectAdmin().get("/readyz")
             #expect(ready.status == 200 && ready.text.contains("\"fenced\":true"), "\(ready)")
@@ -95,6 +89,39 @@ extension Outside {
             // It is one of them as soon as it reaches them.
             try network.heal()
             #expect(Deadline.seconds(60).reached { stranger.isCurrent(among: 4) })
+        }
+
+        @Test("one that is not counted yet is reckoned with when those it asked have started anew")
+        func unknownToAll() throws {
+            let disk = try HungDisk()
+            let network = try PeerNetwork(3, "--fence", "15s", disk: disk)
+            let (old, new, isEdited) = (old, new, LockedBox(false))
+            network.origin.on("/it") { _ in
+                OriginAnswer(isEdited.value ? new : old, fields: [lasting])
+            }
+            let url = network.origin.url("/it")
+            #expect(
+                Deadline.seconds(30).reached { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
+            )
+            // No vote is synced, so that nobody is counted; what is synced is named all the same.
+            try disk.hang(reads: false)
+            let newcomer = try network.add()
+            #expect(Deadline.seconds(30).reached { !newcomer.isFenced })
+            for _ in 0..<2 { #expect(try newcomer.get(ImageTarget.of(url)).brings(old)) }
+            #expect(newcomer.figure("nuthatch_members_counted") == 3)
+            try network.isolate(3)
+            for index in 0..<3 { try network.end(index) }
+            try disk.goOn()
+            for index in 0..<3 { try network.begin(index, waits: false) }
+            for index in 0..<3 { try network.nodes[index].waitUntilReady() }
+            isEdited.value = true
+
+            let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "0s")
+            let isConfirmed = try Deadline.seconds(90).reached {
+                try network.nodes[0].receipt(purge.name).isConfirmedByAll
+            }
+            let answer = try newcomer.get(ImageTarget.of(url))
+            #expect(isConfirmed && answer.brings(new), "\(answer)")
         }
 
         @Test("one that is told to stop is in every receipt until it answers nobody any more")
@@ -151,7 +178,7 @@ extension Outside {
         func originGone() throws {
             let (network, target, _) = try edited()
             let node = network.nodes[2]
-            try isolate(2, in: network)
+            try network.isolate(2)
             #expect(Deadline.seconds(30).reached { node.isFenced })
             network.origin.on("/it", OriginAnswer(nil, status: "503 Service Unavailable"))
             #expect(
@@ -163,7 +190,7 @@ extension Outside {
         @Test("without a fence it serves on as before")
         func off() throws {
             let (network, target, _) = try edited(fence: "off")
-            try isolate(2, in: network)
+            try network.isolate(2)
             try network.settle([[0, 1], [2]])
             let node = network.nodes[2]
             #expect(!node.isFenced)

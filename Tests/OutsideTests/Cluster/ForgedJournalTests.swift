@@ -1,0 +1,79 @@
+import Cluster
+import Foundation
+import Ground
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A journal that has two records of one number")
+    struct ForgedJournalTests {
+        @Test("is given up at the start: its node is another member and asks about what it has")
+        func twoRecords() throws {
+            let stage = try ClusterStage(3, isNamed: true, "--fence", "2s")
+            let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 883)
+            let path = stage.origin.serve(image, fields: [lasting], etag: "\"1\"")
+            for _ in 0..<2 {
+                for index in 0..<3 {
+                    #expect(try stage.get(path, from: index, expecting: image).brings(image))
+                }
+            }
+            // What all have is kept no longer.
+            stage.nodes[1].pause()
+            for tag in ["one", "two"] {
+                #expect(
+                    try stage.nodes[2].purge("{\"tag\":\"\(tag)\"}", timeout: "1s").status == 202)
+            }
+            let own = try ClusterStage.members(of: stage.nodes[2]).first(where: \.isSelf)
+            let id = try #require(own?.id)
+            stage.nodes[2].kill()
+            stage.nodes[1].resume()
+            try forge(of: #require(NodeID(id)), in: stage.cache(2).appending(path: "node-0"))
+
+            try stage.restart(2)
+            try stage.settle(stage.nodes)
+            let again = try ClusterStage.members(of: stage.nodes[2]).first(where: \.isSelf)
+            #expect(again?.id != id)
+            #expect(stage.nodes[2].said("has two contents") == 1)
+            #expect(stage.nodes[2].said("every entry is revalidated once") == 1)
+            let first = try stage.get(path, from: 2, expecting: image)
+            #expect(first.brings(image) && !first.isHit, "\(first)")
+            let second = try stage.get(path, from: 2, expecting: image)
+            #expect(second.brings(image) && second.isHit, "\(second)")
+        }
+
+        /// Writes a record to a journal once more, with what another record says.
+        private func forge(of node: NodeID, in folder: URL) throws {
+            var files: [UInt64: [UInt8]] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+                let parts = name.split(separator: "-")
+                guard parts.first == "journal", let number = UInt64(parts.last ?? "") else {
+                    continue
+                }
+                files[number] = [UInt8](try Data(contentsOf: folder.appending(path: name)))
+            }
+            let (kept, found) = JournalRecovery.recover(files, node: node)
+            #expect(found.damage == [])
+            let tags = kept.records.filter { $0.name.stream == kept.records.last?.name.stream }
+            try #require(tags.count >= 2)
+            let other = InvalidationRecord(tags[0].name, content: tags[1].content)
+            var journal = Journal(
+                node: node, epoch: try #require(found.epoch), recovered: found)
+            var dice = Dice(seed: 7)
+            let effects = try #require(
+                journal.write(
+                    [.record(other, count: found.reached.count)], memory: found.memory,
+                    using: &dice))
+            for effect in effects {
+                switch effect {
+                case .create(let number): files[number] = []
+                case .append(let number, let bytes): files[number, default: []] += bytes
+                case .delete(let number): files[number] = nil
+                case .sync, .syncNames: break
+                }
+            }
+            for (number, bytes) in files {
+                try Data(bytes).write(to: folder.appending(path: "journal-\(number)"))
+            }
+        }
+    }
+}
