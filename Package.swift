@@ -55,6 +55,7 @@ func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = [
 /// What targets have beside their code.
 let resources: [String: [Resource]] = [
     "ClientTests": [.copy("Console/Screens")],
+    "ServingTests": [.copy("Scripts")],
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
     "OutsideTests": [.copy("Sites/Table"), .copy("Admin/Dashboard/Looks")],
 ]

@@ -39,7 +39,7 @@ extension AnswerHead {
     }
 
     /// Adds a line behind all others.
-    mutating func append(_ id: FieldName, _ name: String, _ value: [UInt8]) {
+    package mutating func append(_ id: FieldName, _ name: String, _ value: [UInt8]) {
         let nameExtent = Extent(start: bytes.count, count: name.utf8.count)
         bytes += name.utf8
         let valueExtent = Extent(start: bytes.count, count: value.count)

@@ -19,7 +19,16 @@ extension Configuration {
             return
                 "\(start)\(name.rawValue): \(Self.yaml(texts, isList: setting.isList))  # \(from)"
         }
-        return given + siteListing
+        return given + imageListing + siteListing
+    }
+
+    /// What images have settings of their own for.
+    private var imageListing: [String] {
+        let lines = values.images.lines
+        return lines.isEmpty
+            ? []
+            : ["\(ConfigurationFile.imagesKey):"]
+                + lines.map { "  \($0.option.rawValue): \($0.yaml)" }
     }
 
     /// The sites with settings of their own.

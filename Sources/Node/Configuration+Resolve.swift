@@ -33,6 +33,7 @@ extension Configuration {
         var faults = layers.file?.faults ?? []
         var given = ConfigurationValues()
         given.siteBlocks = layers.file?.sites ?? []
+        given.images = layers.file?.images ?? ImageBlock()
         for setting in Setting.table {
             do throws(SettingError) {
                 let (parsed, source) = try layers.values(of: setting)

@@ -237,6 +237,9 @@ extension Configuration {
     /// Whose X-Forwarded-For, -Proto and -Host are believed.
     package var forwardedFrom: [Network] { values.networks(.forwardedFrom) }
 
+    /// What the file says of images that are asked for by their URLs.
+    package var images: ImageBlock { values.images }
+
     /// Images of pixels with a Content-Encoding are served, unseen.
     package var takesCodedImages: Bool { values.isOn(.codedImages) }
 

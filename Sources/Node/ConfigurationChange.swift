@@ -74,7 +74,7 @@ extension Configuration {
             let isOfSites = setting.name == .site
             let (old, new) =
                 isOfSites
-                ? (before.sites.map(\.text), after.sites.map(\.text))
+                ? (before.siteTexts, after.siteTexts)
                 : (before.texts(setting.name), after.texts(setting.name))
             let hasOtherSecrets =
                 isOfSites && old == new && before.sites.map(\.site) != after.sites.map(\.site)

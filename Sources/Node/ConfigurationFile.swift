@@ -23,12 +23,15 @@ struct ConfigurationFile {
     private(set) var settings: [SettingName: Given] = [:]
     /// Sites with settings of their own, in the order of the file.
     private(set) var sites: [SiteBlock] = []
+    private(set) var images = ImageBlock()
     /// Keys that are no settings of a file; no more than can be read.
     private(set) var faults: [ConfigurationError] = []
 
     private static let faultsMax = 100
     /// The key of the mapping of sites.
     static let sitesKey = "sites"
+    /// The key of the settings of images.
+    static let imagesKey = "images"
 
     /// Reads a file of one mapping, or of nothing at all.
     init(name: String, text: String) throws(ConfigurationError) {
@@ -47,6 +50,10 @@ struct ConfigurationFile {
             }
             if text == Self.sitesKey {
                 try read(sites: value)
+                continue
+            }
+            if text == Self.imagesKey {
+                try read(images: value)
                 continue
             }
             switch SettingName(rawValue: text) {
@@ -75,6 +82,17 @@ struct ConfigurationFile {
             if let site = SiteBlock(text, in: name, &siteFaults) { sites.append(site) }
         }
         faults += siteFaults.map(ConfigurationError.site)
+    }
+
+    private mutating func read(images value: Yams.Node) throws(ConfigurationError) {
+        guard let options = SiteText.options(of: value) else {
+            throw .malformedFile(
+                name, line: value.mark?.line,
+                reason: "\(Self.imagesKey) is not a mapping of settings")
+        }
+        var found: [SiteFault] = []
+        if let block = ImageBlock(options, in: name, &found) { images = block }
+        faults += found.map(ConfigurationError.site)
     }
 
     private static func given(_ value: Yams.Node) -> Given {

@@ -10,6 +10,7 @@ struct ConfigurationValues {
     private var sources: [SettingName: SettingSource] = [:]
     /// Sites with settings of their own, in the order of the file.
     var siteBlocks: [SiteBlock] = []
+    var images = ImageBlock()
 
     /// Takes over the values of one setting.
     mutating func set(_ name: SettingName, _ values: [SettingValue], from source: SettingSource) {

@@ -51,17 +51,6 @@ extension Hall {
         }
     }
 
-    /// Gives what is stored in the stead of an origin that is not even asked, if it may be given.
-    func standIn(_ run: FillRun) -> Bool {
-        guard let query = run.query, !query.control.isOnlyIfCached, let stale = run.stale,
-            query.standsIn(stale.facts, now: SystemClock.now())
-        else { return false }
-        run.confirmed(
-            stale, isShared: true, isStored: true, nominated: stale.nominated,
-            stoodIn: .init(status: nil))
-        return true
-    }
-
     /// The origin has failed in the background: it is not asked about the key at every hit.
     func pauseBackground(_ query: SiteRequest, now: Instant) {
         if backgroundPauses.count >= Self.backgroundPausesMax { backgroundPauses = [:] }

@@ -66,7 +66,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     private(set) var isStopped = false
     /// Doors and peers that were told to wait, by the fetch that will wake them.
     private var waiting: [ObjectIdentifier: [any FillReader]] = [:]
-    private var fetches: [ObjectIdentifier: any FillSource] = [:]
+    private var fetches: [ObjectIdentifier: LookupDriver] = [:]
     private var touches: TouchTable?
     private var touchesTakenAt: Instant
     private var ticker: NIOScheduledCallback?
@@ -195,94 +195,22 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     // MARK: Fetches
 
     /// Starts the fetch of `run`, which was begun by a request on this loop, and whose answer is
-    /// called `name` on disk: from there if it may have it, otherwise from the origin.
-    ///
-    /// Gives what brings the answer, unless that has been refused; `door` is the one that asks.
+    /// called `name` on disk; `door` is the one that asks.
     @discardableResult
-    func start(
-        _ run: FillRun, name: EntryName?, asksDisk: Bool, for door: Door?
-    ) -> (any FillSource)? {
-        guard asksDisk, let name, let disk = node.disk, let view = disk.view else {
-            return startBeyondDisk(run, name: name, for: door)
-        }
-        return start(DiskFetch(run, name: name, on: self, tier: disk, view: view, for: door))
+    func start(_ run: FillRun, name: EntryName?, asksDisk: Bool, for door: Door?) -> LookupDriver {
+        let driver = LookupDriver(run, name: name, on: self, for: door)
+        fetches[ObjectIdentifier(run)] = driver
+        driver.tell { $0.began(asksDisk: asksDisk, effects: &$1) }
+        return driver
     }
 
-    /// Looks among the peers for what `run` wants, which is called `name` on disk and on the ring;
-    /// a node without peers asks the origin.
-    @discardableResult
-    func startBeyondDisk(_ run: FillRun, name: EntryName?, for door: Door?) -> (any FillSource)? {
-        if run.isProbe {
-            run.failed(.notCached)
-            node.fills.remove(run)
-            return nil
-        }
-        if run.query?.isBackground != true { run.limitUnread() }
-        decidePart(run)
-        // What a site is asked depends on more of the request than the key, and stays here. A node
-        // that may lack a purge takes nobody's word but the origin's; nor does one that has not yet
-        // told the others of a change.
-        guard run.query == nil, !run.skipsPeers, let hub = node.hub,
-            fence.isOpen(at: SystemClock.now()), !node.mayBeOldElsewhere(run.key)
-        else {
-            return startOrigin(run, name: name, for: door)
-        }
-        let name = name ?? EntryName(ofKey: run.key)
-        let preference = Array(hub.rings.ring.owners(of: name.digest))
-        guard preference.contains(where: { $0 != hub.own }) else {
-            return startOrigin(run, name: name, for: door)
-        }
-        return start(
-            PeerFetch(run, name: name, on: self, hub: hub, preference: preference, for: door))
-    }
-
-    /// Asks the origin for what `run` wants, which is called `name` on disk.
-    @discardableResult
-    func startOrigin(_ run: FillRun, name: EntryName?, for door: Door?) -> (any FillSource)? {
-        if let problem = refusal(of: run) {
-            if !standIn(run) { run.failed(problem) }
-            node.fills.remove(run)
-            return nil
-        }
-        run.askOrigin()
-        node.fills.readersChanged(run)
-        guard let query = run.query else { return start(FillFetch(run, name: name, on: self)) }
-        return start(
-            SiteFetch(run, run.isPart ? query.inPart : query.asAsked, for: door, on: self))
-    }
-
-    /// Why the origin is not even asked; nil if it is, which then counts as a fetch.
-    private func refusal(of run: FillRun) -> Problem? {
-        if run.query?.control.isOnlyIfCached == true { return .notCached }
-        let key = run.key
-        let refused =
-            if let query = run.query {
-                origin.circuitRefusal(ofSite: query.plan.origin)
-            } else {
-                origin.circuitRefusal(ofKey: key.span)
-            }
-        if let refused { return .origin(refused) }
-        switch node.fills.originBegins(run, for: run.holders, now: SystemClock.now()) {
-        case nil: return nil
-        case .places: return .overloaded(.fills)
-        case .share: return .overloaded(.share)
-        }
-    }
-
-    @discardableResult
-    func start(_ source: any FillSource) -> any FillSource {
-        fetches[ObjectIdentifier(source.run)] = source
-        source.start()
-        return source
-    }
-
-    /// A source will not speak again.
-    func ended(_ fetch: any FillSource) {
+    /// A fetch will not speak again.
+    func ended(_ fetch: LookupDriver) {
         fetches[ObjectIdentifier(fetch.run)] = nil
     }
 
     /// `fetch` has a deadline, or another one.
-    func watch(_ fetch: any FillSource, now: Instant) {
+    func watch(_ fetch: LookupDriver, now: Instant) {
         guard let deadline = fetch.deadline else { return }
         alarm.set(by: deadline, now: now)
     }
@@ -297,7 +225,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
 
     /// Does something with the fetch of `run`, which runs on this loop, if it is not over; from any
     /// loop.
-    func tell(_ run: FillRun, _ message: @escaping @Sendable (any FillSource) -> Void) {
+    func tell(_ run: FillRun, _ message: @escaping @Sendable (LookupDriver) -> Void) {
         loop.execute { [self] in
             guard let fetch = fetches[ObjectIdentifier(run)] else { return }
             message(fetch)

@@ -105,11 +105,14 @@ extension NodeSettings {
         handshakesMax = max(1, configuration.tls.handshakesMax / budget.loops)
         objectBytesMax = UInt64(configuration.objectBytesMax)
         variantsMax = configuration.variantsMax
-        defaultTTL = configuration.defaultTTL
         touchInterval = configuration.touchInterval
-        types = ContentTypes(extra: configuration.allowTypes)
-        pixelsMax = configuration.pixelsMax
-        takesCodedImages = configuration.takesCodedImages
+        imagePlan = SitePlan(
+            ImageRules(
+                types: ContentTypes(extra: configuration.allowTypes),
+                pixelsMax: configuration.pixelsMax, takesCoded: configuration.takesCodedImages,
+                defaultTTL: configuration.defaultTTL),
+            configuration.images.settings, isGraceGiven: configuration.images.isGiven(.grace),
+            objectBytesMax: objectBytesMax)
         sitePlans = sites.sites.enumerated().map {
             SitePlan(
                 $0, $1, objectBytesMax: objectBytesMax,

@@ -53,7 +53,7 @@ final class NodeCore: Sendable {
     /// Held while an index of variants is looked for and made.
     let indexing = Mutex<Void>(())
     private let listener = Mutex<(@Sendable (OperatorWish) -> Void)?>(nil)
-    private let shown = Mutex(ConfigurationDocument(rows: [], sites: []))
+    private let shown = Mutex(ConfigurationDocument(rows: [], sites: [], images: []))
     let adminGate = Mutex(AdminGate())
     let prefetcher = Prefetcher()
     let startedAt = SystemClock.now()

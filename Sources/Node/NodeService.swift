@@ -247,11 +247,14 @@ final class NodeService: Service {
         }
         guard isOver, stops.count == 0 else { return false }
         // Nobody proves anything to one that follows no count.
-        guard node.desk.isCounting else { return true }
-        // One that was counted before needs no more than its members' answers.
-        _ = await stops.outwait(within: Self.fenceWait, unlessToldMoreThan: 0, on: timeKeeper) {
-            await node.desk.opened()
+        if node.desk.isCounting {
+            // One that was counted before needs no more than its members' answers.
+            _ = await stops.outwait(within: Self.fenceWait, unlessToldMoreThan: 0, on: timeKeeper) {
+                await node.desk.opened()
+            }
         }
+        guard stops.count == 0 else { return false }
+        await hub.takePart()
         return stops.count == 0
     }
 

@@ -12,6 +12,9 @@ struct NodeSettings: Sendable {
     var sites = SiteTable.none
     /// What each of ``sites`` comes to, in their order.
     var sitePlans: [SitePlan] = []
+    /// How images are answered that are asked for by their URLs.
+    var imagePlan = SitePlan(
+        ImageRules(), .images, isGraceGiven: false, objectBytesMax: 64 << 20)
     /// Images are answered for by the URLs of their origins.
     var servesImages = true
     /// Whose connections begin with the PROXY protocol, which says who the client is.
@@ -95,18 +98,8 @@ struct NodeSettings: Sendable {
     var objectBytesMax: UInt64 = 64 << 20
     /// Variants of one key at most.
     var variantsMax = 64
-    /// Freshness where the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
-    var defaultTTL = Interval.seconds(3600)
-
     /// How often uses in memory are told to the disk tier; nil for never.
     var touchInterval: Interval?
-
-    /// What is taken for an image, and what is served beside.
-    var types = ContentTypes()
-    /// Pixels of the largest image that is served; nil for no limit.
-    var pixelsMax: UInt64?
-    /// Images of pixels with a Content-Encoding are served, unseen.
-    var takesCodedImages = false
 
     // What follows is not set by operators: it balances throughput against what one connection can
     // hold.

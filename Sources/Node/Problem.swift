@@ -37,6 +37,16 @@ struct Problem: Hashable, Sendable {
         self.document = document
     }
 
+    /// The head of the answer, as it is stored with a body of so many bytes.
+    func storedHead(bodyBytes: UInt64) -> StoredHead {
+        var head = AnswerHead(status: status, bytes: [], lines: [])
+        let type = Array(ProblemDocument.contentType.description.utf8)
+        head.append(.contentType, "Content-Type", type)
+        head.append(.other, "X-Content-Type-Options", Array("nosniff".utf8))
+        head.append(.cacheControl, "Cache-Control", Array("no-store".utf8))
+        return StoredHead(site: head, size: bodyBytes, rules: .none, unstored: FieldNames())
+    }
+
     // MARK: What clients do
 
     static func malformed(_ refusal: RequestRefusal) -> Problem {

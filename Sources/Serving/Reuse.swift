@@ -102,7 +102,8 @@ private struct StoredAnswer {
         if isFresh { return true }
         if facts.flags.contains(.mustRevalidate) { return false }
         let own = Interval.seconds(Int64(facts.staleIfErrorSeconds))
-        let window = max(own, policy.grace, control.staleIfError ?? .zero)
+        let grace = facts.flags.contains(.isFenced) ? policy.fencedGrace : policy.grace
+        let window = max(own, grace, control.staleIfError ?? .zero)
         return staleness < window
     }
 

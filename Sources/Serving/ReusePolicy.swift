@@ -4,6 +4,9 @@ package import Ground
 package struct ReusePolicy: Hashable, Sendable {
     /// For how long after its freshness an answer stands in for an origin that fails.
     package var grace = Interval.zero
+    /// The same while the node may lack a purge, counted from when its fence closed: so long may be
+    /// given what is purged.
+    package var fencedGrace = Interval.zero
 
     package init() {}
 }

@@ -276,26 +276,27 @@ package struct FillSimulation {
 
     // MARK: Effects and laws
 
-    private mutating func apply(_ event: (inout Fill, inout [FillEffect]) -> Void) throws {
-        var effects: [FillEffect] = []
+    private mutating func apply(_ event: (inout Fill, inout [LookupEffect]) -> Void) throws {
+        var effects: [LookupEffect] = []
         event(&fill, &effects)
         for effect in effects {
             switch effect {
-            case .paceOrigin where fill.isPaused:
+            case .pace where fill.isPaused:
                 try require(!isPaused, "paused twice")
                 try require(fill.phase == .passing, "a body that is kept is held back")
                 isPaused = true
                 report.pauses += 1
-            case .paceOrigin:
+            case .pace:
                 try require(isPaused, "resumed without a pause")
                 isPaused = false
-            case .cancelOrigin:
+            case .breakOff:
                 try require(
                     answer?.isKept == false || fill.phase == .failed,
                     "a body that is kept is broken off")
                 isCancelled = true
                 report.cancelled += 1
             case .wakeReaders, .dropHead, .stopKeeping: continue
+            default: throw violation("the readers' machine says \(effect)")
             }
         }
         try require(fill.isPaused == isPaused, "the fill and its origin disagree about the pause")

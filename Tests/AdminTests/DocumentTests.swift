@@ -123,7 +123,8 @@ struct DocumentTests {
         }
         let configuration = ConfigurationDocument(
             rows: rows,
-            sites: [.init("a.example", origin: "http://b", options: [("tag-fields", "xkey")])])
+            sites: [.init("a.example", origin: "http://b", options: [("tag-fields", "xkey")])],
+            images: [("grace", "1d")])
         #expect(ShapeCheck.faults(configuration.json, .getConfiguration) == [])
         let ring = RingDocument(
             slots: 262_144, shares: [.init(node: Self.id, first: 1, second: 0)],
@@ -149,7 +150,7 @@ struct DocumentTests {
                 uptimeMilliseconds: 5, snapshot: snapshot, readiness: .ready,
                 fencedMilliseconds: nil, hasDisk: true, isInCluster: false, receiptsPending: 0,
                 members: []),
-            configuration: ConfigurationDocument(rows: [], sites: []),
+            configuration: ConfigurationDocument(rows: [], sites: [], images: []),
             logLevel: LogLevelDocument("info"), members: [],
             ring: RingDocument(
                 slots: 262_144, shares: [],

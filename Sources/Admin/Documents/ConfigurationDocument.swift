@@ -32,15 +32,19 @@ package struct ConfigurationDocument: Sendable {
 
     package var rows: [Row]
     package var sites: [Site]
+    /// Settings of images, in the file's spelling.
+    package var images: [(name: String, text: String)]
 
-    package init(rows: [Row], sites: [Site]) {
+    package init(rows: [Row], sites: [Site], images: [(name: String, text: String)]) {
         self.rows = rows
         self.sites = sites
+        self.images = images
     }
 
     package var json: JSON {
         [
             "settings": .list(rows.map(\.json)),
+            "images": .object(images.map { JSON.Member($0.name, .text($0.text)) }),
             "sites": .list(
                 sites.map { site in
                     [
@@ -54,6 +58,7 @@ package struct ConfigurationDocument: Sendable {
 
     static let shape = Shape.object(
         .has("settings", Shape.list(of: Row.shape)),
+        .has("images", Shape.table(of: Shape.string)),
         .has(
             "sites",
             Shape.list(

@@ -142,6 +142,15 @@ package struct SiteSettings: Hashable, Sendable {
 
     package init() {}
 
+    /// The defaults of images that are asked for by their URLs: what their users expect while an
+    /// origin fails, or has none.
+    package static var images: SiteSettings {
+        var settings = SiteSettings()
+        settings.grace = .seconds(86_400)
+        settings.negativeTTLs = [404, 410].map { StatusTTL(status: $0, ttl: .seconds(10)) }
+        return settings
+    }
+
     /// True if a request with the method in `range` of `bytes` is taken.
     package func takes(method bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         methods.isEmpty || methods.contains { bytes.holds($0, at: range) }

@@ -67,7 +67,9 @@ extension Configuration {
                 "\(site.pattern)", origin: "\(site.origin)",
                 options: site.lines.map { ($0.option.rawValue, $0.yaml) })
         }
-        return ConfigurationDocument(rows: rows, sites: sites)
+        return ConfigurationDocument(
+            rows: rows, sites: sites,
+            images: values.images.lines.map { ($0.option.rawValue, $0.yaml) })
     }
 }
 

@@ -12,41 +12,28 @@ extension Door {
     func proceedToHead(_ waiting: Waiting) -> Bool {
         // Without a fetch it waits for a turn of the loop.
         guard let run = waiting.run, let reader = waiting.reader else { return false }
-        let step = run.step(reader, limit: 0, on: hall, slices: &slices)
+        let (step, view) = run.look(reader, on: hall)
         switch step {
         case .startOver(let alone):
-            if run.isLostByPeer { waiting.skipsPeers = true }
+            if view.isLostByPeer { waiting.skipsPeers = true }
             dropRun(waiting)
             // After a failure it is not the variant that was wrong.
-            if !alone, run.phase != .failed, !run.isPart, !run.isVoid { waiting.reason = .varyMiss }
+            if !alone, view.phase != .failed, !view.isPart, !view.isVoid {
+                waiting.reason = .varyMiss
+            }
             enter(waiting, alone: alone || waiting.query?.isAlone == true)
             return false
-        case .fail, .breakOff:
-            if case .refused(let problem) = run.outcome {
-                fail(with: problem)
-            } else {
-                breakOff()
-            }
-            return false
-        case .wait, .take, .finish: break
+        case .wait, .fail, .breakOff, .take, .finish: break
         }
-        let outcome = run.outcome
-        let isKnown = if case .open = outcome { false } else { true }
-        // Who may have it is decided with the answer, which may have come since the step.
-        if isKnown, case .startOver = run.step(reader, limit: 0, on: hall, slices: &slices) {
-            return proceedToHead(waiting)
-        }
-        if isKnown, run.isVoid {
-            dropRun(waiting)
-            enter(waiting, alone: waiting.query?.isAlone == true)
-            return false
-        }
-        switch outcome {
-        case .open:
-            hall.await(run, for: self)
-            return false
+        switch view.known.outcome {
         case .refused(let problem):
             fail(with: problem)
+            return false
+        case _ where step == .fail || step == .breakOff:
+            breakOff()
+            return false
+        case .open:
+            hall.await(run, for: self)
             return false
         case .found(let resident):
             part = .disk
@@ -54,15 +41,19 @@ extension Door {
             if isStale { part = .stale }
             serve(waiting, from: resident, note: isStale ? .stale(.disk) : .hit(.disk))
             return false
-        case .stored(let resident): return proceed(waiting, run, stored: resident)
+        case .stored(let resident): return proceed(waiting, run, view, stored: resident)
         case .answering(let answer):
-            return begin(waiting, waiting.isFirst ? run.own ?? answer : answer, of: run)
+            return begin(
+                waiting, waiting.isFirst ? view.known.own ?? answer : answer, of: run, view)
         }
     }
 
     /// The whole of the answer is an entry.
-    private func proceed(_ waiting: Waiting, _ run: FillRun, stored resident: Resident) -> Bool {
-        if let stoodIn = run.stoodIn {
+    private func proceed(
+        _ waiting: Waiting, _ run: FillRun, _ view: FillView, stored resident: Resident
+    ) -> Bool {
+        let known = view.known
+        if let stoodIn = known.stoodIn {
             let now = SystemClock.now()
             guard waiting.query?.standsIn(resident.facts, now: now) != false else {
                 fail(with: .notValidated)
@@ -74,35 +65,40 @@ extension Door {
                 note: .stoodIn(waiting.reason, status: stoodIn.status))
             return false
         }
-        noteStale(waiting, run)
-        if waiting.isFirst, var own = run.own ?? trailed(run, resident) {
-            own.isKept = run.isStored
-            return begin(waiting, own, of: run)
+        noteStale(waiting, known)
+        if waiting.isFirst, var own = known.own ?? trailed(known, resident) {
+            own.isKept = known.isStored
+            return begin(waiting, own, of: run, view)
         }
-        if let query = waiting.query, let examination = run.examination {
-            tellDecision(of: query, examination, isKept: run.isStored)
+        if let query = waiting.query, let examination = known.examination {
+            tellDecision(of: query, examination, isKept: known.isStored)
         }
-        let isConfirmed = run.isValidated || run.stale?.body === resident.body
+        let isConfirmed = known.isValidated || known.stale?.body === resident.body
         let status: UInt16 = isConfirmed ? 304 : resident.status
-        let note = waiting.note(status: status, isStored: run.isStored)
+        let note = waiting.note(
+            status: status, isStored: known.isStored, isFromPeer: known.isFromPeer)
         noteSource(of: note)
         serve(
             waiting, from: resident, note: note,
-            isCut: isConfirmed || paysForRest(waiting, run, resident))
+            isCut: isConfirmed || paysForRest(waiting, run, view, resident))
         return false
     }
 
     /// Sends the head of an answer whose body is still being received; false if that has to wait
     /// for its end.
-    private func begin(_ waiting: Waiting, _ answer: FillAnswer, of run: FillRun) -> Bool {
+    private func begin(
+        _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun, _ view: FillView
+    ) -> Bool {
         let now = SystemClock.now()
         let note: CacheNote
         if answer.isFromDisk {
             part = .disk
             note = .hit(.disk)
         } else {
-            noteStale(waiting, run)
-            note = waiting.note(status: answer.head.status, isStored: answer.isKept)
+            noteStale(waiting, view.known)
+            note = waiting.note(
+                status: answer.head.status, isStored: answer.isKept,
+                isFromPeer: view.known.isFromPeer)
             noteSource(of: note)
         }
         if upload != nil { closesAfterAnswer = true }
@@ -114,13 +110,13 @@ extension Door {
             return true
         }
         if answer.isVerbatim || answer.head.status != 200 {
-            return beginVerbatim(waiting, answer, of: run, note, now: now)
+            return beginVerbatim(waiting, answer, of: run, view, note, now: now)
         }
         // Not one that has ended: it made no entry, or the outcome would be that.
-        let isKept = run.phase == .storing
+        let isKept = view.phase == .storing
         let selection = affordable(
             select(waiting.request, waiting.facts, of: answer.facts, answer.head), waiting,
-            answer, of: run, isKept: isKept)
+            answer, of: run, view)
         switch selection {
         case .notModified:
             end(waiting) { sendNotModified(answer.head, answer.facts, note, now: now) }
@@ -131,7 +127,8 @@ extension Door {
         case .whole, .parts, .unsatisfiable: break
         }
         let plan = DeliveryPlan.decide(
-            mayWait(waiting, answer, of: run) ? waiting.facts : waiting.facts.subtracting(.ranged),
+            mayWait(waiting, answer, of: run, view)
+                ? waiting.facts : waiting.facts.subtracting(.ranged),
             sizeBytes: answer.sizeBytes, isKept: isKept, isHTTP10: waiting.request.isHTTP10)
         switch (plan, selection) {
         case (.whenWhole, _):
@@ -156,20 +153,21 @@ extension Door {
 
     /// An answer that is whole and stored, for the one who caused the fetch, if fields came behind
     /// it: those are not stored.
-    private func trailed(_ run: FillRun, _ resident: Resident) -> FillAnswer? {
-        guard !run.trailers.isEmpty else { return nil }
+    private func trailed(_ known: FillView.Known, _ resident: Resident) -> FillAnswer? {
+        guard !known.trailers.isEmpty else { return nil }
         return FillAnswer(
             facts: resident.facts, head: RenderedHead(resident), sizeBytes: nil, isKept: true)
     }
 
     /// Sends the head of an answer of which nothing is chosen here.
     private func beginVerbatim(
-        _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun, _ note: CacheNote, now: Instant
+        _ waiting: Waiting, _ answer: FillAnswer, of run: FillRun, _ view: FillView,
+        _ note: CacheNote, now: Instant
     ) -> Bool {
         let hasBody = !isHeadRequest && answer.head.status != 204 && answer.head.status != 304
         let plan = DeliveryPlan.decide(
             RequestFacts(isHead: waiting.facts.isHead, isConditional: false, isRanged: false),
-            sizeBytes: answer.sizeBytes, isKept: run.phase == .storing,
+            sizeBytes: answer.sizeBytes, isKept: view.phase == .storing,
             isHTTP10: waiting.request.isHTTP10)
         switch plan {
         case .whenWhole: return waitForEnd(run)
@@ -188,8 +186,8 @@ extension Door {
     }
 
     /// The disk had what the origin was then asked about.
-    private func noteStale(_ waiting: Waiting, _ run: FillRun) {
-        guard run.stale != nil else { return }
+    private func noteStale(_ waiting: Waiting, _ known: FillView.Known) {
+        guard known.stale != nil else { return }
         if waiting.query == nil || waiting.reason == .uriMiss { waiting.reason = .stale }
         if !waiting.isCollapsed { part = .revalidated }
     }

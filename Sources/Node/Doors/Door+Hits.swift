@@ -93,6 +93,10 @@ extension Door {
             part = .hit
             hall.touch(resident, now: now)
             sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
+        case .select where resident.status != 200:
+            part = .hit
+            hall.touch(resident, now: now)
+            sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
         case .select:
             part = .hit
             hall.touch(resident, now: now)

@@ -7,11 +7,21 @@ import Wire
 extension Door {
     /// Answers the request with a problem document; the connection goes on unless its framing can
     /// no longer be trusted.
-    func answerProblem(_ problem: Problem, fields more: String = "") {
+    ///
+    /// `status` says what was asked of the origin.
+    func answerProblem(
+        _ problem: Problem, fields more: String = "",
+        _ status: CacheStatus = CacheStatus(.made)
+    ) {
         if problem.closes { closesAfterAnswer = true }
         var body: [UInt8] = []
         problem.document.append(to: &body)
         var fields = "Cache-Control: no-store\r\n" + more
+        if side == .data {
+            var line: [UInt8] = []
+            status.append(to: &line)
+            fields += "Cache-Status: \(String(decoding: line, as: UTF8.self))\r\n"
+        }
         if let seconds = problem.retryAfterSeconds { fields += "Retry-After: \(seconds)\r\n" }
         if let methods = problem.allowedMethods { fields += "Allow: \(methods)\r\n" }
         sendText(
@@ -52,12 +62,27 @@ extension Door {
 
     /// Gives up the answer in progress, of which nothing was sent.
     func fail(with problem: Problem) {
+        let status = status(of: problem)
         if let waiting { dropRun(waiting) }
         waiting = nil
         abandonUpload()
         if side == .data, let counter = problem.counter { hall.counters.add(counter) }
-        answerProblem(problem)
+        answerProblem(problem, status)
         goOn()
+    }
+
+    /// What Cache-Status says of an answer that the fetch did not bring.
+    private func status(of problem: Problem) -> CacheStatus {
+        guard let waiting, let view = waiting.run?.view,
+            view.wasAsked || problem.originStatus != nil
+        else { return CacheStatus(.made) }
+        var status = CacheStatus(.forwarded(waiting.reason))
+        status.forwardStatus = problem.originStatus
+        status.isCollapsed = waiting.isCollapsed
+        status.isFenced = !hall.fence.isOpen(at: SystemClock.now())
+        status.key = waitingKey
+        status.detail = view.wasAsked ? "origin" : "peer"
+        return status
     }
 
     /// A whole answer of ours, to HEAD without its body.
@@ -69,7 +94,7 @@ extension Door {
         head.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
         head.writeString("X-Request-Id: \(requestID)\r\n")
         head.writeString("X-Content-Type-Options: nosniff\r\n\(fields)")
-        if siteCounters != nil { head.writeString("Cache-Status: nuthatch\r\n") }
+        if siteCounters != nil, status < 400 { head.writeString("Cache-Status: nuthatch\r\n") }
         head.writeBytes(extraLines)
         switch connectionNote {
         case .none: break

@@ -54,7 +54,7 @@ extension Door {
         default:
             // Who was given a URL to look at must not be able to change what is there.
             let methods = Self.readingMethods.filter {
-                plan.site.settings.methods.isEmpty || plan.site.settings.methods.contains($0)
+                plan.settings.methods.isEmpty || plan.settings.methods.contains($0)
             }
             refuseSite(.methodNotAllowed(methods))
             return false
@@ -70,9 +70,8 @@ extension Door {
         scratch = []
         defer { scratch = text }
         text.removeAll(keepingCapacity: true)
-        let isNamed = SiteKey.append(
-            plan.site, host: askedHost, in: bytes, path: parser.path.range, of: bytes,
-            to: &text)
+        let isNamed = plan.appendSigned(
+            bytes, host: askedHost, path: parser.path.range, to: &text)
         guard isNamed else {
             refuseSite(.malformed(.invalidHost))
             return false

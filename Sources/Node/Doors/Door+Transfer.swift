@@ -77,7 +77,8 @@ extension Door {
             return breakOff()
         }
         if transfer.isChunked {
-            outlet?.endChunks(trailers: waiting.isFirst ? waiting.run?.trailers ?? [] : [])
+            outlet?.endChunks(
+                trailers: waiting.isFirst ? waiting.run?.view.known.trailers ?? [] : [])
         }
         endWaiting(waiting)
     }

@@ -97,8 +97,8 @@ extension Door {
             let asksDisk = waiting.asksDisk && (!alone || isOfSite) && stale == nil
             // Who has to begin anew may find there what others have left.
             waiting.asksDisk = !isOfSite
-            let source = hall.start(run, name: waiting.name, asksDisk: asksDisk, for: self)
-            if upload != nil { upload?.fetch = source as? SiteFetch }
+            let driver = hall.start(run, name: waiting.name, asksDisk: asksDisk, for: self)
+            if upload != nil { upload?.fetch = driver.upload }
             proceed()
             if upload != nil, upload?.fetch == nil { abandonUpload() }
         }
@@ -108,11 +108,13 @@ extension Door {
     private func makeRun(
         for waiting: Waiting, _ stale: Resident?, _ expected: FieldNames, alone: Bool
     ) -> FillRun {
-        FillRun(
+        var wish = Lookup.Wish()
+        wish.isAlone = alone
+        wish.skipsPeers = waiting.skipsPeers
+        return FillRun(
             key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
             lease: hall.node.marks.lease(), hall: hall, cause: cause(waiting.request),
-            client: shareHolder, query: waiting.query,
-            expected: expected, isAlone: alone, skipsPeers: waiting.skipsPeers)
+            client: shareHolder, query: waiting.query, expected: expected, wish: wish)
     }
 
     /// What memory has for a request that it could not serve a moment ago.
@@ -157,7 +159,7 @@ extension Door {
             return
         }
         if waiting.inLine != nil { return fail(with: .overloaded(.time)) }
-        guard let run = waiting.run, case .open = run.outcome else { return }
+        guard let run = waiting.run, case .open = run.view.known.outcome else { return }
         if upload?.fetch?.isFull == true {
             // It is the origin that takes its time.
             return deadline = SystemClock.now() + settings.bodyTimeout

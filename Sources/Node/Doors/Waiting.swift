@@ -102,10 +102,10 @@ final class Waiting: TurnTaker {
         isFirst = false
     }
 
-    func note(status: UInt16, isStored: Bool) -> CacheNote {
+    func note(status: UInt16, isStored: Bool, isFromPeer: Bool) -> CacheNote {
         .forwarded(
             reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
-            isFromPeer: run?.isFromPeer == true)
+            isFromPeer: isFromPeer)
     }
 }
 

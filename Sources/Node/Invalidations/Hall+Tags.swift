@@ -17,8 +17,9 @@ extension Hall {
     /// loops have taken over other rules is tagged by those.
     func originals(by plan: SitePlan) -> SiteOriginals? {
         let plans = settings.sitePlans
+        guard plan.images == nil else { return nil }
         if plan.number < plans.count, plans[plan.number] === plan { return plan.originals }
-        let present = plans.first { $0.site.pattern == plan.site.pattern }
+        let present = plans.first { $0.isSuccessor(of: plan) }
         return (present ?? plan).originals
     }
 }

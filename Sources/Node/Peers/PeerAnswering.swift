@@ -119,11 +119,14 @@ final class PeerAnswering: FillReader {
             return answer(isProbe ? .absent : .fetchYourself(.overloaded))
         }
         let name = EntryName(ofKey: key)
+        var wish = Lookup.Wish()
+        wish.isAlone = isProbe
+        wish.isProbe = isProbe
+        wish.isForPeer = true
         let begin = { [hall, question, cause] in
             FillRun(
                 key: key, hash: hash, negotiation: question.negotiation, stale: stale,
-                lease: hall.node.marks.lease(), hall: hall, cause: cause, isAlone: isProbe,
-                isProbe: isProbe)
+                lease: hall.node.marks.lease(), hall: hall, cause: cause, wish: wish)
         }
         let fills = hall.node.fills
         let admission: FillTable.Admission
@@ -140,12 +143,10 @@ final class PeerAnswering: FillReader {
         case .stored(let resident): give(resident, from: .memory)
         case .joined(let run, let reader):
             result.part = .collapsed
-            run.waitedForByPeer()
-            run.hall.tell(run) { $0.becomeOwner() }
+            run.hall.tell(run) { $0.waitedForByPeer() }
             attach(run, reader)
         case .begun(let run, let reader):
             result.part = stale == nil ? .miss : .revalidated
-            run.waitedForByPeer()
             hall.start(run, name: name, asksDisk: asksDisk, for: nil)
             attach(run, reader)
         }
@@ -167,7 +168,7 @@ final class PeerAnswering: FillReader {
         stage = .waiting(run, reader)
         proceed()
         // Who looks on disk for a probe waits for no origin.
-        guard case .waiting = stage, !run.isProbe else { return }
+        guard case .waiting = stage, !run.wish.isProbe else { return }
         sayFetching()
     }
 
@@ -196,26 +197,22 @@ final class PeerAnswering: FillReader {
     }
 
     private func proceedToHead(_ run: FillRun, _ reader: Fill.ReaderID) {
-        var none: [ByteBuffer] = []
-        switch run.step(reader, limit: 0, on: hall, slices: &none) {
+        let (step, view) = run.look(reader, on: hall)
+        switch step {
         case .startOver(let alone): return alone ? answer(refusal(.unshareable)) : beginAnew()
-        case .fail, .breakOff: return answer(failure(of: run))
+        case .fail, .breakOff: return answer(failure(view.known.outcome))
         case .wait, .take, .finish: break
         }
-        let outcome = run.outcome
-        if case .open = outcome { return hall.await(run, for: self) }
-        // Who may have it is decided with the answer, which may have come since the step.
-        if case .startOver = run.step(reader, limit: 0, on: hall, slices: &none) {
-            return proceedToHead(run, reader)
-        }
-        switch outcome {
-        case .open: preconditionFailure("nothing of the answer is known")
-        case .refused: answer(failure(of: run))
+        switch view.known.outcome {
+        case .open: hall.await(run, for: self)
+        case .refused: answer(failure(view.known.outcome))
         case .found(let resident):
             leave()
             give(resident, from: .disk)
-        case .stored where !run.mayBePassedOn: answer(refusal(.unshareable))
-        case .answering(let fill) where !run.mayBePassedOn && !fill.isFromDisk:
+        case .stored where !view.mayBePassedOn: answer(refusal(.unshareable))
+        case .answering(let fill) where fill.head.status != 200:
+            answer(absence(fill.head.status))
+        case .answering(let fill) where !view.mayBePassedOn && !fill.isFromDisk:
             answer(refusal(.unshareable))
         case .stored(let resident):
             leave()
@@ -260,15 +257,22 @@ final class PeerAnswering: FillReader {
     /// Fetches in a row that a question may wait for in vain.
     private static let restartsMax = 3
 
-    private func failure(of run: FillRun) -> PeerAnswer {
-        guard case .refused(let problem) = run.outcome else { return refusal(.overloaded) }
-        return question.kind == .probe
+    private func failure(_ outcome: FillView.Outcome) -> PeerAnswer {
+        guard case .refused(let problem) = outcome else { return refusal(.overloaded) }
+        return failure(of: problem)
+    }
+
+    private func failure(of problem: Problem) -> PeerAnswer {
+        question.kind == .probe
             ? .absent
             : .originFailed(
                 PeerOriginFailure(
                     status: problem.originStatus ?? 0, cause: .answer, mayServeStale: true,
                     text: problem.document.detail))
     }
+
+    /// There is no image: this node remembers it, and whoever asks need not.
+    private func absence(_ status: UInt16) -> PeerAnswer { failure(of: .originStatus(status)) }
 
     private func refusal(_ reason: FetchYourselfReason) -> PeerAnswer {
         question.kind == .probe ? .absent : .fetchYourself(reason)
@@ -307,6 +311,7 @@ final class PeerAnswering: FillReader {
     }
 
     func give(_ resident: Resident, from source: HeldEntry.Source) {
+        guard resident.status == 200 else { return answer(absence(resident.status)) }
         switch source {
         case .memory: result.part = .hit
         case .disk: result.part = .disk

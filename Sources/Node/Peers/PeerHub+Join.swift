@@ -6,10 +6,24 @@ import Synchronization
 
 /// Finding the cluster at the start.
 extension PeerHub {
-    /// Returns when this node has found its cluster and knows who owns what, or has looked for it
-    /// long enough, or has found that it is not to be in it.
+    /// Returns when this node has found its cluster, or has looked for it long enough, or has found
+    /// that it is not to be in it.
     func join() async {
         try? await joined.futureResult.get()
+    }
+
+    /// Owns a part of the ring from now on, and returns when it knows who owns what.
+    ///
+    /// Not before the node is proven current: as an owner it would ask the origin, for others, for
+    /// what they have.
+    func takePart() async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            loop.execute { [self] in
+                guard !isStopped, membership.phase == .serving else { return done.resume() }
+                step(.roleChanged(membership.own.member.role.union(.isCaughtUp)))
+                rings.whenSettled { done.resume() }
+            }
+        }
     }
 
     /// On the loop.
@@ -30,8 +44,7 @@ extension PeerHub {
         loop.execute { [self] in goOnJoining() }
     }
 
-    /// Says under what a cluster may be opened, and takes part in what is owned as soon as it is
-    /// time; on the loop.
+    /// Says under what a cluster may be opened, and that it is found; on the loop.
     func goOnJoining() {
         guard let toldRule, !isStopped, membership.phase == .serving, let desk = node?.desk
         else { return }
@@ -46,8 +59,7 @@ extension PeerHub {
             joinWatch.isOver(others, isCounting: isCounting, now: SystemClock.now())
         else { return }
         hasJoined = true
-        step(.roleChanged(membership.own.member.role.union(.isCaughtUp)))
-        rings.whenSettled { [joined] in joined.succeed() }
+        joined.succeed()
     }
 
     /// Says what is missing, now and then, as long as something is.

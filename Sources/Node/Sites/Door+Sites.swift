@@ -50,7 +50,7 @@ extension Door {
             return
         }
         let isRead = parser.method == .get || isHeadRequest
-        guard isRead, parser.framing == .none, plan.site.settings.methods.isEmpty else {
+        guard isRead, parser.framing == .none, plan.settings.methods.isEmpty else {
             return passSite(bytes, plan, now: now)
         }
         // The array is taken out while a span of it is in use, and put back with what room it has
@@ -197,13 +197,13 @@ extension Door {
     ) {
         let method = parser.methodName.range
         switch parser.method {
-        case .connect: return refuseSite(.notServed("CONNECT", plan.site.settings.methods))
+        case .connect: return refuseSite(.notServed("CONNECT", plan.settings.methods))
         // It would tell a script what this node adds for the origin alone (RFC 9110 §9.3.8).
-        case .trace: return refuseSite(.notServed("TRACE", plan.site.settings.methods))
+        case .trace: return refuseSite(.notServed("TRACE", plan.settings.methods))
         default: break
         }
-        guard plan.site.settings.takes(method: bytes, at: method) else {
-            return refuseSite(.methodNotAllowed(plan.site.settings.methods))
+        guard plan.settings.takes(method: bytes, at: method) else {
+            return refuseSite(.methodNotAllowed(plan.settings.methods))
         }
         let isRead = parser.method == .get || isHeadRequest
         var key: [UInt8] = []
@@ -254,7 +254,7 @@ extension Door {
     ) -> SiteRequest {
         let present = parser.fields.present
         let isControlled =
-            plan.site.settings.honoursRequestControl
+            plan.settings.honoursRequestControl
             && (present.contains(.cacheControl) || present.contains(.pragma))
         return SiteRequest(
             plan, key: key, hash: hash,

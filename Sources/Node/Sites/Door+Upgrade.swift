@@ -19,13 +19,13 @@ extension Door {
         case .forwarded(let protocols): passSite(bytes, plan, upgrade: protocols, now: now)
         case .refused:
             hall.counters.add(.upgradesRefused)
-            refuseSite(.upgradeRefused(plan.site.settings.upgrades))
+            refuseSite(.upgradeRefused(plan.settings.upgrades))
         }
         return true
     }
 
     /// The origin has switched, for `run`: what the client sends from now on goes to `fetch`.
-    func switched(_ run: FillRun, with fetch: SiteFetch) {
+    func switched(_ run: FillRun, with fetch: OriginSource) {
         guard let waiting, waiting.run === run else { return }
         upload = Upload(at: SystemClock.now(), isSwitched: true)
         upload?.fetch = fetch
@@ -50,6 +50,6 @@ extension SitePlan {
     fileprivate func upgrade(_ request: PendingRequest, _ framing: BodyFraming) -> Upgrade {
         Upgrade(
             request.lines, in: request.head.span, isHTTP10: request.isHTTP10,
-            hasBody: framing != .none && framing != .length(0), allowed: site.settings.upgrades)
+            hasBody: framing != .none && framing != .length(0), allowed: settings.upgrades)
     }
 }

@@ -7,7 +7,7 @@ import Wire
 /// A request's body on its way to an origin.
 struct Upload {
     /// The fetch that takes it; nil before it has begun.
-    var fetch: SiteFetch?
+    var fetch: OriginSource?
     /// The connection speaks another protocol: there is no end that it must come to.
     let isSwitched: Bool
     /// When it began, and as much later as the origin has kept it waiting since.
@@ -93,7 +93,7 @@ extension Door {
     }
 
     /// The origin takes more of the body.
-    func uploadGoesOn(for fetch: SiteFetch) {
+    func uploadGoesOn(for fetch: OriginSource) {
         guard upload?.fetch === fetch else { return }
         let now = SystemClock.now()
         upload?.goesOn(at: now)
@@ -106,7 +106,7 @@ extension Door {
     func abandonUpload() {
         guard let left = upload else { return }
         upload = nil
-        left.fetch?.cancel()
+        left.fetch?.driver.cancel()
         closesAfterAnswer = true
     }
 }

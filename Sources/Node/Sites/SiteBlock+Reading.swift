@@ -6,43 +6,65 @@ extension SiteBlock {
     /// Reads what `file` says of one site; nil, and at least one fault, if anything is wrong.
     init?(_ text: SiteText, in file: String, _ faults: inout [SiteFault]) {
         let site = text.pattern.text
+        let line = text.pattern.line
+        func fault(_ problem: SiteFault.Problem, _ text: String) -> SiteFault {
+            SiteFault(
+                site: site, source: .file(name: file, line: line), text: text, problem: problem)
+        }
+        let pattern = SitePattern(site)
+        if pattern == nil { faults.append(fault(.pattern, site)) }
+        let read = Self.read(
+            text.options, of: site, in: file, among: SiteOption.allCases, from: SiteSettings(),
+            &faults)
+        if !text.options.contains(where: { $0.key.text == SiteOption.origin.rawValue }) {
+            faults.append(fault(.noOrigin, ""))
+        }
+        guard let read, let pattern, let origin = read.origin else { return nil }
+        self.init(
+            pattern: pattern, origin: origin, settings: read.settings, lines: read.lines,
+            source: .file(name: file, line: line))
+    }
+
+    /// What settings come to.
+    typealias Read = (origin: BaseURL?, settings: SiteSettings, lines: [Line])
+
+    /// Reads settings that are `among` those which a site may have, or images have if it is nil,
+    /// where others are as in `defaults`; nil, and at least one fault, if anything is wrong.
+    static func read(
+        _ texts: [SiteText.Option], of site: String?, in file: String, among options: [SiteOption],
+        from defaults: SiteSettings, _ faults: inout [SiteFault]
+    ) -> Read? {
         func fault(_ problem: SiteFault.Problem, _ text: String, _ line: Int?) -> SiteFault {
             SiteFault(
                 site: site, source: .file(name: file, line: line), text: text, problem: problem)
         }
         let before = faults.count
-        let pattern = SitePattern(site)
-        if pattern == nil { faults.append(fault(.pattern, site, text.pattern.line)) }
-        var origin: BaseURL?
-        var isOriginGiven = false
-        var settings = SiteSettings()
-        var lines: [Line] = []
-        for (key, value) in text.options {
-            guard let option = SiteOption(rawValue: key.text) else {
-                let nearest = SiteOption.nearest(to: key.text)
+        var read: Read = (nil, defaults, [])
+        for (key, value) in texts {
+            guard let option = SiteOption(rawValue: key.text), options.contains(option) else {
+                let nearest = SiteOption.nearest(to: key.text, among: options)
                 faults.append(fault(.unknownKey(nearest: nearest), key.text, key.line))
                 continue
             }
             do throws(SiteRefusal) {
                 if option == .origin {
-                    isOriginGiven = true
-                    origin = try Self.origin(value)
+                    read.origin = try Self.origin(value)
                 } else {
-                    try option.apply(value, to: &settings)
-                    lines.append(Line(option: option, yaml: value.yaml(isSecret: option.isSecret)))
+                    try option.apply(value, to: &read.settings)
+                    read.lines.append(
+                        Line(option: option, yaml: value.yaml(isSecret: option.isSecret)))
                 }
             } catch {
                 faults.append(
                     fault(.value(option, error.reason), error.text, error.line ?? key.line))
             }
         }
-        if !isOriginGiven { faults.append(fault(.noOrigin, "", text.pattern.line)) }
-        guard faults.count == before, let pattern, let origin else { return nil }
-        let order = SiteOption.allCases
-        self.init(
-            pattern: pattern, origin: origin, settings: settings,
-            lines: order.flatMap { option in lines.filter { $0.option == option } },
-            source: .file(name: file, line: text.pattern.line))
+        guard faults.count == before else { return nil }
+        let lines = read.lines
+        read.lines = SiteOption.allCases.flatMap { option in
+            lines.filter { $0.option == option }
+        }
+        return read
     }
 
     private static func origin(_ value: SiteText.Value) throws(SiteRefusal) -> BaseURL {

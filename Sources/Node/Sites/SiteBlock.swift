@@ -81,6 +81,9 @@ extension ConfigurationValues {
         } + siteBlocks
     }
 
+    /// All that is said of sites but secrets, those of images among them, one line each.
+    var siteTexts: [String] { sites.map(\.text) + [images.text].filter { !$0.isEmpty } }
+
     /// Sites of one pattern, too many sites, and settings of sites that do not fit the node's.
     func siteFaults() -> [ConfigurationError] {
         let sites = sites

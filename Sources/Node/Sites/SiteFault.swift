@@ -1,7 +1,7 @@
 package import HTTPRules
 package import Telemetry
 
-/// What is wrong with the settings of one site.
+/// What is wrong with the settings of one site, or of images.
 package struct SiteFault: Error, Hashable, CustomStringConvertible {
     package enum Problem: Hashable, Sendable {
         /// What stands before the settings is no host.
@@ -13,8 +13,8 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         case value(SiteOption, SiteRefusal.Reason)
     }
 
-    /// The site as it was written.
-    package let site: String
+    /// The site as it was written; nil for images.
+    package let site: String?
     package let source: SettingSource
     /// What was refused; empty if the fault is not in a text.
     package let text: String
@@ -22,7 +22,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
 
     /// One line, control bytes escaped.
     package var description: String {
-        let name = String(site.prefix(200)).onOneLine
+        let whose = site.map { "site " + String($0.prefix(200)).onOneLine } ?? "images"
         let place = "(from \(source.text(for: .site)))"
         let quoted = text.withoutUserinfo.quoted(limit: 80)
         switch problem {
@@ -31,9 +31,14 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 + "e.g. www.example.com"
         case .unknownKey(let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
-            return "site \(name): \(quoted) \(place) is not a setting of a site" + hint
+            guard site != nil else {
+                let allowed = ImageBlock.options.map(\.rawValue).joined(separator: ", ")
+                return "\(whose): \(quoted) \(place) is not a setting of images\(hint); "
+                    + "allowed: \(allowed)"
+            }
+            return "\(whose): \(quoted) \(place) is not a setting of a site" + hint
         case .noOrigin:
-            return "site \(name) \(place): no origin is given; "
+            return "\(whose) \(place): no origin is given; "
                 + "allowed: \(SiteOption.origin.allowed), e.g. \(SiteOption.origin.example)"
         case .value(let option, let reason):
             let what =
@@ -45,7 +50,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .fieldValue: "the value of \(quoted) is refused"
                 case .original(let fault): "\(quoted) is refused \(fault)"
                 }
-            let start = "site \(name): \(option.rawValue) \(place): \(what)"
+            let start = "\(whose): \(option.rawValue) \(place): \(what)"
             // The fault says what is allowed where it is.
             if case .original = reason { return start }
             return "\(start); allowed: \(option.allowed), e.g. \(option.example)"

@@ -15,6 +15,11 @@ enum SiteFinding {
 }
 
 extension SiteRequest {
+    /// The fields of requests that a stored answer was selected by.
+    func nominated(of entry: Resident) -> FieldNames {
+        plan.images == nil ? entry.nominated : FieldNames()
+    }
+
     /// Looks under the key and, where answers were selected by fields of their requests, under that
     /// of the variant (RFC 9111 §4.1).
     func find(in store: MemoryStore, now: Instant) -> SiteFinding {

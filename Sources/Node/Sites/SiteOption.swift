@@ -104,7 +104,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     var isSecret: Bool { self == .setRequestFields }
 
     /// The one whose name takes the fewest edits to get from `text`, if few are enough.
-    static func nearest(to text: String) -> SiteOption? {
-        Spelling.nearest(to: text, among: allCases.map { ($0, $0.rawValue) })
+    static func nearest(to text: String, among options: [SiteOption]) -> SiteOption? {
+        Spelling.nearest(to: text, among: options.map { ($0, $0.rawValue) })
     }
 }

@@ -7,11 +7,21 @@ import Wire
 
 /// What a site's settings come to, made once when they are read: the rules by which its requests
 /// are answered, forwarded and stored.
+///
+/// Images that are asked for by their URLs are a site that comes built in: each request names its
+/// origin.
 final class SitePlan: Sendable {
-    /// The number of the site in its table.
+    /// The number of the site in its table; of none for images.
     let number: Int
-    let site: Site
-    let origin: OriginAuthority
+    /// What the operator has named; nil for images.
+    private let site: Site?
+    /// What it is called in metrics and logs.
+    let name: String
+    let settings: SiteSettings
+    /// Nil if each request names it.
+    let origin: OriginAuthority?
+    /// What an answer has to be; nil for anything.
+    let images: ImageRules?
     let storing: StoringPolicy
     let reuse: ReusePolicy
     let requestRules: RequestFieldRules
@@ -29,8 +39,8 @@ final class SitePlan: Sendable {
     let tagFields: [TagField]
     /// What answers are made from; nil if nothing says it.
     let originals: SiteOriginals?
-    /// How the origin refers to itself.
-    private let references: OriginReferences
+    /// How the origin refers to itself; nil if that is nothing to clients.
+    private let references: OriginReferences?
     /// Nil if every parameter counts.
     private let filter: QueryFilter?
 
@@ -38,7 +48,9 @@ final class SitePlan: Sendable {
     init(_ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrust? = nil) {
         self.number = number
         self.site = site
-        let settings = site.settings
+        name = site.name
+        settings = site.settings
+        images = nil
         origin = OriginAuthority(
             host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
             trust: trust)
@@ -58,6 +70,36 @@ final class SitePlan: Sendable {
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
     }
 
+    /// The site of images; `isGraceGiven`: the operator has said how long they stand in.
+    init(
+        _ rules: ImageRules, _ settings: SiteSettings, isGraceGiven: Bool, objectBytesMax: UInt64
+    ) {
+        number = -1
+        site = nil
+        name = "images"
+        self.settings = settings
+        origin = nil
+        images = rules
+        var storing = StoringPolicy.image(
+            defaultTTL: settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
+        storing.freshness.ttlMax = settings.ttlMax
+        self.storing = storing
+        var reuse = ReusePolicy(settings)
+        // What nobody has asked for gives nothing that may be purged.
+        if !isGraceGiven { reuse.fencedGrace = .zero }
+        self.reuse = reuse
+        requestRules = RequestFieldRules(authority: [])
+        answerRules = .none
+        unsharedRules = .none
+        isSigned = false
+        staleWhileRevalidateSeconds = 0
+        tagFields = []
+        originals = nil
+        references = nil
+        filter = nil
+        self.objectBytesMax = objectBytesMax
+    }
+
     // MARK: Requests
 
     /// Makes `key` the key of what is asked for: path and query lie in `path` of `bytes`; false if
@@ -67,6 +109,7 @@ final class SitePlan: Sendable {
         _ key: inout [UInt8]
     ) -> Bool {
         key.removeAll(keepingCapacity: true)
+        guard let site else { return false }
         guard let filter else {
             return SiteKey.append(
                 site, host: host, in: bytes, path: path, of: bytes, isSecure: isSecure, to: &key)
@@ -83,11 +126,25 @@ final class SitePlan: Sendable {
 
     /// The host that was asked for, as the origin is told: as it is in the key, whatever was sent.
     func host(_ bytes: Span<UInt8>, at host: Range<Int>, isSecure: Bool) -> [UInt8] {
-        guard site.pattern == .everything else { return Array(site.name.utf8) }
+        guard isForEveryHost else { return Array(name.utf8) }
         var authority: [UInt8] = []
         SiteKey.append(authority: host, in: bytes, isSecure: isSecure, to: &authority)
         return authority
     }
+
+    /// It answers for hosts that no other site is named for.
+    private var isForEveryHost: Bool { site?.pattern == .everything }
+
+    /// Appends what a signature is for; false if there is no key.
+    func appendSigned(
+        _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, to text: inout [UInt8]
+    ) -> Bool {
+        guard let site else { return false }
+        return SiteKey.append(site, host: host, in: bytes, path: path, of: bytes, to: &text)
+    }
+
+    /// True if this is what `other` was before settings changed.
+    func isSuccessor(of other: SitePlan) -> Bool { site?.pattern == other.site?.pattern }
 
     /// The target that the origin is asked for: path and query without what the site ignores.
     func target(_ bytes: Span<UInt8>, path: Range<Int>) -> [UInt8] {
@@ -111,21 +168,59 @@ final class SitePlan: Sendable {
     // MARK: Answers
 
     /// What is to be known of an answer to `query`.
+    ///
+    /// `negotiation` is what the request was reduced to, where that is what variants are told by.
     func examine(
-        _ head: AnswerHead, _ query: SiteRequest, _ receipt: Freshness.Receipt, asGet: Bool = false
+        _ head: AnswerHead, _ query: SiteRequest, _ receipt: Freshness.Receipt,
+        asGet: Bool = false, negotiation: Negotiation = []
     ) -> Examination {
         var examination = AnswerRules.examine(
             head,
             to: ExaminedRequest(
                 method: asGet || query.isGet ? .get : query.isHead ? .head : .other,
                 hasAuthorization: query.hasAuthorization, hasCookie: query.hasCookie,
-                isNoStore: query.control.isNoStore),
+                isNoStore: query.control.isNoStore, negotiation: negotiation),
             receipt: receipt, policy: storing)
-        if examination.notStored == nil, let types = site.settings.types, !types.accept(head) {
+        if examination.notStored == nil, let types = settings.types, !types.accept(head) {
             examination.notStored = .contentType
         }
         return examination
     }
+
+    /// What was found by way of a redirect is used no longer, and for no others, than that allows.
+    func limit(_ examination: inout Examination, by redirect: Redirect) {
+        guard let images else { return }
+        examination.limit(by: redirect, defaultTTL: images.defaultTTL)
+    }
+
+    /// Why an answer is given to nobody; nil if it is.
+    func refusal(of head: AnswerHead, _ examination: Examination) -> Problem? {
+        guard let images else { return nil }
+        if head.status != 200 { return .originStatus(head.status) }
+        if !examination.isTypeAccepted { return .notAnImage(head) }
+        return images.takesCoded || !ImageProbe.isVeiled(head) ? nil : .codedImage
+    }
+
+    /// For how long it is to be remembered that there is no image; nil for not at all.
+    func absence(_ head: AnswerHead, _ receipt: Freshness.Receipt) -> Freshness? {
+        guard images != nil,
+            let negative = settings.negativeTTLs.first(where: { $0.status == head.status })
+        else { return nil }
+        let answered = AnswerControl(cacheControlOf: head)
+        let control = answered.control.ofWholeAnswer
+        guard !control.flags.contains(.noStore), !control.flags.contains(.isPrivate),
+            !control.flags.contains(.noCache)
+        else { return nil }
+        var policy = FreshnessPolicy()
+        policy.ttlMax = settings.ttlMax
+        policy.negativeTTLs = [.init(status: negative.status, ttl: negative.ttl)]
+        let freshness = Freshness(head, control: answered, receipt: receipt, policy: policy)
+        return freshness.lifetime > .zero ? freshness : nil
+    }
+
+    /// The fields of requests that answers are selected by; those of images are told apart by the
+    /// reduced negotiation.
+    func vary(of head: AnswerHead) -> VaryNames { images == nil ? VaryNames(head) : VaryNames() }
 
     private func rules(of examination: Examination) -> AnswerFieldRules {
         examination.isShareable ? answerRules : unsharedRules
@@ -137,7 +232,8 @@ final class SitePlan: Sendable {
     func storedHead(
         _ head: AnswerHead, size: UInt64?, _ examination: Examination, received: WallTime
     ) -> StoredHead {
-        StoredHead(
+        guard images == nil else { return StoredHead(head, size: size) }
+        return StoredHead(
             site: head, size: head.status == 204 ? nil : size, rules: rules(of: examination),
             unstored: examination.unstoredFields, received: received)
     }
@@ -145,8 +241,12 @@ final class SitePlan: Sendable {
     /// The head of an answer that is not stored, without the fields `dropped`, which says by whom
     /// it was passed on (RFC 9110 §7.6.3).
     func unstoredHead(
-        _ head: AnswerHead, size: UInt64?, without dropped: FieldNames, received: WallTime
+        _ head: AnswerHead, size: UInt64?, _ examination: Examination,
+        without dropped: FieldNames, received: WallTime
     ) -> StoredHead {
+        guard images == nil else {
+            return storedHead(head, size: size, examination, received: received)
+        }
         let stored = StoredHead(
             site: head, size: head.status == 204 ? nil : size, rules: unsharedRules,
             unstored: dropped, received: received)
@@ -164,6 +264,7 @@ final class SitePlan: Sendable {
         _ examination: Examination, size: UInt64, _ stored: StoredHead, of head: AnswerHead
     ) -> EntryFacts {
         var facts = examination.facts(size: size, head: stored)
+        guard images == nil else { return facts }
         facts.flags.formUnion(rules(of: examination).flags(for: head))
         // What the origin says counts, also that there is no such window.
         if AnswerControl(head).control.staleWhileRevalidate == nil {
@@ -176,7 +277,7 @@ final class SitePlan: Sendable {
     /// An answer to `query` as it is told to clients, stored or not, in what it says of where it
     /// came from.
     func told(_ head: AnswerHead, to query: SiteRequest) -> AnswerHead {
-        guard site.settings.rewritesLocation else { return head }
+        guard settings.rewritesLocation, let references else { return head }
         return head.naming(references, isSecure: query.asked.isSecure)
     }
 
@@ -195,21 +296,29 @@ final class SitePlan: Sendable {
     }
 
     /// The tags that a purge finds the answer by, made from `originals`.
-    func tags(of head: AnswerHead, key: [UInt8], _ originals: SiteOriginals?) -> EntryTags {
-        EntryTags(
+    ///
+    /// `places` is where it comes from, if its origin has sent it elsewhere.
+    func tags(
+        of head: AnswerHead, key: [UInt8], _ originals: SiteOriginals?, places: [[UInt8]]
+    ) -> EntryTags {
+        guard images == nil else {
+            return EntryTags(key: key, answer: AnswerTags(head), urls: places)
+        }
+        return EntryTags(
             key: key, answer: AnswerTags(head, fields: tagFields), urls: urls(of: key, originals))
     }
 
     /// The tags of an answer whose tags are `held` when its origin has said that it still holds: it
     /// may have been kept when other originals were known.
     func tags(held: [[UInt8]], key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
+        guard images == nil else { return held }
         let said = held.filter { URLName.name(inTag: $0) == nil }
         let names = EntryTags(key: key, urls: urls(of: key, originals)).tags
         return names + said.prefix(EntryTags.countMax - names.count)
     }
 
     private func urls(of key: [UInt8], _ originals: SiteOriginals?) -> [[UInt8]] {
-        (site.pattern == .everything ? originURL(of: key) : [])
+        (isForEveryHost ? originURL(of: key) : [])
             + (originals?.urls(ofKey: key) ?? [])
     }
 
@@ -217,7 +326,7 @@ final class SitePlan: Sendable {
     /// canonical form.
     private func originURL(of key: [UInt8]) -> [[UInt8]] {
         let target = URLName.name(ofKey: key).drop { $0 != UInt8(ascii: "/") }
-        let url = Array(site.origin.description.utf8) + target
+        let url = Array((site?.origin.description ?? "").utf8) + target
         var canonical: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &canonical)
         return result == .made ? [canonical] : []
@@ -234,7 +343,9 @@ final class SitePlan: Sendable {
         // An origin may speak of itself by its own name or by the one that clients know.
         let targets = Invalidation.targets(
             isSecure: query.asked.isSecure, authority: host, target: query.asked.target,
-            answer: head.naming(references, isSecure: query.asked.isSecure))
+            answer: references.map {
+                head.naming($0, isSecure: query.asked.isSecure)
+            } ?? head)
         // The origin is the same, whichever way it was asked.
         return targets.flatMap { target in
             [false, true].compactMap { isSecure in
@@ -264,7 +375,7 @@ extension StoringPolicy {
 extension ReusePolicy {
     fileprivate init(_ settings: SiteSettings) {
         self.init()
-        grace = settings.grace
+        (grace, fencedGrace) = (settings.grace, settings.grace)
     }
 }
 

@@ -29,7 +29,8 @@ final class SiteRequest: Sendable {
     let mode: Mode
     /// No client waits for it.
     let isBackground: Bool
-    let counters: SiteCounters
+    /// Nil for images, which are in the counts of the node alone.
+    let counters: SiteCounters?
     /// The site's part of the memory; nil if it may take all of it.
     let share: MemoryShare?
     let fence: FenceGate
@@ -49,7 +50,8 @@ final class SiteRequest: Sendable {
     init(
         _ plan: SitePlan, key: [UInt8], hash: UInt64, lines: RequestLines, method: RequestMethod,
         asked: ForwardedRequest, control: RequestControl, hasAuthorization: Bool,
-        hasCookie: Bool, body: RequestBody, mode: Mode, counters: SiteCounters, share: MemoryShare?,
+        hasCookie: Bool, body: RequestBody, mode: Mode, counters: SiteCounters?,
+        share: MemoryShare?,
         fence: FenceGate, isBackground: Bool = false
     ) {
         self.isBackground = isBackground
@@ -58,7 +60,7 @@ final class SiteRequest: Sendable {
         self.key = key
         self.hash = hash
         self.lines = lines
-        told = plan.told(asked, lines)
+        told = plan.images == nil ? plan.told(asked, lines) : lines
         self.method = method
         self.asked = asked
         self.control = control
@@ -68,6 +70,17 @@ final class SiteRequest: Sendable {
         self.mode = mode
         self.counters = counters
         self.share = share
+    }
+
+    /// An image that is asked for by its URL, `key`.
+    convenience init(image key: [UInt8], hash: UInt64, by plan: SitePlan, fence: FenceGate) {
+        let nothing = RequestLines(bytes: [], lines: [])
+        self.init(
+            plan, key: key, hash: hash, lines: nothing, method: .get,
+            asked: ForwardedRequest(
+                method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil),
+            control: .none, hasAuthorization: false, hasCookie: false, body: .none, mode: .whole,
+            counters: nil, share: nil, fence: fence)
     }
 
     var isGet: Bool { method == .get }

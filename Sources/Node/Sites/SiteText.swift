@@ -20,8 +20,11 @@ struct SiteText {
         var isFile = false
     }
 
+    /// One key with what it was given.
+    typealias Option = (key: ConfigurationFile.Text, value: Value)
+
     let pattern: ConfigurationFile.Text
-    let options: [(key: ConfigurationFile.Text, value: Value)]
+    let options: [Option]
 }
 
 extension SiteText {
@@ -38,15 +41,22 @@ extension SiteText {
                 sites.append(SiteText(pattern: pattern, options: [(origin, .scalar(text))]))
                 continue
             }
-            guard let mapping = value.mapping else { return nil }
-            var options: [(key: ConfigurationFile.Text, value: Value)] = []
-            for (key, value) in mapping {
-                guard let key = ConfigurationFile.text(key) else { return nil }
-                options.append((key, Self.value(value)))
-            }
+            guard let options = options(of: value) else { return nil }
             sites.append(SiteText(pattern: pattern, options: options))
         }
         return sites
+    }
+
+    /// The settings in `node`; nil if that is no mapping of words.
+    static func options(of node: Yams.Node) -> [Option]? {
+        if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
+        guard let mapping = node.mapping else { return nil }
+        var options: [Option] = []
+        for (key, value) in mapping {
+            guard let key = ConfigurationFile.text(key) else { return nil }
+            options.append((key, Self.value(value)))
+        }
+        return options
     }
 
     private static func value(_ node: Yams.Node) -> Value {

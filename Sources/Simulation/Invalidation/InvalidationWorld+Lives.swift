@@ -141,15 +141,15 @@ extension InvalidationWorld {
     }
 
     private func isAnswering(_ index: Int) -> Bool {
-        nodes[index].fills.values.contains { $0.waiters.contains(.client) }
-            || nodes[index].promoting.contains { $0?.contains(.client) == true }
+        nodes[index].fills.values.contains { fill in
+            fill.readers.contains { $0.waiter == .client }
+        }
     }
 
     private mutating func breakOff(_ index: Int) {
         for number in nodes[index].fills.keys {
-            nodes[index].fills[number]?.waiters.removeAll { $0 == .client }
+            nodes[index].fills[number]?.leave { $0 == .client }
         }
-        for key in keys.indices { nodes[index].promoting[key]?.removeAll { $0 == .client } }
     }
 
     // MARK: Losing what was kept

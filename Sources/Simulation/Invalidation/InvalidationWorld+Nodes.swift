@@ -27,7 +27,6 @@ extension InvalidationWorld {
         node.memory = Array(repeating: nil, count: keys.count)
         node.index = node.memory
         node.isScanned = false
-        node.promoting = Array(repeating: nil, count: keys.count)
         node.reinserting = node.memory
         node.fills.removeAll()
         node.current = Array(repeating: nil, count: keys.count)
@@ -316,7 +315,9 @@ extension InvalidationWorld {
             }
         }
         for key in keys.indices where covers[key] {
-            if node.promoting[key] != nil { reach(.duringPromotion) }
+            if node.fills.values.contains(where: { $0.key == key && $0.lookup.step == .disk }) {
+                reach(.duringPromotion)
+            }
             if node.reinserting[key] != nil { reach(.duringReinsertion) }
             let isKept = node.storage.entries.contains { $0.key == key }
             if !node.isScanned, isKept { reach(.duringRecovery) }

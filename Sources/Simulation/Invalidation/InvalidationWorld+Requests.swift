@@ -72,23 +72,25 @@ extension InvalidationWorld {
             case .fresh: return serve(entry, isFresh: true, index, waiter)
             case .stale where waiter == .client:
                 serve(entry, isFresh: false, index, waiter)
-                if joinable(index, key) == nil { fetch(index, key, held: entry, waiters: []) }
+                if joinable(index, key) == nil { fetch(index, key, held: entry, for: nil) }
                 return
             case .stale, .validate: return join(index, key, held: entry, waiter)
             }
         }
-        if nodes[index].index[key] != nil {
-            if nodes[index].promoting[key] != nil {
-                nodes[index].promoting[key]?.append(waiter)
-            } else {
-                nodes[index].promoting[key] = [waiter]
-                timeline.plan(
-                    .promoted(index, run: nodes[index].run, key: key),
-                    at: now + milliseconds(1...12))
-            }
-            return
-        }
         join(index, key, held: nil, waiter)
+    }
+
+    private mutating func join(
+        _ index: Int, _ key: Int, held: SimulatedEntry?, _ waiter: SimulatedFill.Waiter
+    ) {
+        guard let number = joinable(index, key),
+            nodes[index].fills[number]?.join(waiter) == true
+        else { return fetch(index, key, held: held, for: waiter) }
+        guard waiter != .client else { return }
+        tell(index, number) { $0.waitedForByPeer($1, effects: &$2) }
+        if let fill = nodes[index].fills[number], fill.lookup.isAskingOrigin {
+            sayFetching(fill, index)
+        }
     }
 
     private func joinable(_ index: Int, _ key: Int) -> UInt64? {
@@ -101,72 +103,47 @@ extension InvalidationWorld {
         return mayJoin ? number : nil
     }
 
-    private mutating func join(
-        _ index: Int, _ key: Int, held: SimulatedEntry?, _ waiter: SimulatedFill.Waiter
-    ) {
-        guard let number = joinable(index, key) else {
-            return fetch(index, key, held: held, waiters: [waiter])
-        }
-        nodes[index].fills[number]?.waiters.append(waiter)
-        guard case .peer(let other, let ask) = waiter else { return }
-        // Whoever waits for a peer is the owner from now on, or two wait for each other.
-        if nodes[index].fills[number]?.search != nil {
-            search(index, number) { $0.becameOwner($1, effects: &$2) }
-        }
-        if nodes[index].fills[number]?.origin != nil {
-            send(.reply(ask, .said(.fetching)), from: index, to: other)
-        }
-    }
-
     // MARK: Fetches
 
+    /// A request of `waiter` causes a fetch, or nobody's does.
     mutating func fetch(
-        _ index: Int, _ key: Int, held: SimulatedEntry?, waiters: [SimulatedFill.Waiter],
+        _ index: Int, _ key: Int, held: SimulatedEntry?, for waiter: SimulatedFill.Waiter?,
         from source: (node: Int, path: EntryPath)? = nil
     ) {
         fillNumber += 1
         let number = fillNumber
-        var fill = SimulatedFill(key: key, begun: nodes[index].stamp)
-        fill.waiters = waiters
-        fill.isCaused = !waiters.isEmpty
+        var fill = SimulatedFill(key: key, begun: nodes[index].stamp, waiter)
         fill.held = held
-        let isFenced = !isCurrent(index)
-        let isForPeer = waiters.contains { $0 != .client }
-        if source == nil, !isFenced {
-            fill.search = OwnerSearch(
-                me: nodes[index].id, preference: candidates(for: key, at: index), lookback: 3)
-        }
         nodes[index].fills[number] = fill
-        if source == nil { nodes[index].current[key] = number }
-        if let source {
-            ask(index, number, source.node, .probe, source.path)
-        } else if fill.search != nil {
-            search(index, number) {
-                if isForPeer {
-                    $0.beganAsOwner($1, effects: &$2)
-                } else {
-                    $0.began($1, effects: &$2)
-                }
-            }
-        } else {
-            askOrigin(index, number)
+        if let source { return ask(index, number, source.node, .probe, source.path) }
+        nodes[index].current[key] = number
+        let asksDisk = held == nil && nodes[index].index[key] != nil
+        tell(index, number) { lookup, _, effects in
+            lookup.began(asksDisk: asksDisk, effects: &effects)
         }
     }
 
-    /// Lets the search of a fill go on.
-    mutating func search(
+    /// Tells the lookup of a fill, and does what it wants.
+    mutating func tell(
         _ index: Int, _ number: UInt64,
-        _ event: (inout OwnerSearch, Instant, inout [OwnerSearch.Effect]) -> Void
+        _ event: (inout Lookup, Instant, inout [LookupEffect]) -> Void
     ) {
-        guard var search = nodes[index].fills[number]?.search else { return }
-        var effects: [OwnerSearch.Effect] = []
-        event(&search, now, &effects)
-        nodes[index].fills[number]?.search = search.hasEnded ? nil : search
-        if let next = search.nextTick {
-            timeline.plan(.search(index, run: nodes[index].run, fill: number), at: max(next, now))
+        guard var fill = nodes[index].fills[number] else { return }
+        var effects: [LookupEffect] = []
+        event(&fill.lookup, now, &effects)
+        nodes[index].fills[number] = fill
+        if let next = fill.lookup.deadline {
+            timeline.plan(.lookup(index, run: nodes[index].run, fill: number), at: max(next, now))
         }
         for effect in effects {
             switch effect {
+            case .readDisk:
+                timeline.plan(
+                    .promoted(index, run: nodes[index].run, fill: number),
+                    at: now + milliseconds(1...12))
+            case .lookBeyond:
+                let company = isCurrent(index) ? company(for: fill.key, at: index) : nil
+                tell(index, number) { $0.wentBeyond(company, $1, effects: &$2) }
             case .ask(let node, let question):
                 ask(
                     index, number, self.index(of: node), question,
@@ -174,15 +151,27 @@ extension InvalidationWorld {
             case .cancel(let node):
                 let other = self.index(of: node)
                 nodes[index].fills[number]?.questions[other] = nil
-            case .take: break
-            case .fetch: askOrigin(index, number)
+            case .take(let node): take(from: node, index, number)
+            case .askOrigin: askOrigin(index, number)
+            default: break
             }
         }
     }
 
-    mutating func searchTicked(_ index: Int, _ number: UInt64) {
-        guard let next = nodes[index].fills[number]?.search?.nextTick, next <= now else { return }
-        search(index, number) { $0.ticked($1, effects: &$2) }
+    private func company(for key: Int, at index: Int) -> Lookup.Company {
+        Lookup.Company(
+            me: nodes[index].id, preference: candidates(for: key, at: index), leaving: [])
+    }
+
+    mutating func deadlineReached(_ index: Int, _ number: UInt64) {
+        tell(index, number) { $0.deadlineReached($1, effects: &$2) }
+    }
+
+    /// Says to the peers that wait that the origin is asked for them.
+    mutating func sayFetching(_ fill: SimulatedFill, _ index: Int) {
+        for peer in fill.peers {
+            send(.reply(peer.ask, .said(.fetching)), from: index, to: peer.node)
+        }
     }
 
     /// A question carries what its connection was not told, and its answer is of its stamp.
@@ -215,9 +204,7 @@ extension InvalidationWorld {
             ask: 0, path: held == nil ? .fetch : .revalidation, stamp: nodes[index].stamp,
             sentAt: clock(index))
         nodes[index].fills[number]?.origin = asked
-        for case .peer(let other, let ask) in fill.waiters {
-            send(.reply(ask, .said(.fetching)), from: index, to: other)
-        }
+        sayFetching(fill, index)
         let run = nodes[index].run
         if isCalm { note("node \(index) asks the origin for key \(fill.key)") }
         timeline.plan(
@@ -264,53 +251,84 @@ extension InvalidationWorld {
         _ fill: SimulatedFill, _ index: Int, _ number: UInt64
     ) {
         end(index, number)
-        for case .peer(let other, let ask) in fill.waiters {
-            send(.reply(ask, .said(.originFailed)), from: index, to: other)
+        for peer in fill.peers {
+            send(.reply(peer.ask, .said(.originFailed)), from: index, to: peer.node)
         }
         guard keys[fill.key].isStaleIfError, let held = nodes[index].memory[fill.key] else {
             return
         }
-        for waiter in fill.waiters where waiter == .client {
+        for reader in fill.readers where reader.waiter == .client {
             guard let use = use(of: held, index), !isExcluded(held, index),
                 use == .fresh || held.stamp >= nodes[index].validateBefore
             else { return }
             reach(.staleIfError)
-            serve(held, isFresh: use == .fresh, index, waiter)
+            serve(held, isFresh: use == .fresh, index, reader.waiter)
         }
     }
 
+    /// The disk has an answer: it is given, or the origin is asked about it.
+    mutating func found(_ entry: SimulatedEntry, _ index: Int, _ number: UInt64) {
+        checkStamp(entry, index)
+        switch use(of: entry, index) {
+        case .fresh: return give(entry, isFresh: true, index, number)
+        case .stale where nodes[index].fills[number]?.readers.first?.waiter == .client:
+            give(entry, isFresh: false, index, number)
+            if joinable(index, entry.key) == nil {
+                fetch(index, entry.key, held: entry, for: nil)
+            }
+        case nil: tell(index, number) { lookup, _, effects in lookup.absent(effects: &effects) }
+        case .stale, .validate:
+            nodes[index].fills[number]?.held = entry
+            tell(index, number) { lookup, _, effects in lookup.absent(effects: &effects) }
+        }
+    }
+
+    /// What a peer would give is the answer.
+    mutating func take(from node: NodeID, _ index: Int, _ number: UInt64) {
+        let question = nodes[index].fills[number]?.questions[self.index(of: node)]
+        guard let entry = question?.held else { return }
+        take(entry, index, number)
+    }
+
     /// An answer has come: it is kept, and given to those who wait, or they begin anew.
-    mutating func take(
+    private mutating func take(
         _ entry: SimulatedEntry, isShareable: Bool = true, _ index: Int, _ number: UInt64
     ) {
-        guard let fill = nodes[index].fills[number] else { return }
-        end(index, number)
-        let standing = Fill.Standing(
-            of: effect(on: entry, index), isExcluded: isExcluded(entry, index),
-            isShared: isShareable)
         if !isShareable {
             reach(.unshareable)
         } else if effect(on: entry, index) != .dead {
             store(entry, index)
         }
-        let isGiven = standing == .current || plan.mutation.contains(.joiningOlderFetch)
-        for (place, waiter) in fill.waiters.enumerated() {
-            if isGiven, isShareable {
-                serve(entry, isFresh: true, index, waiter)
-            } else if place == 0, fill.isCaused, !isShareable || standing == .overtaken {
-                give(entry, isShareable: isShareable, index, waiter)
-            } else {
-                request(index, entry.key, waiter)
+        give(entry, isShareable: isShareable, isFresh: true, index, number)
+    }
+
+    /// Who waits is given the answer, as far as the lookup lets them have it.
+    private mutating func give(
+        _ entry: SimulatedEntry, isShareable: Bool = true, isFresh: Bool, _ index: Int,
+        _ number: UInt64
+    ) {
+        guard var fill = nodes[index].fills[number] else { return }
+        end(index, number)
+        var standing = Fill.Standing(
+            of: effect(on: entry, index), isExcluded: isExcluded(entry, index),
+            isShared: isShareable)
+        if plan.mutation.contains(.joiningOlderFetch) { standing = .current }
+        var effects: [LookupEffect] = []
+        fill.lookup.fill.confirmed(
+            isShared: isShareable, varies: [], standing: standing, effects: &effects)
+        for reader in fill.readers {
+            switch fill.lookup.fill.next(for: reader.id, limit: 0) {
+            case .finish where isShareable:
+                serve(entry, isFresh: isFresh && standing == .current, index, reader.waiter)
+            case .finish: refuse(reader.waiter, index)
+            default: request(index, entry.key, reader.waiter)
             }
         }
     }
 
-    /// To the one who caused the fetch: what may not be shared is the origin's word to this client
-    /// alone, and no stored answer that a purge is about.
-    private mutating func give(
-        _ entry: SimulatedEntry, isShareable: Bool, _ index: Int, _ waiter: SimulatedFill.Waiter
-    ) {
-        guard !isShareable else { return serve(entry, isFresh: false, index, waiter) }
+    /// What may not be shared is the origin's word to the one client who caused the fetch, and no
+    /// stored answer that a purge is about.
+    private mutating func refuse(_ waiter: SimulatedFill.Waiter, _ index: Int) {
         guard case .peer(let other, let ask) = waiter else { return }
         send(.reply(ask, .said(.fetchYourself)), from: index, to: other)
     }

@@ -37,16 +37,15 @@ extension InvalidationWorld {
     }
 
     /// Read from disk: it keeps its stamp.
-    mutating func promoted(_ index: Int, _ key: Int) {
-        guard let waiters = nodes[index].promoting[key] else { return }
-        nodes[index].promoting[key] = nil
-        let entry = nodes[index].index[key]
-        if let entry, effect(on: entry, index) != .dead {
-            nodes[index].memory[key] = nodes[index].memory[key] ?? entry
-        } else {
-            nodes[index].index[key] = nil
+    mutating func promoted(_ index: Int, _ number: UInt64) {
+        guard let fill = nodes[index].fills[number] else { return }
+        let entry = nodes[index].index[fill.key]
+        guard let entry, effect(on: entry, index) != .dead else {
+            nodes[index].index[fill.key] = nil
+            return tell(index, number) { lookup, _, effects in lookup.absent(effects: &effects) }
         }
-        for waiter in waiters { request(index, key, waiter) }
+        nodes[index].memory[fill.key] = nodes[index].memory[fill.key] ?? entry
+        found(nodes[index].memory[fill.key] ?? entry, index, number)
     }
 
     // MARK: Reclaiming
@@ -59,10 +58,8 @@ extension InvalidationWorld {
         dropMarks(index)
         if nodes[index].offersDue > now { offerAll(index, .offer) }
         if nodes[index].isDraining { offerAll(index, .drain) }
-        for case .peer(let other, let ask) in nodes[index].fills.values.filter({
-            $0.origin != nil
-        }).flatMap(\.waiters) {
-            send(.reply(ask, .said(.fetching)), from: index, to: other)
+        for fill in nodes[index].fills.values where fill.lookup.isAskingOrigin {
+            sayFetching(fill, index)
         }
         guard nodes[index].isScanned, let entry = nodes[index].index[key],
             nodes[index].reinserting[key] == nil, effect(on: entry, index) != .dead
@@ -185,16 +182,28 @@ extension InvalidationWorld {
                 let entry = SimulatedEntry(
                     key: fill.key, version: version, stamp: question.stamp,
                     freshUntil: question.sentAt + freshFor, validatedAt: validatedAt)
-                take(entry, index, number)
+                nodes[index].fills[number]?.questions[from]?.held = entry
+                heard(.held, from: node, of: fill, index, number)
             case .said(let said):
                 if said != .fetching { nodes[index].fills[number]?.questions[from] = nil }
-                if fill.search != nil {
-                    search(index, number) { $0.replied(node, said, $1, effects: &$2) }
-                } else if fill.origin == nil, said != .fetching {
-                    end(index, number)
-                }
+                heard(said, from: node, of: fill, index, number)
             }
             return
+        }
+    }
+
+    /// What was offered is asked for at the one who offers it, and at nobody else.
+    private mutating func heard(
+        _ reply: OwnerSearch.Reply, from node: NodeID, of fill: SimulatedFill, _ index: Int,
+        _ number: UInt64
+    ) {
+        guard fill.lookup.step == .begun else {
+            return tell(index, number) { $0.replied(node, reply, $1, effects: &$2) }
+        }
+        if reply == .held {
+            take(from: node, index, number)
+        } else if reply != .fetching {
+            end(index, number)
         }
     }
 
@@ -202,15 +211,15 @@ extension InvalidationWorld {
     mutating func lost(_ index: Int, _ other: Int) {
         let id = nodes[other].id
         for (number, fill) in nodes[index].fills.pairs {
-            nodes[index].fills[number]?.waiters.removeAll {
+            nodes[index].fills[number]?.leave {
                 if case .peer(other, _) = $0 { true } else { false }
             }
             guard fill.questions[other] != nil else { continue }
             nodes[index].fills[number]?.questions[other] = nil
-            if fill.search != nil {
-                search(index, number) { $0.lost(id, $1, effects: &$2) }
-            } else if fill.origin == nil {
+            if fill.lookup.step == .begun {
                 end(index, number)
+            } else {
+                tell(index, number) { $0.lost(id, $1, effects: &$2) }
             }
         }
     }
@@ -234,6 +243,6 @@ extension InvalidationWorld {
         guard nodes[index].memory[key] == nil, nodes[index].index[key] == nil,
             nodes[index].current[key] == nil, isCurrent(index)
         else { return }
-        fetch(index, key, held: nil, waiters: [], from: (from, path))
+        fetch(index, key, held: nil, for: nil, from: (from, path))
     }
 }

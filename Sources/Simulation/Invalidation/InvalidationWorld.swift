@@ -60,8 +60,8 @@ package struct InvalidationWorld: Sendable {
         case sync(Int, run: Int)
         case originAsked(Int, run: Int, fill: UInt64, etag: Int?)
         case originAnswered(Int, run: Int, fill: UInt64, OriginReply)
-        case search(Int, run: Int, fill: UInt64)
-        case promoted(Int, run: Int, key: Int)
+        case lookup(Int, run: Int, fill: UInt64)
+        case promoted(Int, run: Int, fill: UInt64)
         case reinserted(Int, run: Int, key: Int)
         case scanned(Int, run: Int)
         case housekeeping(Int, run: Int)
@@ -241,7 +241,7 @@ package struct InvalidationWorld: Sendable {
         switch event {
         case .arrive(_, let to, _, _): (to, nil)
         case .tick(let index, let run), .sync(let index, let run),
-            .originAnswered(let index, let run, _, _), .search(let index, let run, _),
+            .originAnswered(let index, let run, _, _), .lookup(let index, let run, _),
             .promoted(let index, let run, _), .reinserted(let index, let run, _),
             .scanned(let index, let run), .housekeeping(let index, let run),
             .stop(let index, let run), .lookedUp(let index, let run), .look(let index, let run),
@@ -271,8 +271,8 @@ package struct InvalidationWorld: Sendable {
         case .originAnswered(let index, _, let fill, let reply):
             trace.note(2, process: index, at: now)
             originAnswered(index, fill, reply)
-        case .search(let index, _, let fill): searchTicked(index, fill)
-        case .promoted(let index, _, let key): promoted(index, key)
+        case .lookup(let index, _, let fill): deadlineReached(index, fill)
+        case .promoted(let index, _, let fill): promoted(index, fill)
         case .reinserted(let index, _, let key): reinserted(index, key)
         case .scanned(let index, _): scanned(index)
         case .housekeeping(let index, _): keepHouse(index)

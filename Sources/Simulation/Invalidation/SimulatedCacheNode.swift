@@ -50,21 +50,70 @@ struct SimulatedFill: Sendable {
         var stamp: Stamp
         /// On the clock of the asker.
         var sentAt: Instant
+        /// What the peer would give.
+        var held: SimulatedEntry?
+    }
+
+    /// Who waits, and under which name.
+    struct Reader: Sendable {
+        let id: Fill.ReaderID
+        let waiter: Waiter
     }
 
     let key: Int
     /// Of its first request.
     let begun: Stamp
-    var search: OwnerSearch?
+    /// What nodes run, without bytes.
+    var lookup: Lookup
     /// By node.
     var questions = SortedPairs<Int, Question>()
     /// The request to the origin that is out.
     var origin: Question?
     /// What the origin is asked to validate.
     var held: SimulatedEntry?
-    var waiters: [Waiter] = []
-    /// By the first who waits; nobody asked for it otherwise.
-    var isCaused = false
+    var readers: [Reader] = []
+
+    /// Caused by the request of `waiter`, or by nobody's.
+    init(key: Int, begun: Stamp, _ waiter: Waiter?) {
+        self.key = key
+        self.begun = begun
+        var wish = Lookup.Wish()
+        wish.isForPeer = waiter.map { $0 != .client } ?? false
+        lookup = Lookup(
+            wish,
+            Fill(negotiation: [], windowBytes: 1, keptBytesMax: .max, patience: .seconds(10)))
+        guard let id = lookup.join(Lookup.Candidate([])) else { return }
+        if let waiter {
+            readers = [Reader(id: id, waiter: waiter)]
+        } else {
+            leave(id)
+        }
+    }
+
+    /// Lets a request wait for it; false if it cannot be served from it.
+    mutating func join(_ waiter: Waiter) -> Bool {
+        guard let id = lookup.join(Lookup.Candidate([])) else { return false }
+        readers.append(Reader(id: id, waiter: waiter))
+        return true
+    }
+
+    /// Those wait no more of whom `isGone` is true.
+    mutating func leave(where isGone: (Waiter) -> Bool) {
+        for reader in readers where isGone(reader.waiter) { leave(reader.id) }
+        readers.removeAll { isGone($0.waiter) }
+    }
+
+    private mutating func leave(_ id: Fill.ReaderID) {
+        var effects: [LookupEffect] = []
+        lookup.fill.left(id, effects: &effects)
+    }
+
+    /// The peers that wait, and what they asked.
+    var peers: [(node: Int, ask: UInt64)] {
+        readers.compactMap { reader in
+            if case .peer(let node, let ask) = reader.waiter { (node, ask) } else { nil }
+        }
+    }
 }
 
 /// A small map in the order of its keys.
@@ -138,8 +187,7 @@ struct SimulatedCacheNode: Sendable {
     /// The newest on disk, by key; empty until the disk is scanned.
     var index: [SimulatedEntry?] = []
     var isScanned = false
-    /// Being read from disk, or written anew there, by key.
-    var promoting: [[SimulatedFill.Waiter]?] = []
+    /// Being written anew there, by key.
     var reinserting: [SimulatedEntry?] = []
     var fills = SortedPairs<UInt64, SimulatedFill>()
     /// The fill that a request for the key may join.

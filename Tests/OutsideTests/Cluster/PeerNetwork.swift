@@ -15,7 +15,7 @@ final class PeerNetwork {
     private let directory: URL
     private let flags: [String]
     private let disk: HungDisk?
-    private var ids: [String] = []
+    private(set) var ids: [String] = []
 
     /// Starts so many nodes with further flags, and returns when each of them knows all; they, and
     /// none that is added, have their directories on `disk`.
@@ -97,12 +97,14 @@ final class PeerNetwork {
 
     /// Starts one node more, and returns when it answers clients; if it is isolated nothing reaches
     /// the others from it, nor from them it.
-    func add(isIsolated: Bool = false, _ flags: String...) throws -> NodeProcess {
+    func add(
+        isIsolated: Bool = false, _ flags: String..., waits: Bool = true
+    ) throws -> NodeProcess {
         let index = nodes.count
         machines.append(try NetworkSpace())
         try connect(index)
         if isIsolated { try isolate(index) }
-        let node = try start(index, flags)
+        let node = try start(index, flags, waits: waits)
         nodes.append(node)
         return node
     }

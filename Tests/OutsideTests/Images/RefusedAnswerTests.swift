@@ -35,8 +35,7 @@ extension Outside {
         @Test(
             "An error of the origin is a problem and is not stored",
             arguments: [
-                "404 Not Found", "403 Forbidden", "410 Gone", "500 Internal Server Error",
-                "503 Service Unavailable",
+                "403 Forbidden", "500 Internal Server Error", "503 Service Unavailable",
             ])
         func errors(_ status: String) throws {
             let stage = try Stage.shared()

@@ -91,6 +91,28 @@ extension Outside {
             #expect(Deadline.seconds(60).reached { stranger.isCurrent(among: 4) })
         }
 
+        @Test("one that is not counted yet owns nothing")
+        func ownsNothing() throws {
+            let disk = try HungDisk()
+            let network = try PeerNetwork(3, disk: disk)
+            #expect(
+                Deadline.seconds(30).reached { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
+            )
+            // No vote is synced.
+            try disk.hang(reads: false)
+            let newcomer = try network.add(waits: false)
+            let own = {
+                try ClusterStage.members(of: network.nodes[0]).first {
+                    !network.ids.contains($0.id) && $0.isConnected
+                }
+            }
+            #expect(try Deadline.seconds(30).reached { try !newcomer.isFenced && own() != nil })
+            #expect(try own()?.share == 0)
+            try disk.goOn()
+            try newcomer.waitUntilReady()
+            #expect(try Deadline.seconds(30).reached { try own().map { $0.share > 0 } == true })
+        }
+
         @Test("one that is not counted yet is reckoned with when those it asked have started anew")
         func unknownToAll() throws {
             let disk = try HungDisk()

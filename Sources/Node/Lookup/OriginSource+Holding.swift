@@ -8,8 +8,7 @@ import Telemetry
 /// An answer of which nothing was given to readers, not even its head: its first bytes have to say
 /// first whether it is an image that may be shown.
 struct HeldAnswer {
-    let head: AnswerHead
-    let examination: Examination
+    let answer: OriginSource.Answer
     /// The body's length that the origin has named; nil if it named none.
     let length: UInt64?
     var probe: ImageProbe
@@ -18,15 +17,14 @@ struct HeldAnswer {
     /// Bytes of the body that memory was reserved for.
     var reservedBytes = 0
 
-    init(head: AnswerHead, examination: Examination, length: UInt64?) {
-        self.head = head
-        self.examination = examination
+    init(answer: OriginSource.Answer, length: UInt64?) {
+        self.answer = answer
         self.length = length
-        probe = ImageProbe(head)
+        probe = ImageProbe(answer.head)
     }
 }
 
-extension FillFetch {
+extension OriginSource {
     /// Holds an answer that has just begun, or delivers it at once if its body is not to be looked
     /// into.
     func hold(_ answer: HeldAnswer) {
@@ -74,7 +72,7 @@ extension FillFetch {
         guard let answer = held, answer.probe.finding != .needsMore else { return }
         held = nil
         let finding = answer.probe.finding
-        if let limit = hall.node.settings.pixelsMax, let size = finding.facts?.size,
+        if let limit = query.plan.images?.pixelsMax, let size = finding.facts?.size,
             size.pixels > limit
         {
             hall.counters.add(.imagesTooLarge)
@@ -82,10 +80,10 @@ extension FillFetch {
             let left = answer.length.map { $0 - min($0, answer.body.endOffset) }
             guard hasEnded else { return drop(problem, left) }
             log("origin answer refused", why: problem.document.detail)
-            return refuse(problem)
+            run.failed(problem)
+            return driver.settle()
         }
-        deliver(
-            answer.head, answer.examination, answer.length, isFit: isFit(finding))
+        deliver(answer.answer, answer.length, isFit: isFit(finding))
         var pieces: [ByteBuffer] = []
         answer.body.appendSlices(from: 0, count: answer.body.heldBytes, to: &pieces)
         for piece in pieces { run.received(piece) }
@@ -104,13 +102,5 @@ extension FillFetch {
             hall.counters.add(.imagesUnreadable)
             return true
         }
-    }
-
-    func log(_ what: Logger.Message, why: String, at level: Logger.Level = .info) {
-        hall.node.logger.log(
-            level: level, what,
-            metadata: run.cause.metadata([
-                "url": "\(String(decoding: run.key, as: UTF8.self))", "why": "\(why)",
-            ]))
     }
 }

@@ -7,10 +7,10 @@ import Store
 import Synchronization
 import Tiers
 
-/// One fetch under way: the decisions of `Serving.Fill` joined to bytes and to memory.
+/// One fetch under way: the decisions of `Serving.Lookup` joined to bytes and to memory.
 ///
-/// `FillFetch` brings the bytes, on the loop of the request that caused it; readers on any loop
-/// take them. Every event is the same: lock, step the machine, unlock, run the effects.
+/// Its ``LookupDriver`` has the bytes brought, on the loop of the request that caused it; readers
+/// on any loop take them. Every event is the same: lock, step the machine, unlock, run the effects.
 final class FillRun: Sendable {
     let key: [UInt8]
     let hash: UInt64
@@ -24,88 +24,36 @@ final class FillRun: Sendable {
     let cause: RequestCause
     /// The client that causes it; nil for this machine, a peer, or nobody.
     let client: ShareHolder?
-    /// What is asked of a site; nil for an image.
-    let query: SiteRequest?
-    /// Nobody else may wait for it.
-    let isAlone: Bool
-    /// It is for a peer that wants to know whether the answer is here: nobody else is asked.
-    let isProbe: Bool
-    /// It brings the rest of what another fetch has begun.
-    let isResumption: Bool
-    /// A peer has lost the answer once: the origin is asked.
-    let skipsPeers: Bool
+    /// What is asked.
+    let query: SiteRequest
+    let wish: Lookup.Wish
     /// As they were when the fetch began: what is kept is decided by them to its end.
     let settings: NodeSettings
     let state: Mutex<State>
 
     struct State {
-        var machine: Fill
+        var lookup: Lookup
         var body = GrowingBody(isKept: false)
         var edges = BodyEdges()
         var reservation: FillReservation
-        var stale: Resident?
-        var outcome = Outcome.open
-        /// What is whole is kept for others.
-        var isStored = true
-        /// A peer waits for it, so that it may wait for no peer that might wait for this one.
-        var isOwners = false
+        var known: FillView.Known
         /// When the origin was asked; nil if it is not.
         var askedAt: Instant?
-        var isFromPeer = false
-        /// It was joined by the one who caused it.
-        var isBegun = false
-        /// The client that caused it answers for what nobody reads of it.
-        var isPaid = false
-        /// The disk is looked at, by the wishes of the one who caused it.
-        var isOnDisk = false
-        /// The origin has said that what is stored still holds.
-        var isValidated = false
         /// What its answer is tagged with; empty until its head is known.
         var tags: [[UInt8]] = []
-        /// The origin failed, and the stale answer is given in its stead.
-        var stoodIn: StoodIn?
-        /// The answer as the one who caused the fetch gets it, if that is not as it is stored.
-        var own: FillAnswer?
-        /// What the rules say of an answer of a site's.
-        var examination: Examination?
-        /// What follows the body (RFC 9110 §6.5), as lines with their ends.
-        var trailers: [UInt8] = []
         /// Bit n: a reader on loop n was told to wait.
         var hungryLoops: UInt64 = 0
         let windowBytesMin: Int
         let liveBytesMax: Int
     }
 
-    /// Why what is stored was given in the stead of an answer of the origin's.
-    struct StoodIn: Sendable {
-        /// That of the answer; nil if there was none.
-        let status: UInt16?
-    }
-
-    /// What is known of the answer.
-    enum Outcome: Sendable {
-        case open
-        /// The body is on its way.
-        case answering(FillAnswer)
-        /// The whole of it is an entry, new or freshened.
-        case stored(Resident)
-        /// The whole of it came from the disk, and is an entry in memory now.
-        case found(Resident)
-        /// There is nothing to serve; `state` says why.
-        case refused(Problem)
-    }
-
     init(
         key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
         lease: StampLease, hall: Hall, cause: RequestCause,
         client: ShareHolder? = nil, query: SiteRequest? = nil,
-        expected: FieldNames = FieldNames(), isAlone: Bool = false, isProbe: Bool = false,
-        isResumption: Bool = false, skipsPeers: Bool = false
+        expected: FieldNames = FieldNames(), wish: Lookup.Wish = Lookup.Wish()
     ) {
-        self.isResumption = isResumption
-        self.isAlone = isAlone
-        self.skipsPeers = skipsPeers
-        self.isProbe = isProbe
+        self.wish = wish
         self.key = key
         self.hash = hash
         self.negotiation = negotiation
@@ -119,20 +67,27 @@ final class FillRun: Sendable {
                 on: stale.name, key: stale.key, tags: stale.tags, stamp: stale.stamp)
             return effect == .dead ? nil : stale
         }
+        let query =
+            query
+            ?? SiteRequest(image: key, hash: hash, by: hall.settings.imagePlan, fence: hall.fence)
         self.query = query
         self.client = client
         settings = hall.settings
+        let site = query.plan.images == nil ? query : nil
+        let fill = Fill(
+            negotiation: negotiation, request: site?.told, expected: expected,
+            windowBytes: UInt64(settings.windowBytes),
+            keptBytesMax: query.plan.objectBytesMax,
+            patience: settings.patience, contendedPatience: settings.contendedPatience)
         state = Mutex(
             State(
-                machine: Fill(
-                    negotiation: negotiation, request: query?.told, expected: expected,
-                    windowBytes: UInt64(settings.windowBytes),
-                    keptBytesMax: query?.plan.objectBytesMax ?? settings.objectBytesMax,
-                    patience: settings.patience,
-                    contendedPatience: settings.contendedPatience),
-                reservation: FillReservation(hall.node.store), stale: stale,
+                lookup: Lookup(wish, fill), reservation: FillReservation(hall.node.store),
+                known: FillView.Known(stale: stale),
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
+
+    /// What is asked of a site that the operator has named; nil for an image.
+    var site: SiteRequest? { query.plan.images == nil ? query : nil }
 
     /// The node's stamp when the request began that causes it.
     var stamp: Stamp { lease.stamp }
@@ -144,15 +99,13 @@ final class FillRun: Sendable {
         var isReadAgain = false
         defer { if isReadAgain { hall.node.fills.readersChanged(self) } }
         return state.withLock { state in
-            guard !(isAlone && state.isBegun),
-                state.machine.accepts(wanted, query?.told)
-            else { return nil }
-            if state.isOnDisk, query?.control.isEmpty == false { return nil }
-            // Who wants to be sure that it is new waits for no answer that has begun before.
-            if state.machine.phase != .asking, query?.wantsValidation == true { return nil }
-            isReadAgain = state.isBegun && state.machine.readerCount == 0
-            state.isBegun = true
-            return state.machine.joined(wanted, query?.told)
+            let wasUnread = state.isUnread
+            let reader = state.lookup.join(
+                Lookup.Candidate(
+                    wanted, query?.told, hasControl: query?.control.isEmpty == false,
+                    wantsValidation: query?.wantsValidation == true))
+            isReadAgain = wasUnread && reader != nil
+            return reader
         }
     }
 
@@ -164,8 +117,9 @@ final class FillRun: Sendable {
         _ reader: Fill.ReaderID, limit: Int, on hall: Hall, slices: inout [ByteBuffer]
     ) -> ReaderStep {
         state.withLock { state in
-            let step = state.machine.next(
-                for: reader, limit: min(limit, state.limit(at: state.machine.position(of: reader))))
+            let step = state.lookup.fill.next(
+                for: reader,
+                limit: min(limit, state.limit(at: state.lookup.fill.position(of: reader))))
             switch step {
             case .take(let offset, let count):
                 state.appendSlices(from: offset, count: count, to: &slices)
@@ -180,14 +134,14 @@ final class FillRun: Sendable {
 
     /// The reader's client has these bytes.
     func advance(_ reader: Fill.ReaderID, by bytes: Int) {
-        change { $0.machine.advanced(reader, by: bytes, effects: &$1) }
+        change { $0.lookup.fill.advanced(reader, by: bytes, effects: &$1) }
     }
 
     /// True if the body is still being received and kept; the hall's readers are then woken at the
     /// next event.
     func awaitsEnd(on hall: Hall) -> Bool {
         state.withLock { state in
-            guard state.machine.phase == .storing else { return false }
+            guard state.lookup.fill.phase == .storing else { return false }
             state.hungryLoops |= 1 << UInt64(hall.index)
             return true
         }
@@ -196,7 +150,7 @@ final class FillRun: Sendable {
     func leave(_ reader: Fill.ReaderID) {
         var isUnread = false
         change { state, effects in
-            state.machine.left(reader, effects: &effects)
+            state.lookup.fill.left(reader, effects: &effects)
             isUnread = state.isUnread
         }
         if isUnread { hall.node.fills.readersChanged(self) }
@@ -222,13 +176,13 @@ final class FillRun: Sendable {
     ) {
         change { state, effects in
             guard !state.isOver else { return }
-            state.outcome = .answering(answer)
-            state.isFromPeer = answer.isFromPeer
-            state.own = own
-            state.examination = answer.examination
+            state.known.outcome = .answering(answer)
+            state.known.isFromPeer = answer.isFromPeer
+            state.known.own = own
+            state.known.examination = answer.examination
             state.tags = answer.tags
             state.body = GrowingBody(isKept: answer.isKept)
-            state.machine.answered(
+            state.lookup.fill.answered(
                 .init(
                     isKept: answer.isKept, isShared: isShared, varies: varies,
                     nominated: nominated,
@@ -242,13 +196,13 @@ final class FillRun: Sendable {
         defer { if isUnread { takeUnread(piece.readableBytes) } }
         change { state, effects in
             guard !state.isOver else { return }
-            isUnread = state.isUnread && state.machine.isUnreadLimited
+            isUnread = state.isUnread && state.lookup.fill.isUnreadLimited
             state.body.append(piece)
             state.edges.append(piece)
             let hasRoom =
-                state.machine.phase != .storing || state.hasRoom(for: state.body.endOffset)
+                state.lookup.fill.phase != .storing || state.hasRoom(for: state.body.endOffset)
             if !hasRoom { state.narrowWindow() }
-            state.machine.received(piece.readableBytes, hasRoom: hasRoom, effects: &effects)
+            state.lookup.fill.received(piece.readableBytes, hasRoom: hasRoom, effects: &effects)
         }
     }
 
@@ -265,13 +219,13 @@ final class FillRun: Sendable {
     ) -> Resident? {
         var resident: Resident?
         change { state, effects in
-            if state.machine.phase == .storing, let made = render(state.body.endOffset) {
+            if state.lookup.fill.phase == .storing, let made = render(state.body.endOffset) {
                 resident = state.makeResident(self, name, tags, place, made.facts, made.head)
             }
             if let resident {
-                state.outcome = state.isFromDisk ? .found(resident) : .stored(resident)
+                state.known.outcome = state.isFromDisk ? .found(resident) : .stored(resident)
             }
-            state.machine.ended(effects: &effects)
+            state.lookup.fill.ended(effects: &effects)
         }
         return resident
     }
@@ -279,16 +233,17 @@ final class FillRun: Sendable {
     /// The stored answer is still good, and is now `resident`, which stays stored or not.
     func confirmed(
         _ resident: Resident, isShared: Bool, isStored: Bool, isValidated: Bool = false,
-        nominated: FieldNames = FieldNames(), stoodIn: StoodIn? = nil, isFromPeer: Bool = false
+        nominated: FieldNames = FieldNames(), stoodIn: FillView.StoodIn? = nil,
+        isFromPeer: Bool = false
     ) {
         change { state, effects in
             guard !state.isOver else { return }
-            state.isFromPeer = isFromPeer
-            state.isStored = isStored
-            state.stoodIn = stoodIn
-            state.isValidated = isValidated
-            state.outcome = .stored(resident)
-            state.machine.confirmed(
+            state.known.isFromPeer = isFromPeer
+            state.known.isStored = isStored
+            state.known.stoodIn = stoodIn
+            state.known.isValidated = isValidated
+            state.known.outcome = .stored(resident)
+            state.lookup.fill.confirmed(
                 isShared: isShared, varies: resident.facts.varies, nominated: nominated,
                 standing: standing(
                     resident.tags, stoodIn == nil ? resident.facts : nil, isShared: isShared),
@@ -298,46 +253,41 @@ final class FillRun: Sendable {
 
     /// What follows the body; to be told before its end.
     func trailed(by lines: [UInt8]) {
-        state.withLock { $0.trailers = lines }
+        state.withLock { $0.known.trailers = lines }
     }
 
     /// An entry that is to be held against the origin was found.
     func ask(about stale: Resident) {
-        state.withLock { $0.stale = stale }
+        state.withLock { $0.known.stale = stale }
     }
 
     /// The answer was on disk, and is now `resident`.
     func found(_ resident: Resident, nominated: FieldNames = FieldNames()) {
         change { state, effects in
             guard !state.isOver else { return }
-            state.outcome = .found(resident)
-            state.machine.confirmed(
+            state.known.outcome = .found(resident)
+            state.lookup.fill.confirmed(
                 isShared: true, varies: resident.facts.varies, nominated: nominated,
                 standing: standing(resident.tags, resident.facts, isShared: true),
                 effects: &effects)
         }
     }
 
-    /// The rest cannot be read from the disk; whoever has nothing of it begins anew.
-    func lost() {
-        change { $0.machine.lost(effects: &$1) }
-    }
-
     /// The origin spoke of another answer than the one it was asked about.
     func misunderstood() {
-        change { $0.machine.misunderstood(effects: &$1) }
+        change { $0.lookup.fill.misunderstood(effects: &$1) }
     }
 
     func failed(_ problem: Problem) {
         change { state, effects in
             guard !state.isOver else { return }
-            state.outcome = .refused(problem)
-            state.machine.failed(effects: &effects)
+            state.known.outcome = .refused(problem)
+            state.lookup.fill.failed(effects: &effects)
         }
     }
 
     func ticked(_ elapsed: Interval, isContended: Bool) {
-        change { $0.machine.ticked(elapsed, isContended: isContended, effects: &$1) }
+        change { $0.lookup.fill.ticked(elapsed, isContended: isContended, effects: &$1) }
     }
 
     /// The stored body with new facts and a new head; nil if there is no room for the head.
@@ -355,7 +305,7 @@ final class FillRun: Sendable {
             return Resident(
                 key: place.key, hash: place.hash, name: name, facts: facts, head: head.bytes,
                 layout: head.layout, tags: tags, stamp: stamp, body: stale.body,
-                account: hall.node.store.account, share: query?.share)
+                account: hall.node.store.account, share: query.share)
         }
     }
 
@@ -365,19 +315,23 @@ final class FillRun: Sendable {
 
     // MARK: Effects
 
-    func change(_ step: (inout State, inout [FillEffect]) -> Void) {
-        var effects: [FillEffect] = []
+    /// Does what the effects ask of the body and its readers; gives those that are for its driver.
+    @discardableResult
+    func change(_ step: (inout State, inout [LookupEffect]) -> Void) -> [LookupEffect] {
+        var effects: [LookupEffect] = []
         let hungryLoops = state.withLock { state in
             step(&state, &effects)
             return state.settle(effects)
         }
         if hungryLoops != 0 { wake(hungryLoops) }
-        for effect in effects {
+        return effects.filter { effect in
             switch effect {
-            case .paceOrigin: hall.tell(self) { $0.pace() }
-            case .cancelOrigin: hall.tell(self) { $0.cancel() }
-            case .wakeReaders, .dropHead, .stopKeeping: continue
+            case .pace: hall.tell(self) { $0.pace() }
+            case .breakOff: hall.tell(self) { $0.cancel() }
+            case .wakeReaders, .dropHead, .stopKeeping: break
+            default: return true
             }
+            return false
         }
     }
 

@@ -9,39 +9,40 @@ import Tiers
 /// What a fetch under way does with its bytes, under its lock.
 extension FillRun.State {
     /// What the origin still says is not for this fetch.
-    var isOver: Bool { machine.phase == .ended || machine.phase == .failed }
+    var isOver: Bool { lookup.fill.isOver }
 
     /// The origin is asked, and nobody waits for what it answers.
-    var isUnread: Bool { askedAt != nil && !isOver && machine.readerCount == 0 }
+    var isUnread: Bool { askedAt != nil && !isOver && lookup.fill.readerCount == 0 }
 
     /// True if the body that is on its way comes from the disk.
     var isFromDisk: Bool {
-        guard case .answering(let answer) = outcome else { return false }
+        guard case .answering(let answer) = known.outcome else { return false }
         return answer.isFromDisk
     }
 
     /// The entry that the whole of the answer is.
     private var resident: Resident? {
-        switch outcome {
+        switch known.outcome {
         case .stored(let resident), .found(let resident): resident
         case .open, .answering, .refused: nil
         }
     }
 
     /// Does what the effects ask of the state itself; gives the loops to be woken.
-    mutating func settle(_ effects: [FillEffect]) -> UInt64 {
+    mutating func settle(_ effects: [LookupEffect]) -> UInt64 {
         var wakes = false
         for effect in effects {
             switch effect {
             case .wakeReaders: wakes = true
             case .stopKeeping: body.stopKeeping()
             case .dropHead:
-                body.drop(below: machine.heldFrom)
-                let needed = Int(machine.receivedBytes - machine.heldFrom + machine.windowBytes)
+                body.drop(below: lookup.fill.heldFrom)
+                let needed = Int(
+                    lookup.fill.receivedBytes - lookup.fill.heldFrom + lookup.fill.windowBytes)
                 if reservation.heldBytes > needed {
                     reservation.giveBack(reservation.heldBytes - needed)
                 }
-            case .paceOrigin, .cancelOrigin: continue
+            default: continue
             }
         }
         guard wakes else { return 0 }
@@ -62,21 +63,23 @@ extension FillRun.State {
     /// The window of a body that is kept no more is what was reserved for it.
     mutating func narrowWindow() {
         let held = UInt64(max(reservation.heldBytes, windowBytesMin))
-        machine.windowBytes = min(machine.windowBytes, held)
+        lookup.fill.windowBytes = min(lookup.fill.windowBytes, held)
     }
 
     /// Opens the window of a body that is not kept; false if there is no room for one.
     mutating func openWindow() -> Bool {
         let window = reservation.openWindow(
-            large: Int(machine.windowBytes), small: windowBytesMin)
-        machine.windowBytes = UInt64(window ?? windowBytesMin)
+            large: Int(lookup.fill.windowBytes), small: windowBytesMin)
+        lookup.fill.windowBytes = UInt64(window ?? windowBytesMin)
         return window != nil
     }
 
     /// True if the reservation covers a body of `bytes`, after growing it where the length was not
     /// known before.
     mutating func hasRoom(for bytes: UInt64) -> Bool {
-        guard case .answering(let answer) = outcome, answer.sizeBytes == nil else { return true }
+        guard case .answering(let answer) = known.outcome, answer.sizeBytes == nil else {
+            return true
+        }
         let needed = FillAnswer.reservedBytes(growingTo: bytes)
         return needed <= reservation.heldBytes
             || reservation.grow(by: needed - reservation.heldBytes)
@@ -116,6 +119,6 @@ extension FillRun.State {
             key: place.key, hash: place.hash, name: name, facts: facts, head: head.bytes,
             layout: head.layout, tags: tags, stamp: run.stamp,
             body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
-            account: account, share: run.query?.share)
+            account: account, share: run.query.share)
     }
 }

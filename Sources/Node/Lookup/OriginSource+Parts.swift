@@ -3,7 +3,7 @@ import HTTPRules
 import Serving
 
 /// What answers tell of the wholes of which clients want parts.
-extension SiteFetch {
+extension OriginSource {
     /// An answer to a request for a part.
     func learn(from head: AnswerHead, _ receipt: Freshness.Receipt) {
         guard let size = head.completeLength else { return }
@@ -13,7 +13,7 @@ extension SiteFetch {
         var whole = head
         whole.status = 200
         let acceptance = Acceptance(
-            query.plan.examine(whole, query, receipt), VaryNames(whole), status: 200,
+            query.plan.examine(whole, query, receipt), query.plan.vary(of: whole), status: 200,
             before: .nothing)
         hall.learned(acceptance.isStorable ? .storable(bytes: size) : .unfit, by: run)
     }
@@ -32,7 +32,7 @@ extension SiteFetch {
 
     /// The part is asked for in place of the whole.
     func giveUpWhole(_ length: UInt64?) {
-        run.lost()
+        driver.tell { $0.lost(effects: &$1) }
         drop(length)
     }
 

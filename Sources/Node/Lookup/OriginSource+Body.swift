@@ -4,7 +4,7 @@ import Origin
 import Wire
 
 /// The body of a request on its way to the origin.
-extension SiteFetch {
+extension OriginSource {
     /// A request and the first of its body: a client that takes its time for that holds no
     /// connection meanwhile.
     struct Beginning {

@@ -6,7 +6,7 @@ import HTTPRules
 extension Fill {
     /// `elapsed` has gone by since the last tick; `isContended` if others wait for the origin.
     package mutating func ticked(
-        _ elapsed: Interval, isContended: Bool = false, effects: inout [FillEffect]
+        _ elapsed: Interval, isContended: Bool = false, effects: inout [LookupEffect]
     ) {
         goOnUnread(elapsed, 0, &effects)
         cutIdle(elapsed, isContended, &effects)
@@ -29,7 +29,7 @@ extension Fill {
     /// Readers that keep the origin waiting have to take something of what there is while others
     /// wait for it.
     private mutating func cutIdle(
-        _ elapsed: Interval, _ isContended: Bool, _ effects: inout [FillEffect]
+        _ elapsed: Interval, _ isContended: Bool, _ effects: inout [LookupEffect]
     ) {
         guard phase == .passing, isContended else { return contendedTime = .zero }
         if contendedTime == .zero {
@@ -93,12 +93,12 @@ extension Fill {
     }
 
     /// A fetch whose bytes are not kept is for its readers alone.
-    mutating func abandonIfUnwanted(_ effects: inout [FillEffect]) {
+    mutating func abandonIfUnwanted(_ effects: inout [LookupEffect]) {
         guard phase == .passing, !readers.contains(where: { $0.state == .following }) else {
             return
         }
         phase = .failed
-        effects.append(.cancelOrigin)
+        effects.append(.breakOff)
         effects.append(.wakeReaders)
     }
 
@@ -117,7 +117,7 @@ extension Fill {
 
     /// Without readers it goes on for a little: they may come back, and its end may be near.
     mutating func goOnUnread(
-        _ elapsed: Interval, _ bytes: UInt64, _ effects: inout [FillEffect]
+        _ elapsed: Interval, _ bytes: UInt64, _ effects: inout [LookupEffect]
     ) {
         guard let unreadMax, readerCount == 0, readersEver > 0,
             phase == .asking || phase == .storing
@@ -125,14 +125,14 @@ extension Fill {
         unread = (unread.time + elapsed, unread.bytes + bytes)
         guard unread.time >= unreadMax.time || unread.bytes > unreadMax.bytes else { return }
         phase = .failed
-        effects.append(.cancelOrigin)
+        effects.append(.breakOff)
     }
 
     mutating func countFloor() {
         atFloor = readers.count { $0.state == .following && $0.position == heldFrom }
     }
 
-    mutating func raiseFloor(_ effects: inout [FillEffect]) {
+    mutating func raiseFloor(_ effects: inout [LookupEffect]) {
         guard atFloor <= 0 else { return }
         var lowest = UInt64.max
         for reader in readers where reader.state == .following {
@@ -147,15 +147,15 @@ extension Fill {
     }
 
     /// Stops the origin when a window is full, starts it again when there is space.
-    mutating func holdBackIfAhead(_ effects: inout [FillEffect]) {
+    mutating func holdBackIfAhead(_ effects: inout [LookupEffect]) {
         guard phase == .passing else { return }
         let isAhead = receivedBytes - heldFrom >= windowBytes
         if isAhead && !isPaused {
             isPaused = true
-            effects.append(.paceOrigin)
+            effects.append(.pace)
         } else if !isAhead && isPaused {
             isPaused = false
-            effects.append(.paceOrigin)
+            effects.append(.pace)
         }
     }
 }

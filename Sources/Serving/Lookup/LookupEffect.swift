@@ -1,12 +1,33 @@
+package import Ground
+
 /// What the shell is to do after an event, in the order given.
-package enum FillEffect: Hashable, Sendable {
+package enum LookupEffect: Hashable, Sendable {
+    // Where the answer is looked for, on the loop of the fetch.
+
+    /// The disk is to be read; it says ``Lookup/absent(_:effects:)`` or brings the answer.
+    case readDisk
+    /// ``Lookup/wentBeyond(_:_:effects:)`` is to be told which peers there are.
+    case lookBeyond
+    case ask(NodeID, OwnerSearch.Question)
+    /// What the peer still says is not wanted.
+    case cancel(NodeID)
+    /// What the peer has answered is the answer.
+    case take(NodeID)
+    case askOrigin
+    /// The rest of the body is to be brought by a fetch of its own, which asks peers or not.
+    case resume(skipsPeers: Bool)
+    /// The answer is not here, and nobody else is asked.
+    case refuse
+
+    // What comes of it.
+
     /// Readers that were told to wait are to ask again.
     case wakeReaders
-    /// The origin is to be read from or not, as ``Fill/isPaused`` says by the time this is done:
+    /// What brings the body goes on or not, as ``Fill/isPaused`` says by the time this is done:
     /// two of them may be done in either order.
-    case paceOrigin
+    case pace
     /// Break the fetch off: nobody wants what it brings.
-    case cancelOrigin
+    case breakOff
     /// The bytes below ``Fill/heldFrom`` are needed no more.
     case dropHead
     /// The body is not kept after all; give back what was reserved for it.

@@ -10,24 +10,31 @@ import Tiers
 import Wire
 
 /// What an answer without a body does to what is stored.
-extension SiteFetch {
+extension OriginSource {
     /// 304: a stored body stays, with new facts and a new head (RFC 9111 §3.2, §4.3.4).
     func freshen(with head: AnswerHead, _ receipt: Freshness.Receipt) {
         let confirmed = Confirmation.confirmed(
             by: head, of: offered.map { Validators($0.head, facts: $0.facts) },
             received: receipt.receivedWall)
-        guard let number = confirmed.first else {
+        guard let number = confirmed.first, comesAsBefore(offered[number]) else {
             // Whoever asks again asks without condition.
             for entry in offered { hall.node.forget(entry) }
             run.misunderstood()
-            return settle()
+            return driver.settle()
         }
         let entry = offered[number]
         let news = update(entry, with: head, receipt)
         run.confirmed(
             news.resident ?? entry, isShared: news.examination.notStored == nil,
             isStored: news.isStored, isValidated: true, nominated: news.nominated)
-        settle()
+        driver.settle()
+    }
+
+    /// Validators are of one resource: what another says of them means nothing (RFC 9110 §8.8).
+    private func comesAsBefore(_ entry: Resident) -> Bool {
+        guard query.plan.images != nil else { return true }
+        return EntryTags(key: query.key, urls: places).tags
+            == entry.tags.filter { URLName.name(inTag: $0) != nil }
     }
 
     /// What an update by the origin has made of a stored answer.
@@ -48,10 +55,13 @@ extension SiteFetch {
         let plan = query.plan
         let merged = RenderedHead(stale).stored.updated(
             with: head, facts: stale.facts, freshnessOnly: freshnessOnly)
-        let examination = plan.examine(merged, query, receipt, asGet: true)
+        var examination = plan.examine(
+            merged, query, receipt, asGet: true, negotiation: stale.facts.negotiation)
+        for redirect in redirects { plan.limit(&examination, by: redirect) }
         let stored = plan.storedHead(
-            merged, size: stale.facts.size, examination, received: receipt.receivedWall)
-        let vary = VaryNames(merged)
+            merged.redirected(by: redirects, examination), size: stale.facts.size, examination,
+            received: receipt.receivedWall)
+        let vary = plan.vary(of: merged)
         var place = EntryPlace(key: stale.key, hash: stale.hash)
         var index: VariantIndex?
         var isPlaceable = true
@@ -65,16 +75,18 @@ extension SiteFetch {
             }
         }
         let resident = run.makeFreshened(
-            stale, stale.name.map { _ in EntryName(ofKey: place.key) },
+            stale, stale.name == nil ? nil : name(at: place, examination.varies),
             tags: plan.tags(held: stale.tags, key: query.key, hall.originals(by: plan)),
             place: place, plan.facts(examination, size: stale.facts.size, stored, of: merged),
             RenderedHead(stored))
         let isStored = isPlaceable && examination.notStored == nil && resident != nil
         if isStored, let resident {
             // Under the key of the request its successor, or the index of that, takes its place.
-            if self.stale != nil, place.key != stale.key, stale.key != query.key {
-                hall.node.forget(stale)
-            }
+            // It may be another variant now; on disk that has another name.
+            let isMoved =
+                plan.images == nil
+                ? place.key != stale.key && stale.key != query.key : resident.name != stale.name
+            if self.stale != nil, isMoved { hall.node.forget(stale) }
             keep(resident, index, vary.names, place)
         } else if examination.notStored?.isOfRequest != true {
             hall.node.forget(stale)

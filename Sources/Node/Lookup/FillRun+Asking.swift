@@ -12,25 +12,15 @@ extension FillRun {
         state.withLock { $0.askedAt = SystemClock.now() }
     }
 
-    /// A peer waits for it from now on.
-    func waitedForByPeer() {
-        state.withLock { $0.isOwners = true }
-    }
-
-    /// The disk is looked at from now on, or no longer.
-    func look(onDisk: Bool) {
-        state.withLock { $0.isOnDisk = onDisk }
-    }
-
     /// The origin is asked for no more than the one who caused it wants.
     func narrow() {
-        change { $0.machine.narrowed(effects: &$1) }
+        change { $0.lookup.fill.narrowed(effects: &$1) }
     }
 
     /// What nobody waits for any more goes on only for a little from now on.
     func limitUnread() {
         state.withLock {
-            $0.machine.limitUnread(time: settings.unreadTime, bytes: settings.unreadBytesMax)
+            $0.lookup.fill.limitUnread(time: settings.unreadTime, bytes: settings.unreadBytesMax)
         }
     }
 
@@ -38,7 +28,7 @@ extension FillRun {
     /// many as it may.
     func takeUnread(_ bytes: Int) {
         guard !hall.takeUnread(UInt64(bytes), for: client) else { return }
-        state.withLock { $0.machine.limitUnread(time: .zero, bytes: 0) }
+        state.withLock { $0.lookup.fill.limitUnread(time: .zero, bytes: 0) }
     }
 
     /// The client that caused it answers for what it reads not: for the rest, which is fetched
@@ -46,31 +36,28 @@ extension FillRun {
     /// nothing is fetched for nobody.
     func goOn(unread: Bool) {
         state.withLock {
-            $0.isPaid = true
+            $0.known.isPaid = true
             if unread {
-                $0.machine.unlimitUnread()
+                $0.lookup.fill.unlimitUnread()
             } else {
-                $0.machine.limitUnread(time: .zero, bytes: 0)
+                $0.lookup.fill.limitUnread(time: .zero, bytes: 0)
             }
         }
     }
-
-    /// A client answers for what nobody reads of it.
-    var isPaid: Bool { state.withLock { $0.isPaid } }
 
     /// The origin is asked, and nobody waits for what it answers.
     var isUnread: Bool { state.withLock { $0.isUnread } }
 
     /// Bytes of the body by the second since the origin was asked.
     func bytesPerSecond(now: Instant) -> Double {
-        let (bytes, askedAt) = state.withLock { ($0.machine.receivedBytes, $0.askedAt ?? now) }
+        let (bytes, askedAt) = state.withLock { ($0.lookup.fill.receivedBytes, $0.askedAt ?? now) }
         return Double(bytes) * 1e9 / Double(max(1, (now - askedAt).nanoseconds))
     }
 
     /// Whom it belongs to before its origin is asked.
     var holders: [ShareHolder] {
-        if let query {
-            return [.site(query.plan.site.name)] + (client.map { [$0] } ?? [])
+        if let query = site {
+            return [.site(query.plan.name)] + (client.map { [$0] } ?? [])
                 + (query.body.isEmpty ? [] : [.uploads])
         }
         let key = key

@@ -24,15 +24,13 @@ extension FillRun {
     }
 
     /// What it brings may be given to nobody any more, be it that it was good when it came.
-    var isVoid: Bool {
-        let (outcome, stoodIn, isShared) = state.withLock {
-            ($0.outcome, $0.stoodIn, $0.machine.isShared)
-        }
-        switch outcome {
+    func isVoid(_ state: borrowing State) -> Bool {
+        let isShared = state.lookup.fill.isShared
+        switch state.known.outcome {
         case .answering(let answer):
             return standing(answer.tags, answer.facts, isShared: isShared) == .void
         case .stored(let resident), .found(let resident):
-            let facts = stoodIn == nil ? resident.facts : nil
+            let facts = state.known.stoodIn == nil ? resident.facts : nil
             return standing(resident.tags, facts, isShared: isShared) == .void
         case .open, .refused: return false
         }

@@ -5,7 +5,7 @@ import Testing
 /// Verbs for a fill whose story is told line by line.
 private struct Story {
     var fill: Fill
-    var effects: [FillEffect] = []
+    var effects: [LookupEffect] = []
 
     init(windowBytes: UInt64 = 100, keptBytesMax: UInt64 = 1_000) {
         fill = Fill(
@@ -39,7 +39,7 @@ private struct Story {
     }
 
     /// The effects since the last call, without the wake-ups.
-    mutating func deeds() -> [FillEffect] {
+    mutating func deeds() -> [LookupEffect] {
         defer { effects = [] }
         return effects.filter { $0 != .wakeReaders }
     }
@@ -82,7 +82,7 @@ struct FillTests {
         story.ticked(.seconds(4))
         #expect(story.deeds() == [])
         story.ticked(.seconds(1))
-        #expect(story.deeds() == [.cancelOrigin])
+        #expect(story.deeds() == [.breakOff])
         #expect(!story.fill.accepts([]))
     }
 
@@ -101,7 +101,7 @@ struct FillTests {
             event(&story)
             story.received(10)
             story.ended()
-            #expect(story.fill.phase == .failed && story.deeds() == [.cancelOrigin])
+            #expect(story.fill.phase == .failed && story.deeds() == [.breakOff])
         }
     }
 
@@ -155,7 +155,7 @@ struct FillTests {
             story.fill.ticked(.seconds(1), isContended: true, effects: &story.effects)
         }
         #expect(story.fill.next(for: steady, limit: 1) == .breakOff)
-        #expect(story.deeds().contains(.cancelOrigin))
+        #expect(story.deeds().contains(.breakOff))
     }
 
     @Test("a fetch that nobody waits for any more is given up after so many bytes")
@@ -169,7 +169,7 @@ struct FillTests {
         story.received(100)
         #expect(story.deeds() == [])
         story.received(1)
-        #expect(story.deeds() == [.cancelOrigin])
+        #expect(story.deeds() == [.breakOff])
         #expect(story.fill.phase == .failed)
     }
 
@@ -193,7 +193,7 @@ struct FillTests {
         story.answered(kept: false)
         #expect(story.deeds() == [])
         story.left(first)
-        #expect(story.deeds() == [.cancelOrigin])
+        #expect(story.deeds() == [.breakOff])
     }
 
     @Test("a client that left while the origin was silent does not stop a body that will be kept")
@@ -212,7 +212,7 @@ struct FillTests {
         let first = story.fill.joined([])
         story.left(first)
         story.answered(kept: false)
-        #expect(story.deeds() == [.cancelOrigin])
+        #expect(story.deeds() == [.breakOff])
     }
 
     @Test("a body that is kept is never held back, however slow its readers are")
@@ -232,9 +232,9 @@ struct FillTests {
         story.received(60)
         #expect(story.deeds() == [])
         story.received(60)
-        #expect(story.deeds() == [.paceOrigin] && story.fill.isPaused)
+        #expect(story.deeds() == [.pace] && story.fill.isPaused)
         #expect(story.takes(reader) == 120)
-        #expect(story.deeds() == [.dropHead, .paceOrigin] && !story.fill.isPaused)
+        #expect(story.deeds() == [.dropHead, .pace] && !story.fill.isPaused)
         #expect(story.fill.heldFrom == 120)
     }
 
@@ -247,11 +247,11 @@ struct FillTests {
         story.answered(kept: false)
         story.received(120)
         #expect(story.takes(fast) == 120)
-        #expect(story.deeds() == [.paceOrigin] && story.fill.isPaused)
+        #expect(story.deeds() == [.pace] && story.fill.isPaused)
         story.ticked(.milliseconds(600))
         #expect(story.deeds() == [])
         story.ticked(.milliseconds(600))
-        #expect(story.deeds() == [.dropHead, .paceOrigin] && !story.fill.isPaused)
+        #expect(story.deeds() == [.dropHead, .pace] && !story.fill.isPaused)
         #expect(story.fill.next(for: slow, limit: 10) == .breakOff)
         story.received(10)
         #expect(story.takes(fast) == 10)
@@ -311,10 +311,10 @@ struct FillTests {
         #expect(story.takes(reader) == 400)
         #expect(story.deeds() == [])
         story.received(200)
-        #expect(story.deeds() == [.stopKeeping, .dropHead, .paceOrigin] && story.fill.isPaused)
+        #expect(story.deeds() == [.stopKeeping, .dropHead, .pace] && story.fill.isPaused)
         #expect(!story.fill.accepts([]))
         #expect(story.takes(reader) == 200)
-        #expect(story.deeds() == [.dropHead, .paceOrigin] && !story.fill.isPaused)
+        #expect(story.deeds() == [.dropHead, .pace] && !story.fill.isPaused)
     }
 
     @Test(
@@ -364,7 +364,7 @@ struct FillTests {
             #expect(story.fill.next(for: reader, limit: 10) == .startOver(alone: false))
         }
         #expect(!story.fill.accepts([]))
-        #expect(story.deeds() == (isKept ? [] : [.cancelOrigin]))
+        #expect(story.deeds() == (isKept ? [] : [.breakOff]))
     }
 
     @Test("a failure reaches every waiter, those in mid-body too")

@@ -8,26 +8,30 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The peers' side of a `FillRun`: looks for the answer where the ring says, and hands it on; if it
-/// is to come from the origin, the run goes on there.
+/// The peers' side of a `FillRun`: puts the questions that the lookup wants put, and hands on what
+/// is taken.
 ///
 /// Confined to its loop.
-final class PeerFetch: FillSource, PeerAskDelegate {
-    let run: FillRun
+final class PeerSource: AnswerSource, PeerAskDelegate {
+    private let driver: LookupDriver
+    private let run: FillRun
     private unowned let hall: Hall
     private let hub: PeerHub
     /// What the answer to the URL is called, variants apart.
     private let name: EntryName
-    private weak var door: Door?
-    private var search: OwnerSearch
     private var asks: [NodeID: PeerAsk] = [:]
+    /// What a peer has said last that may be taken.
+    private var said: [NodeID: Said] = [:]
     /// What gives the answer.
     private var taken: Taken?
-    /// The status of the origin's answer to the peer, if that was an error.
-    private var refusal: UInt16?
-    private var isSettled = false
     /// How often it was wanted here of late.
     private let frequency: UInt8
+
+    private enum Said {
+        case held(Taken)
+        /// The origin's answer to it was an error of this status.
+        case refused(UInt16)
+    }
 
     /// An answer that is being given by a peer.
     private struct Taken {
@@ -41,47 +45,31 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         /// Handed on, and not yet said to be out of the way.
         var owedBytes = 0
 
-        /// What the readers were told.
-        var begun: ResumedFetch.Begun {
-            ResumedFetch.Begun(
-                facts: entry.facts.facts(at: receivedAt, asked: ask.madeAt), head: head,
-                sizeBytes: entry.facts.size)
-        }
+        var facts: EntryFacts { entry.facts.facts(at: receivedAt, asked: ask.madeAt) }
     }
 
-    init(
-        _ run: FillRun, name: EntryName, on hall: Hall, hub: PeerHub, preference: [NodeID],
-        for door: Door?
-    ) {
-        self.run = run
+    init(_ driver: LookupDriver, name: EntryName, hub: PeerHub) {
+        self.driver = driver
+        run = driver.run
+        hall = driver.hall
         self.name = name
-        self.hall = hall
         self.hub = hub
-        self.door = door
         frequency = hall.node.noteUse(run.hash)
-        let view = hub.view
-        search = OwnerSearch(
-            me: view.own.member.id,
-            preference: preference.map { .init($0, isReachable: view.isReachable($0)) },
-            lookback: Self.lookback, leaving: Array(view.leaving.prefix(Self.lookback)))
     }
 
-    /// Nodes that an owner asks before it asks the origin.
-    private static let lookback = 3
     /// What others keep stays in memory, too, if it is wanted so often, also where others have to
     /// go for it.
     private static let popularFrom: UInt8 = 2
 
-    func start() {
-        let isOwners = run.isOwners
-        step { search, effects in
-            if isOwners {
-                search.beganAsOwner(SystemClock.now(), effects: &effects)
-            } else {
-                search.began(SystemClock.now(), effects: &effects)
-            }
+    /// What the readers were told of the answer that is taken.
+    var begun: ResumedSource.Begun? {
+        taken.map {
+            ResumedSource.Begun(facts: $0.facts, head: $0.head, sizeBytes: $0.entry.facts.size)
         }
     }
+
+    /// Of the body of that answer.
+    var receivedBytes: UInt64 { taken?.receivedBytes ?? 0 }
 
     // MARK: What the run asks for
 
@@ -92,94 +80,71 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     }
 
     func cancel() {
-        step { search, effects in search.cancelled(effects: &effects) }
+        for ask in asks.values { ask.cancel() }
         taken?.ask.cancel()
-        settle()
     }
 
-    func becomeOwner() {
-        step { $0.becameOwner(SystemClock.now(), effects: &$1) }
+    /// What the peer still says is not wanted.
+    func cancel(_ node: NodeID) {
+        asks.removeValue(forKey: node)?.cancel()
     }
 
     // MARK: What peers say
 
     func heard(_ event: PeerAsk.Event, of ask: PeerAsk) {
-        guard !isSettled else { return }
         switch event {
         case .answered(let answer): answered(answer, ask)
         case .data(let bytes): if taken?.ask === ask { received(bytes) }
         case .ended(let size): if taken?.ask === ask { ended(size) }
         case .refused:
             asks[ask.node] = nil
-            step { $0.replied(ask.node, .fetchYourself, SystemClock.now(), effects: &$1) }
+            driver.tell { $0.replied(ask.node, .fetchYourself, SystemClock.now(), effects: &$1) }
         case .lost:
             asks[ask.node] = nil
             if taken?.ask === ask { return lose() }
-            step { $0.lost(ask.node, SystemClock.now(), effects: &$1) }
+            driver.tell { $0.lost(ask.node, SystemClock.now(), effects: &$1) }
         }
     }
 
     private func answered(_ answer: PeerAnswer, _ ask: PeerAsk) {
+        let node = ask.node
+        var reply = OwnerSearch.Reply(answer)
         switch answer {
-        case .held(let entry): take(entry, of: ask, isConfirmation: false)
-        case .notModified(let entry) where run.stale != nil:
-            take(entry, of: ask, isConfirmation: true)
+        case .held(let entry):
+            if !hears(entry, of: ask, isConfirmation: false) { reply = .fetchYourself }
+        case .notModified(let entry):
+            // It may confirm what it was not asked about.
+            let isMeant = run.stale != nil && hears(entry, of: ask, isConfirmation: true)
+            if !isMeant { reply = .fetchYourself }
         case .originFailed(let failure) where failure.status >= 400 && ask.question.kind == .get:
-            refusal = failure.status
+            said[node] = .refused(failure.status)
+            reply = .originRefused
         default: break
         }
-        if answer.isFinal { asks[ask.node] = nil }
-        let wasOver = search.hasEnded
-        var reply: OwnerSearch.Reply = refusal == nil ? .init(answer) : .originRefused
-        // It confirms what it was not asked about, or cannot be believed.
-        if reply == .held, taken?.ask !== ask { reply = .fetchYourself }
-        step { $0.replied(ask.node, reply, SystemClock.now(), effects: &$1) }
-        // Of two that hold it the first is taken.
-        if !wasOver, !search.hasEnded { taken = nil }
+        if answer.isFinal { asks[node] = nil }
+        driver.tell { $0.replied(node, reply, SystemClock.now(), effects: &$1) }
     }
 
-    /// Takes what a peer gives, unless its head is none: then that peer has nothing.
-    private func take(_ entry: HeldEntry, of ask: PeerAsk, isConfirmation: Bool) {
+    /// Hears what a peer would give; false if its head is none: then that peer has nothing.
+    private func hears(_ entry: HeldEntry, of ask: PeerAsk, isConfirmation: Bool) -> Bool {
         do throws(StoredHeadFault) {
-            taken = Taken(
-                ask: ask, entry: entry, head: try RenderedHead(entry),
-                isConfirmation: isConfirmation, receivedAt: SystemClock.now())
+            said[ask.node] = .held(
+                Taken(
+                    ask: ask, entry: entry, head: try RenderedHead(entry),
+                    isConfirmation: isConfirmation, receivedAt: SystemClock.now()))
+            return true
         } catch {
             hub.refused(ask.node, error)
-            asks[ask.node] = nil
-            ask.cancel()
+            cancel(ask.node)
+            return false
         }
     }
 
-    private func step(_ body: (inout OwnerSearch, inout [OwnerSearch.Effect]) -> Void) {
-        guard !isSettled else { return }
-        var effects: [OwnerSearch.Effect] = []
-        body(&search, &effects)
-        for effect in effects {
-            // Hearing at once that a peer is gone may have ended it.
-            guard !isSettled else { return }
-            switch effect {
-            case .ask(let node, let question): put(question, to: node)
-            case .cancel(let node): asks.removeValue(forKey: node)?.cancel()
-            case .take: deliver()
-            case .fetch: return askOrigin()
-            }
-        }
-        hall.watch(self, now: SystemClock.now())
-    }
-
-    var deadline: Instant? { isSettled ? nil : search.nextTick }
-
-    func deadlineReached(_ now: Instant) {
-        if search.isProbing { hall.counters.add(.peerProbesLate) }
-        step { $0.ticked(now, effects: &$1) }
-    }
-
-    private func put(_ question: OwnerSearch.Question, to node: NodeID) {
+    func put(_ question: OwnerSearch.Question, to node: NodeID) {
         guard let connection = hub.connection(to: node) else {
             // It has just gone; the search hears of it once this step is over.
-            return hall.loop.assumeIsolated().execute { [weak self] in
-                self?.step { $0.lost(node, SystemClock.now(), effects: &$1) }
+            return hall.loop.assumeIsolated().execute { [weak driver] in
+                driver?.tell { $0.lost(node, SystemClock.now(), effects: &$1) }
             }
         }
         let validators = run.stale.map(StoredValidators.init) ?? StoredValidators()
@@ -197,25 +162,24 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     // MARK: The answer
 
-    private func deliver() {
-        if let refusal {
-            run.failed(.originStatus(refusal))
-            return settle()
+    /// What this peer has said is the answer.
+    func deliver(from node: NodeID) {
+        guard case .held(let taken) = said[node] else {
+            if case .refused(let status) = said[node] { return driver.fail(.originStatus(status)) }
+            return driver.unfit()
         }
-        guard let taken else { return askOrigin() }
+        self.taken = taken
         if taken.isConfirmation { return confirm(taken) }
         let (entry, head, length) = (taken.entry, taken.head, taken.entry.facts.size)
-        let facts = entry.facts.facts(
-            at: taken.receivedAt, asked: taken.ask.madeAt)
+        let facts = taken.facts
         guard facts.answers(run.negotiation) else {
             taken.ask.cancel()
-            return askOrigin()
+            return driver.unfit()
         }
         let isKept = hasRoom(length, head)
         guard isKept || run.openWindow() else {
             taken.ask.cancel()
-            run.failed(.overloaded(.memory))
-            return settle()
+            return driver.fail(.overloaded(.memory))
         }
         hall.counters.add(.peerAnswersTaken)
         run.answered(
@@ -227,10 +191,9 @@ final class PeerFetch: FillSource, PeerAskDelegate {
 
     /// The stored body stays, with the facts and the head that the peer has for it.
     private func confirm(_ taken: Taken) {
-        var facts = taken.entry.facts.facts(
-            at: taken.receivedAt, asked: taken.ask.madeAt)
+        var facts = taken.facts
         guard let stale = run.stale, taken.entry.facts.size == stale.facts.size else {
-            return askOrigin()
+            return driver.unfit()
         }
         facts.size = stale.facts.size
         let resident = run.makeFreshened(
@@ -244,7 +207,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
         }
         run.confirmed(
             resident ?? stale, isShared: true, isStored: resident != nil, isFromPeer: true)
-        settle()
+        driver.finish()
     }
 
     private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
@@ -258,7 +221,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     /// What this node does not own stays in memory while there is room that nothing needs, and
     /// beyond that if it is popular.
     private var isWorthKeeping: Bool {
-        frequency >= Self.popularFrom || run.readersEver > 1 || hub.owns(name)
+        frequency >= Self.popularFrom || run.view.readersEver > 1 || hub.owns(name)
             || hall.store.hasSpareRoom
     }
 
@@ -277,8 +240,7 @@ final class PeerFetch: FillSource, PeerAskDelegate {
     private func ended(_ size: UInt64) {
         guard let taken else { return }
         guard taken.receivedBytes == size else { return lose() }
-        let facts = taken.entry.facts.facts(
-            at: taken.receivedAt, asked: taken.ask.madeAt)
+        let facts = taken.facts
         let name = name.variant(facts.varies, of: facts.negotiation)
         // Without a length only the format can say that it was whole.
         let isWhole = taken.entry.facts.size != nil || run.ending == .whole
@@ -293,40 +255,12 @@ final class PeerFetch: FillSource, PeerAskDelegate {
             return (facts, head)
         }
         if let resident, isWorthKeeping { hall.node.keep(resident) }
-        settle()
+        driver.finish()
     }
 
     /// The rest does not come from here.
     private func lose() {
-        guard let taken, !run.isResumption, taken.begun.identity.canBeResumed else {
-            // Whoever has nothing of it begins anew.
-            run.lost()
-            return settle()
-        }
-        end()
-        hall.start(
-            ResumedFetch(
-                run, name: name, taken.begun, receivedBytes: taken.receivedBytes, on: hall))
-    }
-
-    private func askOrigin() {
-        guard !isSettled else { return }
-        end()
-        hall.startOrigin(run, name: name, for: door)
-    }
-
-    /// From now on nobody joins this fetch.
-    private func settle() {
-        guard !isSettled else { return }
-        end()
-        hall.node.fills.remove(run)
-    }
-
-    private func end() {
-        isSettled = true
-        for ask in asks.values where ask !== taken?.ask { ask.cancel() }
-        asks = [:]
-        hall.ended(self)
+        driver.lost(canBeResumed: begun?.identity.canBeResumed ?? false)
     }
 }
 

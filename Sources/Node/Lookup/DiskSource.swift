@@ -7,24 +7,22 @@ import Store
 import Tiers
 import Wire
 
-/// The disk's side of a `FillRun`: looks whether the answer is there, and hands it on; if it is
-/// not, or the origin has to be asked about it, the run goes on to the origin.
+/// The disk's side of a `FillRun`: looks whether the answer is there, and hands it on.
 ///
 /// What the page cache holds is read at once, on the loop; the rest by a disk thread. A large body
 /// goes to the readers part by part. Confined to its loop.
-final class DiskFetch: FillSource {
-    let run: FillRun
+final class DiskSource: AnswerSource {
+    private let driver: LookupDriver
+    private let run: FillRun
     private unowned let hall: Hall
     private let tier: DiskTier
     private let view: DiskView
-    /// What the answer to the URL is called, variants apart.
-    private let name: EntryName
     /// What is still looked for, in that order.
     private var candidates: [DiskCandidate]
     /// What has been found is of this one.
     private var found: DiskCandidate?
-    private weak var door: Door?
-    private var isSettled = false
+    /// It has reported, or nobody wants to hear.
+    private var isOver = false
     /// Held back until the readers have caught up.
     private var waits = false
     /// The body that is being read, and the number of its next chunk.
@@ -38,23 +36,14 @@ final class DiskFetch: FillSource {
     /// The same for this body: of one that has no room in memory only what its readers take soon.
     private var chunksAtOnce = chunksAtOnceMax
 
-    /// `name` is what the answer to the URL is called, variants apart; `door` is the one that asks.
-    init(
-        _ run: FillRun, name: EntryName, on hall: Hall, tier: DiskTier, view: DiskView,
-        for door: Door?
-    ) {
+    /// `name` is what the answer to the URL is called, variants apart.
+    init(_ driver: LookupDriver, name: EntryName, tier: DiskTier, view: DiskView) {
+        self.driver = driver
+        run = driver.run
+        hall = driver.hall
         candidates = DiskCandidate.first(for: run, name: name)
-        run.look(onDisk: true)
-        self.door = door
-        self.run = run
-        self.hall = hall
         self.tier = tier
         self.view = view
-        self.name = name
-    }
-
-    func start() {
-        look()
     }
 
     // MARK: What the run asks for
@@ -66,19 +55,19 @@ final class DiskFetch: FillSource {
     }
 
     func cancel() {
-        settle()
+        isOver = true
     }
 
     // MARK: Looking
 
     /// Looks for the candidates that are left.
-    private func look() {
+    func look() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
             if let waiting = tier.waiting(candidate.name) {
                 found = candidate
                 if let index = VariantIndex(of: waiting) {
-                    if let query = run.query, let copy = hall.store.copy(of: waiting) {
+                    if let query = run.site, let copy = hall.store.copy(of: waiting) {
                         hall.node.restore(copy, for: query)
                     }
                     learn(index)
@@ -105,21 +94,21 @@ final class DiskFetch: FillSource {
                 return use(reading, chunks)
             }
         }
-        askOrigin()
+        absent()
     }
 
     /// Answers were selected by fields of their requests: goes on with those variants that answer
     /// this one.
     private func learn(_ reading: DiskReading) {
         let entry = hall.node.store.promote(
-            reading, [], hash: run.hash, clock: tier.clock, share: run.query?.share)
-        if let entry, let query = run.query { hall.node.restore(entry, for: query) }
+            reading, [], hash: run.hash, clock: tier.clock, share: run.query.share)
+        if let entry, let query = run.site { hall.node.restore(entry, for: query) }
         let head = reading.record.head
         if let index = VariantIndex(head.span, at: 0..<head.count) { learn(index) }
     }
 
     private func learn(_ index: VariantIndex) {
-        guard let query = run.query else { return }
+        guard let query = run.site else { return }
         candidates = query.variantPlaces(of: index, in: hall.node.store).map {
             DiskCandidate(name: EntryName(ofKey: $0.key), place: $0)
         }
@@ -129,7 +118,7 @@ final class DiskFetch: FillSource {
     private static func isUsable(_ facts: EntryFacts, for run: FillRun) -> Bool {
         let now = SystemClock.now()
         let fence = run.hall.node.fence
-        guard let query = run.query else {
+        guard let query = run.site else {
             return fence.judge(facts, for: [], now: now) != .revalidate
         }
         return facts.flags.isAnswer && query.reuse(facts, now: now).isUsable
@@ -169,7 +158,7 @@ final class DiskFetch: FillSource {
             let isFresh = Self.isFresh(facts, for: run)
             if !isFresh || facts.size <= Self.wholeBytesMax {
                 let found = store.promote(
-                    &reading, hash: candidate.place.hash, clock: clock, share: run.query?.share
+                    &reading, hash: candidate.place.hash, clock: clock, share: run.query.share
                 ) {
                     view.readBody(&$0)
                 }
@@ -184,11 +173,11 @@ final class DiskFetch: FillSource {
             return chunks.map { .part(reading, $0) } ?? .absent
         }
         found.assumeIsolated().whenComplete { [self] result in
-            guard !isSettled else { return }
+            guard !isOver else { return }
             switch result {
             case .success(.whole(let resident)): use(resident)
             case .success(.part(let reading, let chunks)): deliver(reading, chunks)
-            case .success(.stale): askOrigin()
+            case .success(.stale): absent()
             case .success(.index(let reading)):
                 learn(reading)
                 look()
@@ -206,22 +195,19 @@ final class DiskFetch: FillSource {
         guard let resident = hall.store.form(of: read) else { return look() }
         guard Self.isUsable(resident.facts, for: run) else {
             // What may stand in for an origin that fails must be found then.
-            if let query = run.query {
+            if let query = run.site {
                 if isInserted { hall.store.insert(resident) }
-                guard query.reuse(resident.facts, now: now) != .unusable else {
-                    return askOrigin()
-                }
+                guard query.reuse(resident.facts, now: now) != .unusable else { return absent() }
             }
             run.ask(about: resident)
-            return askOrigin()
+            return absent()
         }
         if isInserted { hall.store.insert(resident) }
         hall.touch(resident, now: now)
         run.found(
-            resident, nominated: run.query == nil ? FieldNames() : resident.nominated)
-        settle()
-        if let query = run.query, query.reuse(resident.facts, now: now) == .stale(.whileRevalidate)
-        {
+            resident, nominated: run.site == nil ? FieldNames() : resident.nominated)
+        finish()
+        if let query = run.site, query.reuse(resident.facts, now: now) == .stale(.whileRevalidate) {
             hall.revalidate(query, resident, cause: run.cause, client: run.client, now: now)
         }
     }
@@ -231,23 +217,21 @@ final class DiskFetch: FillSource {
         let store = hall.node.store
         let hash = found?.place.hash ?? run.hash
         if let resident = store.promote(
-            reading, chunks, hash: hash, clock: tier.clock, share: run.query?.share)
+            reading, chunks, hash: hash, clock: tier.clock, share: run.query.share)
         {
             return use(resident)
         }
         if Self.isFresh(reading.facts(tier.clock), for: run) {
             deliver(reading, chunks)
         } else {
-            askOrigin()
+            absent()
         }
     }
 
-    private func askOrigin() {
-        guard !isSettled else { return }
-        isSettled = true
-        run.look(onDisk: false)
-        hall.ended(self)
-        hall.startBeyondDisk(run, name: name, for: door)
+    private func absent() {
+        guard !isOver else { return }
+        isOver = true
+        driver.absent()
     }
 
     // MARK: A body, part by part
@@ -268,7 +252,7 @@ final class DiskFetch: FillSource {
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true,
                 tags: reading.record.tags),
             isShared: true, varies: facts.varies,
-            nominated: run.query == nil
+            nominated: run.site == nil
                 ? FieldNames() : VaryNames(renderedHead: reading.record.head).names)
         self.reading = reading
         guard !isKept else { return take(chunks) }
@@ -282,7 +266,7 @@ final class DiskFetch: FillSource {
         guard let reading else { return }
         for chunk in chunks { run.received(chunk) }
         nextChunk += chunks.count
-        guard !isSettled else { return }
+        guard !isOver else { return }
         guard nextChunk * DiskFormat.chunkBytes < Int(reading.record.bodyBytes) else {
             return end(reading)
         }
@@ -290,7 +274,7 @@ final class DiskFetch: FillSource {
     }
 
     private func readMore() {
-        guard !isSettled, let before = reading else { return }
+        guard !isOver, let before = reading else { return }
         guard !run.isPaused else {
             waits = true
             return
@@ -303,10 +287,10 @@ final class DiskFetch: FillSource {
             return (reading, chunks)
         }
         more.assumeIsolated().whenComplete { [self] result in
-            guard !isSettled else { return }
+            guard !isOver else { return }
             guard case .success((let reading, let chunks?)) = result else {
-                run.lost()
-                return settle()
+                isOver = true
+                return driver.lost()
             }
             self.reading = reading
             take(chunks)
@@ -323,14 +307,11 @@ final class DiskFetch: FillSource {
             hall.store.insert(resident)
             hall.touch(resident, now: SystemClock.now())
         }
-        settle()
+        finish()
     }
 
-    /// The run is over; nobody joins it any more.
-    private func settle() {
-        guard !isSettled else { return }
-        isSettled = true
-        hall.node.fills.remove(run)
-        hall.ended(self)
+    private func finish() {
+        isOver = true
+        driver.finish()
     }
 }

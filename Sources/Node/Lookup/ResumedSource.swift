@@ -11,19 +11,22 @@ import Wire
 /// A second fetch, which nobody else joins, brings the answer from its beginning; what the readers
 /// have of it is passed over. It keeps what it brings by itself, so that the first fetch need not.
 /// Confined to the loop of its hall.
-final class ResumedFetch: FillSource, FillReader {
-    let run: FillRun
+final class ResumedSource: AnswerSource, FillReader {
+    private let driver: LookupDriver
+    private let run: FillRun
     private unowned let hall: Hall
     private let name: EntryName
     private let begun: Begun
     private var second: (run: FillRun, reader: Fill.ReaderID)?
-    private var attempts = 0
+    /// The origin is asked by now.
+    private var skipsPeers = false
     /// Of the second fetch's answer.
     private var position: UInt64 = 0
     private var receivedBytes: UInt64
     /// The second answer is the first one.
     private var isSame = false
-    private var isSettled = false
+    /// It has reported, or nobody wants to hear.
+    private var isOver = false
 
     /// What the readers were told of the answer.
     struct Begun {
@@ -43,37 +46,39 @@ final class ResumedFetch: FillSource, FillReader {
     private var watch: Scheduled<Void>?
     private var lastProgress = SystemClock.now()
 
-    /// Peers, then the origin.
-    private static let attemptsMax = 2
     /// How long peers may bring nothing: of two nodes with different rings each may wait for the
     /// other.
     private static let patience = Interval.seconds(10)
 
     init(
-        _ run: FillRun, name: EntryName, _ begun: Begun, receivedBytes: UInt64, on hall: Hall
+        _ driver: LookupDriver, name: EntryName, _ begun: Begun, receivedBytes: UInt64
     ) {
-        self.run = run
+        self.driver = driver
+        run = driver.run
+        hall = driver.hall
         self.name = name
         self.begun = begun
         self.receivedBytes = receivedBytes
-        self.hall = hall
     }
 
-    func start() {
-        attempts += 1
+    /// Begins the second fetch, which asks peers or not.
+    func begin(_ skipsPeers: Bool) {
+        self.skipsPeers = skipsPeers
         position = 0
         isSame = false
-        let skipsPeers = attempts == Self.attemptsMax
+        var wish = Lookup.Wish()
+        wish.isAlone = true
+        wish.isResumption = true
+        wish.skipsPeers = skipsPeers
+        wish.isForPeer = run.view.isOwner
         let (second, reader) = hall.node.fills.beginAlone(
             key: run.key, hash: run.hash, run.negotiation
         ) { [hall, run] in
             FillRun(
                 key: run.key, hash: run.hash, negotiation: run.negotiation, stale: nil,
                 lease: hall.node.marks.lease(), hall: hall, cause: run.cause, client: run.client,
-                isAlone: true,
-                isResumption: true, skipsPeers: skipsPeers)
+                wish: wish)
         }
-        if run.isOwners { second.waitedForByPeer() }
         self.second = (second, reader)
         if !skipsPeers { lookAgain() }
         hall.start(second, name: name, asksDisk: false, for: nil)
@@ -84,7 +89,7 @@ final class ResumedFetch: FillSource, FillReader {
         let wait = max(.milliseconds(1), lastProgress + Self.patience - SystemClock.now())
         watch = hall.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) {
             [weak self] in
-            guard let self, !isSettled, attempts < Self.attemptsMax else { return }
+            guard let self, !isOver, !self.skipsPeers else { return }
             if run.isPaused { lastProgress = SystemClock.now() }
             guard SystemClock.now() - lastProgress < Self.patience else { return again() }
             lookAgain()
@@ -98,13 +103,12 @@ final class ResumedFetch: FillSource, FillReader {
     }
 
     func cancel() {
-        settle()
+        leave()
     }
 
-    func becomeOwner() {
+    func waitedForByPeer() {
         guard let second else { return }
-        second.run.waitedForByPeer()
-        hall.tell(second.run) { $0.becomeOwner() }
+        hall.tell(second.run) { $0.waitedForByPeer() }
     }
 
     // MARK: What the second fetch brings
@@ -114,7 +118,7 @@ final class ResumedFetch: FillSource, FillReader {
     }
 
     private func proceed() {
-        while !isSettled, !run.isPaused, let (second, reader) = second {
+        while !isOver, !run.isPaused, let (second, reader) = second {
             var slices: [ByteBuffer] = []
             let limit = hall.settings.transferBytesMax
             let step = second.step(reader, limit: limit, on: hall, slices: &slices)
@@ -137,7 +141,7 @@ final class ResumedFetch: FillSource, FillReader {
 
     private func isTheSame(_ second: FillRun) -> Bool {
         let other: Begun
-        switch second.outcome {
+        switch second.view.known.outcome {
         case .answering(let fill):
             other = Begun(facts: fill.facts, head: fill.head, sizeBytes: fill.sizeBytes)
         case .stored(let resident), .found(let resident):
@@ -163,32 +167,29 @@ final class ResumedFetch: FillSource, FillReader {
 
     private func again() {
         leaveSecond()
-        guard attempts < Self.attemptsMax else { return giveUp() }
-        start()
+        driver.lost(canBeResumed: true)
     }
 
     /// There is another answer now, or none: whoever has nothing of this one begins anew.
     private func giveUp() {
-        run.lost()
-        settle()
+        leave()
+        driver.lost()
     }
 
     private func finish() {
         _ = run.ended(name: nil) { _ in nil }
-        settle()
+        leave()
+        driver.finish()
     }
 
     private func leaveSecond() {
+        watch?.cancel()
         guard let (second, reader) = second.take() else { return }
         second.leave(reader)
     }
 
-    private func settle() {
-        guard !isSettled else { return }
-        isSettled = true
-        watch?.cancel()
+    private func leave() {
+        isOver = true
         leaveSecond()
-        hall.node.fills.remove(run)
-        hall.ended(self)
     }
 }

@@ -7,7 +7,7 @@ package import HTTPRules
 /// The shell holds a `Fill` under a lock, tells it what happened, and afterwards, outside the lock,
 /// does what it answered. Readers are the requests that are served from this fetch. They pull: a
 /// reader that wants more calls ``next(for:limit:)``; one that was told to wait is called again
-/// after ``FillEffect/wakeReaders``.
+/// after ``LookupEffect/wakeReaders``.
 ///
 /// Two things pull against each other. A body that is to be kept must be received at the origin's
 /// speed, whatever its readers do; a body that is not kept must not pile up in memory. So a storing
@@ -146,6 +146,8 @@ package struct Fill: Sendable {
         self.contendedPatience = contendedPatience
     }
 
+    /// There is the whole answer, or there will be none.
+    package var isOver: Bool { phase == .ended || phase == .failed }
     /// The answer may go to whoever asks, as far as is known.
     package var isShared: Bool { answer?.isShared ?? true }
     /// The answer may go to whoever asks, and is to be kept: another node may have it.
@@ -189,7 +191,7 @@ extension Fill {
     /// The head of an answer with a body was received.
     ///
     /// One that was given up may be answered all the same: who asked hears of that later.
-    package mutating func answered(_ answer: Answer, effects: inout [FillEffect]) {
+    package mutating func answered(_ answer: Answer, effects: inout [LookupEffect]) {
         precondition(phase == .asking || phase == .failed, "answered in \(self)")
         guard phase == .asking else { return }
         self.answer = answer
@@ -206,7 +208,7 @@ extension Fill {
     ///
     /// `hasRoom`: there is room to keep them, if the body is kept.
     package mutating func received(
-        _ bytes: Int, hasRoom: Bool = true, effects: inout [FillEffect]
+        _ bytes: Int, hasRoom: Bool = true, effects: inout [LookupEffect]
     ) {
         guard phase == .storing || phase == .passing else { return }
         receivedBytes += UInt64(bytes)
@@ -218,7 +220,7 @@ extension Fill {
         holdBackIfAhead(&effects)
     }
 
-    private mutating func roomEnded(_ effects: inout [FillEffect]) {
+    private mutating func roomEnded(_ effects: inout [LookupEffect]) {
         phase = .passing
         countFloor()
         effects.append(.stopKeeping)
@@ -229,9 +231,9 @@ extension Fill {
     }
 
     /// The answer was received to its end.
-    package mutating func ended(effects: inout [FillEffect]) {
+    package mutating func ended(effects: inout [LookupEffect]) {
         precondition(phase != .asking, "ended in \(self)")
-        guard phase != .ended && phase != .failed else { return }
+        guard !isOver else { return }
         phase = .ended
         effects.append(.wakeReaders)
     }
@@ -242,7 +244,7 @@ extension Fill {
     /// 304.
     package mutating func confirmed(
         isShared: Bool, varies: Negotiation, nominated: FieldNames = FieldNames(),
-        standing: Standing = .current, effects: inout [FillEffect]
+        standing: Standing = .current, effects: inout [LookupEffect]
     ) {
         answered(
             Answer(
@@ -254,13 +256,13 @@ extension Fill {
 
     /// The origin confirmed an answer that is not the one it was asked about: every reader has to
     /// begin anew, and the next request to be made without condition (RFC 9111 §4.3.3).
-    package mutating func misunderstood(effects: inout [FillEffect]) {
+    package mutating func misunderstood(effects: inout [LookupEffect]) {
         precondition(phase == .asking || phase == .failed, "misunderstood in \(self)")
         lost(effects: &effects)
     }
 
     /// The origin is asked for no more than the first reader wants: all others begin anew.
-    package mutating func narrowed(effects: inout [FillEffect]) {
+    package mutating func narrowed(effects: inout [LookupEffect]) {
         // It may have been given up meanwhile.
         guard phase == .asking else { return }
         isPart = true
@@ -275,8 +277,8 @@ extension Fill {
     /// begin anew.
     ///
     /// One that was given part of it is broken off by whoever reads for it.
-    package mutating func lost(effects: inout [FillEffect]) {
-        guard phase != .ended && phase != .failed else { return }
+    package mutating func lost(effects: inout [LookupEffect]) {
+        guard !isOver else { return }
         phase = .failed
         for index in readers.indices where readers[index].state == .following {
             readers[index].state = .sentAway
@@ -285,8 +287,8 @@ extension Fill {
     }
 
     /// The answer will not be whole.
-    package mutating func failed(effects: inout [FillEffect]) {
-        guard phase != .ended && phase != .failed else { return }
+    package mutating func failed(effects: inout [LookupEffect]) {
+        guard !isOver else { return }
         phase = .failed
         effects.append(.wakeReaders)
     }
@@ -350,7 +352,7 @@ extension Fill {
     }
 
     /// The reader took `bytes` of the body.
-    package mutating func advanced(_ id: ReaderID, by bytes: Int, effects: inout [FillEffect]) {
+    package mutating func advanced(_ id: ReaderID, by bytes: Int, effects: inout [LookupEffect]) {
         let wasAtFloor = readers[id.index].position == heldFrom
         readers[id.index].position += UInt64(bytes)
         guard phase == .passing, wasAtFloor, bytes > 0 else { return }
@@ -361,7 +363,7 @@ extension Fill {
 
     /// The reader is served, or its client is gone; a body that is kept is fetched on all the same,
     /// to its end or as far as ``limitUnread(time:bytes:)`` allows.
-    package mutating func left(_ id: ReaderID, effects: inout [FillEffect]) {
+    package mutating func left(_ id: ReaderID, effects: inout [LookupEffect]) {
         let wasAtFloor =
             readers[id.index].state == .following && readers[id.index].position == heldFrom
         readers[id.index].state = .gone

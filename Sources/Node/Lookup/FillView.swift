@@ -1,0 +1,80 @@
+import HTTPRules
+import Serving
+import Store
+
+/// What is known of a fetch at one instant, as one of its readers or what brings the answer sees
+/// it.
+struct FillView: Sendable {
+    /// What is known of the answer.
+    enum Outcome: Sendable {
+        case open
+        /// The body is on its way.
+        case answering(FillAnswer)
+        /// The whole of it is an entry, new or freshened.
+        case stored(Resident)
+        /// The whole of it came from the disk, and is an entry in memory now.
+        case found(Resident)
+        /// There is nothing to serve.
+        case refused(Problem)
+    }
+
+    /// Why what is stored was given in the stead of an answer of the origin's.
+    struct StoodIn: Sendable {
+        /// That of the answer; nil if there was none.
+        let status: UInt16?
+    }
+
+    /// What has come of it so far.
+    struct Known: Sendable {
+        var outcome = Outcome.open
+        /// The stored answer that the origin is asked about; nil if there is none.
+        var stale: Resident?
+        /// What is whole is kept for others.
+        var isStored = true
+        /// What it brings comes from a peer.
+        var isFromPeer = false
+        /// A client answers for what nobody reads of it.
+        var isPaid = false
+        /// The origin has said that what is stored still holds.
+        var isValidated = false
+        /// The origin failed, and the stale answer is given in its stead.
+        var stoodIn: StoodIn?
+        /// The answer as the one who caused the fetch gets it, if that is not as it is stored.
+        var own: FillAnswer?
+        /// What the rules say of an answer of a site's.
+        var examination: Examination?
+        /// What follows the body (RFC 9110 §6.5), as lines with their ends.
+        var trailers: [UInt8] = []
+    }
+
+    let known: Known
+    let phase: Fill.Phase
+    /// The origin is asked for no more than the one who caused it wants.
+    let isPart: Bool
+    /// The origin was asked.
+    let wasAsked: Bool
+    /// A peer waits for it.
+    let isOwner: Bool
+    /// How many have waited for it, or do.
+    let readersEver: Int
+    /// What it brings may be given to a peer, which keeps it for others.
+    let mayBePassedOn: Bool
+    /// What it brings may be given to nobody any more, be it that it was good when it came.
+    let isVoid: Bool
+
+    init(_ state: borrowing FillRun.State, isVoid: Bool) {
+        let fill = state.lookup.fill
+        known = state.known
+        phase = fill.phase
+        isPart = fill.isPart
+        wasAsked = state.askedAt != nil
+        isOwner = state.lookup.isOwner
+        readersEver = fill.readersEver
+        // What a peer gives may be in any case: that one keeps it.
+        mayBePassedOn = (fill.mayBePassedOn || known.isFromPeer) && known.isStored
+        self.isVoid = isVoid
+    }
+
+    /// A peer did not give it to its end.
+    var isLostByPeer: Bool { known.isFromPeer && phase == .failed }
+}

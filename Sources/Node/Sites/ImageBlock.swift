@@ -1,0 +1,34 @@
+import HTTPRules
+import Telemetry
+
+/// What a file says of images that are asked for by their URLs, with the keys of a site.
+package struct ImageBlock: Hashable, Sendable {
+    var settings = SiteSettings.images
+    /// In the order of ``SiteOption``.
+    var lines: [SiteBlock.Line] = []
+
+    /// The keys that mean something for images.
+    package static let options: [SiteOption] = [.defaultTTL, .ttlLimit, .negativeTTL, .grace]
+
+    /// Whatever a file says that says nothing.
+    init() {}
+
+    /// Reads what `file` says; nil, and at least one fault, if anything is wrong.
+    init?(_ texts: [SiteText.Option], in file: String, _ faults: inout [SiteFault]) {
+        let read = SiteBlock.read(
+            texts, of: nil, in: file, among: Self.options, from: .images, &faults)
+        guard let read else { return nil }
+        (settings, lines) = (read.settings, read.lines)
+    }
+
+    /// The operator has said it.
+    func isGiven(_ option: SiteOption) -> Bool { lines.contains { $0.option == option } }
+
+    /// All that was said, in one line; empty if that is nothing.
+    var text: String {
+        lines.isEmpty
+            ? ""
+            : (["images"] + lines.map { "\($0.option.rawValue): \($0.yaml)" })
+                .joined(separator: ", ")
+    }
+}

@@ -1,0 +1,261 @@
+package import Ground
+package import HTTPRules
+
+/// A fetch: where the answer is looked for that memory does not have, one place after the other,
+/// and who is given it.
+///
+///     begun ─▶ disk ─▶ owner ─▶ origin ─▶ over
+///       └────────┴───────▲┴────────▲
+///
+/// Each place either brings the answer or says that it is *absent* there; then the next one is
+/// asked. What owners bring may be *lost* on its way: the rest then comes from elsewhere, if it is
+/// the same answer. While the body comes the step stays, and ``fill`` says how far it is.
+///
+/// The shell tells what happened and does what it is answered (``LookupEffect``): disk, peers and
+/// origin report, and start nobody.
+package struct Lookup: Sendable {
+    /// Where the answer is looked for, or comes from.
+    package enum Step: Hashable, Sendable {
+        /// Nobody was asked.
+        case begun
+        /// The node's own disk.
+        case disk
+        /// Peers: the owners of the key, and those whom an owner asks.
+        case owner
+        /// The rest of what a peer has not given to its end, from other peers or from the origin.
+        case resumption(attempt: Int)
+        case origin
+        /// Nobody is asked any more. Last.
+        case over
+    }
+
+    /// What the request wants of its fetch that causes it.
+    package struct Wish: Hashable, Sendable {
+        /// Nobody else may wait for it.
+        package var isAlone = false
+        /// A peer wants to know whether the answer is here: nobody else is asked.
+        package var isProbe = false
+        /// It brings the rest of what another fetch has begun.
+        package var isResumption = false
+        /// A peer has lost the answer once.
+        package var skipsPeers = false
+        /// A peer waits for it: see ``Lookup/isOwner``.
+        package var isForPeer = false
+
+        package init() {}
+    }
+
+    /// The nodes of the cluster, as those who look for one key see them.
+    package struct Company: Hashable, Sendable {
+        /// This node.
+        package var me: NodeID
+        /// Those that prefer the key, in that order.
+        package var preference: [OwnerSearch.Candidate]
+        /// Nodes that own nothing any more and hand over what they hold.
+        package var leaving: [NodeID]
+
+        package init(me: NodeID, preference: [OwnerSearch.Candidate], leaving: [NodeID]) {
+            self.me = me
+            self.preference = preference
+            self.leaving = leaving
+        }
+    }
+
+    /// How many nodes an owner asks before it asks the origin.
+    package static let lookback = 3
+    /// How often the rest of a body is looked for: with the help of peers, and without.
+    package static let resumptionsMax = 2
+
+    package private(set) var step = Step.begun
+    /// How far the answer has come, and who waits for it.
+    package var fill: Fill
+    package let wish: Wish
+    /// A peer waits for it, so that it may wait for no peer that might wait for this one.
+    package private(set) var isOwner: Bool
+    private var search: OwnerSearch?
+
+    package init(_ wish: Wish, _ fill: Fill) {
+        self.wish = wish
+        self.fill = fill
+        isOwner = wish.isForPeer
+    }
+
+    /// When ``deadlineReached(_:effects:)`` is to be told; nil if not at all.
+    package var deadline: Instant? { search?.nextTick }
+
+    /// This node acts as the owner, and waits for what others say who may have the answer.
+    package var isLookingBack: Bool { search?.isProbing ?? false }
+
+    /// The origin was asked, and the answer is not whole.
+    package var isAskingOrigin: Bool { step == .origin && !fill.isOver }
+}
+
+// MARK: - Where the answer is looked for
+
+extension Lookup {
+    /// Its request has come; `asksDisk` if the disk may have the answer.
+    package mutating func began(asksDisk: Bool, effects: inout [LookupEffect]) {
+        guard step == .begun else { return }
+        guard asksDisk else { return lookBeyond(&effects) }
+        step = .disk
+        effects.append(.readDisk)
+    }
+
+    /// The disk has nothing that may be given without asking.
+    package mutating func absent(effects: inout [LookupEffect]) {
+        guard step == .disk else { return }
+        lookBeyond(&effects)
+    }
+
+    private mutating func lookBeyond(_ effects: inout [LookupEffect]) {
+        guard wish.isProbe else { return effects.append(.lookBeyond) }
+        step = .over
+        effects.append(.refuse)
+    }
+
+    /// The node has this company; nil if it asks the origin itself.
+    package mutating func wentBeyond(
+        _ company: Company?, _ now: Instant, effects: inout [LookupEffect]
+    ) {
+        guard step == .begun || step == .disk else { return }
+        guard let company, !wish.skipsPeers,
+            company.preference.contains(where: { $0.node != company.me })
+        else { return askOrigin(&effects) }
+        step = .owner
+        let isOwner = isOwner
+        search = OwnerSearch(
+            me: company.me, preference: company.preference, lookback: Self.lookback,
+            leaving: Array(company.leaving.prefix(Self.lookback)))
+        follow(&effects) {
+            if isOwner {
+                $0.beganAsOwner(now, effects: &$1)
+            } else {
+                $0.began(now, effects: &$1)
+            }
+        }
+    }
+
+    private mutating func askOrigin(_ effects: inout [LookupEffect]) {
+        step = .origin
+        search = nil
+        effects.append(.askOrigin)
+    }
+
+    // MARK: Owners
+
+    /// What a peer says first of the key, or next.
+    package mutating func replied(
+        _ node: NodeID, _ reply: OwnerSearch.Reply, _ now: Instant,
+        effects: inout [LookupEffect]
+    ) {
+        follow(&effects) { $0.replied(node, reply, now, effects: &$1) }
+    }
+
+    /// The connection to a peer is gone that was asked, or it is suspected.
+    package mutating func lost(_ node: NodeID, _ now: Instant, effects: inout [LookupEffect]) {
+        follow(&effects) { $0.lost(node, now, effects: &$1) }
+    }
+
+    /// A peer waits for the answer from now on.
+    package mutating func waitedForByPeer(_ now: Instant, effects: inout [LookupEffect]) {
+        isOwner = true
+        follow(&effects) { $0.becameOwner(now, effects: &$1) }
+    }
+
+    package mutating func deadlineReached(_ now: Instant, effects: inout [LookupEffect]) {
+        follow(&effects) { $0.ticked(now, effects: &$1) }
+    }
+
+    /// What a peer has answered is no answer to this request.
+    package mutating func unfit(effects: inout [LookupEffect]) {
+        guard step == .owner else { return }
+        askOrigin(&effects)
+    }
+
+    private mutating func follow(
+        _ effects: inout [LookupEffect],
+        _ event: (inout OwnerSearch, inout [OwnerSearch.Effect]) -> Void
+    ) {
+        guard var search else { return }
+        var wanted: [OwnerSearch.Effect] = []
+        event(&search, &wanted)
+        self.search = search.hasEnded ? nil : search
+        for effect in wanted {
+            switch effect {
+            case .ask(let node, let question): effects.append(.ask(node, question))
+            case .cancel(let node): effects.append(.cancel(node))
+            case .take(let node): effects.append(.take(node))
+            case .fetch: askOrigin(&effects)
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// What was on its way will not come from where it came; `canBeResumed` if another could go on
+    /// with the same answer.
+    package mutating func lost(canBeResumed: Bool = false, effects: inout [LookupEffect]) {
+        guard !fill.isOver else { return }
+        switch step {
+        case .owner where canBeResumed && !wish.isResumption: resume(1, &effects)
+        case .resumption(let attempt) where canBeResumed && attempt < Self.resumptionsMax:
+            resume(attempt + 1, &effects)
+        default:
+            fill.lost(effects: &effects)
+        }
+    }
+
+    private mutating func resume(_ attempt: Int, _ effects: inout [LookupEffect]) {
+        step = .resumption(attempt: attempt)
+        effects.append(.resume(skipsPeers: attempt == Self.resumptionsMax))
+    }
+
+    /// Nobody wants the rest of the answer: whoever has joined since it was given up begins anew.
+    package mutating func cancelled(effects: inout [LookupEffect]) {
+        follow(&effects) { $0.cancelled(effects: &$1) }
+        fill.lost(effects: &effects)
+    }
+
+    /// Nobody is asked any more.
+    package mutating func ended() {
+        step = .over
+        search = nil
+    }
+}
+
+// MARK: - Who may wait for it
+
+extension Lookup {
+    /// A request that might be served from this fetch.
+    package struct Candidate: Sendable {
+        package var negotiation: Negotiation
+        /// Where answers may depend on any field.
+        package var lines: RequestLines?
+        /// It says itself what may be given to it (RFC 9111 §5.2.1).
+        package var hasControl = false
+        /// It is given nothing whose request began before it came.
+        package var wantsValidation = false
+
+        package init(
+            _ negotiation: Negotiation, _ lines: RequestLines? = nil, hasControl: Bool = false,
+            wantsValidation: Bool = false
+        ) {
+            self.negotiation = negotiation
+            self.lines = lines
+            self.hasControl = hasControl
+            self.wantsValidation = wantsValidation
+        }
+    }
+
+    /// Lets a request wait for this fetch, the first of which causes it; nil if it cannot be
+    /// served from it.
+    package mutating func join(_ candidate: Candidate) -> Fill.ReaderID? {
+        let isFirst = fill.readersEver == 0
+        guard isFirst || !wish.isAlone, fill.accepts(candidate.negotiation, candidate.lines)
+        else { return nil }
+        // What the disk has was judged for the one who caused the fetch.
+        if step == .disk, candidate.hasControl, !isFirst { return nil }
+        if fill.phase != .asking, candidate.wantsValidation { return nil }
+        return fill.joined(candidate.negotiation, candidate.lines)
+    }
+}

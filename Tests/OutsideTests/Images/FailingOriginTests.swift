@@ -1,0 +1,122 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Images while their origin fails, or has none")
+    struct FailingOriginTests {
+        private let image = TestImage.generated(.jpeg, byteCount: 12_000, seed: 911)
+        /// Stored, and to be asked about each time.
+        private let stale = ["Cache-Control: max-age=0", "ETag: \"1\""]
+        private let failing = OriginAnswer(nil, status: "503 Service Unavailable")
+
+        @Test("What is stored stands in for it, and says so", arguments: [false, true])
+        func standsIn(isGone: Bool) throws {
+            let stage = try Stage()
+            stage.origin.on("/it", OriginAnswer(image, fields: stale))
+            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", isGone ? OriginAnswer(image).cutInHead(.reset) : failing)
+            for _ in 0..<2 {
+                let answer = try stage.get("/it", expecting: image)
+                #expect(answer.brings(image) && !answer.isHit, "\(answer)")
+                #expect(answer.cacheStatus["fwd"] == "stale" && answer.detail == "stored")
+                #expect(answer.cacheStatus["fwd-status"] == (isGone ? nil : "503"))
+            }
+            #expect(try stage.get("/it", fields: ["If-None-Match: \"1\""]).status == 304)
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            #expect(try stage.get("/it").brings(image))
+            #expect(try stage.get("/it").isHit)
+        }
+
+        @Test("It does not where its origin forbids it, where it is purged, or without grace")
+        func standsNotIn() throws {
+            let stage = try SettingsStage(opened + "images:\n  grace: 0s\n")
+            stage.origin.on("/it", OriginAnswer(image, fields: stale))
+            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", failing)
+            expectProblem(try stage.get("/it"), 502)
+            try stage.change(opened + "images: {grace: 1h}\n")
+            #expect(try stage.get("/it").brings(image))
+            #expect(stage.node.said("images, grace: 1h") == 1)
+            let url = stage.origin.url("/it")
+            #expect(try stage.node.purge("{\"url\":\"\(url)\"}").isConfirmedByAll)
+            expectProblem(try stage.get("/it"), 502)
+
+            stage.origin.on(
+                "/strict",
+                OriginAnswer(image, fields: ["Cache-Control: max-age=0, must-revalidate"]))
+            #expect(try stage.get("/strict").brings(image))
+            stage.origin.on("/strict", failing)
+            expectProblem(try stage.get("/strict"), 502)
+        }
+
+        @Test(
+            "That there is none is remembered for a while",
+            arguments: ["404 Not Found", "410 Gone"])
+        func missing(status: String) throws {
+            let stage = try Stage()
+            stage.origin.on("/it", OriginAnswer(nil, status: status))
+            let first = try stage.get("/it")
+            let code = first.status
+            #expect(status.hasPrefix("\(code)"))
+            #expect(first.cacheStatus["fwd-status"] == "\(code)", "\(first)")
+            for method in ["GET", "HEAD", "GET"] {
+                let answer = try stage.get(
+                    "/it", method: method, fields: ["Range: bytes=0-1", "If-None-Match: *"])
+                #expect(answer.status == code && answer.isHit, "\(answer)")
+                if method == "GET" { expectProblem(answer, code) }
+                #expect(answer.fields.all("Cache-Control") == ["no-store"])
+            }
+            #expect(stage.fetches("/it") == 1)
+            let url = stage.origin.url("/it")
+            #expect(try stage.node.purge("{\"url\":\"\(url)\"}").isConfirmedByAll)
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            #expect(try stage.get("/it").brings(image))
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("Other failures are not, nor what its origin does not want to be stored")
+        func forgotten() throws {
+            let stage = try Stage()
+            let answers: [(status: String, fields: [String])] = [
+                ("403 Forbidden", [lasting]), ("500 Internal Server Error", [lasting]),
+                ("404 Not Found", ["Cache-Control: no-store"]),
+                ("404 Not Found", ["Cache-Control: private, max-age=60"]),
+            ]
+            for (number, (status, fields)) in answers.enumerated() {
+                let path = "/\(number)"
+                stage.origin.on(path, OriginAnswer(nil, status: status, fields: fields))
+                for _ in 0..<2 { expectProblem(try stage.get(path), 400...599, status) }
+                #expect(stage.fetches(path) == 2)
+            }
+        }
+
+        @Test("Who waits for it is given it, and the file says for how long")
+        func settings() throws {
+            let stage = try SettingsStage(opened + "images: {negative-ttl: {403: 1h}}\n")
+            stage.origin.on("/no", OriginAnswer(nil, status: "403 Forbidden"))
+            stage.origin.on("/none", OriginAnswer(nil, status: "404 Not Found"))
+            for path in ["/no", "/none"] {
+                for _ in 0..<3 { expectProblem(try stage.get(path), 400...499) }
+            }
+            #expect(stage.origin.requests("/no").count == 1)
+            #expect(stage.origin.requests("/none").count == 3)
+            let shown = try stage.node.document("/admin/v1/configuration")
+            #expect(shown["images"] as? [String: String] == ["negative-ttl": "{403: 1h}"])
+            let refused = try stage.reload(opened + "images: {grase: 1h, host: client}\n")
+            #expect(
+                refused.contains("grase") && refused.contains("perhaps grace"), "\(refused)")
+        }
+
+        @Test("Every error says what was asked of the origin")
+        func status() throws {
+            let stage = try Stage()
+            stage.origin.on("/it", failing)
+            let failed = try stage.get("/it")
+            #expect(failed.cacheStatus["fwd"] == "uri-miss", "\(failed)")
+            #expect(failed.cacheStatus["fwd-status"] == "503" && failed.detail == "origin")
+            let malformed = try stage.node.get("/v1/image?url=nonsense")
+            #expect(malformed.status == 400)
+            #expect(malformed.fields.all("Cache-Status") == ["nuthatch"], "\(malformed)")
+        }
+    }
+}

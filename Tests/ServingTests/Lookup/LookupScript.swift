@@ -1,0 +1,202 @@
+import Ground
+import HTTPRules
+import Serving
+
+/// A fetch that a script plays: each line says what happens, and is answered with what is to be
+/// done.
+struct LookupScript {
+    /// A line that says nothing.
+    struct Unknown: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private var lookup = LookupScript.made(Lookup.Wish())
+    private var company: Lookup.Company?
+    private var readers: [String: Fill.ReaderID] = [:]
+    private var now = Instant.zero
+
+    private static func made(_ wish: Lookup.Wish) -> Lookup {
+        Lookup(
+            wish,
+            Fill(
+                negotiation: [], windowBytes: 1_000, keptBytesMax: 100_000,
+                patience: .seconds(2)))
+    }
+
+    /// Plays one line; gives the answer, which is empty if nothing is to be done.
+    mutating func play(_ line: String) throws -> String {
+        let words = line.split(separator: " ").map(String.init)
+        let before = lookup.step
+        var effects: [LookupEffect] = []
+        var said: [String] = []
+        if words.count > 1, words[1] == "says" {
+            let reply = try reply(words.dropFirst(2).joined(separator: " "))
+            lookup.replied(Self.node(words[0]), reply, now, effects: &effects)
+        } else if try !lookFurther(words, &effects) {
+            said = try answer(words, &effects)
+        }
+        let hasMoved = before != lookup.step && words[0] != "fetch"
+        let step = hasMoved ? ["at \(Self.text(lookup.step))"] : []
+        return (step + said + effects.map(Self.text)).joined(separator: ", ")
+    }
+
+    // MARK: Where the answer is looked for
+
+    /// False if it is about something else.
+    private mutating func lookFurther(
+        _ words: [String], _ effects: inout [LookupEffect]
+    ) throws -> Bool {
+        switch words[0] {
+        case "fetch":
+            var wish = Lookup.Wish()
+            wish.isAlone = words.contains("alone")
+            wish.isProbe = words.contains("probe")
+            wish.isResumption = words.contains("resumption")
+            wish.skipsPeers = words.contains("skips-peers")
+            wish.isForPeer = words.contains("for-peer")
+            self = LookupScript()
+            lookup = Self.made(wish)
+        case "company":
+            let leaving = words.drop { $0 != "leaving" }.dropFirst()
+            let names = words.dropFirst().prefix { $0 != "leaving" }
+            company = Lookup.Company(
+                me: Self.node("me"),
+                preference: names.map { name in
+                    let isReachable = !name.hasSuffix("!")
+                    return .init(
+                        Self.node(isReachable ? name : String(name.dropLast())),
+                        isReachable: isReachable)
+                }, leaving: leaving.map(Self.node))
+        case "begins": lookup.began(asksDisk: words.contains("disk"), effects: &effects)
+        case "absent": lookup.absent(effects: &effects)
+        case "beyond": lookup.wentBeyond(company, now, effects: &effects)
+        case "gone": lookup.lost(Self.node(words[1]), now, effects: &effects)
+        case "peer-waits": lookup.waitedForByPeer(now, effects: &effects)
+        case "unfit": lookup.unfit(effects: &effects)
+        case "cancel": lookup.cancelled(effects: &effects)
+        case "end": lookup.ended()
+        case "wait":
+            now = now + .milliseconds(Int64(words[1]) ?? 0)
+            lookup.deadlineReached(now, effects: &effects)
+        default: return false
+        }
+        return true
+    }
+
+    private func reply(_ text: String) throws -> OwnerSearch.Reply {
+        switch text {
+        case "held": .held
+        case "fetching": .fetching
+        case "absent": .absent
+        case "fetch yourself": .fetchYourself
+        case "behind": .behind
+        case "origin failed": .originFailed
+        case "origin refused": .originRefused
+        default: throw Unknown(description: text)
+        }
+    }
+
+    // MARK: The answer and its readers
+
+    private mutating func answer(
+        _ words: [String], _ effects: inout [LookupEffect]
+    ) throws -> [String] {
+        switch words[0] {
+        case "join":
+            let candidate = Lookup.Candidate(
+                words.contains("webp") ? .webp : [], hasControl: words.contains("control"),
+                wantsValidation: words.contains("validating"))
+            guard let reader = lookup.join(candidate) else { return ["refused"] }
+            readers[words[1]] = reader
+            return ["joined"]
+        case "head":
+            lookup.fill.answered(
+                Fill.Answer(
+                    isKept: !words.contains("unkept"), isShared: !words.contains("unshared"),
+                    varies: words.contains("varies") ? .webp : [], standing: standing(words)),
+                effects: &effects)
+        case "confirmed":
+            lookup.fill.confirmed(
+                isShared: !words.contains("unshared"), varies: [], standing: standing(words),
+                effects: &effects)
+        case "body": lookup.fill.received(Int(words[1]) ?? 0, effects: &effects)
+        case "whole": lookup.fill.ended(effects: &effects)
+        case "failed": lookup.fill.failed(effects: &effects)
+        case "narrowed": lookup.fill.narrowed(effects: &effects)
+        case "lost":
+            lookup.lost(canBeResumed: words.contains("resumable"), effects: &effects)
+        case "reads":
+            guard let reader = readers[words[1]] else { throw Unknown(description: words[1]) }
+            let step = lookup.fill.next(for: reader, limit: 1_000)
+            if case .take(_, let bytes) = step {
+                lookup.fill.advanced(reader, by: bytes, effects: &effects)
+            }
+            return [Self.text(step)]
+        case "leaves":
+            guard let reader = readers.removeValue(forKey: words[1]) else {
+                throw Unknown(description: words[1])
+            }
+            lookup.fill.left(reader, effects: &effects)
+        default: throw Unknown(description: words.joined(separator: " "))
+        }
+        return []
+    }
+
+    private func standing(_ words: [String]) -> Fill.Standing {
+        words.contains("void") ? .void : words.contains("overtaken") ? .overtaken : .current
+    }
+
+    // MARK: Words
+
+    /// Nodes are called by a letter, or `me`.
+    private static func node(_ name: String) -> NodeID {
+        name == "me"
+            ? NodeID(low: 0, high: 0)
+            : NodeID(low: UInt64(name.utf8.first ?? 0), high: 0)
+    }
+
+    private static func name(_ node: NodeID) -> String {
+        node.low == 0 ? "me" : String(decoding: [UInt8(node.low)], as: UTF8.self)
+    }
+
+    private static func text(_ step: Lookup.Step) -> String {
+        switch step {
+        case .begun: "begun"
+        case .disk: "disk"
+        case .owner: "owner"
+        case .resumption(let attempt): "resumption \(attempt)"
+        case .origin: "origin"
+        case .over: "the end"
+        }
+    }
+
+    private static func text(_ effect: LookupEffect) -> String {
+        switch effect {
+        case .readDisk: "read disk"
+        case .lookBeyond: "look beyond"
+        case .ask(let node, .get): "get from \(name(node))"
+        case .ask(let node, .probe): "probe \(name(node))"
+        case .cancel(let node): "cancel \(name(node))"
+        case .take(let node): "take from \(name(node))"
+        case .askOrigin: "ask origin"
+        case .resume(let skipsPeers): skipsPeers ? "resume from origin" : "resume from peers"
+        case .refuse: "refuse"
+        case .wakeReaders: "wake readers"
+        case .pace: "pace"
+        case .breakOff: "break off"
+        case .dropHead: "drop head"
+        case .stopKeeping: "stop keeping"
+        }
+    }
+
+    private static func text(_ step: ReaderStep) -> String {
+        switch step {
+        case .wait: "waits"
+        case .take(let start, let count): "takes \(start)..<\(start + UInt64(count))"
+        case .finish: "has all"
+        case .startOver(let alone): alone ? "begins anew, alone" : "begins anew"
+        case .breakOff: "is broken off"
+        case .fail: "is refused"
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Testing
+
+/// Scripts of what happens to a fetch: on each line an event, and behind a bar what is to be done
+/// then, after the step that it goes to.
+@Suite("A fetch goes from place to place")
+struct LookupScriptTests {
+    private static let folder = Bundle.module.url(forResource: "Scripts", withExtension: nil)
+
+    static let names: [String] = {
+        let files = try? FileManager.default.contentsOfDirectory(atPath: folder?.path ?? "")
+        return (files ?? []).filter { $0.hasSuffix(".txt") }.sorted()
+    }()
+
+    @Test("as its script says", arguments: names)
+    func script(name: String) throws {
+        let url = try #require(Self.folder).appending(path: name)
+        let text = try String(contentsOf: url, encoding: .utf8)
+        var script = LookupScript()
+        var played: [String] = []
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
+            .enumerated()
+        {
+            let event = line.prefix { $0 != "|" }.trimmed
+            guard !event.isEmpty, !event.hasPrefix("#") else {
+                played.append(String(line))
+                continue
+            }
+            let expected = line.drop { $0 != "|" }.dropFirst().trimmed
+            let answer = try script.play(event)
+            #expect(answer == expected, "\(name):\(index + 1): \(event)")
+            let padding = String(repeating: " ", count: max(1, 24 - event.count))
+            played.append(answer.isEmpty ? event : event + padding + "| " + answer)
+        }
+        // To write them anew after a change that is meant.
+        if let path = ProcessInfo.processInfo.environment["LOOKUP_SCRIPTS_PLAYED"] {
+            let text = played.joined(separator: "\n")
+            try Data(text.utf8).write(to: URL(filePath: path).appending(path: name))
+        }
+    }
+
+    @Test("there are scripts")
+    func some() {
+        #expect(Self.names.count >= 5)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: String { trimmingCharacters(in: .whitespaces) }
+}
