@@ -24,9 +24,9 @@ extension Hall {
     ) {
         let query = background
         if let until = backgroundPauses[query.hash], now < until { return }
-        let expected = stale?.nominated ?? FieldNames()
+        let expected = stale.map(query.nominated) ?? FieldNames()
         let admission = node.fills.admit(
-            key: query.key, hash: query.hash, wanted: [], query: background,
+            query,
             lookUp: {
                 guard case .answer(let found, let reuse) = background.find(in: node.store, now: now)
                 else { return nil }
@@ -34,9 +34,7 @@ extension Hall {
             },
             begin: {
                 FillRun(
-                    key: query.key, hash: query.hash, negotiation: [], stale: stale,
-                    lease: node.marks.lease(), hall: self, cause: cause, client: client,
-                    query: background,
+                    query, stale: stale, on: self, cause: cause, client: client,
                     expected: expected)
             })
         switch admission {

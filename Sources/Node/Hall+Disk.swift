@@ -17,11 +17,24 @@ enum DiskGlance {
     case later(EntryName)
 }
 
+extension DiskGlance {
+    var isLater: Bool { if case .later = self { true } else { false } }
+
+    /// What answers to the URL are called on disk.
+    var name: EntryName? {
+        switch self {
+        case .off, .found: nil
+        case .absent(let name), .later(let name): name
+        }
+    }
+}
+
 extension Hall {
-    /// Looks for an answer to `key`, whose keyed hash is `hash`, in what the page cache holds.
-    func glanceAtDisk(_ key: [UInt8], hash: UInt64, wanted: Negotiation) -> DiskGlance {
+    /// Looks for an image that answers `query` in what the page cache holds.
+    func glanceAtDisk(_ query: SiteRequest) -> DiskGlance {
         guard let disk = node.disk, let view = disk.view else { return .off }
-        let name = EntryName(ofKey: key)
+        let wanted = query.negotiation
+        let name = EntryName(ofKey: query.key)
         var isLater = false
         for number in 0..<EntryName.candidateCount {
             let candidate = name.candidate(number, for: wanted)
@@ -29,7 +42,7 @@ extension Hall {
                 return .later(name)
             }
             guard view.shards.find(candidate.digest) != nil else { continue }
-            switch view.readAtOnce(candidate, key: key, room: &diskRoom) {
+            switch view.readAtOnce(candidate, key: query.key, room: &diskRoom) {
             case .absent: continue
             case .later: isLater = true
             case .whole(let reading, let chunks):
@@ -37,7 +50,8 @@ extension Hall {
                 guard facts.answers(wanted) else { continue }
                 let now = SystemClock.now()
                 guard fence.judge(facts, for: [], now: now) != .revalidate,
-                    let resident = store.promote(reading, chunks, hash: hash, clock: disk.clock)
+                    let resident = store.promote(
+                        reading, chunks, hash: query.hash, clock: disk.clock)
                 else { return .later(name) }
                 store.insert(resident)
                 touch(resident, now: now)

@@ -188,7 +188,7 @@ extension Door {
     /// The disk had what the origin was then asked about.
     private func noteStale(_ waiting: Waiting, _ known: FillView.Known) {
         guard known.stale != nil else { return }
-        if waiting.query == nil || waiting.reason == .uriMiss { waiting.reason = .stale }
+        if waiting.isForImage || waiting.reason == .uriMiss { waiting.reason = .stale }
         if !waiting.isCollapsed { part = .revalidated }
     }
 

@@ -105,10 +105,17 @@ extension Door {
                 RenderedHead(resident))
             send(selection, of: resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
         case .revalidate:
-            wait(
-                bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts,
-                stale: resident, .off)
+            let query = imageRequest(key.copy(range), hash, wanted)
+            answer(
+                query, PendingRequest(copying: parser, bytes, headRange), facts,
+                .answer(resident, query.reuse(resident.facts, now: now)), now: now)
         }
+    }
+
+    private func imageRequest(
+        _ key: [UInt8], _ hash: UInt64, _ wanted: Negotiation
+    ) -> SiteRequest {
+        SiteRequest(image: key, hash: hash, wanted, by: settings.imagePlan, fence: hall.fence)
     }
 
     /// Answers from what the page cache holds of the disk, or waits.
@@ -116,10 +123,12 @@ extension Door {
         _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, wanted: Negotiation,
         facts: RequestFacts, now: Instant
     ) {
-        let glance = hall.glanceAtDisk(key, hash: hash, wanted: wanted)
+        let query = imageRequest(key, hash, wanted)
+        let glance = hall.glanceAtDisk(query)
         guard case .found(let resident) = glance else {
             return wait(
-                bytes, key: key, hash: hash, wanted: wanted, facts: facts, stale: nil, glance)
+                query, PendingRequest(copying: parser, bytes, headRange), facts, .uriMiss, glance,
+                now: now)
         }
         part = .disk
         guard hall.fence.judge(resident.facts, for: facts, now: now) == .select else {

@@ -8,26 +8,84 @@ import Telemetry
 import Wire
 
 extension Door {
-    /// Begins an answer that memory cannot give: joins the fetch under way for this key, or causes
-    /// one.
-    func wait(
-        _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, wanted: Negotiation,
-        facts: RequestFacts, stale: Resident?, _ glance: DiskGlance
+    /// Answers from what memory has for a request that takes a second look, or waits.
+    func answer(
+        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
+        _ finding: SiteFinding, now: Instant
     ) {
-        isAnswering = true
-        deadline = SystemClock.now() + settings.waitTimeout
-        let waiting = Waiting(
-            PendingRequest(copying: parser, bytes, headRange), key: key, hash: hash, wanted: wanted,
-            facts: facts, reason: stale == nil ? .uriMiss : .stale)
-        switch glance {
-        case .off, .found: waiting.name = hall.node.disk == nil ? nil : EntryName(ofKey: key)
-        case .absent(let name): waiting.name = name
-        case .later(let name):
-            waiting.name = name
-            waiting.asksDisk = true
+        switch finding {
+        case .answer(let resident, .fresh):
+            part = .hit
+            give(resident, pending, facts, note: .hit(.memory), now: now)
+        case .answer(let resident, .stale(let use)):
+            part = .stale
+            if use == .whileRevalidate {
+                hall.revalidate(
+                    query, resident, cause: cause(pending), client: shareHolder, now: now)
+            }
+            give(resident, pending, facts, note: .stale(.memory), now: now)
+        case .answer(let resident, .validate(let reason)):
+            wait(query, pending, facts, .init(reason), stale: resident, now: now)
+        case .answer(_, .unusable):
+            wait(query, pending, facts, .request, alone: true, now: now)
+        case .passes:
+            guard !query.control.isOnlyIfCached else { return answerProblem(.notCached) }
+            // Asked for whole, it is stored as soon as it may be.
+            guard facts.isSelective || query.isAlone else {
+                return wait(query, pending, facts, .miss, alone: true, now: now)
+            }
+            pass(query.passing, pending, facts, .miss, now: now)
+        case .absent(let expected):
+            wait(query, pending, facts, expected.isEmpty ? .uriMiss : .varyMiss, now: now)
         }
+    }
+
+    /// Gives an entry, or the part of it that is asked for.
+    func give(
+        _ resident: Resident, _ pending: PendingRequest, _ facts: RequestFacts, note: CacheNote,
+        now: Instant
+    ) {
+        hall.touch(resident, now: now)
+        guard facts.isSelective, resident.status == 200 else {
+            return sendWhole(resident, note: note, isHead: facts.isHead, now: now)
+        }
+        let selection = select(pending, facts, of: resident.facts, RenderedHead(resident))
+        send(selection, of: resident, note: note, isHead: facts.isHead, now: now)
+    }
+
+    /// Waits for the disk, for other nodes, or for the origin; `glance` is what is known of the
+    /// disk.
+    func wait(
+        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
+        _ reason: CacheNote.Reason, stale: Resident? = nil, alone: Bool = false,
+        _ glance: DiskGlance? = nil, now: Instant
+    ) {
+        let asksDisk = hall.node.disk != nil && stale == nil && !alone && glance?.isLater != false
+        if query.control.isOnlyIfCached, !asksDisk { return answerProblem(.notCached) }
+        // An answer to HEAD is not stored, nor is what the client forbids to be; of an image the
+        // whole is asked for.
+        if !query.isImage, !asksDisk, facts.isHead || query.control.isNoStore {
+            return pass(
+                query.passing, pending, facts, query.control.isNoStore ? .request : reason,
+                now: now)
+        }
+        let waiting = wait(for: query, pending, facts, reason, now: now)
+        waiting.name =
+            hall.node.disk == nil ? nil : glance?.name ?? EntryName(ofKey: query.key)
+        waiting.asksDisk = asksDisk
+        enter(waiting, alone: alone || query.isAlone)
+    }
+
+    func wait(
+        for query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
+        _ reason: CacheNote.Reason, now: Instant
+    ) -> Waiting {
+        isAnswering = true
+        answeredKey = query.key
+        deadline = now + settings.waitTimeout
+        let waiting = Waiting(pending, query, facts: facts, reason: reason)
         self.waiting = waiting
-        enter(waiting, alone: false)
+        return waiting
     }
 
     /// Joins or causes the fetch for `waiting`, as soon as the loop has time for it.
@@ -38,6 +96,7 @@ extension Door {
 
     /// The same, now: it has its turn.
     func begin(_ waiting: Waiting, alone: Bool) {
+        guard let query = waiting.query else { return }
         let node = hall.node
         guard node.waiterCount < settings.waitersMax else {
             return fail(with: .overloaded(.waiters))
@@ -45,9 +104,16 @@ extension Door {
         var stale: Resident?
         var expected = FieldNames()
         var note = CacheNote.hit(.memory)
-        let begin = { [self] in makeRun(for: waiting, stale, expected, alone: alone) }
-        let lookUp = { [self] () -> Resident? in
-            switch find(waiting) {
+        var wish = Lookup.Wish()
+        wish.isAlone = alone
+        wish.skipsPeers = waiting.skipsPeers
+        let begin = { [self] in
+            FillRun(
+                query, stale: stale, on: hall, cause: cause(waiting.request), client: shareHolder,
+                expected: expected, wish: wish)
+        }
+        let lookUp = { () -> Resident? in
+            switch query.find(in: node.store, now: SystemClock.now()) {
             case .answer(let found, .fresh): return found
             case .answer(let found, .stale):
                 note = .stale(.memory)
@@ -55,7 +121,7 @@ extension Door {
             case .answer(_, .unusable), .passes: break
             case .answer(let found, _):
                 stale = found
-                expected = found.nominated
+                expected = query.nominated(of: found)
             case .absent(let names): expected = names
             }
             return nil
@@ -63,14 +129,11 @@ extension Door {
         let admission: FillTable.Admission
         if alone {
             // What is to be freshened, or to stand in for an origin that fails.
-            if waiting.query?.mode == .whole, lookUp() != nil { stale = nil }
-            let (run, reader) = node.fills.beginAlone(
-                key: waiting.key, hash: waiting.hash, waiting.wanted, waiting.query, begin: begin)
+            if query.mode == .whole, lookUp() != nil { stale = nil }
+            let (run, reader) = node.fills.beginAlone(query, begin: begin)
             admission = .begun(run, reader)
         } else {
-            admission = node.fills.admit(
-                key: waiting.key, hash: waiting.hash, wanted: waiting.wanted,
-                query: waiting.query, lookUp: lookUp, begin: begin)
+            admission = node.fills.admit(query, lookUp: lookUp, begin: begin)
         }
         switch admission {
         case .stored(let resident):
@@ -79,7 +142,7 @@ extension Door {
         case .joined(let run, let reader):
             part = .collapsed
             waiting.join()
-            if waiting.query?.cameThroughNode == true {
+            if query.cameThroughNode {
                 deadline = min(deadline, SystemClock.now() + NodeSettings.joinedWaitTimeout)
             }
             attach(waiting, to: run, as: reader)
@@ -87,46 +150,20 @@ extension Door {
         case .begun(let run, let reader):
             part = stale == nil ? .miss : .revalidated
             waiting.isFirst = true
-            if waiting.query?.mode == .verbatim { part = .passed }
-            if stale != nil, waiting.query == nil { waiting.reason = .stale }
+            if query.mode == .verbatim { part = .passed }
+            if stale != nil, query.isImage { waiting.reason = .stale }
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
             // What may not be shared is not stored either; of a site the request may be one that
             // others cannot wait with.
-            let isOfSite = waiting.query != nil
-            let asksDisk = waiting.asksDisk && (!alone || isOfSite) && stale == nil
+            let asksDisk = waiting.asksDisk && (!alone || !query.isImage) && stale == nil
             // Who has to begin anew may find there what others have left.
-            waiting.asksDisk = !isOfSite
+            waiting.asksDisk = query.isImage
             let driver = hall.start(run, name: waiting.name, asksDisk: asksDisk, for: self)
             if upload != nil { upload?.fetch = driver.upload }
             proceed()
             if upload != nil, upload?.fetch == nil { abandonUpload() }
         }
-    }
-
-    /// The fetch that a request causes.
-    private func makeRun(
-        for waiting: Waiting, _ stale: Resident?, _ expected: FieldNames, alone: Bool
-    ) -> FillRun {
-        var wish = Lookup.Wish()
-        wish.isAlone = alone
-        wish.skipsPeers = waiting.skipsPeers
-        return FillRun(
-            key: waiting.key, hash: waiting.hash, negotiation: waiting.wanted, stale: stale,
-            lease: hall.node.marks.lease(), hall: hall, cause: cause(waiting.request),
-            client: shareHolder, query: waiting.query, expected: expected, wish: wish)
-    }
-
-    /// What memory has for a request that it could not serve a moment ago.
-    private func find(_ waiting: Waiting) -> SiteFinding {
-        let (store, now) = (hall.node.store, SystemClock.now())
-        if let query = waiting.query { return query.find(in: store, now: now) }
-        let key = waiting.key
-        let found = store.find(
-            key.span, 0..<key.count, hash: waiting.hash, wanted: waiting.wanted)
-        guard let found else { return .absent(expected: FieldNames()) }
-        let isUsable = hall.fence.judge(found.facts, for: waiting.facts, now: now) != .revalidate
-        return .answer(found, isUsable ? .fresh : .validate(.stale))
     }
 
     func attach(_ waiting: Waiting, to run: FillRun, as reader: Fill.ReaderID) {
@@ -168,7 +205,7 @@ extension Door {
             return fail(with: .slow("body", seconds: settings.bodyTimeout.seconds))
         }
         // Who waits for another's fetch then goes by itself.
-        if waiting.isCollapsed, waiting.query != nil {
+        if waiting.isCollapsed, !waiting.isForImage {
             dropRun(waiting)
             deadline = SystemClock.now() + settings.waitTimeout
             return enter(waiting, alone: true)
@@ -197,5 +234,15 @@ extension Door {
         waiting.run = nil
         hall.node.waiterLeft()
         if let reader = waiting.reader { run.leave(reader) }
+    }
+}
+
+extension CacheNote.Reason {
+    /// What RFC 9211 §2.2 calls it.
+    fileprivate init(_ reason: ValidationReason) {
+        switch reason {
+        case .stale, .noCache: self = .stale
+        case .requestNoCache, .requestMaxAge, .requestMinFresh: self = .request
+        }
     }
 }

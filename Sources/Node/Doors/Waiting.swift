@@ -10,12 +10,9 @@ import Wire
 final class Waiting: TurnTaker {
     /// Empty while an entry is streamed, when all that the request says has been looked at.
     let request: PendingRequest
-    let key: [UInt8]
-    let hash: UInt64
-    let wanted: Negotiation
+    /// What was asked; nil while an entry is streamed.
+    let query: SiteRequest?
     let facts: RequestFacts
-    /// What a site was asked; nil for an image.
-    var query: SiteRequest?
     /// What Cache-Status gives as the reason for going on.
     var reason: CacheNote.Reason
     /// What the answer is called on disk, variants apart; nil without a disk tier.
@@ -63,13 +60,11 @@ final class Waiting: TurnTaker {
     }
 
     init(
-        _ request: PendingRequest, key: [UInt8], hash: UInt64, wanted: Negotiation,
-        facts: RequestFacts, reason: CacheNote.Reason
+        _ request: PendingRequest, _ query: SiteRequest, facts: RequestFacts,
+        reason: CacheNote.Reason
     ) {
         self.request = request
-        self.key = key
-        self.hash = hash
-        self.wanted = wanted
+        self.query = query
         self.facts = facts
         self.reason = reason
     }
@@ -77,9 +72,7 @@ final class Waiting: TurnTaker {
     /// The rest of an answer from an entry.
     init() {
         request = PendingRequest()
-        key = []
-        hash = 0
-        wanted = []
+        query = nil
         facts = []
         reason = .uriMiss
     }
@@ -95,6 +88,9 @@ final class Waiting: TurnTaker {
     var isAtHead: Bool {
         if case .head = stage { true } else { false }
     }
+
+    /// It asks for an image by its URL.
+    var isForImage: Bool { query?.isImage == true }
 
     /// It waits for what another request has caused.
     func join() {

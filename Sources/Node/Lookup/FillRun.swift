@@ -12,10 +12,6 @@ import Tiers
 /// Its ``LookupDriver`` has the bytes brought, on the loop of the request that caused it; readers
 /// on any loop take them. Every event is the same: lock, step the machine, unlock, run the effects.
 final class FillRun: Sendable {
-    let key: [UInt8]
-    let hash: UInt64
-    /// What is asked for, and with which negotiation.
-    let negotiation: Negotiation
     /// From the moment at which the request began that causes it until it leaves the table.
     let lease: StampLease
     /// The loop on which the fetch runs.
@@ -48,16 +44,13 @@ final class FillRun: Sendable {
     }
 
     init(
-        key: [UInt8], hash: UInt64, negotiation: Negotiation, stale: Resident?,
-        lease: StampLease, hall: Hall, cause: RequestCause,
-        client: ShareHolder? = nil, query: SiteRequest? = nil,
-        expected: FieldNames = FieldNames(), wish: Lookup.Wish = Lookup.Wish()
+        _ query: SiteRequest, stale: Resident? = nil, on hall: Hall, cause: RequestCause,
+        client: ShareHolder? = nil, expected: FieldNames = FieldNames(),
+        wish: Lookup.Wish = Lookup.Wish()
     ) {
         self.wish = wish
-        self.key = key
-        self.hash = hash
-        self.negotiation = negotiation
-        self.lease = lease
+        self.query = query
+        lease = hall.node.marks.lease()
         self.hall = hall
         self.cause = cause
         // It was looked for before the lease: what was purged between is not covered by it.
@@ -67,17 +60,11 @@ final class FillRun: Sendable {
                 on: stale.name, key: stale.key, tags: stale.tags, stamp: stale.stamp)
             return effect == .dead ? nil : stale
         }
-        let query =
-            query
-            ?? SiteRequest(image: key, hash: hash, by: hall.settings.imagePlan, fence: hall.fence)
-        self.query = query
         self.client = client
         settings = hall.settings
-        let site = query.plan.images == nil ? query : nil
         let fill = Fill(
-            negotiation: negotiation, request: site?.told, expected: expected,
-            windowBytes: UInt64(settings.windowBytes),
-            keptBytesMax: query.plan.objectBytesMax,
+            negotiation: query.negotiation, request: query.candidate.lines, expected: expected,
+            windowBytes: UInt64(settings.windowBytes), keptBytesMax: query.plan.objectBytesMax,
             patience: settings.patience, contendedPatience: settings.contendedPatience)
         state = Mutex(
             State(
@@ -86,8 +73,13 @@ final class FillRun: Sendable {
                 windowBytesMin: settings.windowBytesMin, liveBytesMax: settings.liveBytesMax))
     }
 
+    var key: [UInt8] { query.key }
+    /// The keyed hash of ``key``.
+    var hash: UInt64 { query.hash }
+    var negotiation: Negotiation { query.negotiation }
+
     /// What is asked of a site that the operator has named; nil for an image.
-    var site: SiteRequest? { query.plan.images == nil ? query : nil }
+    var site: SiteRequest? { query.isImage ? nil : query }
 
     /// The node's stamp when the request began that causes it.
     var stamp: Stamp { lease.stamp }
@@ -95,15 +87,12 @@ final class FillRun: Sendable {
     // MARK: Readers
 
     /// Nil if this fetch cannot serve such a request.
-    func join(_ wanted: Negotiation, _ query: SiteRequest? = nil) -> Fill.ReaderID? {
+    func join(_ query: SiteRequest) -> Fill.ReaderID? {
         var isReadAgain = false
         defer { if isReadAgain { hall.node.fills.readersChanged(self) } }
         return state.withLock { state in
             let wasUnread = state.isUnread
-            let reader = state.lookup.join(
-                Lookup.Candidate(
-                    wanted, query?.told, hasControl: query?.control.isEmpty == false,
-                    wantsValidation: query?.wantsValidation == true))
+            let reader = state.lookup.join(query.candidate)
             isReadAgain = wasUnread && reader != nil
             return reader
         }

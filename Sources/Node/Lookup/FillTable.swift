@@ -118,27 +118,26 @@ final class FillTable: Sendable {
     /// Under the lock `lookUp`, which looks for a usable entry in memory, and then `begin`, which
     /// makes the fetch, are called at most once each.
     func admit(
-        key: [UInt8], hash: UInt64, wanted: Negotiation, query: SiteRequest? = nil,
-        lookUp: () -> Resident?, begin: () -> FillRun
+        _ query: SiteRequest, lookUp: () -> Resident?, begin: () -> FillRun
     ) -> Admission {
-        shard(hash).runs.withLock { runs in
-            for run in joinable(runs[key]) {
-                if let reader = run.join(wanted, query) { return .joined(run, reader) }
+        shard(query.hash).runs.withLock { runs in
+            for run in joinable(runs[query.key]) {
+                if let reader = run.join(query) { return .joined(run, reader) }
             }
             if let resident = lookUp() { return .stored(resident) }
-            let (run, reader) = Self.begin(wanted, query, begin)
-            runs[key, default: []].append(run)
+            let (run, reader) = Self.begin(query, begin)
+            runs[query.key, default: []].append(run)
             return .begun(run, reader)
         }
     }
 
     /// Joins a fetch for this key of which `isMeant` is true; nil if there is none.
     func join(
-        key: [UInt8], hash: UInt64, wanted: Negotiation, where isMeant: (FillRun) -> Bool
+        _ query: SiteRequest, where isMeant: (FillRun) -> Bool
     ) -> (FillRun, Fill.ReaderID)? {
-        shard(hash).runs.withLock { runs in
-            for run in joinable(runs[key]) where isMeant(run) {
-                if let reader = run.join(wanted) { return (run, reader) }
+        shard(query.hash).runs.withLock { runs in
+            for run in joinable(runs[query.key]) where isMeant(run) {
+                if let reader = run.join(query) { return (run, reader) }
             }
             return nil
         }
@@ -152,21 +151,20 @@ final class FillTable: Sendable {
 
     /// Begins a fetch that nobody else will join.
     func beginAlone(
-        key: [UInt8], hash: UInt64, _ wanted: Negotiation, _ query: SiteRequest? = nil,
-        begin: () -> FillRun
+        _ query: SiteRequest, begin: () -> FillRun
     ) -> (FillRun, Fill.ReaderID) {
-        shard(hash).runs.withLock { runs in
-            let (run, reader) = Self.begin(wanted, query, begin)
-            runs[key, default: []].append(run)
+        shard(query.hash).runs.withLock { runs in
+            let (run, reader) = Self.begin(query, begin)
+            runs[query.key, default: []].append(run)
             return (run, reader)
         }
     }
 
     private static func begin(
-        _ wanted: Negotiation, _ query: SiteRequest?, _ begin: () -> FillRun
+        _ query: SiteRequest, _ begin: () -> FillRun
     ) -> (FillRun, Fill.ReaderID) {
         let run = begin()
-        guard let reader = run.join(wanted, query) else {
+        guard let reader = run.join(query) else {
             preconditionFailure("a fetch that has not begun refuses its first reader")
         }
         return (run, reader)

@@ -71,13 +71,8 @@ final class ResumedSource: AnswerSource, FillReader {
         wish.isResumption = true
         wish.skipsPeers = skipsPeers
         wish.isForPeer = run.view.isOwner
-        let (second, reader) = hall.node.fills.beginAlone(
-            key: run.key, hash: run.hash, run.negotiation
-        ) { [hall, run] in
-            FillRun(
-                key: run.key, hash: run.hash, negotiation: run.negotiation, stale: nil,
-                lease: hall.node.marks.lease(), hall: hall, cause: run.cause, client: run.client,
-                wish: wish)
+        let (second, reader) = hall.node.fills.beginAlone(run.query) { [hall, run] in
+            FillRun(run.query, on: hall, cause: run.cause, client: run.client, wish: wish)
         }
         self.second = (second, reader)
         if !skipsPeers { lookAgain() }

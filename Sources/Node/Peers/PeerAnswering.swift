@@ -50,7 +50,7 @@ final class PeerAnswering: FillReader {
     func begin() {
         hall.counters.add(question.kind == .get ? .peerGetsAnswered : .peerProbesAnswered)
         guard !question.key.isEmpty else { return beginOffered() }
-        let (key, wanted) = (question.key, question.negotiation)
+        let key = question.key
         guard
             CacheKey.isCanonical(
                 key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
@@ -58,15 +58,20 @@ final class PeerAnswering: FillReader {
             return answer(.fetchYourself(.notUnderstood))
         }
         let (store, now) = (hall.store, SystemClock.now())
-        let hash = store.hash(of: key)
-        let found = store.find(key.span, 0..<key.count, hash: hash, wanted: wanted)
-        if let found, hall.fence.judge(found.facts, for: [], now: now) != .revalidate {
+        let query = SiteRequest(
+            image: key, hash: store.hash(of: key), question.negotiation,
+            by: hall.settings.imagePlan, fence: hall.fence)
+        var stale: Resident?
+        switch query.find(in: store, now: now) {
+        case .answer(let found, .fresh):
             hall.touch(found, now: now)
             return give(found, from: .memory)
+        case .answer(let found, _): stale = found
+        case .passes, .absent: break
         }
-        let glance = found == nil ? hall.glanceAtDisk(key, hash: hash, wanted: wanted) : .off
+        let glance = stale == nil ? hall.glanceAtDisk(query) : .off
         if case .found(let resident) = glance { return give(resident, from: .disk) }
-        wait(key, hash, stale: found, glance)
+        wait(query, stale: stale, glance)
     }
 
     /// Looks where the answer may be once this node knows what `peer` has told of, or says that it
@@ -105,39 +110,33 @@ final class PeerAnswering: FillReader {
 
     // MARK: A fetch
 
-    private func wait(_ key: [UInt8], _ hash: UInt64, stale: Resident?, _ glance: DiskGlance) {
+    private func wait(_ query: SiteRequest, stale: Resident?, _ glance: DiskGlance) {
         let isProbe = question.kind == .probe
         var asksDisk = false
         if case .later = glance { asksDisk = true }
         if isProbe {
-            let joined = hall.node.fills.join(
-                key: key, hash: hash, wanted: question.negotiation, where: \.isAskingOrigin)
+            let joined = hall.node.fills.join(query, where: \.isAskingOrigin)
             if let (run, reader) = joined { return attach(run, reader) }
             guard asksDisk else { return answer(.absent) }
         }
         guard hall.node.waiterCount < hall.settings.waitersMax else {
             return answer(isProbe ? .absent : .fetchYourself(.overloaded))
         }
-        let name = EntryName(ofKey: key)
+        let name = EntryName(ofKey: query.key)
         var wish = Lookup.Wish()
         wish.isAlone = isProbe
         wish.isProbe = isProbe
         wish.isForPeer = true
-        let begin = { [hall, question, cause] in
-            FillRun(
-                key: key, hash: hash, negotiation: question.negotiation, stale: stale,
-                lease: hall.node.marks.lease(), hall: hall, cause: cause, wish: wish)
+        let begin = { [hall, cause] in
+            FillRun(query, stale: stale, on: hall, cause: cause, wish: wish)
         }
         let fills = hall.node.fills
         let admission: FillTable.Admission
         if isProbe {
-            let (run, reader) = fills.beginAlone(
-                key: key, hash: hash, question.negotiation, begin: begin)
+            let (run, reader) = fills.beginAlone(query, begin: begin)
             admission = .begun(run, reader)
         } else {
-            admission = fills.admit(
-                key: key, hash: hash, wanted: question.negotiation, lookUp: lookUp(key, hash),
-                begin: begin)
+            admission = fills.admit(query, lookUp: lookUp(query), begin: begin)
         }
         switch admission {
         case .stored(let resident): give(resident, from: .memory)
@@ -152,12 +151,11 @@ final class PeerAnswering: FillReader {
         }
     }
 
-    private func lookUp(_ key: [UInt8], _ hash: UInt64) -> () -> Resident? {
-        { [hall, question] in
-            let found = hall.store.find(
-                key.span, 0..<key.count, hash: hash, wanted: question.negotiation)
-            guard let found,
-                hall.fence.judge(found.facts, for: [], now: SystemClock.now()) != .revalidate
+    private func lookUp(_ query: SiteRequest) -> () -> Resident? {
+        { [hall] in
+            guard
+                case .answer(let found, .fresh) = query.find(
+                    in: hall.store, now: SystemClock.now())
             else { return nil }
             return found
         }

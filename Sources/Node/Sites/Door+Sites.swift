@@ -113,80 +113,7 @@ extension Door {
         let facts = requestFacts
         let finding = query.find(in: hall.store, now: now)
         if tellsDecision { tellDecision(of: query, finding, now: now) }
-        switch finding {
-        case .answer(let resident, .fresh):
-            part = .hit
-            give(resident, pending, facts, note: .hit(.memory), now: now)
-        case .answer(let resident, .stale(let use)):
-            part = .stale
-            if use == .whileRevalidate {
-                hall.revalidate(
-                    query, resident, cause: cause(pending),
-                    client: shareHolder, now: now)
-            }
-            give(resident, pending, facts, note: .stale(.memory), now: now)
-        case .answer(let resident, .validate(let reason)):
-            waitSite(query, pending, facts, .init(reason), stale: resident, now: now)
-        case .answer(_, .unusable):
-            waitSite(query, pending, facts, .request, stale: nil, alone: true, now: now)
-        case .passes:
-            guard !query.control.isOnlyIfCached else { return answerProblem(.notCached) }
-            // Asked for whole, it is stored as soon as it may be.
-            guard facts.isSelective || query.isAlone else {
-                return waitSite(query, pending, facts, .miss, stale: nil, alone: true, now: now)
-            }
-            pass(query.passing, pending, facts, .miss, now: now)
-        case .absent(let expected):
-            waitSite(
-                query, pending, facts, expected.isEmpty ? .uriMiss : .varyMiss, stale: nil,
-                now: now)
-        }
-    }
-
-    /// Gives an entry, or the part of it that is asked for.
-    private func give(
-        _ resident: Resident, _ pending: PendingRequest, _ facts: RequestFacts, note: CacheNote,
-        now: Instant
-    ) {
-        hall.touch(resident, now: now)
-        guard facts.isSelective, resident.status == 200 else {
-            return sendWhole(resident, note: note, isHead: facts.isHead, now: now)
-        }
-        let selection = select(pending, facts, of: resident.facts, RenderedHead(resident))
-        send(selection, of: resident, note: note, isHead: facts.isHead, now: now)
-    }
-
-    /// Waits for the disk, or for the origin.
-    private func waitSite(
-        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
-        _ reason: CacheNote.Reason, stale: Resident?, alone: Bool = false, now: Instant
-    ) {
-        let asksDisk = hall.node.disk != nil && stale == nil && !alone
-        if query.control.isOnlyIfCached, !asksDisk { return answerProblem(.notCached) }
-        // An answer to HEAD is not stored, nor is what the client forbids to be.
-        if !asksDisk, facts.isHead || query.control.isNoStore {
-            return pass(
-                query.passing, pending, facts, query.control.isNoStore ? .request : reason,
-                now: now)
-        }
-        let waiting = begin(query, pending, facts, reason, now: now)
-        if hall.node.disk != nil { waiting.name = EntryName(ofKey: query.key) }
-        waiting.asksDisk = asksDisk
-        enter(waiting, alone: alone || query.isAlone)
-    }
-
-    private func begin(
-        _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
-        _ reason: CacheNote.Reason, now: Instant
-    ) -> Waiting {
-        isAnswering = true
-        answeredKey = query.key
-        deadline = now + settings.waitTimeout
-        let waiting = Waiting(
-            pending, key: query.key, hash: query.hash, wanted: [], facts: facts, reason: reason)
-        waiting.query = query
-        self.waiting = waiting
-        return waiting
+        answer(query, pending, facts, finding, now: now)
     }
 
     // MARK: What passes by the cache
@@ -233,7 +160,7 @@ extension Door {
         if parser.framing != .none, parser.framing != .length(0) { closesAfterAnswer = true }
     }
 
-    private func pass(
+    func pass(
         _ query: SiteRequest, _ pending: PendingRequest, _ facts: RequestFacts,
         _ reason: CacheNote.Reason, now: Instant
     ) {
@@ -242,7 +169,7 @@ extension Door {
             return sendText(
                 status: 200, contentType: "text/plain", [], fields: "Allow: GET, HEAD, OPTIONS\r\n")
         }
-        let waiting = begin(query, pending, facts, reason, now: now)
+        let waiting = wait(for: query, pending, facts, reason, now: now)
         if !query.body.isEmpty { beginUpload() }
         enter(waiting, alone: true)
     }
@@ -285,15 +212,5 @@ extension ForwardedRequest {
             client: door.clientAddress, peer: door.client?.address, isSecure: door.isSecure,
             version: door.carriage == .http2 ? "2" : door.parser.isHTTP10 ? "1.0" : "1.1")
         self.upgrade = upgrade
-    }
-}
-
-extension CacheNote.Reason {
-    /// What RFC 9211 §2.2 calls it.
-    fileprivate init(_ reason: ValidationReason) {
-        switch reason {
-        case .stale, .noCache: self = .stale
-        case .requestNoCache, .requestMaxAge, .requestMinFresh: self = .request
-        }
     }
 }

@@ -17,15 +17,15 @@ enum SiteFinding {
 extension SiteRequest {
     /// The fields of requests that a stored answer was selected by.
     func nominated(of entry: Resident) -> FieldNames {
-        plan.images == nil ? entry.nominated : FieldNames()
+        isImage ? FieldNames() : entry.nominated
     }
 
     /// Looks under the key and, where answers were selected by fields of their requests, under that
     /// of the variant (RFC 9111 §4.1).
     func find(in store: MemoryStore, now: Instant) -> SiteFinding {
-        guard let found = store.find(key, hash: hash) else {
-            return .absent(expected: FieldNames())
-        }
+        let key = key
+        guard let found = store.find(key.span, key.indices, hash: hash, wanted: negotiation)
+        else { return .absent(expected: FieldNames()) }
         return judge(found, in: store, now: now)
     }
 

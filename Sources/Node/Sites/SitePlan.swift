@@ -187,41 +187,6 @@ final class SitePlan: Sendable {
         return examination
     }
 
-    /// What was found by way of a redirect is used no longer, and for no others, than that allows.
-    func limit(_ examination: inout Examination, by redirect: Redirect) {
-        guard let images else { return }
-        examination.limit(by: redirect, defaultTTL: images.defaultTTL)
-    }
-
-    /// Why an answer is given to nobody; nil if it is.
-    func refusal(of head: AnswerHead, _ examination: Examination) -> Problem? {
-        guard let images else { return nil }
-        if head.status != 200 { return .originStatus(head.status) }
-        if !examination.isTypeAccepted { return .notAnImage(head) }
-        return images.takesCoded || !ImageProbe.isVeiled(head) ? nil : .codedImage
-    }
-
-    /// For how long it is to be remembered that there is no image; nil for not at all.
-    func absence(_ head: AnswerHead, _ receipt: Freshness.Receipt) -> Freshness? {
-        guard images != nil,
-            let negative = settings.negativeTTLs.first(where: { $0.status == head.status })
-        else { return nil }
-        let answered = AnswerControl(cacheControlOf: head)
-        let control = answered.control.ofWholeAnswer
-        guard !control.flags.contains(.noStore), !control.flags.contains(.isPrivate),
-            !control.flags.contains(.noCache)
-        else { return nil }
-        var policy = FreshnessPolicy()
-        policy.ttlMax = settings.ttlMax
-        policy.negativeTTLs = [.init(status: negative.status, ttl: negative.ttl)]
-        let freshness = Freshness(head, control: answered, receipt: receipt, policy: policy)
-        return freshness.lifetime > .zero ? freshness : nil
-    }
-
-    /// The fields of requests that answers are selected by; those of images are told apart by the
-    /// reduced negotiation.
-    func vary(of head: AnswerHead) -> VaryNames { images == nil ? VaryNames(head) : VaryNames() }
-
     private func rules(of examination: Examination) -> AnswerFieldRules {
         examination.isShareable ? answerRules : unsharedRules
     }
@@ -357,67 +322,5 @@ final class SitePlan: Sendable {
                 return isMade ? key : nil
             }
         }
-    }
-}
-
-extension StoringPolicy {
-    fileprivate init(_ settings: SiteSettings) {
-        var freshness = FreshnessPolicy(defaultTTL: settings.defaultTTL)
-        freshness.ttlMax = settings.ttlMax
-        freshness.ignoresCredentials = settings.ignoresCredentials
-        freshness.negativeTTLs = settings.negativeTTLs.map {
-            FreshnessPolicy.NegativeTTL(status: $0.status, ttl: $0.ttl)
-        }
-        self = .site(freshness: freshness, storesSetCookie: settings.storesSetCookie)
-    }
-}
-
-extension ReusePolicy {
-    fileprivate init(_ settings: SiteSettings) {
-        self.init()
-        (grace, fencedGrace) = (settings.grace, settings.grace)
-    }
-}
-
-extension RequestFieldRules {
-    fileprivate init(_ site: Site) {
-        let settings = site.settings
-        self.init(
-            authority: Array(site.origin.authority.utf8), basePath: Array(site.origin.path.utf8))
-        host =
-            switch settings.sentHost {
-            case .origin: .origin
-            case .client: .client
-            case .name(let name): .fixed(Array(name.utf8))
-            }
-        forwarded =
-            switch settings.forwardedFor {
-            case .append: .added
-            case .replace: .replaced
-            case .off: .unchanged
-            }
-        named = settings.forwardedFields
-        passesOthers = settings.forwardsOthers
-        passesTrailers = settings.forwardsTrailers
-        removed = settings.removedRequestFields
-        lines = settings.setRequestFields.compactMap {
-            FieldSetting(name: $0.name, value: $0.value)
-        }
-        addsVia = settings.addsVia
-        reducesAccept = settings.reductions.contains(.accept)
-        reducesAcceptEncoding = settings.reductions.contains(.acceptEncoding)
-    }
-}
-
-extension AnswerFieldRules {
-    fileprivate init(_ settings: SiteSettings) {
-        self.init(
-            removed: settings.removedResponseFields,
-            lines: settings.setResponseFields.compactMap {
-                FieldSetting(name: $0.name, value: $0.value)
-            },
-            tagsStripped: settings.keepsTags ? FieldNames() : settings.tagFields,
-            clientControl: settings.clientTTL.map { Array("max-age=\($0.seconds)".utf8) },
-            addsVia: settings.addsVia)
     }
 }

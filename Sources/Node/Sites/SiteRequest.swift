@@ -5,7 +5,7 @@ import Store
 import Telemetry
 import Wire
 
-/// A request to a site as its look-ups, its fetch and its readers need it.
+/// A request to a site, or for an image, as its look-ups, its fetch and its readers need it.
 final class SiteRequest: Sendable {
     let plan: SitePlan
     /// Under which the site's answer stands, variants apart, as `SiteKey` makes it.
@@ -14,6 +14,8 @@ final class SiteRequest: Sendable {
     let key: [UInt8]
     /// The keyed hash of ``key``.
     let hash: UInt64
+    /// What the request for an image is reduced to; empty for a site.
+    let negotiation: Negotiation
     /// The field lines as the client sent them.
     let lines: RequestLines
     /// The same as the origin is told of them, by which variants are selected.
@@ -52,8 +54,9 @@ final class SiteRequest: Sendable {
         asked: ForwardedRequest, control: RequestControl, hasAuthorization: Bool,
         hasCookie: Bool, body: RequestBody, mode: Mode, counters: SiteCounters?,
         share: MemoryShare?,
-        fence: FenceGate, isBackground: Bool = false
+        fence: FenceGate, isBackground: Bool = false, negotiation: Negotiation = []
     ) {
+        self.negotiation = negotiation
         self.isBackground = isBackground
         self.fence = fence
         self.plan = plan
@@ -73,14 +76,26 @@ final class SiteRequest: Sendable {
     }
 
     /// An image that is asked for by its URL, `key`.
-    convenience init(image key: [UInt8], hash: UInt64, by plan: SitePlan, fence: FenceGate) {
+    convenience init(
+        image key: [UInt8], hash: UInt64, _ negotiation: Negotiation, by plan: SitePlan,
+        fence: FenceGate
+    ) {
         let nothing = RequestLines(bytes: [], lines: [])
         self.init(
             plan, key: key, hash: hash, lines: nothing, method: .get,
             asked: ForwardedRequest(
                 method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil),
             control: .none, hasAuthorization: false, hasCookie: false, body: .none, mode: .whole,
-            counters: nil, share: nil, fence: fence)
+            counters: nil, share: nil, fence: fence, negotiation: negotiation)
+    }
+
+    var isImage: Bool { plan.images != nil }
+
+    /// What decides which fetches may serve it.
+    var candidate: Lookup.Candidate {
+        guard !isImage else { return Lookup.Candidate(negotiation) }
+        return Lookup.Candidate(
+            [], told, hasControl: !control.isEmpty, wantsValidation: wantsValidation)
     }
 
     var isGet: Bool { method == .get }
@@ -108,7 +123,7 @@ final class SiteRequest: Sendable {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: method, asked: asked,
             control: control, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: body,
-            mode: mode, counters: counters, share: share, fence: fence)
+            mode: mode, counters: counters, share: share, fence: fence, negotiation: negotiation)
     }
 
     /// A client wants less than the whole of what it is that may be stored; of more ranges than
@@ -125,7 +140,7 @@ final class SiteRequest: Sendable {
             plan, key: key, hash: hash, lines: lines, method: .get, asked: asked.asGet,
             control: .none, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: .none,
             mode: .whole, counters: counters, share: share, fence: fence,
-            isBackground: true)
+            isBackground: true, negotiation: negotiation)
     }
 
     /// Its passage through this process; nil if it has no key, and is told apart from no other.

@@ -107,6 +107,28 @@ extension Outside {
                 refused.contains("grase") && refused.contains("perhaps grace"), "\(refused)")
         }
 
+        @Test("What may be stale while it is asked about is given at once, and asked about once")
+        func whileRevalidate() throws {
+            let stage = try Stage()
+            let gate = Gate()
+            let fields = ["Cache-Control: max-age=0, stale-while-revalidate=600", "ETag: \"1\""]
+            stage.origin.on("/it", OriginAnswer(image, fields: fields))
+            #expect(try stage.get("/it").brings(image))
+            stage.origin.on("/it", OriginAnswer.notModified([lasting]).holdingHead(.gate(gate)))
+            for _ in 0..<5 {
+                let answer = try stage.get("/it", expecting: image)
+                #expect(answer.brings(image) && answer.isHit, "\(answer)")
+            }
+            #expect(gate.waitForArrivals())
+            #expect(stage.fetches("/it") == 2)
+            #expect(stage.origin.requests("/it").last?.fields["If-None-Match"] == "\"1\"")
+            gate.open()
+            let isFresh = try Deadline.seconds(30).reached {
+                (Int(try stage.get("/it").cacheStatus["ttl"] ?? "") ?? 0) > 0
+            }
+            #expect(isFresh && stage.fetches("/it") == 2)
+        }
+
         @Test("Every error says what was asked of the origin")
         func status() throws {
             let stage = try Stage()

@@ -105,8 +105,8 @@ extension Misbehaviour {
             "answers 204", [.request, .send("HTTP/1.1 204 No Content\r\n\r\n")],
             seen: .problem(502, "origin-status"), logged: "status 204"),
         .init(
-            "answers 404", [.request, .send("HTTP/1.1 404 N\r\nContent-Length: 0\r\n\r\n")],
-            seen: .problem(404, "origin-status"), logged: nil),
+            "answers 403", [.request, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n")],
+            seen: .problem(403, "origin-status"), logged: nil),
         .init(
             "answers 500 with a body above the limit",
             [.request, .send("HTTP/1.1 500 I\r\nContent-Length: 99999999\r\n\r\n"), .gate],
@@ -187,7 +187,7 @@ extension Misbehaviour {
 
     /// What leaves a connection behind that may be used again.
     private static let first: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 404 N\r\nContent-Length: 0\r\n\r\n"),
+        .request, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n"),
     ]
 
     /// These are asked twice; what is said is of the second time.

@@ -1,0 +1,67 @@
+import Ground
+import HTTPRules
+import Serving
+
+// What settings of a site come to, as the rules have it.
+
+extension StoringPolicy {
+    init(_ settings: SiteSettings) {
+        var freshness = FreshnessPolicy(defaultTTL: settings.defaultTTL)
+        freshness.ttlMax = settings.ttlMax
+        freshness.ignoresCredentials = settings.ignoresCredentials
+        freshness.negativeTTLs = settings.negativeTTLs.map {
+            FreshnessPolicy.NegativeTTL(status: $0.status, ttl: $0.ttl)
+        }
+        self = .site(freshness: freshness, storesSetCookie: settings.storesSetCookie)
+    }
+}
+
+extension ReusePolicy {
+    init(_ settings: SiteSettings) {
+        self.init()
+        (grace, fencedGrace) = (settings.grace, settings.grace)
+    }
+}
+
+extension RequestFieldRules {
+    init(_ site: Site) {
+        let settings = site.settings
+        self.init(
+            authority: Array(site.origin.authority.utf8), basePath: Array(site.origin.path.utf8))
+        host =
+            switch settings.sentHost {
+            case .origin: .origin
+            case .client: .client
+            case .name(let name): .fixed(Array(name.utf8))
+            }
+        forwarded =
+            switch settings.forwardedFor {
+            case .append: .added
+            case .replace: .replaced
+            case .off: .unchanged
+            }
+        named = settings.forwardedFields
+        passesOthers = settings.forwardsOthers
+        passesTrailers = settings.forwardsTrailers
+        removed = settings.removedRequestFields
+        lines = settings.setRequestFields.compactMap {
+            FieldSetting(name: $0.name, value: $0.value)
+        }
+        addsVia = settings.addsVia
+        reducesAccept = settings.reductions.contains(.accept)
+        reducesAcceptEncoding = settings.reductions.contains(.acceptEncoding)
+    }
+}
+
+extension AnswerFieldRules {
+    init(_ settings: SiteSettings) {
+        self.init(
+            removed: settings.removedResponseFields,
+            lines: settings.setResponseFields.compactMap {
+                FieldSetting(name: $0.name, value: $0.value)
+            },
+            tagsStripped: settings.keepsTags ? FieldNames() : settings.tagFields,
+            clientControl: settings.clientTTL.map { Array("max-age=\($0.seconds)".utf8) },
+            addsVia: settings.addsVia)
+    }
+}
