@@ -11,8 +11,7 @@ extension Hall {
     /// Decides whether the origin is asked for the part that the one who caused `run` wants, which
     /// neither memory nor disk has, or for the whole.
     func decidePart(_ run: FillRun) {
-        guard run.stale == nil, let query = run.site,
-            query.wantsPart(rangesMax: settings.rangesMax)
+        guard run.stale == nil, run.query.wantsPart(rangesMax: settings.rangesMax)
         else { return }
         let now = SystemClock.now()
         switch node.parts.withLock({ $0.wanted(run.hash, now: now) }) {
@@ -31,15 +30,13 @@ extension Hall {
     /// fetched if it is small.
     func learned(_ whole: PartTable.Whole, by run: FillRun) {
         node.parts.withLock { $0.learned(whole, of: run.hash) }
-        guard let query = run.site, run.view.isPart, whole.isSmall,
-            case .storable(let bytes) = whole
-        else { return }
+        guard run.view.isPart, whole.isSmall, case .storable(let bytes) = whole else { return }
         guard takeUnread(bytes, for: run.client) else {
             return counters.add(.originRangesLimited)
         }
         counters.add(.originRangesSmall)
         fetch(
-            query.inBackground, nil, cause: run.cause, client: run.client,
+            run.query.inBackground, nil, cause: run.cause, client: run.client,
             now: SystemClock.now(), isEnough: \.isUsable)
     }
 

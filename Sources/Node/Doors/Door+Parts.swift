@@ -37,7 +37,7 @@ extension Door {
         if PartTable.Whole.storable(bytes: size).isSmall { return true }
         // Of a site that was decided before the origin was asked; of an image, whose header has to
         // be seen, its origin is never asked for a part.
-        guard run.site == nil else { return !view.isPart }
+        guard run.query.isImage else { return !view.isPart }
         let now = SystemClock.now()
         let isAgain = hall.node.parts.withLock { $0.wanted(run.hash, now: now) } == .whole
         if isAgain { hall.counters.add(.originRangesAgain) }

@@ -15,7 +15,7 @@ struct DiskCandidate: Sendable {
     /// under their key.
     static func first(for run: FillRun, name: EntryName) -> [DiskCandidate] {
         let place = EntryPlace(key: run.key, hash: run.hash)
-        guard run.site == nil else { return [DiskCandidate(name: name, place: place)] }
+        guard run.query.isImage else { return [DiskCandidate(name: name, place: place)] }
         return (0..<EntryName.candidateCount).map {
             DiskCandidate(name: name.candidate($0, for: run.negotiation), place: place)
         }

@@ -67,8 +67,8 @@ final class DiskSource: AnswerSource {
             if let waiting = tier.waiting(candidate.name) {
                 found = candidate
                 if let index = VariantIndex(of: waiting) {
-                    if let query = run.site, let copy = hall.store.copy(of: waiting) {
-                        hall.node.restore(copy, for: query)
+                    if let copy = hall.store.copy(of: waiting) {
+                        hall.node.restore(copy, for: run.query)
                     }
                     learn(index)
                 } else if waiting.facts.answers(run.negotiation) {
@@ -102,26 +102,23 @@ final class DiskSource: AnswerSource {
     private func learn(_ reading: DiskReading) {
         let entry = hall.node.store.promote(
             reading, [], hash: run.hash, clock: tier.clock, share: run.query.share)
-        if let entry, let query = run.site { hall.node.restore(entry, for: query) }
+        if let entry { hall.node.restore(entry, for: run.query) }
         let head = reading.record.head
         if let index = VariantIndex(head.span, at: 0..<head.count) { learn(index) }
     }
 
     private func learn(_ index: VariantIndex) {
-        guard let query = run.site else { return }
-        candidates = query.variantPlaces(of: index, in: hall.node.store).map {
+        candidates = run.query.variantPlaces(of: index, in: hall.node.store).map {
             DiskCandidate(name: EntryName(ofKey: $0.key), place: $0)
         }
     }
 
     /// What an entry is good for, by the request that has caused the fetch.
     private static func isUsable(_ facts: EntryFacts, for run: FillRun) -> Bool {
-        let now = SystemClock.now()
-        let fence = run.hall.node.fence
-        guard let query = run.site else {
-            return fence.judge(facts, for: [], now: now) != .revalidate
-        }
-        return facts.flags.isAnswer && query.reuse(facts, now: now).isUsable
+        guard facts.flags.isAnswer else { return false }
+        let reuse = run.query.reuse(facts, now: SystemClock.now())
+        // A peer would take it for fresh.
+        return run.wish.isForPeer ? reuse == .fresh : reuse.isUsable
     }
 
     /// It may be given without another word: part by part, and nothing is to be asked meanwhile.
@@ -190,24 +187,21 @@ final class DiskSource: AnswerSource {
     ///
     /// It is put into memory if `isInserted`.
     private func use(_ read: Resident, isInserted: Bool = true) {
-        let now = SystemClock.now()
+        let (now, query) = (SystemClock.now(), run.query)
         // What was invalidated while it was read is gone, or has to be validated.
         guard let resident = hall.store.form(of: read) else { return look() }
         guard Self.isUsable(resident.facts, for: run) else {
             // What may stand in for an origin that fails must be found then.
-            if let query = run.site {
-                if isInserted { hall.store.insert(resident) }
-                guard query.reuse(resident.facts, now: now) != .unusable else { return absent() }
-            }
+            if isInserted { hall.store.insert(resident) }
+            guard query.reuse(resident.facts, now: now) != .unusable else { return absent() }
             run.ask(about: resident)
             return absent()
         }
         if isInserted { hall.store.insert(resident) }
         hall.touch(resident, now: now)
-        run.found(
-            resident, nominated: run.site == nil ? FieldNames() : resident.nominated)
+        run.found(resident, nominated: query.nominated(of: resident))
         finish()
-        if let query = run.site, query.reuse(resident.facts, now: now) == .stale(.whileRevalidate) {
+        if query.reuse(resident.facts, now: now) == .stale(.whileRevalidate) {
             hall.revalidate(query, resident, cause: run.cause, client: run.client, now: now)
         }
     }
@@ -252,8 +246,7 @@ final class DiskSource: AnswerSource {
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true,
                 tags: reading.record.tags),
             isShared: true, varies: facts.varies,
-            nominated: run.site == nil
-                ? FieldNames() : VaryNames(renderedHead: reading.record.head).names)
+            nominated: run.query.nominated(byHead: reading.record.head))
         self.reading = reading
         guard !isKept else { return take(chunks) }
         chunksAtOnce = min(

@@ -56,7 +56,7 @@ extension FillRun {
 
     /// Whom it belongs to before its origin is asked.
     var holders: [ShareHolder] {
-        if let query = site {
+        guard query.isImage else {
             return [.site(query.plan.name)] + (client.map { [$0] } ?? [])
                 + (query.body.isEmpty ? [] : [.uploads])
         }

@@ -78,9 +78,6 @@ final class FillRun: Sendable {
     var hash: UInt64 { query.hash }
     var negotiation: Negotiation { query.negotiation }
 
-    /// What is asked of a site that the operator has named; nil for an image.
-    var site: SiteRequest? { query.isImage ? nil : query }
-
     /// The node's stamp when the request began that causes it.
     var stamp: Stamp { lease.stamp }
 

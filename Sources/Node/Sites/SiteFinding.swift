@@ -16,8 +16,11 @@ enum SiteFinding {
 
 extension SiteRequest {
     /// The fields of requests that a stored answer was selected by.
-    func nominated(of entry: Resident) -> FieldNames {
-        isImage ? FieldNames() : entry.nominated
+    func nominated(of entry: Resident) -> FieldNames { nominated(byHead: entry.head) }
+
+    /// The same of an answer that is stored with this head.
+    func nominated(byHead head: [UInt8]) -> FieldNames {
+        isImage ? FieldNames() : VaryNames(renderedHead: head).names
     }
 
     /// Looks under the key and, where answers were selected by fields of their requests, under that
