@@ -35,6 +35,8 @@ extension Hall {
         guard let disk = node.disk, let view = disk.view else { return .off }
         let wanted = query.negotiation
         let name = EntryName(ofKey: query.key)
+        // What answers to a site's key takes a second look.
+        guard query.isImage else { return .later(name) }
         var isLater = false
         for number in 0..<EntryName.candidateCount {
             let candidate = name.candidate(number, for: wanted)

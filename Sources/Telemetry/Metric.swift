@@ -160,6 +160,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case peerProbesAnswered
     case peerQuestionsLost
     case peerProbesLate
+    case peerPoliciesDiffer
     case peerAnswersTaken
     case peerReceivedBytes
     case touchesSent

@@ -69,6 +69,10 @@ extension MetricFamily {
             meaning: "Misses of an owner for which not all probes were answered in time",
             advice: "What a busy node holds may have been fetched again; see which one is slow."),
         MetricFamily(
+            "nuthatch_peer_policies_differ_total", .counter, "questions", .peerPoliciesDiffer,
+            meaning: "Questions about a site of which two nodes have other settings",
+            advice: "Give all nodes the same file: until then each asks the origin for itself."),
+        MetricFamily(
             "nuthatch_peer_questions_answered_total", .counter, "questions", by: "kind",
             [(.peerGetsAnswered, "get"), (.peerProbesAnswered, "probe")],
             meaning: "Questions of peers, by whether they may cause a fetch (get) or not (probe)",

@@ -17,6 +17,8 @@ package struct HeldEntry: Hashable, Sendable {
     package var tags: [[UInt8]]
     /// The entry's key, said if the question did not; else empty.
     package var key: [UInt8]
+    /// The origin's answer is for whoever caused the fetch, and is stored nowhere.
+    package var isForAskerAlone = false
 
     /// Where the body comes from; one that this version does not know is kept as it is.
     package struct Source: RawRepresentable, Hashable, Sendable {
@@ -68,7 +70,7 @@ package struct HeldEntry: Hashable, Sendable {
         var writer = StructureWriter.payload
         writer.put(status)
         writer.put(source.rawValue)
-        writer.put(UInt8(0))
+        writer.put(UInt8(isForAskerAlone ? 1 : 0))
         writer.put(UInt16(0))
         facts.put(into: &writer)
         writer.put(stamp)
@@ -89,6 +91,7 @@ package struct HeldEntry: Hashable, Sendable {
         self.init(
             status: payload.little16(at: 2), source: Source(rawValue: payload[4]),
             facts: TransitFacts(payload, at: 8), stamp: payload.stamp(at: 72), head: [])
+        isForAskerAlone = payload[5] & 1 != 0
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.head: head = payload.kept(field.range)

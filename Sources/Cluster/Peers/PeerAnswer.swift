@@ -97,6 +97,8 @@ package struct FetchYourselfReason: RawRepresentable, Hashable, Sendable {
     package static let tooLarge = FetchYourselfReason(rawValue: 5)
     /// The question is of a kind that the answerer's version does not know.
     package static let notUnderstood = FetchYourselfReason(rawValue: 6)
+    /// It has other settings for the site, or none.
+    package static let otherPolicy = FetchYourselfReason(rawValue: 8)
     /// Its settings do not let it ask this origin, or it is fenced.
     package static let notAllowed = FetchYourselfReason(rawValue: 7)
 }

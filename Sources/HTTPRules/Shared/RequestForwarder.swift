@@ -129,6 +129,20 @@ package enum RequestForwarder {
         return (WrittenHead.lines(head.bytes), head.bytes)
     }
 
+    /// Writes the head for the origin of a request that another node has forwarded so far: what
+    /// ``told(_:_:in:rules:)`` gave there, with what is this node's to add.
+    package static func forward(
+        told head: [UInt8], rules: RequestFieldRules, validation: Validation,
+        passage: CDNLoop.Passage?, causeLines: [FieldSetting]
+    ) -> [UInt8] {
+        var bytes = head
+        for line in causeLines where !rules.decides(line) { bytes.appendLine(line) }
+        validation.append(to: &bytes)
+        if let passage { CDNLoop.append(passage, to: &bytes) }
+        if rules.addsVia { Via.append(version: "1.1", to: &bytes) }
+        return bytes
+    }
+
     /// A head that is being written.
     private struct Head {
         let rules: RequestFieldRules

@@ -12,6 +12,11 @@ package struct RequestLines: Hashable, Sendable {
         self.lines = lines
     }
 
+    /// The lines of a head that was written here: a first line, then lines `name: value`.
+    package init(written head: [UInt8]) {
+        self.init(bytes: head, lines: WrittenHead.lines(head))
+    }
+
     /// True if an answer to the one may be given to the other where Vary nominates `names`
     /// (RFC 9111 §4.1).
     ///

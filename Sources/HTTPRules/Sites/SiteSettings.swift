@@ -91,6 +91,9 @@ package struct SiteSettings: Hashable, Sendable {
     /// Whether Cache-Control and Pragma of requests count (RFC 9111 §5.2.1).
     package var honoursRequestControl = false
 
+    /// Whether the nodes of a cluster ask each other before they ask the origin.
+    package var isShared = true
+
     /// Whether only signed URLs are answered, and only to be read.
     package var isSigned = false
 

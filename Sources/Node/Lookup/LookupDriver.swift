@@ -74,11 +74,10 @@ final class LookupDriver {
 
     /// Nil if the origin is asked from here.
     ///
-    /// What a site is asked depends on more of the request than the key, and stays here. A node
-    /// that may lack a purge takes nobody's word but the origin's; nor does one that has not yet
-    /// told the others of a change.
+    /// A node that may lack a purge takes nobody's word but the origin's; nor does one that has not
+    /// yet told the others of a change.
     private var company: Lookup.Company? {
-        guard query.plan.images != nil, !run.wish.skipsPeers, let hub = hall.node.hub,
+        guard query.isShared, !run.view.isPart, !run.wish.skipsPeers, let hub = hall.node.hub,
             hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key)
         else { return nil }
         let name = name ?? EntryName(ofKey: run.key)

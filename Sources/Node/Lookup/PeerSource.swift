@@ -19,11 +19,14 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     private let hub: PeerHub
     /// What the answer to the URL is called, variants apart.
     private let name: EntryName
+    private var query: SiteRequest { run.query }
     private var asks: [NodeID: PeerAsk] = [:]
     /// What a peer has said last that may be taken.
     private var said: [NodeID: Said] = [:]
     /// What gives the answer.
     private var taken: Taken?
+    /// Where it stands here, if that is not the key, and the index that says so.
+    private var variant: (place: EntryPlace, index: VariantIndex)?
     /// How often it was wanted here of late.
     private let frequency: UInt8
 
@@ -118,7 +121,9 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             if !isMeant { reply = .fetchYourself }
         case .originFailed(let failure) where failure.status >= 400 && ask.question.kind == .get:
             said[node] = .refused(failure.status)
-            reply = .originRefused
+            // Of a site the answer is this client's to have, and the owner has not kept it.
+            reply = query.isImage ? .originRefused : .fetchYourself
+        case .fetchYourself(.otherPolicy): hub.differs(from: node, on: query.plan.name)
         default: break
         }
         if answer.isFinal { asks[node] = nil }
@@ -152,7 +157,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             question == .get ? .get : .probe, name: name, key: run.key,
             deadlineMilliseconds: 0, negotiation: run.negotiation,
             entityTag: validators.entityTag.count > PeerProtocol.entityTagBytesMax
-                ? [] : validators.entityTag)
+                ? [] : validators.entityTag, request: query.relay(through: hall.node))
         told.cause = PeerQuestion.Cause(run.cause, span: .newSpan())
         let ask = PeerAsk(node, told, on: connection, for: self, of: hall)
         asks[node] = ask
@@ -176,17 +181,32 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             taken.ask.cancel()
             return driver.unfit()
         }
-        let isKept = hasRoom(length, head)
+        let nominated = query.nominated(byHead: head.bytes)
+        let isKept = !entry.isForAskerAlone && findPlace(nominated) && hasRoom(length, head)
         guard isKept || run.openWindow() else {
             taken.ask.cancel()
             return driver.fail(.overloaded(.memory))
         }
         hall.counters.add(.peerAnswersTaken)
+        if entry.isForAskerAlone, !query.isImage {
+            hall.node.notePasses(query, now: SystemClock.now())
+        }
         run.answered(
             FillAnswer(
                 facts: facts, head: head, sizeBytes: length, isKept: isKept, tags: entry.tags,
                 isFromPeer: true),
-            isShared: true, varies: facts.varies)
+            isShared: !entry.isForAskerAlone, varies: facts.varies, nominated: nominated)
+    }
+
+    /// Finds where the answer is to stand; false if it cannot be stored.
+    private func findPlace(_ nominated: FieldNames) -> Bool {
+        switch hall.node.place(query, selectedBy: nominated, claims: true) {
+        case .key: return true
+        case .variant(let place, let index):
+            variant = (place, index)
+            return true
+        case .none: return false
+        }
     }
 
     /// The stored body stays, with the facts and the head that the peer has for it.
@@ -196,9 +216,11 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             return driver.unfit()
         }
         facts.size = stale.facts.size
+        let place = query.isImage ? nil : EntryPlace(key: stale.key, hash: stale.hash)
+        let name =
+            place == nil ? name.variant(facts.varies, of: facts.negotiation) : stale.name
         let resident = run.makeFreshened(
-            stale, name.variant(facts.varies, of: facts.negotiation), tags: taken.entry.tags,
-            facts, taken.head)
+            stale, name, tags: taken.entry.tags, place: place, facts, taken.head)
         hall.counters.add(.peerAnswersTaken)
         if let resident {
             hall.node.keep(resident)
@@ -206,7 +228,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             hall.node.store.remove(stale)
         }
         run.confirmed(
-            resident ?? stale, isShared: true, isStored: resident != nil, isFromPeer: true)
+            resident ?? stale, isShared: true, isStored: resident != nil,
+            nominated: query.nominated(byHead: taken.head.bytes), isFromPeer: true)
         driver.finish()
     }
 
@@ -241,10 +264,14 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         guard let taken else { return }
         guard taken.receivedBytes == size else { return lose() }
         let facts = taken.facts
-        let name = name.variant(facts.varies, of: facts.negotiation)
-        // Without a length only the format can say that it was whole.
-        let isWhole = taken.entry.facts.size != nil || run.ending == .whole
-        let resident = run.ended(name: name, tags: taken.entry.tags) { size in
+        let name =
+            variant.map { EntryName(ofKey: $0.place.key) }
+            ?? name.variant(facts.varies, of: facts.negotiation)
+        // Without a length only the format can say that an image was whole.
+        let isWhole = taken.entry.facts.size != nil || !query.isImage || run.ending == .whole
+        let resident = run.ended(
+            name: name, tags: taken.entry.tags, place: variant?.place
+        ) { size in
             guard isWhole else { return nil }
             var head = taken.head
             // The peer had begun to give it before its length was known.
@@ -254,8 +281,16 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             facts.entityTag = head.entityTag
             return (facts, head)
         }
-        if let resident, isWorthKeeping { hall.node.keep(resident) }
+        if let resident, isWorthKeeping { keep(resident) }
         driver.finish()
+    }
+
+    private func keep(_ resident: Resident) {
+        hall.node.keep(resident)
+        guard let variant else { return }
+        hall.node.keep(
+            variant.index, query.nominated(of: resident), at: variant.place, for: query, of: run,
+            now: SystemClock.now())
     }
 
     /// The rest does not come from here.

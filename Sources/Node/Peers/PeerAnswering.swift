@@ -24,6 +24,8 @@ final class PeerAnswering: FillReader {
     private var slices: CircularBuffer<ByteBuffer> = []
     private var timer: Scheduled<Void>?
     private var restarts = 0
+    /// It asks for an image, and for none of a site's answers.
+    private var isForImage = true
 
     enum Stage {
         case beginning
@@ -50,28 +52,56 @@ final class PeerAnswering: FillReader {
     func begin() {
         hall.counters.add(question.kind == .get ? .peerGetsAnswered : .peerProbesAnswered)
         guard !question.key.isEmpty else { return beginOffered() }
-        let key = question.key
-        guard
-            CacheKey.isCanonical(
-                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
-        else {
-            return answer(.fetchYourself(.notUnderstood))
+        let query: SiteRequest
+        switch asked() {
+        case .refused(let reason): return answer(refusal(reason))
+        case .query(let made): query = made
         }
+        isForImage = query.isImage
         let (store, now) = (hall.store, SystemClock.now())
-        let query = SiteRequest(
-            image: key, hash: store.hash(of: key), question.negotiation,
-            by: hall.settings.imagePlan, fence: hall.fence)
         var stale: Resident?
         switch query.find(in: store, now: now) {
         case .answer(let found, .fresh):
             hall.touch(found, now: now)
             return give(found, from: .memory)
         case .answer(let found, _): stale = found
-        case .passes, .absent: break
+        case .passes: return answer(refusal(.unshareable))
+        case .absent: break
         }
         let glance = stale == nil ? hall.glanceAtDisk(query) : .off
         if case .found(let resident) = glance { return give(resident, from: .disk) }
         wait(query, stale: stale, glance)
+    }
+
+    private enum Asked {
+        case query(SiteRequest)
+        case refused(FetchYourselfReason)
+    }
+
+    /// What the question is about.
+    private func asked() -> Asked {
+        let key = question.key
+        let hash = hall.store.hash(of: key)
+        guard key.first == UInt8(ascii: "/") else {
+            let isCanonical = CacheKey.isCanonical(
+                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
+            guard isCanonical else { return .refused(.notUnderstood) }
+            return .query(
+                SiteRequest(
+                    image: key, hash: hash, question.negotiation, by: hall.settings.imagePlan,
+                    fence: hall.fence))
+        }
+        guard let relayed = RelayedRequest(question.request) else {
+            return .refused(.notUnderstood)
+        }
+        let plan = hall.settings.sitePlans.first { $0.digest == relayed.policy }
+        guard let plan, plan.settings.isShared else {
+            hall.counters.add(.peerPoliciesDiffer)
+            return .refused(.otherPolicy)
+        }
+        let query = SiteRequest(relayed, key: key, hash: hash, by: plan, on: hall)
+        // It has come by here already, by way of an origin.
+        return query.hasComeBack(to: hall.node) ? .refused(.notAllowed) : .query(query)
     }
 
     /// Looks where the answer may be once this node knows what `peer` has told of, or says that it
@@ -207,24 +237,39 @@ final class PeerAnswering: FillReader {
         case .found(let resident):
             leave()
             give(resident, from: .disk)
-        case .stored where !view.mayBePassedOn: answer(refusal(.unshareable))
-        case .answering(let fill) where fill.head.status != 200:
+        case .stored(let resident) where !view.mayBePassedOn:
+            guard !isForImage, isCause else { return answer(refusal(.unshareable)) }
+            leave()
+            give(resident, from: .fetch, isForAskerAlone: true)
+        case .answering(let fill) where isForImage && fill.head.status != 200:
             answer(absence(fill.head.status))
         case .answering(let fill) where !view.mayBePassedOn && !fill.isFromDisk:
-            answer(refusal(.unshareable))
+            // What may not be shared goes to the one who caused it.
+            guard !isForImage, isCause else { return answer(refusal(.unshareable)) }
+            follow(run, reader, view.known.own ?? fill, isForAskerAlone: true)
         case .stored(let resident):
             leave()
             give(resident, from: .fetch)
-        case .answering(let fill):
-            let entry = HeldEntry(
-                fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
-                from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
-            guard hold(entry) else { return }
-            if fill.isFromDisk { result.part = .disk }
-            stage = .following(run, reader, lentBytes: 0)
-            timer?.cancel()
-            proceed(run, reader)
+        case .answering(let fill): follow(run, reader, fill)
         }
+    }
+
+    /// It has caused the fetch that it waits for.
+    private var isCause: Bool { result.part == .miss || result.part == .revalidated }
+
+    /// The body goes out as it comes.
+    private func follow(
+        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, isForAskerAlone: Bool = false
+    ) {
+        var entry = HeldEntry(
+            fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
+            from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
+        entry.isForAskerAlone = isForAskerAlone
+        guard hold(entry) else { return }
+        if fill.isFromDisk { result.part = .disk }
+        stage = .following(run, reader, lentBytes: 0)
+        timer?.cancel()
+        proceed(run, reader)
     }
 
     private func proceed(_ run: FillRun, _ reader: Fill.ReaderID) {
@@ -308,17 +353,22 @@ final class PeerAnswering: FillReader {
         connection.answered(stream)
     }
 
-    func give(_ resident: Resident, from source: HeldEntry.Source) {
-        guard resident.status == 200 else { return answer(absence(resident.status)) }
+    func give(
+        _ resident: Resident, from source: HeldEntry.Source, isForAskerAlone: Bool = false
+    ) {
+        guard !isForImage || resident.status == 200 else {
+            return answer(absence(resident.status))
+        }
         switch source {
         case .memory: result.part = .hit
         case .disk: result.part = .disk
         default: break
         }
-        let entry = HeldEntry(
+        var entry = HeldEntry(
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
             from: source, stamp: resident.stamp,
             key: question.key.isEmpty ? resident.key : [])
+        entry.isForAskerAlone = isForAskerAlone
         let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
         if !entityTag.isEmpty, question.entityTag == entityTag {
             return answer(.notModified(entry))

@@ -233,6 +233,18 @@ final class PeerHub: @unchecked Sendable {
         }
     }
 
+    /// A member has other settings for a site than this node: each asks the origin for itself.
+    func differs(from peer: NodeID, on site: String) {
+        counters.add(.peerPoliciesDiffer)
+        loop.execute { [self] in
+            let why = "settings of \(site)"
+            guard complaints.isNews("\(peer) \(site)", why, now: SystemClock.now()) else { return }
+            logger.warning(
+                "a peer has other settings for a site: each node asks the origin for itself",
+                metadata: ["member": "\(peer)", "site": "\(site)"])
+        }
+    }
+
     /// A member gave an answer that cannot be one; nobody gets it.
     func refused(_ peer: NodeID, _ fault: StoredHeadFault) {
         counters.add(.headsRefusedOfPeers)

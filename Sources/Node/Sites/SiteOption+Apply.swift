@@ -19,6 +19,7 @@ extension SiteOption {
         case .diskShare: settings.diskShare = try value.one(Self.percent)
         case .staleWhileRevalidate:
             settings.staleWhileRevalidate = try value.one(Self.interval)
+        case .cluster: settings.isShared = try value.one(Self.isOn)
         case .grace: settings.grace = try value.one(Self.interval)
         case .honoursRequestControl: settings.honoursRequestControl = try value.one(Self.isOn)
         case .keepTags: settings.keepsTags = try value.one(Self.isOn)

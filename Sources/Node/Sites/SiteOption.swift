@@ -13,6 +13,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
     case ignoreCredentials = "ignore-credentials"
     case memoryShare = "memory-share"
     case diskShare = "disk-share"
+    case cluster
     case staleWhileRevalidate = "stale-while-revalidate"
     case grace
     case honoursRequestControl = "honours-request-control"
@@ -49,7 +50,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .objectLimit: "a size of 1B…1TiB, at most the node's object-limit"
         case .memoryShare, .diskShare: "1%…100%"
         case .storesSetCookie, .ignoreCredentials, .honoursRequestControl, .requestTrailers, .via,
-            .keepTags, .rewriteLocation, .signed:
+            .keepTags, .rewriteLocation, .signed, .cluster:
             "on or off, true or false"
         case .ignoreQuery: "a list of names, or beginnings of names with * behind them"
         case .methods: "a list of methods, in their own case"
@@ -81,7 +82,7 @@ package enum SiteOption: String, CaseIterable, Hashable, Sendable {
         case .objectLimit: "16MiB"
         case .memoryShare, .diskShare: "25%"
         case .storesSetCookie, .ignoreCredentials, .honoursRequestControl, .requestTrailers, .via,
-            .keepTags, .rewriteLocation, .signed:
+            .keepTags, .rewriteLocation, .signed, .cluster:
             "off"
         case .ignoreQuery: "[utm_*, fbclid]"
         case .methods: "[GET, HEAD]"

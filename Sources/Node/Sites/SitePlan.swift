@@ -22,6 +22,8 @@ final class SitePlan: Sendable {
     let origin: OriginAuthority?
     /// What an answer has to be; nil for anything.
     let images: ImageRules?
+    /// Of all that says how requests are forwarded and answers stored: equal ones do the same.
+    let digest: UInt64
     let storing: StoringPolicy
     let reuse: ReusePolicy
     let requestRules: RequestFieldRules
@@ -51,6 +53,7 @@ final class SitePlan: Sendable {
         name = site.name
         settings = site.settings
         images = nil
+        digest = Self.digest(of: site)
         origin = OriginAuthority(
             host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
             trust: trust)
@@ -80,6 +83,7 @@ final class SitePlan: Sendable {
         self.settings = settings
         origin = nil
         images = rules
+        digest = 0
         var storing = StoringPolicy.image(
             defaultTTL: settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
         storing.freshness.ttlMax = settings.ttlMax
@@ -98,6 +102,12 @@ final class SitePlan: Sendable {
         references = nil
         filter = nil
         self.objectBytesMax = objectBytesMax
+    }
+
+    /// Two nodes of one version give the same for the same settings.
+    private static func digest(of site: Site) -> UInt64 {
+        let text = "\(site.name) \(site.origin) \(site.settings)"
+        return XXH64.hash(Array(text.utf8).span, seed: 0)
     }
 
     // MARK: Requests

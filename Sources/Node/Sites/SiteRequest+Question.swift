@@ -17,6 +17,12 @@ extension SiteRequest {
         guard let origin = plan.origin else { return imageQuestion(about: entries.first, run) }
         var validation = Validation()
         for entry in entries { validation.add(entry.head, facts: entry.facts) }
+        if let relayed {
+            let head = RequestForwarder.forward(
+                told: relayed.head, rules: plan.requestRules, validation: validation,
+                passage: passage(through: node), causeLines: run.cause.lines(span: .newSpan()))
+            return .request(request(to: origin, head, run))
+        }
         let bytes = lines.bytes
         let outcome = RequestForwarder.forward(
             asked, lines.lines, in: bytes.span, rules: plan.requestRules,

@@ -23,6 +23,8 @@ final class SiteRequest: Sendable {
     let method: RequestMethod
     /// What the origin is told beside the fields.
     let asked: ForwardedRequest
+    /// What a peer has forwarded; nil for a client's own request.
+    let relayed: RelayedRequest?
     let control: RequestControl
     let hasAuthorization: Bool
     let hasCookie: Bool
@@ -54,16 +56,18 @@ final class SiteRequest: Sendable {
         asked: ForwardedRequest, control: RequestControl, hasAuthorization: Bool,
         hasCookie: Bool, body: RequestBody, mode: Mode, counters: SiteCounters?,
         share: MemoryShare?,
-        fence: FenceGate, isBackground: Bool = false, negotiation: Negotiation = []
+        fence: FenceGate, isBackground: Bool = false, negotiation: Negotiation = [],
+        relayed: RelayedRequest? = nil
     ) {
         self.negotiation = negotiation
+        self.relayed = relayed
         self.isBackground = isBackground
         self.fence = fence
         self.plan = plan
         self.key = key
         self.hash = hash
         self.lines = lines
-        told = plan.images == nil ? plan.told(asked, lines) : lines
+        told = plan.images == nil && relayed == nil ? plan.told(asked, lines) : lines
         self.method = method
         self.asked = asked
         self.control = control
@@ -89,7 +93,43 @@ final class SiteRequest: Sendable {
             counters: nil, share: nil, fence: fence, negotiation: negotiation)
     }
 
+    /// What a peer has forwarded, for a key that this node owns.
+    convenience init(
+        _ relayed: RelayedRequest, key: [UInt8], hash: UInt64, by plan: SitePlan, on hall: Hall
+    ) {
+        let told = RequestLines(written: relayed.head)
+        self.init(
+            plan, key: key, hash: hash, lines: told, method: .get,
+            asked: ForwardedRequest(
+                method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil,
+                isSecure: relayed.isSecure),
+            control: .none, hasAuthorization: told.lines.contains { $0.id == .authorization },
+            hasCookie: told.lines.contains { $0.id == .cookie }, body: .none, mode: .whole,
+            counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
+            fence: hall.fence, relayed: relayed)
+    }
+
     var isImage: Bool { plan.images != nil }
+
+    /// Another node may be asked in the place of the origin.
+    ///
+    /// Not if the client has a say in what it may be given, or if hardly anybody else may be given
+    /// it.
+    var isShared: Bool {
+        if isImage { return true }
+        return plan.settings.isShared && isGet && mode == .whole && !isAlone && control.isEmpty
+    }
+
+    /// What another node is told of it; empty for an image, of which the key says all.
+    func relay(through node: NodeCore) -> [UInt8] {
+        guard !isImage else { return [] }
+        var head = told.bytes
+        // It may come back through an origin that leads to this cluster.
+        if relayed == nil, let passage = passage(through: node) {
+            CDNLoop.append(passage, to: &head)
+        }
+        return RelayedRequest(policy: plan.digest, isSecure: asked.isSecure, head: head).bytes
+    }
 
     /// What decides which fetches may serve it.
     var candidate: Lookup.Candidate {
@@ -123,7 +163,8 @@ final class SiteRequest: Sendable {
         SiteRequest(
             plan, key: key, hash: hash, lines: lines, method: method, asked: asked,
             control: control, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: body,
-            mode: mode, counters: counters, share: share, fence: fence, negotiation: negotiation)
+            mode: mode, counters: counters, share: share, fence: fence, negotiation: negotiation,
+            relayed: relayed)
     }
 
     /// A client wants less than the whole of what it is that may be stored; of more ranges than
@@ -140,7 +181,7 @@ final class SiteRequest: Sendable {
             plan, key: key, hash: hash, lines: lines, method: .get, asked: asked.asGet,
             control: .none, hasAuthorization: hasAuthorization, hasCookie: hasCookie, body: .none,
             mode: .whole, counters: counters, share: share, fence: fence,
-            isBackground: true, negotiation: negotiation)
+            isBackground: true, negotiation: negotiation, relayed: relayed)
     }
 
     /// Its passage through this process; nil if it has no key, and is told apart from no other.
