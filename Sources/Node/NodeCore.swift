@@ -204,7 +204,12 @@ final class NodeCore: Sendable {
     /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
     func keep(_ resident: Resident) {
         store.insert(resident)
-        if let name = resident.name, let hub, !hub.owns(name) { return }
+        if let name = resident.name, let hub {
+            let base = VariantKey.base(of: resident.key)
+            // One that owns a URL keeps all its variants.
+            let isBase = base.count == resident.key.count
+            guard hub.owns(isBase ? name : EntryName(ofKey: Array(base))) else { return }
+        }
         disk?.keep(resident, now: SystemClock.now())
     }
 

@@ -12,6 +12,9 @@ package enum VariantKey {
 
     private static let lineFeed: UInt8 = 10
 
+    /// The key under which the variant's URL stands: that of the variant itself if it is none.
+    package static func base(of key: [UInt8]) -> ArraySlice<UInt8> { key.prefix { $0 != lineFeed } }
+
     /// Appends the key of the variant that the request with `lines`, which lie in `bytes`, selects
     /// by `names`.
     ///

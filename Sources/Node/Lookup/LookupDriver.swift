@@ -67,7 +67,6 @@ final class LookupDriver {
 
     private func lookBeyond() {
         if !query.isBackground { run.limitUnread() }
-        hall.decidePart(run)
         let company = company
         tell { $0.wentBeyond(company, SystemClock.now(), effects: &$1) }
     }
@@ -77,7 +76,7 @@ final class LookupDriver {
     /// A node that may lack a purge takes nobody's word but the origin's; nor does one that has not
     /// yet told the others of a change.
     private var company: Lookup.Company? {
-        guard query.isShared, !run.view.isPart, !run.wish.skipsPeers, let hub = hall.node.hub,
+        guard query.isShared, !run.wish.skipsPeers, let hub = hall.node.hub,
             hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key)
         else { return nil }
         let name = name ?? EntryName(ofKey: run.key)
@@ -103,6 +102,7 @@ final class LookupDriver {
     private var query: SiteRequest { run.query }
 
     private func askOrigin() {
+        hall.decidePart(run)
         if let problem = refusal {
             if !query.control.isOnlyIfCached, let stale = run.stale, standIn(stale, status: nil) {
                 return finish()

@@ -73,37 +73,6 @@ final class PeerAnswering: FillReader {
         wait(query, stale: stale, glance)
     }
 
-    private enum Asked {
-        case query(SiteRequest)
-        case refused(FetchYourselfReason)
-    }
-
-    /// What the question is about.
-    private func asked() -> Asked {
-        let key = question.key
-        let hash = hall.store.hash(of: key)
-        guard key.first == UInt8(ascii: "/") else {
-            let isCanonical = CacheKey.isCanonical(
-                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
-            guard isCanonical else { return .refused(.notUnderstood) }
-            return .query(
-                SiteRequest(
-                    image: key, hash: hash, question.negotiation, by: hall.settings.imagePlan,
-                    fence: hall.fence))
-        }
-        guard let relayed = RelayedRequest(question.request) else {
-            return .refused(.notUnderstood)
-        }
-        let plan = hall.settings.sitePlans.first { $0.digest == relayed.policy }
-        guard let plan, plan.settings.isShared else {
-            hall.counters.add(.peerPoliciesDiffer)
-            return .refused(.otherPolicy)
-        }
-        let query = SiteRequest(relayed, key: key, hash: hash, by: plan, on: hall)
-        // It has come by here already, by way of an origin.
-        return query.hasComeBack(to: hall.node) ? .refused(.notAllowed) : .query(query)
-    }
-
     /// Looks where the answer may be once this node knows what `peer` has told of, or says that it
     /// does not.
     func beginLate(behind peer: NodeID) {
@@ -317,7 +286,7 @@ final class PeerAnswering: FillReader {
     /// There is no image: this node remembers it, and whoever asks need not.
     private func absence(_ status: UInt16) -> PeerAnswer { failure(of: .originStatus(status)) }
 
-    private func refusal(_ reason: FetchYourselfReason) -> PeerAnswer {
+    func refusal(_ reason: FetchYourselfReason) -> PeerAnswer {
         question.kind == .probe ? .absent : .fetchYourself(reason)
     }
 
@@ -423,26 +392,5 @@ final class PeerAnswering: FillReader {
         case .beginning, .giving, .over: break
         }
         slices.removeAll()
-    }
-}
-
-extension HeldEntry {
-    /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
-    init(
-        _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
-        from source: Source, stamp: Stamp, key: [UInt8] = []
-    ) {
-        var told = facts
-        told.entityTag = head.entityTag
-        self.init(
-            status: head.status, source: source,
-            facts: TransitFacts(told, size: size, now: SystemClock.now()), stamp: stamp,
-            head: head.bytes,
-            places: HeadPlaces(
-                partialStart: UInt32(head.layout.partialStart),
-                multipartStart: UInt32(head.layout.multipartStart),
-                notModifiedStart: UInt32(head.layout.notModifiedStart),
-                contentType: head.layout.contentType),
-            tags: tags, key: key)
     }
 }

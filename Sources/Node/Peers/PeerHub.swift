@@ -30,7 +30,7 @@ final class PeerHub: @unchecked Sendable {
     private(set) var isStopped = false
     /// Succeeds when everybody reachable knows that this node goes.
     private var left: EventLoopPromise<Void>?
-    private var complaints = PeerComplaints()
+    var complaints = PeerComplaints()
     var joinWatch: JoinWatch
     /// The rule that the desk was told last; nil once this node has found its cluster.
     var toldRule: Formation.Rule? = .never
@@ -230,29 +230,6 @@ final class PeerHub: @unchecked Sendable {
         loop.execute { [self] in
             counters.add(.peerFaults)
             complain(of: remote, why)
-        }
-    }
-
-    /// A member has other settings for a site than this node: each asks the origin for itself.
-    func differs(from peer: NodeID, on site: String) {
-        counters.add(.peerPoliciesDiffer)
-        loop.execute { [self] in
-            let why = "settings of \(site)"
-            guard complaints.isNews("\(peer) \(site)", why, now: SystemClock.now()) else { return }
-            logger.warning(
-                "a peer has other settings for a site: each node asks the origin for itself",
-                metadata: ["member": "\(peer)", "site": "\(site)"])
-        }
-    }
-
-    /// A member gave an answer that cannot be one; nobody gets it.
-    func refused(_ peer: NodeID, _ fault: StoredHeadFault) {
-        counters.add(.headsRefusedOfPeers)
-        loop.execute { [self] in
-            guard complaints.isNews("\(peer)", "\(fault)", now: SystemClock.now()) else { return }
-            logger.warning(
-                "an answer of a peer is refused",
-                metadata: ["member": "\(peer)", "why": "\(fault)"])
         }
     }
 

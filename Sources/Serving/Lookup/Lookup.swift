@@ -41,6 +41,9 @@ package struct Lookup: Sendable {
         package var skipsPeers = false
         /// A peer waits for it: see ``Lookup/isOwner``.
         package var isForPeer = false
+        /// A part is wanted, which is not to cause anybody to fetch the whole: peers are asked
+        /// whether they have it.
+        package var isPart = false
 
         package init() {}
     }
@@ -122,12 +125,12 @@ extension Lookup {
             company.preference.contains(where: { $0.node != company.me })
         else { return askOrigin(&effects) }
         step = .owner
-        let isOwner = isOwner
+        let startsNothing = isOwner || wish.isPart
         search = OwnerSearch(
             me: company.me, preference: company.preference, lookback: Self.lookback,
             leaving: Array(company.leaving.prefix(Self.lookback)))
         follow(&effects) {
-            if isOwner {
+            if startsNothing {
                 $0.beganAsOwner(now, effects: &$1)
             } else {
                 $0.began(now, effects: &$1)

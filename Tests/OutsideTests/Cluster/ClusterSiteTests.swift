@@ -118,5 +118,82 @@ extension Outside {
             for node in others { #expect(try page("/page", node).text == "page") }
             #expect(stage.fetches("/page") == before + 2)
         }
+
+        @Test("Users never see each other's pages, whichever node they ask")
+        func users() throws {
+            let stage = try ClusterStage(3, site: Self.host)
+            let kinds = [
+                [lasting], ["Cache-Control: private, max-age=60"], [lasting, "Vary: Cookie"],
+                ["Cache-Control: no-store"], [lasting, "Set-Cookie: a=b"], [],
+                ["Cache-Control: max-age=0", "Vary: Cookie, Accept-Language"],
+                ["Cache-Control: no-cache, private=\"X-Own\"", "ETag: \"1\""],
+            ]
+            for (number, fields) in kinds.enumerated() {
+                stage.origin.on("/\(number)") { request in
+                    let user = request.fields["Cookie"] ?? "nobody"
+                    // What is for all says nothing of who asked.
+                    let text = number == 0 ? "all" : "\(user) \(number)"
+                    return .text(text, fields: fields + ["X-Own: \(user)"])
+                }
+            }
+            var dice = SeededDice(27)
+            let isLong = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
+            let clients = try stage.nodes.map { try $0.connect() }
+            for number in 0..<(isLong ? 100_000 : 3_000) {
+                let kind = Int.random(in: kinds.indices, using: &dice)
+                let user = "user=\(Int.random(in: 0..<5, using: &dice))"
+                let language = ["de", "en"].randomElement(using: &dice) ?? ""
+                let place = Int.random(in: 0..<3, using: &dice)
+                let answer = try clients[place].get(
+                    "/\(kind)", host: Self.host,
+                    fields: ["Cookie: \(user)", "Accept-Language: \(language)"])
+                let expected = kind == 0 ? "all" : "\(user) \(kind)"
+                #expect(
+                    answer.text == expected, "\(number): \(user) at \(place), \(kind): \(answer)")
+                if kind != 0, kind != 7 {
+                    #expect(answer.fields.all("X-Own") == [user], "\(number): \(answer)")
+                }
+            }
+        }
+
+        @Test("A part is taken from who has the whole, and asked for as a part where nobody has")
+        func parts() throws {
+            let stage = try ClusterStage(3, site: Self.host)
+            let image = TestImage.generated(.jpeg, byteCount: 6_000_000, seed: 912)
+            let path = stage.origin.serve(image, fields: [lasting])
+            let cold = try page(path, stage.nodes[0], "Range: bytes=100-199")
+            #expect(cold.status == 206 && cold.bodyByteCount == 100, "\(cold)")
+            #expect(stage.origin.requests(path).first?.fields["Range"] == "bytes=100-199")
+            let whole = try stage.nodes[0].get(path, host: Self.host, expecting: image)
+            #expect(whole.brings(image), "\(whole)")
+            let before = stage.fetches(path)
+            for node in stage.nodes {
+                let answer = try page(path, node, "Range: bytes=5-14")
+                #expect(answer.status == 206 && answer.bodyByteCount == 10, "\(answer)")
+            }
+            #expect(stage.fetches(path) == before)
+        }
+
+        @Test("An owner that dies takes nothing away, and what is stale stands in for the origin")
+        func failures() throws {
+            let stage = try ClusterStage(3, site: Self.host, settings: "grace: 1h")
+            let fields = ["Cache-Control: max-age=0", "ETag: \"1\""]
+            for number in 0..<12 {
+                stage.origin.on("/\(number)", .text("page \(number)", fields: fields))
+                for node in stage.nodes {
+                    #expect(try page("/\(number)", node).text == "page \(number)")
+                }
+            }
+            for number in 0..<12 {
+                stage.origin.on("/\(number)", OriginAnswer(nil, status: "503 Service Unavailable"))
+            }
+            stage.nodes[2].kill()
+            for number in 0..<12 {
+                for node in stage.nodes.prefix(2) {
+                    let answer = try page("/\(number)", node)
+                    #expect(answer.text == "page \(number)", "\(answer)")
+                }
+            }
+        }
     }
 }

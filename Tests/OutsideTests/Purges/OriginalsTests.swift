@@ -31,7 +31,7 @@ extension Outside {
         }
 
         @Test(
-            "Every size is fetched again once, at every node, and another image is a hit",
+            "Every size is fetched again once for all nodes, and another image is a hit",
             arguments: ["{\"url\":\"\(photo)\"}", "{\"url\":\"https://PHOTOS.example/a.jpg\"}"])
         func sizes(target: String) throws {
             let stage = try stage(2)
@@ -43,7 +43,7 @@ extension Outside {
                 }
                 _ = try get(stage, path, from: 1)
             }
-            #expect(all.map(stage.fetches) == [3, 3, 3])
+            #expect(all.map(stage.fetches) == [2, 2, 2])
             #expect(try stage.nodes[1].purge(target).isConfirmedByAll)
             for path in all {
                 let isSpared = path == Self.other
@@ -51,9 +51,10 @@ extension Outside {
                     #expect(try get(stage, path, from: 0, accept).isHit == isSpared, "\(path)")
                     #expect(try get(stage, path, from: 0, accept).isHit, "\(path)")
                 }
-                #expect(try get(stage, path, from: 1).isHit == isSpared, "\(path)")
+                let other = try get(stage, path, from: 1)
+                #expect(other.isHit || !isSpared, "\(other)")
             }
-            #expect(all.map(stage.fetches) == [6, 6, 3])
+            #expect(all.map(stage.fetches) == [4, 4, 2])
         }
 
         @Test("So it is on disk, of a node that was killed, and by prefix and host")

@@ -54,6 +54,7 @@ struct LookupScript {
             wish.isResumption = words.contains("resumption")
             wish.skipsPeers = words.contains("skips-peers")
             wish.isForPeer = words.contains("for-peer")
+            wish.isPart = words.contains("part")
             self = LookupScript()
             lookup = Self.made(wish)
         case "company":

@@ -1,0 +1,40 @@
+import Cluster
+import Ground
+import HTTPRules
+import Serving
+import Store
+import Telemetry
+
+/// What a question is about.
+extension PeerAnswering {
+    enum Asked {
+        case query(SiteRequest)
+        case refused(FetchYourselfReason)
+    }
+
+    /// The request that the question stands for.
+    func asked() -> Asked {
+        let key = question.key
+        let hash = hall.store.hash(of: key)
+        guard key.first == UInt8(ascii: "/") else {
+            let isCanonical = CacheKey.isCanonical(
+                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
+            guard isCanonical else { return .refused(.notUnderstood) }
+            return .query(
+                SiteRequest(
+                    image: key, hash: hash, question.negotiation, by: hall.settings.imagePlan,
+                    fence: hall.fence))
+        }
+        guard let relayed = RelayedRequest(question.request) else {
+            return .refused(.notUnderstood)
+        }
+        let plan = hall.settings.sitePlans.first { $0.digest == relayed.policy }
+        guard let plan, plan.settings.isShared else {
+            hall.counters.add(.peerPoliciesDiffer)
+            return .refused(.otherPolicy)
+        }
+        let query = SiteRequest(relayed, key: key, hash: hash, by: plan, on: hall)
+        // It has come by here already, by way of an origin.
+        return query.hasComeBack(to: hall.node) ? .refused(.notAllowed) : .query(query)
+    }
+}
