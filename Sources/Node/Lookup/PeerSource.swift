@@ -222,13 +222,14 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         let resident = run.makeFreshened(
             stale, name, tags: taken.entry.tags, place: place, facts, taken.head)
         hall.counters.add(.peerAnswersTaken)
-        if let resident {
+        let isShared = !taken.entry.isForAskerAlone
+        if let resident, isShared {
             hall.node.keep(resident)
         } else {
             hall.node.store.remove(stale)
         }
         run.confirmed(
-            resident ?? stale, isShared: true, isStored: resident != nil,
+            resident ?? stale, isShared: isShared, isStored: resident != nil && isShared,
             nominated: query.nominated(byHead: taken.head.bytes), isFromPeer: true)
         driver.finish()
     }

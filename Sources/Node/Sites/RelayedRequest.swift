@@ -12,6 +12,7 @@ struct RelayedRequest {
     let head: [UInt8]
 
     private static let fixedBytes = 9
+    private static let framing: [FieldName] = [.contentLength, .transferEncoding, .connection]
 
     init(policy: UInt64, isSecure: Bool, head: [UInt8]) {
         self.policy = policy
@@ -23,9 +24,11 @@ struct RelayedRequest {
     init?(_ bytes: [UInt8]) {
         guard bytes.count > Self.fixedBytes else { return nil }
         let head = Array(bytes[Self.fixedBytes...])
-        guard head.starts(with: "GET ".utf8), head.suffix(2) == [0x0D, 0x0A],
-            // Nothing of it ends the head, or begins another.
-            RequestLines(written: head).lines.last.map({ $0.value.end + 2 == head.count }) == true
+        let lines = RequestLines(written: head).lines
+        // Nothing of it ends the head, or says that a body follows.
+        guard head.starts(with: "GET ".utf8), let last = lines.last,
+            last.value.end + 2 == head.count,
+            !lines.contains(where: { Self.framing.contains($0.id) })
         else { return nil }
         self.init(
             policy: bytes.span.little64(at: 0), isSecure: bytes[8] & 1 != 0, head: head)

@@ -52,6 +52,29 @@ extension Outside {
             #expect(stage.fetches("/page") == 3)
         }
 
+        @Test("A thousand clients at five nodes want a cold page in three variants")
+        func crowd() throws {
+            let stage = try ClusterStage(5, site: Self.host)
+            stage.origin.on("/page") { request in
+                .text(
+                    "in \(request.fields["Accept-Language"] ?? "-")",
+                    fields: [lasting, "Vary: Accept-Language"])
+            }
+            let languages = ["de", "en", "fr"]
+            let plans = (0..<200).map { number in
+                SwarmClientPlan(
+                    "/page", host: Self.host,
+                    fields: ["Accept-Language: \(languages[number % 3])"])
+            }
+            let crowds = stage.nodes.map { ClientSwarm(port: $0.port, plans) }
+            for crowd in crowds {
+                for (number, answer) in crowd.responses().enumerated() {
+                    #expect(answer.text == "in \(languages[number % 3])", "\(answer)")
+                }
+            }
+            #expect(stage.fetches("/page") == 3)
+        }
+
         @Test(
             "What is for one client goes to that one, and the origin is asked once for it",
             arguments: ["Cache-Control: private", "Cache-Control: no-store", "Set-Cookie: s=1"])
