@@ -8,22 +8,21 @@ import Telemetry
 
 /// What is fetched where a part is wanted of what is not stored.
 extension Hall {
-    /// Decides whether the origin is asked for the part that the one who caused `run` wants, which
-    /// neither memory nor disk has, or for the whole.
-    func decidePart(_ run: FillRun) {
-        guard run.stale == nil, run.query.wantsPart(rangesMax: settings.rangesMax)
-        else { return }
+    /// What is fetched where the one who caused `run` wants a part of what neither memory nor disk
+    /// has; nil if the whole is wanted.
+    func partQuestion(of run: FillRun) -> PartTable.Question? {
+        guard run.stale == nil, run.query.wantsPart(rangesMax: settings.rangesMax) else {
+            return nil
+        }
         let now = SystemClock.now()
         switch node.parts.withLock({ $0.wanted(run.hash, now: now) }) {
         case .whole where mayFetchUnread(for: run.client):
             counters.add(.originRangesAgain)
-        case .whole:
-            counters.add(.originRangesLimited)
-            run.narrow()
-        case .part:
-            counters.add(.originRangesPassed)
-            run.narrow()
+            return .whole
+        case .whole: counters.add(.originRangesLimited)
+        case .part: counters.add(.originRangesPassed)
         }
+        return .part
     }
 
     /// The origin's answer to `run` tells what the whole is of which somebody wanted a part; it is

@@ -17,8 +17,25 @@ package struct HeldEntry: Hashable, Sendable {
     package var tags: [[UInt8]]
     /// The entry's key, said if the question did not; else empty.
     package var key: [UInt8]
-    /// The origin's answer is for whoever caused the fetch, and is stored nowhere.
-    package var isForAskerAlone = false
+    /// What others may not have of it.
+    package var limits: Limits = []
+
+    /// How far an answer may go that the origin has just given; of those that this version does not
+    /// know it is as if they were not there.
+    package struct Limits: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// It is for the client who caused the fetch, and is stored by nobody who asked for it.
+        package static let isUnshared = Limits(rawValue: 1 << 0)
+        /// It may go to whoever waits, and is stored nowhere.
+        package static let isUnkept = Limits(rawValue: 1 << 1)
+        /// The next request for it will hardly be answered otherwise.
+        package static let isHitForMiss = Limits(rawValue: 1 << 2)
+    }
 
     /// Where the body comes from; one that this version does not know is kept as it is.
     package struct Source: RawRepresentable, Hashable, Sendable {
@@ -70,7 +87,7 @@ package struct HeldEntry: Hashable, Sendable {
         var writer = StructureWriter.payload
         writer.put(status)
         writer.put(source.rawValue)
-        writer.put(UInt8(isForAskerAlone ? 1 : 0))
+        writer.put(limits.rawValue)
         writer.put(UInt16(0))
         facts.put(into: &writer)
         writer.put(stamp)
@@ -91,7 +108,7 @@ package struct HeldEntry: Hashable, Sendable {
         self.init(
             status: payload.little16(at: 2), source: Source(rawValue: payload[4]),
             facts: TransitFacts(payload, at: 8), stamp: payload.stamp(at: 72), head: [])
-        isForAskerAlone = payload[5] & 1 != 0
+        limits = Limits(rawValue: payload[5])
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.head: head = payload.kept(field.range)

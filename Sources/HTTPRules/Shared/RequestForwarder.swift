@@ -135,8 +135,15 @@ package enum RequestForwarder {
         told head: [UInt8], rules: RequestFieldRules, validation: Validation,
         passage: CDNLoop.Passage?, causeLines: [FieldSetting]
     ) -> [UInt8] {
-        var bytes = head
-        for line in causeLines where !rules.decides(line) { bytes.appendLine(line) }
+        let source = head.span
+        let told = WrittenHead.lines(head)
+        var bytes = source.copy(0..<Int(told.first?.name.start ?? UInt32(head.count)))
+        let own = causeLines.filter { !rules.decides($0) }
+        for line in told
+        where !RequestCause.says(line.id) || !own.contains(where: { $0.id == line.id }) {
+            bytes.appendLine(line, of: source)
+        }
+        for line in own { bytes.appendLine(line) }
         validation.append(to: &bytes)
         if let passage { CDNLoop.append(passage, to: &bytes) }
         if rules.addsVia { Via.append(version: "1.1", to: &bytes) }

@@ -107,7 +107,6 @@ extension Door {
         var wish = Lookup.Wish()
         wish.isAlone = alone
         wish.skipsPeers = waiting.skipsPeers
-        wish.isPart = query.wantsPart(rangesMax: settings.rangesMax)
         let begin = { [self] in
             FillRun(
                 query, stale: stale, on: hall, cause: cause(waiting.request), client: shareHolder,

@@ -158,13 +158,14 @@ final class FillRun: Sendable {
     /// The head was received and a body follows; of one that is not kept the window is open.
     func answered(
         _ answer: FillAnswer, isShared: Bool, varies: Negotiation,
-        nominated: FieldNames = FieldNames(), own: FillAnswer? = nil
+        nominated: FieldNames = FieldNames(), own: FillAnswer? = nil, isHitForMiss: Bool = false
     ) {
         change { state, effects in
             guard !state.isOver else { return }
             state.known.outcome = .answering(answer)
             state.known.isFromPeer = answer.isFromPeer
             state.known.own = own
+            state.known.isHitForMiss = isHitForMiss
             state.known.examination = answer.examination
             state.tags = answer.tags
             state.body = GrowingBody(isKept: answer.isKept)

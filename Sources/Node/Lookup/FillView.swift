@@ -43,6 +43,8 @@ struct FillView: Sendable {
         var own: FillAnswer?
         /// What the rules say of an answer of a site's.
         var examination: Examination?
+        /// The next request for it will hardly be answered otherwise.
+        var isHitForMiss = false
         /// What follows the body (RFC 9110 §6.5), as lines with their ends.
         var trailers: [UInt8] = []
     }
@@ -57,6 +59,8 @@ struct FillView: Sendable {
     let isOwner: Bool
     /// How many have waited for it, or do.
     let readersEver: Int
+    /// It may go to whoever asks, as far as is known.
+    let isShared: Bool
     /// What it brings may be given to a peer, which keeps it for others.
     let mayBePassedOn: Bool
     /// What it brings may be given to nobody any more, be it that it was good when it came.
@@ -70,6 +74,7 @@ struct FillView: Sendable {
         wasAsked = state.askedAt != nil
         isOwner = state.lookup.isOwner
         readersEver = fill.readersEver
+        isShared = fill.isShared
         // What a peer gives may be in any case: that one keeps it.
         mayBePassedOn = (fill.mayBePassedOn || known.isFromPeer) && known.isStored
         self.isVoid = isVoid

@@ -19,6 +19,10 @@ final class LookupDriver {
     /// The door whose request causes the fetch.
     private(set) weak var door: Door?
     private var source: (any AnswerSource)?
+    /// What peers are told of the request.
+    private(set) var relay: [UInt8] = []
+    /// What is fetched where a part is wanted; nil if none is.
+    private var part: PartTable.Question?
     /// Nobody joins this fetch any more.
     private(set) var isSettled = false
     private var isEnded = false
@@ -67,8 +71,12 @@ final class LookupDriver {
 
     private func lookBeyond() {
         if !query.isBackground { run.limitUnread() }
-        let company = company
-        tell { $0.wentBeyond(company, SystemClock.now(), effects: &$1) }
+        part = hall.partQuestion(of: run)
+        let (company, startsNothing) = (company, part == .part)
+        tell {
+            $0.wentBeyond(
+                company, startsNothing: startsNothing, SystemClock.now(), effects: &$1)
+        }
     }
 
     /// Nil if the origin is asked from here.
@@ -76,9 +84,13 @@ final class LookupDriver {
     /// A node that may lack a purge takes nobody's word but the origin's; nor does one that has not
     /// yet told the others of a change.
     private var company: Lookup.Company? {
-        guard query.isShared, !run.wish.skipsPeers, let hub = hall.node.hub,
-            hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key)
+        // Who begins anew because answers are not shared is one whom the owner can only send on.
+        let isAlone = run.wish.isAlone && !run.wish.isResumption && !query.isImage
+        guard query.isShared, !isAlone, !run.wish.skipsPeers, let hub = hall.node.hub,
+            hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key),
+            let relay = query.relay(through: hall.node)
         else { return nil }
+        self.relay = relay
         let name = name ?? EntryName(ofKey: run.key)
         self.name = name
         let view = hub.view
@@ -102,7 +114,7 @@ final class LookupDriver {
     private var query: SiteRequest { run.query }
 
     private func askOrigin() {
-        hall.decidePart(run)
+        if part == .part { run.narrow() }
         if let problem = refusal {
             if !query.control.isOnlyIfCached, let stale = run.stale, standIn(stale, status: nil) {
                 return finish()

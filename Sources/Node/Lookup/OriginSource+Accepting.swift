@@ -109,7 +109,8 @@ extension OriginSource {
         given.examination = examination
         run.answered(
             given, isShared: answer.acceptance.isShared, varies: examination.varies,
-            nominated: answer.nominated, own: own(given, answer))
+            nominated: answer.nominated, own: own(given, answer),
+            isHitForMiss: answer.acceptance.isHitForMiss)
     }
 
     /// The answer with those fields that are for the client who asked and are not stored (RFC 9111

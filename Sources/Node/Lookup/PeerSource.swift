@@ -157,7 +157,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             question == .get ? .get : .probe, name: name, key: run.key,
             deadlineMilliseconds: 0, negotiation: run.negotiation,
             entityTag: validators.entityTag.count > PeerProtocol.entityTagBytesMax
-                ? [] : validators.entityTag, request: query.relay(through: hall.node))
+                ? [] : validators.entityTag, request: driver.relay)
         told.cause = PeerQuestion.Cause(run.cause, span: .newSpan())
         let ask = PeerAsk(node, told, on: connection, for: self, of: hall)
         asks[node] = ask
@@ -181,21 +181,31 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             taken.ask.cancel()
             return driver.unfit()
         }
+        let limits = entry.limits
+        // The owner has nothing that might stand in, or it would have given that.
+        if StatusRules.isFailure(entry.status), let stale = run.stale,
+            driver.standIn(stale, status: entry.status)
+        {
+            taken.ask.cancel()
+            return driver.finish()
+        }
         let nominated = query.nominated(byHead: head.bytes)
-        let isKept = !entry.isForAskerAlone && findPlace(nominated) && hasRoom(length, head)
+        let isKept =
+            limits.isDisjoint(with: [.isUnshared, .isUnkept]) && findPlace(nominated)
+            && hasRoom(length, head)
         guard isKept || run.openWindow() else {
             taken.ask.cancel()
             return driver.fail(.overloaded(.memory))
         }
         hall.counters.add(.peerAnswersTaken)
-        if entry.isForAskerAlone, !query.isImage {
+        if limits.contains(.isHitForMiss), !query.isImage {
             hall.node.notePasses(query, now: SystemClock.now())
         }
         run.answered(
             FillAnswer(
                 facts: facts, head: head, sizeBytes: length, isKept: isKept, tags: entry.tags,
                 isFromPeer: true),
-            isShared: !entry.isForAskerAlone, varies: facts.varies, nominated: nominated)
+            isShared: !limits.contains(.isUnshared), varies: facts.varies, nominated: nominated)
     }
 
     /// Finds where the answer is to stand; false if it cannot be stored.
@@ -216,21 +226,24 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             return driver.unfit()
         }
         facts.size = stale.facts.size
-        let place = query.isImage ? nil : EntryPlace(key: stale.key, hash: stale.hash)
-        let name =
-            place == nil ? name.variant(facts.varies, of: facts.negotiation) : stale.name
+        let nominated = query.nominated(byHead: taken.head.bytes)
+        var place = EntryPlace(key: stale.key, hash: stale.hash)
+        var name = name.variant(facts.varies, of: facts.negotiation)
+        if !query.isImage, nominated != stale.nominated {
+            // What other fields select than before stands elsewhere (RFC 9111 §4.1).
+            guard findPlace(nominated) else { return driver.unfit() }
+            place = variant?.place ?? EntryPlace(key: query.key, hash: query.hash)
+        }
+        if !query.isImage { name = EntryName(ofKey: place.key) }
         let resident = run.makeFreshened(
             stale, name, tags: taken.entry.tags, place: place, facts, taken.head)
         hall.counters.add(.peerAnswersTaken)
-        let isShared = !taken.entry.isForAskerAlone
-        if let resident, isShared {
-            hall.node.keep(resident)
-        } else {
-            hall.node.store.remove(stale)
-        }
+        let isKept = taken.entry.limits.isEmpty && resident != nil
+        if !isKept || place.key != stale.key { hall.node.forget(stale) }
+        if let resident, isKept { keep(resident) }
         run.confirmed(
-            resident ?? stale, isShared: isShared, isStored: resident != nil && isShared,
-            nominated: query.nominated(byHead: taken.head.bytes), isFromPeer: true)
+            resident ?? stale, isShared: !taken.entry.limits.contains(.isUnshared),
+            isStored: isKept, nominated: nominated, isFromPeer: true)
         driver.finish()
     }
 

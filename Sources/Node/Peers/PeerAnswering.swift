@@ -207,20 +207,32 @@ final class PeerAnswering: FillReader {
             leave()
             give(resident, from: .disk)
         case .stored(let resident) where !view.mayBePassedOn:
-            guard !isForImage, isCause else { return answer(refusal(.unshareable)) }
+            guard let limits = limits(view) else { return answer(refusal(.unshareable)) }
             leave()
-            give(resident, from: .fetch, isForAskerAlone: true)
+            give(resident, from: .fetch, limits)
         case .answering(let fill) where isForImage && fill.head.status != 200:
             answer(absence(fill.head.status))
         case .answering(let fill) where !view.mayBePassedOn && !fill.isFromDisk:
-            // What may not be shared goes to the one who caused it.
-            guard !isForImage, isCause else { return answer(refusal(.unshareable)) }
-            follow(run, reader, view.known.own ?? fill, isForAskerAlone: true)
+            guard let limits = limits(view) else { return answer(refusal(.unshareable)) }
+            follow(run, reader, view.known.own ?? fill, limits)
         case .stored(let resident):
             leave()
             give(resident, from: .fetch)
-        case .answering(let fill): follow(run, reader, fill)
+        case .answering(let fill):
+            // Fields that are for the one who caused it are stored by nobody.
+            guard isCause, let own = view.known.own else { return follow(run, reader, fill, []) }
+            follow(run, reader, own, .isUnshared)
         }
+    }
+
+    /// How far an answer may go that is not stored, or not shared; nil if not to who asks.
+    ///
+    /// What may not be shared goes to the one who caused it.
+    private func limits(_ view: FillView) -> HeldEntry.Limits? {
+        guard !isForImage, view.isShared || isCause else { return nil }
+        var limits: HeldEntry.Limits = view.isShared ? .isUnkept : .isUnshared
+        if view.known.isHitForMiss { limits.insert(.isHitForMiss) }
+        return limits
     }
 
     /// It has caused the fetch that it waits for.
@@ -228,12 +240,12 @@ final class PeerAnswering: FillReader {
 
     /// The body goes out as it comes.
     private func follow(
-        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, isForAskerAlone: Bool = false
+        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, _ limits: HeldEntry.Limits
     ) {
         var entry = HeldEntry(
             fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
             from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
-        entry.isForAskerAlone = isForAskerAlone
+        entry.limits = limits
         guard hold(entry) else { return }
         if fill.isFromDisk { result.part = .disk }
         stage = .following(run, reader, lentBytes: 0)
@@ -323,7 +335,7 @@ final class PeerAnswering: FillReader {
     }
 
     func give(
-        _ resident: Resident, from source: HeldEntry.Source, isForAskerAlone: Bool = false
+        _ resident: Resident, from source: HeldEntry.Source, _ limits: HeldEntry.Limits = []
     ) {
         guard !isForImage || resident.status == 200 else {
             return answer(absence(resident.status))
@@ -337,7 +349,7 @@ final class PeerAnswering: FillReader {
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
             from: source, stamp: resident.stamp,
             key: question.key.isEmpty ? resident.key : [])
-        entry.isForAskerAlone = isForAskerAlone
+        entry.limits = limits
         let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
         if !entityTag.isEmpty, question.entityTag == entityTag {
             return answer(.notModified(entry))

@@ -3,20 +3,33 @@ import HTTPRules
 
 /// A GET for a site as a node hands it to the one that owns its key.
 ///
-/// As bytes: the digest of the site's policy (8, the lowest first), flags (1: the client's request
-/// came encrypted), and the head as that policy forwards it, without validators.
+/// As bytes: the digest of the site's policy (8, the lowest first), flags, and the head as that
+/// policy forwards it, without validators.
 struct RelayedRequest {
+    /// What the client's own request was, whatever the operator has added.
+    struct Flags: OptionSet {
+        let rawValue: UInt8
+
+        static let isSecure = Flags(rawValue: 1 << 0)
+        static let hasAuthorization = Flags(rawValue: 1 << 1)
+        static let hasCookie = Flags(rawValue: 1 << 2)
+    }
+
     let policy: UInt64
-    let isSecure: Bool
+    let flags: Flags
     /// Request line, Host and fields, each with its CRLF, without the empty line.
     let head: [UInt8]
 
     private static let fixedBytes = 9
-    private static let framing: [FieldName] = [.contentLength, .transferEncoding, .connection]
+    /// What no policy forwards of a GET that is to be stored.
+    private static let refused: [FieldName] = [
+        .connection, .contentLength, .expect, .ifMatch, .ifModifiedSince, .ifNoneMatch, .ifRange,
+        .ifUnmodifiedSince, .range, .te, .transferEncoding, .upgrade,
+    ]
 
-    init(policy: UInt64, isSecure: Bool, head: [UInt8]) {
+    init(policy: UInt64, _ flags: Flags, head: [UInt8]) {
         self.policy = policy
-        self.isSecure = isSecure
+        self.flags = flags
         self.head = head
     }
 
@@ -28,17 +41,18 @@ struct RelayedRequest {
         // Nothing of it ends the head, or says that a body follows.
         guard head.starts(with: "GET ".utf8), let last = lines.last,
             last.value.end + 2 == head.count,
-            !lines.contains(where: { Self.framing.contains($0.id) })
+            lines.count(where: { $0.id == .host }) == 1,
+            !lines.contains(where: { Self.refused.contains($0.id) })
         else { return nil }
         self.init(
-            policy: bytes.span.little64(at: 0), isSecure: bytes[8] & 1 != 0, head: head)
+            policy: bytes.span.little64(at: 0), Flags(rawValue: bytes[8]), head: head)
     }
 
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.fixedBytes + head.count)
         bytes.appendLittle(policy)
-        bytes.append(isSecure ? 1 : 0)
+        bytes.append(flags.rawValue)
         return bytes + head
     }
 }

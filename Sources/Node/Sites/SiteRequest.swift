@@ -102,9 +102,9 @@ final class SiteRequest: Sendable {
             plan, key: key, hash: hash, lines: told, method: .get,
             asked: ForwardedRequest(
                 method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil,
-                isSecure: relayed.isSecure),
-            control: .none, hasAuthorization: told.lines.contains { $0.id == .authorization },
-            hasCookie: told.lines.contains { $0.id == .cookie }, body: .none, mode: .whole,
+                isSecure: relayed.flags.contains(.isSecure)),
+            control: .none, hasAuthorization: relayed.flags.contains(.hasAuthorization),
+            hasCookie: relayed.flags.contains(.hasCookie), body: .none, mode: .whole,
             counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
             fence: hall.fence, relayed: relayed)
     }
@@ -118,17 +118,35 @@ final class SiteRequest: Sendable {
     var isShared: Bool {
         if isImage { return true }
         return plan.settings.isShared && isGet && mode == .whole && !isAlone && control.isEmpty
+            // Another node may wait for this very request.
+            && (relayed != nil || !cameThroughNode)
     }
 
-    /// What another node is told of it; empty for an image, of which the key says all.
-    func relay(through node: NodeCore) -> [UInt8] {
+    /// The origin may be sent it, as far as its site's policy goes.
+    private var isSendable: Bool {
+        guard relayed == nil else { return true }
+        let bytes = lines.bytes
+        let outcome = RequestForwarder.forward(
+            asked, lines.lines, in: bytes.span, rules: plan.requestRules, purpose: .pass)
+        guard case .send = outcome else { return false }
+        return true
+    }
+
+    /// What another node is told of it: empty for an image, of which the key says all; nil if the
+    /// origin may not be sent it.
+    func relay(through node: NodeCore) -> [UInt8]? {
         guard !isImage else { return [] }
+        guard isSendable else { return nil }
         var head = told.bytes
         // It may come back through an origin that leads to this cluster.
         if relayed == nil, let passage = passage(through: node) {
             CDNLoop.append(passage, to: &head)
         }
-        return RelayedRequest(policy: plan.digest, isSecure: asked.isSecure, head: head).bytes
+        var flags = relayed?.flags ?? []
+        if asked.isSecure { flags.insert(.isSecure) }
+        if hasAuthorization { flags.insert(.hasAuthorization) }
+        if hasCookie { flags.insert(.hasCookie) }
+        return RelayedRequest(policy: plan.digest, flags, head: head).bytes
     }
 
     /// What decides which fetches may serve it.

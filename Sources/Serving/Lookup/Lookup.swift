@@ -41,9 +41,6 @@ package struct Lookup: Sendable {
         package var skipsPeers = false
         /// A peer waits for it: see ``Lookup/isOwner``.
         package var isForPeer = false
-        /// A part is wanted, which is not to cause anybody to fetch the whole: peers are asked
-        /// whether they have it.
-        package var isPart = false
 
         package init() {}
     }
@@ -117,20 +114,24 @@ extension Lookup {
     }
 
     /// The node has this company; nil if it asks the origin itself.
+    ///
+    /// `startsNothing`: nobody is to fetch the whole for the part that is wanted; peers are asked
+    /// whether they have it.
     package mutating func wentBeyond(
-        _ company: Company?, _ now: Instant, effects: inout [LookupEffect]
+        _ company: Company?, startsNothing: Bool = false, _ now: Instant,
+        effects: inout [LookupEffect]
     ) {
         guard step == .begun || step == .disk else { return }
         guard let company, !wish.skipsPeers,
             company.preference.contains(where: { $0.node != company.me })
         else { return askOrigin(&effects) }
         step = .owner
-        let startsNothing = isOwner || wish.isPart
+        let actsAsOwner = isOwner || startsNothing
         search = OwnerSearch(
             me: company.me, preference: company.preference, lookback: Self.lookback,
             leaving: Array(company.leaving.prefix(Self.lookback)))
         follow(&effects) {
-            if startsNothing {
+            if actsAsOwner {
                 $0.beganAsOwner(now, effects: &$1)
             } else {
                 $0.began(now, effects: &$1)

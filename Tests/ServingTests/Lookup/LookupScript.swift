@@ -54,7 +54,6 @@ struct LookupScript {
             wish.isResumption = words.contains("resumption")
             wish.skipsPeers = words.contains("skips-peers")
             wish.isForPeer = words.contains("for-peer")
-            wish.isPart = words.contains("part")
             self = LookupScript()
             lookup = Self.made(wish)
         case "company":
@@ -70,7 +69,9 @@ struct LookupScript {
                 }, leaving: leaving.map(Self.node))
         case "begins": lookup.began(asksDisk: words.contains("disk"), effects: &effects)
         case "absent": lookup.absent(effects: &effects)
-        case "beyond": lookup.wentBeyond(company, now, effects: &effects)
+        case "beyond":
+            lookup.wentBeyond(
+                company, startsNothing: words.contains("part"), now, effects: &effects)
         case "gone": lookup.lost(Self.node(words[1]), now, effects: &effects)
         case "peer-waits": lookup.waitedForByPeer(now, effects: &effects)
         case "unfit": lookup.unfit(effects: &effects)
