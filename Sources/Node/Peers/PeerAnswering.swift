@@ -24,6 +24,8 @@ final class PeerAnswering: FillReader {
     private var slices: CircularBuffer<ByteBuffer> = []
     private var timer: Scheduled<Void>?
     private var restarts = 0
+    /// What it stands for; nil before it is looked into, and of what was offered.
+    private var query: SiteRequest?
 
     enum Stage {
         case beginning
@@ -61,6 +63,7 @@ final class PeerAnswering: FillReader {
         let query = SiteRequest(
             image: key, hash: store.hash(of: key), question.negotiation,
             by: hall.settings.imagePlan, fence: hall.fence)
+        self.query = query
         var stale: Resident?
         switch query.find(in: store, now: now) {
         case .answer(let found, .fresh):
@@ -205,8 +208,16 @@ final class PeerAnswering: FillReader {
         case .open: hall.await(run, for: self)
         case .refused: answer(failure(view.known.outcome))
         case .found(let resident):
+            // What the client is given who caused the fetch, and is stale, is no answer to a peer.
+            let reuse = query?.reuse(resident.facts, now: SystemClock.now())
+            guard reuse == .fresh else { return beginAnew() }
             leave()
             give(resident, from: .disk)
+        case .stored where view.known.stoodIn != nil:
+            // A peer would take it for what the origin has said, and may have one of its own. Where
+            // the origin said nothing it may also answer that peer.
+            let status = view.known.stoodIn?.status
+            answer(status.map { failure(of: .originStatus($0)) } ?? refusal(.overloaded))
         case .stored where !view.mayBePassedOn: answer(refusal(.unshareable))
         case .answering(let fill) where fill.head.status != 200:
             answer(absence(fill.head.status))
@@ -373,26 +384,5 @@ final class PeerAnswering: FillReader {
         case .beginning, .giving, .over: break
         }
         slices.removeAll()
-    }
-}
-
-extension HeldEntry {
-    /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
-    init(
-        _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
-        from source: Source, stamp: Stamp, key: [UInt8] = []
-    ) {
-        var told = facts
-        told.entityTag = head.entityTag
-        self.init(
-            status: head.status, source: source,
-            facts: TransitFacts(told, size: size, now: SystemClock.now()), stamp: stamp,
-            head: head.bytes,
-            places: HeadPlaces(
-                partialStart: UInt32(head.layout.partialStart),
-                multipartStart: UInt32(head.layout.multipartStart),
-                notModifiedStart: UInt32(head.layout.notModifiedStart),
-                contentType: head.layout.contentType),
-            tags: tags, key: key)
     }
 }
