@@ -254,7 +254,9 @@ final class NodeService: Service {
             }
         }
         guard stops.count == 0 else { return false }
-        await hub.takePart()
+        _ = await stops.outwait(within: nil, unlessToldMoreThan: 0, on: timeKeeper) {
+            await hub.takePart()
+        }
         return stops.count == 0
     }
 

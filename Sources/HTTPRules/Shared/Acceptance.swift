@@ -34,7 +34,9 @@ package struct Acceptance: Hashable, Sendable {
     ///
     /// An answer that may not be stored leaves what is still fresh; a failure says nothing of what
     /// there is.
-    package var endsStored: Bool { before != .nothing && isNews && status < 500 }
+    package var endsStored: Bool {
+        before != .nothing && isNews && !StatusRules.isTransient(status)
+    }
 
     /// Those who ask next are not to wait for each other: their answers will not be shared either.
     package var isHitForMiss: Bool {

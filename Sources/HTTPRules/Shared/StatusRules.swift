@@ -25,6 +25,12 @@ package enum StatusRules {
         status == 412 || status == 416
     }
 
+    /// The status says nothing of what there is: the server failed, or was not ready for this
+    /// request (RFC 9110 §15.5.9 and §15.6, RFC 8470 §5.2, RFC 6585 §4).
+    package static func isTransient(_ status: UInt16) -> Bool {
+        status >= 500 || status == 408 || status == 425 || status == 429
+    }
+
     /// The origin's failure: a stored answer may be given instead, if it may be used stale (RFC
     /// 5861 §4).
     package static func isFailure(_ status: UInt16) -> Bool {

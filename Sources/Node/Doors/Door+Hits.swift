@@ -108,7 +108,7 @@ extension Door {
             let query = imageRequest(key.copy(range), hash, wanted)
             answer(
                 query, PendingRequest(copying: parser, bytes, headRange), facts,
-                .answer(resident, query.reuse(resident.facts, now: now)), now: now)
+                query.judge(resident, in: store, now: now), now: now)
         }
     }
 

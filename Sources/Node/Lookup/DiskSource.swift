@@ -192,7 +192,7 @@ final class DiskSource: AnswerSource {
         guard let resident = hall.store.form(of: read) else { return look() }
         guard Self.isUsable(resident.facts, for: run) else {
             // What may stand in for an origin that fails must be found then.
-            if isInserted { hall.store.insert(resident) }
+            if isInserted, !run.wish.isProbe { hall.store.insert(resident) }
             guard query.reuse(resident.facts, now: now) != .unusable else { return absent() }
             run.ask(about: resident)
             return absent()

@@ -156,6 +156,12 @@ final class LookupDriver {
         return true
     }
 
+    /// What was stored before for the same request, as it counts at `now`.
+    func before(_ stale: Resident?, now: Instant) -> Acceptance.Before {
+        guard let stale else { return .nothing }
+        return now < hall.fence.facts(stale.facts, now: now).freshUntil ? .fresh : .stale
+    }
+
     private func resume(skipsPeers: Bool) {
         if let resumption = source as? ResumedSource { return resumption.begin(skipsPeers) }
         guard let peers = source as? PeerSource, let name, let begun = peers.begun else {

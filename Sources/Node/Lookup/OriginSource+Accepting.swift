@@ -15,18 +15,17 @@ extension OriginSource {
         var examination = plan.examine(
             head, query, receipt, negotiation: run.negotiation)
         for redirect in redirects { plan.limit(&examination, by: redirect) }
-        if let problem = plan.refusal(of: head, examination) {
-            if problem == .codedImage { hall.counters.add(.imagesCoded) }
-            if let absence = plan.absence(head, receipt), remember(problem, absence, receipt) {
-                return drop(length)
-            }
-            return drop(problem, length)
-        }
         let vary = plan.vary(of: head)
         var acceptance = Acceptance(
             examination, vary, status: head.status,
-            before: stale.map { receipt.receivedAt < $0.facts.freshUntil ? .fresh : .stale }
-                ?? .nothing)
+            before: driver.before(stale, now: receipt.receivedAt))
+        if let problem = plan.refusal(of: head, examination) {
+            if problem == .codedImage { hall.counters.add(.imagesCoded) }
+            let absence = plan.absence(head, examination, receipt, by: redirects)
+            if let stale, absence != nil || acceptance.endsStored { hall.node.forget(stale) }
+            if let absence, remember(problem, absence, of: head) { return drop(length) }
+            return drop(problem, length)
+        }
         var place: EntryPlace?
         var index: VariantIndex?
         if acceptance.isStorable {
@@ -52,25 +51,26 @@ extension OriginSource {
     /// Stores, in memory alone, that there is no image: whoever asks until then is given
     /// `problem`, as who asks now; false if there is no room for it.
     private func remember(
-        _ problem: Problem, _ absence: Freshness, _ receipt: Freshness.Receipt
+        _ problem: Problem, _ absence: Examination, of answer: AnswerHead
     ) -> Bool {
         var body: [UInt8] = []
         problem.document.append(to: &body)
-        let stored = problem.storedHead(bodyBytes: UInt64(body.count))
-        let head = RenderedHead(stored)
-        let facts = EntryFacts(
-            size: UInt64(body.count), bornAt: absence.bornAt, validatedAt: absence.requestedAt,
-            freshUntil: absence.freshUntil, flags: .mustRevalidate, lastModified: nil,
-            date: receipt.receivedWall, entityTag: .empty)
+        let size = UInt64(body.count)
+        let head = RenderedHead(problem.storedHead(bodyBytes: size))
+        var facts = absence.facts(size: size, entityTag: .empty)
+        // Nothing stands in for anything that it is not.
+        facts.flags = .mustRevalidate
+        (facts.staleIfErrorSeconds, facts.staleWhileRevalidateSeconds) = (0, 0)
+        let tags = tags(of: answer)
         let overhead = Resident.overhead(
-            keyBytes: query.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
-        guard run.reserve(overhead + BodyLayout.capacity(facts.size)) else { return false }
-        if let stale { hall.node.forget(stale) }
+            keyBytes: query.key.count, headBytes: head.bytes.count,
+            tagBytes: Resident.bytes(of: tags), bodyBytes: size)
+        guard run.reserve(overhead + BodyLayout.capacity(size)) else { return false }
         run.answered(
-            FillAnswer(facts: facts, head: head, sizeBytes: facts.size, isKept: true),
-            isShared: true, varies: [])
+            FillAnswer(facts: facts, head: head, sizeBytes: size, isKept: true, tags: tags),
+            isShared: true, varies: facts.varies)
         run.received(ByteBuffer(bytes: body))
-        let resident = run.ended(name: nil) { _ in (facts, head) }
+        let resident = run.ended(name: nil, tags: tags) { _ in (facts, head) }
         if let resident { hall.node.store.insert(resident) }
         return true
     }

@@ -23,7 +23,7 @@ extension OriginSource {
     ///
     /// Notes that it cannot.
     func isUnfit(_ acceptance: Acceptance, _ head: AnswerHead, _ length: UInt64?) -> Bool {
-        guard head.status == 200,
+        guard query.plan.images == nil, head.status == 200,
             !acceptance.isStorable || length ?? 0 > query.plan.objectBytesMax
         else { return false }
         hall.learned(.unfit, by: run)
@@ -38,7 +38,7 @@ extension OriginSource {
 
     /// Notes that a body whose length was not known has outgrown what is stored.
     func noteSize() {
-        guard answer != nil, run.hasOutgrown else { return }
+        guard query.plan.images == nil, answer != nil, run.hasOutgrown else { return }
         hall.learned(.unfit, by: run)
     }
 }

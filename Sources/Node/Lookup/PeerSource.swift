@@ -170,7 +170,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     /// What this peer has said is the answer.
     func deliver(from node: NodeID) {
         guard case .held(let taken) = said[node] else {
-            if case .refused(let status) = said[node] { return driver.fail(.originStatus(status)) }
+            if case .refused(let status) = said[node] { return refuse(status) }
             return driver.unfit()
         }
         self.taken = taken
@@ -245,6 +245,25 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             resident ?? stale, isShared: !taken.entry.limits.contains(.isUnshared),
             isStored: isKept, nominated: nominated, isFromPeer: true)
         driver.finish()
+    }
+
+    /// The origin has answered the peer with an error of this status.
+    private func refuse(_ status: UInt16) {
+        if run.query.isBackground {
+            hall.pauseBackground(run.query, now: SystemClock.now())
+        }
+        if let stale = run.stale {
+            if StatusRules.isFailure(status), driver.standIn(stale, status: status) {
+                return driver.finish()
+            }
+            let plan = run.query.plan
+            let isRemembered = plan.settings.negativeTTLs.contains { $0.status == status }
+            let isStale = driver.before(stale, now: SystemClock.now()) == .stale
+            if isRemembered || isStale && !StatusRules.isTransient(status) {
+                hall.node.forget(stale)
+            }
+        }
+        driver.fail(.originStatus(status))
     }
 
     private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {

@@ -24,8 +24,10 @@ final class PeerAnswering: FillReader {
     private var slices: CircularBuffer<ByteBuffer> = []
     private var timer: Scheduled<Void>?
     private var restarts = 0
+    /// What it stands for; nil before it is looked into, and of what was offered.
+    private var query: SiteRequest?
     /// It asks for an image, and for none of a site's answers.
-    private var isForImage = true
+    private var isForImage: Bool { query?.isImage ?? true }
 
     enum Stage {
         case beginning
@@ -57,8 +59,8 @@ final class PeerAnswering: FillReader {
         case .refused(let reason): return answer(refusal(reason))
         case .query(let made): query = made
         }
-        isForImage = query.isImage
         let (store, now) = (hall.store, SystemClock.now())
+        self.query = query
         var stale: Resident?
         switch query.find(in: store, now: now) {
         case .answer(let found, .fresh):
@@ -204,8 +206,16 @@ final class PeerAnswering: FillReader {
         case .open: hall.await(run, for: self)
         case .refused: answer(failure(view.known.outcome))
         case .found(let resident):
+            // What the client is given who caused the fetch, and is stale, is no answer to a peer.
+            let reuse = query?.reuse(resident.facts, now: SystemClock.now())
+            guard reuse == .fresh else { return beginAnew() }
             leave()
             give(resident, from: .disk)
+        case .stored where view.known.stoodIn != nil:
+            // A peer would take it for what the origin has said, and may have one of its own. Where
+            // the origin said nothing, or what its clients are to see, it may also answer that peer.
+            let status = isForImage ? view.known.stoodIn?.status : nil
+            answer(status.map { failure(of: .originStatus($0)) } ?? refusal(.overloaded))
         case .stored(let resident) where !view.mayBePassedOn:
             guard let limits = limits(view) else { return answer(refusal(.unshareable)) }
             leave()

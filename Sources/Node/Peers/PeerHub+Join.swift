@@ -14,8 +14,8 @@ extension PeerHub {
 
     /// Owns a part of the ring from now on, and returns when it knows who owns what.
     ///
-    /// Not before the node is proven current: as an owner it would ask the origin, for others, for
-    /// what they have.
+    /// To be called when the node is proven current, or has waited for that for long enough: until
+    /// then it would, as an owner, ask the origin, for others, for what they have.
     func takePart() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             loop.execute { [self] in

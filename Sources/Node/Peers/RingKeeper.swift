@@ -36,12 +36,14 @@ final class RingKeeper: Sendable {
         state.withLock { $0.listener = listener }
     }
 
-    /// Nothing is told any more.
+    /// Nothing is told any more; who waits for a ring waits no longer.
     func stop() {
-        state.withLock { state in
+        let waiting = state.withLock { state in
             state.listener = nil
-            state.waiting = []
+            defer { state.waiting = [] }
+            return state.waiting
         }
+        for body in waiting { body() }
     }
 
     /// Calls `body`, on any thread, once the ring is that of the members last told of.

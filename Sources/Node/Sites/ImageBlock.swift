@@ -18,6 +18,18 @@ package struct ImageBlock: Hashable, Sendable {
         let read = SiteBlock.read(
             texts, of: nil, in: file, among: Self.options, from: .images, &faults)
         guard let read else { return nil }
+        // An answer that is none of these says nothing of whether there is an image.
+        let wrong = read.settings.negativeTTLs.first {
+            !(400...499 ~= $0.status) || $0.status == 407 || StatusRules.isTransient($0.status)
+        }
+        if let wrong {
+            let line = texts.first { $0.key.text == SiteOption.negativeTTL.rawValue }?.key.line
+            faults.append(
+                SiteFault(
+                    site: nil, source: .file(name: file, line: line), text: "\(wrong.status)",
+                    problem: .value(.negativeTTL, .imageStatus)))
+            return nil
+        }
         (settings, lines) = (read.settings, read.lines)
     }
 

@@ -49,11 +49,15 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .tooMany: "\(quoted) is one too many"
                 case .fieldValue: "the value of \(quoted) is refused"
                 case .original(let fault): "\(quoted) is refused \(fault)"
+                case .imageStatus:
+                    "\(quoted) is refused; allowed: 400…499 but 407, 408, 425 and 429"
                 }
             let start = "\(whose): \(option.rawValue) \(place): \(what)"
-            // The fault says what is allowed where it is.
-            if case .original = reason { return start }
-            return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
+            switch reason {
+            // They say what is allowed where they are.
+            case .original, .imageStatus: return start
+            default: return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
+            }
         }
     }
 }
@@ -71,6 +75,8 @@ package struct SiteRefusal: Error, Hashable {
         case fieldValue
         /// No rule of how originals are named.
         case original(OriginalRuleFault)
+        /// A status that says nothing of whether there is an image.
+        case imageStatus
     }
 
     let text: String

@@ -35,7 +35,14 @@ extension SiteRequest {
     /// The same for what stands under the key.
     func judge(_ found: Resident, in store: MemoryStore, now: Instant) -> SiteFinding {
         let flags = found.facts.flags
-        if flags.isAnswer { return .answer(found, reuse(found.facts, now: now)) }
+        if flags.isAnswer {
+            let reuse = reuse(found.facts, now: now)
+            // That there is no image holds while it is remembered, and is not asked about.
+            if isImage, found.status != 200, reuse != .fresh {
+                return .absent(expected: FieldNames())
+            }
+            return .answer(found, reuse)
+        }
         if flags.contains(.isHitForMiss) {
             return now < found.facts.freshUntil ? .passes : .absent(expected: FieldNames())
         }

@@ -6,7 +6,7 @@ extension SitePlan {
     /// What was found by way of a redirect is used no longer, and for no others, than that allows.
     func limit(_ examination: inout Examination, by redirect: Redirect) {
         guard let images else { return }
-        examination.limit(by: redirect, defaultTTL: images.defaultTTL)
+        examination.limit(by: redirect, defaultTTL: settings.defaultTTL ?? images.defaultTTL)
     }
 
     /// Why an answer is given to nobody; nil if it is.
@@ -17,21 +17,25 @@ extension SitePlan {
         return images.takesCoded || !ImageProbe.isVeiled(head) ? nil : .codedImage
     }
 
-    /// For how long it is to be remembered that there is no image; nil for not at all.
-    func absence(_ head: AnswerHead, _ receipt: Freshness.Receipt) -> Freshness? {
-        guard images != nil,
+    /// For how long, and of which requests, it is to be remembered that there is no image; nil for
+    /// not at all.
+    ///
+    /// `examination` is that of the answer as if it were one.
+    func absence(
+        _ head: AnswerHead, _ examination: Examination, _ receipt: Freshness.Receipt,
+        by redirects: [Redirect]
+    ) -> Examination? {
+        guard images != nil, examination.isShareable, !examination.flags.contains(.noCache),
             let negative = settings.negativeTTLs.first(where: { $0.status == head.status })
-        else { return nil }
-        let answered = AnswerControl(cacheControlOf: head)
-        let control = answered.control.ofWholeAnswer
-        guard !control.flags.contains(.noStore), !control.flags.contains(.isPrivate),
-            !control.flags.contains(.noCache)
         else { return nil }
         var policy = FreshnessPolicy()
         policy.ttlMax = settings.ttlMax
         policy.negativeTTLs = [.init(status: negative.status, ttl: negative.ttl)]
-        let freshness = Freshness(head, control: answered, receipt: receipt, policy: policy)
-        return freshness.lifetime > .zero ? freshness : nil
+        var absence = examination
+        absence.freshness = Freshness(
+            head, control: AnswerControl(cacheControlOf: head), receipt: receipt, policy: policy)
+        for redirect in redirects { limit(&absence, by: redirect) }
+        return receipt.receivedAt < absence.freshness.freshUntil ? absence : nil
     }
 
     /// The fields of requests that answers are selected by; those of images are told apart by the

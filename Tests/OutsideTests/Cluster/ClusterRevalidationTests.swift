@@ -43,6 +43,46 @@ extension Outside {
             }
         }
 
+        @Test("A copy stands in while the origin fails, at every node, and not once it is refused")
+        func failing() throws {
+            let stage = try ClusterStage(3)
+            let fields = ["Cache-Control: max-age=0", "ETag: \"v\""]
+            stage.origin.on("/it", OriginAnswer(image, fields: fields))
+            for index in 0..<3 {
+                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
+            }
+            let broken = OriginAnswer(nil, status: "503 Service Unavailable")
+            stage.origin.on("/it", broken)
+            for index in 0..<3 {
+                let answer = try stage.get("/it", from: index, expecting: image)
+                #expect(answer.brings(image) && !answer.isHit, "\(index): \(answer)")
+                #expect(answer.cacheStatus["fwd"] == "stale", "\(index): \(answer)")
+                #expect(answer.cacheStatus["fwd-status"] == "503", "\(index): \(answer)")
+            }
+            stage.origin.on("/it", OriginAnswer(nil, status: "403 Forbidden"))
+            for index in 0..<3 { expectProblem(try stage.get("/it", from: index), 403) }
+            stage.origin.on("/it", broken)
+            for index in 0..<3 { expectProblem(try stage.get("/it", from: index), 502) }
+        }
+
+        @Test("That an owner stands in for an origin that says nothing is no word of the origin's")
+        func unreachable() throws {
+            let stage = try ClusterStage(3)
+            stage.origin.on("/it", OriginAnswer(image, fields: ["Cache-Control: max-age=0"]))
+            let owner = try #require((0..<3).first { try stage.owns("/it", $0) })
+            let other = try #require((0..<3).first { try !stage.owns("/it", $0) })
+            #expect(try stage.get("/it", from: owner, expecting: image).brings(image))
+            stage.origin.on("/it", OriginAnswer(image).cutInHead(.reset))
+            let stale = try stage.get("/it", from: owner, expecting: image)
+            #expect(stale.brings(image) && stale.cacheStatus["fwd-status"] == nil, "\(stale)")
+            let asked = stage.fetches("/it")
+            let failed = try stage.get("/it", from: other)
+            expectProblem(failed, 502)
+            #expect(failed.cacheStatus["fwd-status"] == nil, "\(failed)")
+            // The owner's word is not taken for the origin's.
+            #expect(stage.fetches("/it") >= asked + 2)
+        }
+
         @Test("A changed image reaches every node by one fetch")
         func changed() throws {
             let stage = try ClusterStage(3)

@@ -74,6 +74,54 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
+        @Test("That there is none for one client says nothing of what there is for another")
+        func variants() throws {
+            let stage = try Stage()
+            let none = OriginAnswer(
+                nil, status: "404 Not Found", fields: ["Vary: Accept", lasting, "Cache-Tag: t1"])
+            let image = OriginAnswer(image, fields: ["Vary: Accept", lasting])
+            stage.origin.on("/it") { request in
+                request.fields["Accept"]?.contains("image/avif") == true ? image : none
+            }
+            let (modern, plain) = (["Accept: image/avif,image/*"], ["Accept: image/png"])
+            for round in 0..<3 {
+                let missing = try stage.get("/it", fields: plain)
+                expectProblem(missing, 404)
+                let found = try stage.get("/it", fields: modern, expecting: self.image)
+                #expect(found.brings(self.image), "\(found)")
+                #expect(missing.isHit == (round > 0) && found.isHit == (round > 0))
+            }
+            #expect(stage.fetches("/it") == 2)
+            #expect(try stage.node.purge("{\"tag\":\"t1\"}").isConfirmedByAll)
+            #expect(try stage.get("/it", fields: modern).isHit)
+            #expect(!(try stage.get("/it", fields: plain)).isHit)
+            #expect(stage.fetches("/it") == 3)
+        }
+
+        @Test("What its origin has refused stands in for nothing, but that it is busy says nothing")
+        func refused() throws {
+            let stage = try Stage()
+            for (path, status, stands) in [
+                ("/403", "403 Forbidden", false), ("/404", "404 Not Found", false),
+                ("/429", "429 Too Many Requests", true),
+            ] {
+                stage.origin.on(path, OriginAnswer(image, fields: stale))
+                #expect(try stage.get(path).brings(image))
+                let none = OriginAnswer(nil, status: status, fields: ["Cache-Control: no-store"])
+                stage.origin.on(path, none)
+                expectProblem(try stage.get(path), 400...499, path)
+                stage.origin.on(path, failing)
+                let answer = try stage.get(path)
+                #expect(answer.brings(image) == stands, "\(path): \(answer)")
+            }
+            stage.origin.on("/text", OriginAnswer(image, fields: stale))
+            #expect(try stage.get("/text").brings(image))
+            stage.origin.on("/text", .text("text"))
+            expectProblem(try stage.get("/text"), 502)
+            stage.origin.on("/text", failing)
+            expectProblem(try stage.get("/text"), 502)
+        }
+
         @Test("Other failures are not, nor what its origin does not want to be stored")
         func forgotten() throws {
             let stage = try Stage()
@@ -105,6 +153,12 @@ extension Outside {
             let refused = try stage.reload(opened + "images: {grase: 1h, host: client}\n")
             #expect(
                 refused.contains("grase") && refused.contains("perhaps grace"), "\(refused)")
+            for status in [200, 407, 429, 503] {
+                let text = opened + "images: {negative-ttl: {404: 1s, \(status): 5s}}\n"
+                let failure = try stage.reload(text)
+                #expect(failure.contains("images: negative-ttl"), "\(failure)")
+                #expect(failure.contains("\(status)") && failure.contains("400"), "\(failure)")
+            }
         }
 
         @Test("What may be stale while it is asked about is given at once, and asked about once")
