@@ -68,8 +68,8 @@ final class LookupDriver {
     private func lookBeyond() {
         if !query.isBackground { run.limitUnread() }
         hall.decidePart(run)
-        let company = company
-        tell { $0.wentBeyond(company, SystemClock.now(), effects: &$1) }
+        let peers = knownPeers
+        tell { $0.wentBeyond(peers, SystemClock.now(), effects: &$1) }
     }
 
     /// Nil if the origin is asked from here.
@@ -77,14 +77,14 @@ final class LookupDriver {
     /// What a site is asked depends on more of the request than the key, and stays here. A node
     /// that may lack a purge takes nobody's word but the origin's; nor does one that has not yet
     /// told the others of a change.
-    private var company: Lookup.Company? {
+    private var knownPeers: Lookup.Peers? {
         guard query.plan.images != nil, !run.wish.skipsPeers, let hub = hall.node.hub,
             hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key)
         else { return nil }
         let name = name ?? EntryName(ofKey: run.key)
         self.name = name
         let view = hub.view
-        return Lookup.Company(
+        return Lookup.Peers(
             me: view.own.member.id,
             preference: hub.rings.ring.owners(of: name.digest).map {
                 .init($0, isReachable: view.isReachable($0))

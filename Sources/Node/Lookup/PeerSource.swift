@@ -219,12 +219,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             if StatusRules.isFailure(status), driver.standIn(stale, status: status) {
                 return driver.finish()
             }
-            let plan = run.query.plan
-            let isRemembered = plan.settings.negativeTTLs.contains { $0.status == status }
-            let isStale = driver.before(stale, now: SystemClock.now()) == .stale
-            if isRemembered || isStale && !StatusRules.isTransient(status) {
-                hall.node.forget(stale)
-            }
+            let before = driver.before(stale, now: SystemClock.now())
+            if run.query.plan.isEnded(before, byRefusal: status) { hall.node.forget(stale) }
         }
         driver.fail(.originStatus(status))
     }

@@ -80,8 +80,7 @@ final class SitePlan: Sendable {
         self.settings = settings
         origin = nil
         images = rules
-        var storing = StoringPolicy.image(
-            defaultTTL: settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
+        var storing = StoringPolicy.image(defaultTTL: rules.defaultTTL, types: rules.types)
         storing.freshness.ttlMax = settings.ttlMax
         self.storing = storing
         var reuse = ReusePolicy(settings)
