@@ -110,7 +110,7 @@ extension NodeSettings {
             ImageRules(
                 types: ContentTypes(extra: configuration.allowTypes),
                 pixelsMax: configuration.pixelsMax, takesCoded: configuration.takesCodedImages,
-                defaultTTL: configuration.defaultTTL),
+                defaultTTL: configuration.images.settings.defaultTTL ?? configuration.defaultTTL),
             configuration.images.settings, isGraceGiven: configuration.images.isGiven(.grace),
             objectBytesMax: objectBytesMax)
         sitePlans = sites.sites.enumerated().map {

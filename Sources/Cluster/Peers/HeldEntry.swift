@@ -19,9 +19,16 @@ package struct HeldEntry: Hashable, Sendable {
     package var key: [UInt8]
     /// What others may not have of it.
     package var limits: Limits = []
+    /// The status of the origin's answer, an error, in whose stead the entry is given; 0 if it gave
+    /// none.
+    ///
+    /// Counts with ``Limits/standsIn`` alone.
+    package var failedStatus: UInt16 = 0
+    /// The same; nil if the origin gave no answer.
+    package var answeredStatus: UInt16? { failedStatus == 0 ? nil : failedStatus }
 
-    /// How far an answer may go that the origin has just given; of those that this version does not
-    /// know it is as if they were not there.
+    /// How far an answer may go; of limits that this version does not know it is as if they were
+    /// not there.
     package struct Limits: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
 
@@ -29,12 +36,14 @@ package struct HeldEntry: Hashable, Sendable {
             self.rawValue = rawValue
         }
 
-        /// It is for the client who caused the fetch, and is stored by nobody who asked for it.
+        /// It is given to the client who caused the fetch, and to nobody else without asking.
         package static let isUnshared = Limits(rawValue: 1 << 0)
-        /// It may go to whoever waits, and is stored nowhere.
+        /// It is not stored by who asked for it.
         package static let isUnkept = Limits(rawValue: 1 << 1)
         /// The next request for it will hardly be answered otherwise.
         package static let isHitForMiss = Limits(rawValue: 1 << 2)
+        /// It is stale, and given in the stead of an origin that fails (RFC 5861 §4).
+        package static let standsIn = Limits(rawValue: 1 << 3)
     }
 
     /// Where the body comes from; one that this version does not know is kept as it is.
@@ -88,7 +97,7 @@ package struct HeldEntry: Hashable, Sendable {
         writer.put(status)
         writer.put(source.rawValue)
         writer.put(limits.rawValue)
-        writer.put(UInt16(0))
+        writer.put(failedStatus)
         facts.put(into: &writer)
         writer.put(stamp)
         writer.endFixedPart()
@@ -109,6 +118,7 @@ package struct HeldEntry: Hashable, Sendable {
             status: payload.little16(at: 2), source: Source(rawValue: payload[4]),
             facts: TransitFacts(payload, at: 8), stamp: payload.stamp(at: 72), head: [])
         limits = Limits(rawValue: payload[5])
+        failedStatus = payload.little16(at: 6)
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.head: head = payload.kept(field.range)

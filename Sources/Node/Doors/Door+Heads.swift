@@ -54,15 +54,11 @@ extension Door {
     ) -> Bool {
         let known = view.known
         if let stoodIn = known.stoodIn {
-            let now = SystemClock.now()
-            guard waiting.query?.standsIn(resident.facts, now: now) != false else {
+            guard let note = note(of: stoodIn, by: resident.facts, to: waiting) else {
                 fail(with: .notValidated)
                 return false
             }
-            part = .stale
-            serve(
-                waiting, from: resident,
-                note: .stoodIn(waiting.reason, status: stoodIn.status))
+            serve(waiting, from: resident, note: note)
             return false
         }
         noteStale(waiting, known)
@@ -84,6 +80,16 @@ extension Door {
         return false
     }
 
+    /// What is said of a stale answer with these facts that is given in the stead of the origin's;
+    /// nil if the request does not take it.
+    private func note(
+        of stoodIn: FillView.StoodIn, by facts: EntryFacts, to waiting: Waiting
+    ) -> CacheNote? {
+        guard waiting.query?.standsIn(facts, now: SystemClock.now()) != false else { return nil }
+        part = .stale
+        return .stoodIn(waiting.reason, status: stoodIn.status)
+    }
+
     /// Sends the head of an answer whose body is still being received; false if that has to wait
     /// for its end.
     private func begin(
@@ -91,7 +97,13 @@ extension Door {
     ) -> Bool {
         let now = SystemClock.now()
         let note: CacheNote
-        if answer.isFromDisk {
+        if let stoodIn = view.known.stoodIn {
+            guard let said = self.note(of: stoodIn, by: answer.facts, to: waiting) else {
+                fail(with: .notValidated)
+                return false
+            }
+            note = said
+        } else if answer.isFromDisk {
             part = .disk
             note = .hit(.disk)
         } else {

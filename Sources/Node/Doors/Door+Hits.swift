@@ -89,11 +89,8 @@ extension Door {
                 bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts, now: now)
         }
         switch hall.fence.judge(resident.facts, for: facts, now: now) {
-        case .serve:
-            part = .hit
-            hall.touch(resident, now: now)
-            sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
-        case .select where resident.status != 200:
+        case .serve,
+            .select where resident.status != 200:
             part = .hit
             hall.touch(resident, now: now)
             sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)

@@ -28,7 +28,8 @@ extension FillRun {
         let isShared = state.lookup.fill.isShared
         switch state.known.outcome {
         case .answering(let answer):
-            return standing(answer.tags, answer.facts, isShared: isShared) == .void
+            let facts = state.known.stoodIn == nil ? answer.facts : nil
+            return standing(answer.tags, facts, isShared: isShared) == .void
         case .stored(let resident), .found(let resident):
             let facts = state.known.stoodIn == nil ? resident.facts : nil
             return standing(resident.tags, facts, isShared: isShared) == .void

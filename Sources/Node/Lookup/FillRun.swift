@@ -158,12 +158,15 @@ final class FillRun: Sendable {
     /// The head was received and a body follows; of one that is not kept the window is open.
     func answered(
         _ answer: FillAnswer, isShared: Bool, varies: Negotiation,
-        nominated: FieldNames = FieldNames(), own: FillAnswer? = nil, isHitForMiss: Bool = false
+        isStored: Bool = true, nominated: FieldNames = FieldNames(), own: FillAnswer? = nil,
+        isHitForMiss: Bool = false, stoodIn: FillView.StoodIn? = nil
     ) {
         change { state, effects in
             guard !state.isOver else { return }
             state.known.outcome = .answering(answer)
             state.known.isFromPeer = answer.isFromPeer
+            state.known.isStored = isStored
+            state.known.stoodIn = stoodIn
             state.known.own = own
             state.known.isHitForMiss = isHitForMiss
             state.known.examination = answer.examination
@@ -173,7 +176,8 @@ final class FillRun: Sendable {
                 .init(
                     isKept: answer.isKept, isShared: isShared, varies: varies,
                     nominated: nominated,
-                    standing: standing(answer.tags, answer.facts, isShared: isShared)),
+                    standing: standing(
+                        answer.tags, stoodIn == nil ? answer.facts : nil, isShared: isShared)),
                 effects: &effects)
         }
     }

@@ -29,7 +29,7 @@ struct FillView: Sendable {
         var outcome = Outcome.open
         /// The stored answer that the origin is asked about; nil if there is none.
         var stale: Resident?
-        /// What is whole is kept for others.
+        /// What is whole may be kept for others.
         var isStored = true
         /// What it brings comes from a peer.
         var isFromPeer = false
@@ -61,8 +61,6 @@ struct FillView: Sendable {
     let readersEver: Int
     /// It may go to whoever asks, as far as is known.
     let isShared: Bool
-    /// What it brings may be given to a peer, which keeps it for others.
-    let mayBePassedOn: Bool
     /// What it brings may be given to nobody any more, be it that it was good when it came.
     let isVoid: Bool
 
@@ -75,8 +73,6 @@ struct FillView: Sendable {
         isOwner = state.lookup.isOwner
         readersEver = fill.readersEver
         isShared = fill.isShared
-        // What a peer gives may be in any case: that one keeps it.
-        mayBePassedOn = (fill.mayBePassedOn || known.isFromPeer) && known.isStored
         self.isVoid = isVoid
     }
 

@@ -72,10 +72,10 @@ final class LookupDriver {
     private func lookBeyond() {
         if !query.isBackground { run.limitUnread() }
         part = hall.partQuestion(of: run)
-        let (company, startsNothing) = (company, part == .part)
+        let (peers, startsNothing) = (knownPeers, part == .part)
         tell {
             $0.wentBeyond(
-                company, startsNothing: startsNothing, SystemClock.now(), effects: &$1)
+                peers, startsNothing: startsNothing, SystemClock.now(), effects: &$1)
         }
     }
 
@@ -83,7 +83,7 @@ final class LookupDriver {
     ///
     /// A node that may lack a purge takes nobody's word but the origin's; nor does one that has not
     /// yet told the others of a change.
-    private var company: Lookup.Company? {
+    private var knownPeers: Lookup.Peers? {
         // Who begins anew because answers are not shared is one whom the owner can only send on.
         let isAlone = run.wish.isAlone && !run.wish.isResumption && !query.isImage
         guard query.isShared, !isAlone, !run.wish.skipsPeers, let hub = hall.node.hub,
@@ -94,7 +94,7 @@ final class LookupDriver {
         let name = name ?? EntryName(ofKey: run.key)
         self.name = name
         let view = hub.view
-        return Lookup.Company(
+        return Lookup.Peers(
             me: view.own.member.id,
             preference: hub.rings.ring.owners(of: name.digest).map {
                 .init($0, isReachable: view.isReachable($0))

@@ -252,7 +252,7 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
             sizeBytes: query.isHead ? declaredLength(head) : length, isKept: false)
         passed.isVerbatim = true
         isPassing = true
-        run.answered(passed, isShared: false, varies: [])
+        run.answered(passed, isShared: false, varies: [], isStored: false)
     }
 
     /// What Content-Length says, also where no body follows (RFC 9110 §8.6).

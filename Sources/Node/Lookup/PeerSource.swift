@@ -174,6 +174,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             return driver.unfit()
         }
         self.taken = taken
+        if taken.entry.limits.contains(.standsIn), !standsIn(taken) { return }
         if taken.isConfirmation { return confirm(taken) }
         let (entry, head, length) = (taken.entry, taken.head, taken.entry.facts.size)
         let facts = taken.facts
@@ -190,9 +191,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             return driver.finish()
         }
         let nominated = query.nominated(byHead: head.bytes)
-        let isKept =
-            limits.isDisjoint(with: [.isUnshared, .isUnkept]) && findPlace(nominated)
-            && hasRoom(length, head)
+        let isStored = !limits.contains(.isUnkept) && findPlace(nominated)
+        let isKept = isStored && hasRoom(length, head)
         guard isKept || run.openWindow() else {
             taken.ask.cancel()
             return driver.fail(.overloaded(.memory))
@@ -205,7 +205,25 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             FillAnswer(
                 facts: facts, head: head, sizeBytes: length, isKept: isKept, tags: entry.tags,
                 isFromPeer: true),
-            isShared: !limits.contains(.isUnshared), varies: facts.varies, nominated: nominated)
+            isShared: !limits.contains(.isUnshared), varies: facts.varies, isStored: isStored,
+            nominated: nominated, isHitForMiss: limits.contains(.isHitForMiss),
+            stoodIn: limits.contains(.standsIn) ? .init(status: entry.answeredStatus) : nil)
+    }
+
+    /// The origin has failed the peer, which gives what it has stored; true if that is to be taken.
+    private func standsIn(_ taken: Taken) -> Bool {
+        if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
+        if let stale = run.stale, driver.standIn(stale, status: taken.entry.answeredStatus) {
+            taken.ask.cancel()
+            driver.finish()
+            return false
+        }
+        guard !taken.isConfirmation, query.standsIn(taken.facts, now: SystemClock.now()) else {
+            taken.ask.cancel()
+            driver.unfit()
+            return false
+        }
+        return true
     }
 
     /// Finds where the answer is to stand; false if it cannot be stored.
@@ -238,7 +256,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         let resident = run.makeFreshened(
             stale, name, tags: taken.entry.tags, place: place, facts, taken.head)
         hall.counters.add(.peerAnswersTaken)
-        let isKept = taken.entry.limits.isEmpty && resident != nil
+        let isKept = !taken.entry.limits.contains(.isUnkept) && resident != nil
         if !isKept || place.key != stale.key { hall.node.forget(stale) }
         if let resident, isKept { keep(resident) }
         run.confirmed(
@@ -256,12 +274,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             if StatusRules.isFailure(status), driver.standIn(stale, status: status) {
                 return driver.finish()
             }
-            let plan = run.query.plan
-            let isRemembered = plan.settings.negativeTTLs.contains { $0.status == status }
-            let isStale = driver.before(stale, now: SystemClock.now()) == .stale
-            if isRemembered || isStale && !StatusRules.isTransient(status) {
-                hall.node.forget(stale)
-            }
+            let before = driver.before(stale, now: SystemClock.now())
+            if run.query.plan.isEnded(before, byRefusal: status) { hall.node.forget(stale) }
         }
         driver.fail(.originStatus(status))
     }

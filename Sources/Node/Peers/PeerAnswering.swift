@@ -211,38 +211,50 @@ final class PeerAnswering: FillReader {
             guard reuse == .fresh else { return beginAnew() }
             leave()
             give(resident, from: .disk)
-        case .stored where view.known.stoodIn != nil:
-            // A peer would take it for what the origin has said, and may have one of its own. Where
-            // the origin said nothing, or what its clients are to see, it may also answer that peer.
-            let status = isForImage ? view.known.stoodIn?.status : nil
-            answer(status.map { failure(of: .originStatus($0)) } ?? refusal(.overloaded))
-        case .stored(let resident) where !view.mayBePassedOn:
-            guard let limits = limits(view) else { return answer(refusal(.unshareable)) }
+        case .stored(let resident):
+            guard let terms = terms(view) else { return answer(refusal(.unshareable)) }
             leave()
-            give(resident, from: .fetch, limits)
+            give(resident, from: .fetch, terms)
         case .answering(let fill) where isForImage && fill.head.status != 200:
             answer(absence(fill.head.status))
-        case .answering(let fill) where !view.mayBePassedOn && !fill.isFromDisk:
-            guard let limits = limits(view) else { return answer(refusal(.unshareable)) }
-            follow(run, reader, view.known.own ?? fill, limits)
-        case .stored(let resident):
-            leave()
-            give(resident, from: .fetch)
         case .answering(let fill):
+            guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
+            guard isCause, let own = view.known.own else { return follow(run, reader, fill, terms) }
             // Fields that are for the one who caused it are stored by nobody.
-            guard isCause, let own = view.known.own else { return follow(run, reader, fill, []) }
-            follow(run, reader, own, .isUnshared)
+            terms.limits.formUnion([.isUnshared, .isUnkept])
+            follow(run, reader, own, terms)
         }
     }
 
-    /// How far an answer may go that is not stored, or not shared; nil if not to who asks.
+    /// How far an answer may go, and in whose stead it is given.
+    struct Terms {
+        var limits: HeldEntry.Limits = []
+        var failedStatus: UInt16 = 0
+
+        func apply(to entry: inout HeldEntry) {
+            entry.limits = limits
+            entry.failedStatus = failedStatus
+        }
+    }
+
+    /// The terms of what a fetch brings; nil if it is not for who asks.
     ///
     /// What may not be shared goes to the one who caused it.
-    private func limits(_ view: FillView) -> HeldEntry.Limits? {
-        guard !isForImage, view.isShared || isCause else { return nil }
-        var limits: HeldEntry.Limits = view.isShared ? .isUnkept : .isUnshared
-        if view.known.isHitForMiss { limits.insert(.isHitForMiss) }
-        return limits
+    private func terms(_ view: FillView) -> Terms? {
+        let known = view.known
+        // To a probe only what holds is an answer.
+        guard view.isShared || isCause, known.stoodIn == nil || question.kind == .get else {
+            return nil
+        }
+        var terms = Terms()
+        if !view.isShared { terms.limits.insert(.isUnshared) }
+        if !known.isStored { terms.limits.insert(.isUnkept) }
+        if known.isHitForMiss { terms.limits.insert(.isHitForMiss) }
+        if let stoodIn = known.stoodIn {
+            terms.limits.formUnion([.standsIn, .isUnkept])
+            terms.failedStatus = stoodIn.status ?? 0
+        }
+        return terms
     }
 
     /// It has caused the fetch that it waits for.
@@ -250,12 +262,12 @@ final class PeerAnswering: FillReader {
 
     /// The body goes out as it comes.
     private func follow(
-        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, _ limits: HeldEntry.Limits
+        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, _ terms: Terms
     ) {
         var entry = HeldEntry(
             fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
             from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
-        entry.limits = limits
+        terms.apply(to: &entry)
         guard hold(entry) else { return }
         if fill.isFromDisk { result.part = .disk }
         stage = .following(run, reader, lentBytes: 0)
@@ -345,7 +357,7 @@ final class PeerAnswering: FillReader {
     }
 
     func give(
-        _ resident: Resident, from source: HeldEntry.Source, _ limits: HeldEntry.Limits = []
+        _ resident: Resident, from source: HeldEntry.Source, _ terms: Terms = Terms()
     ) {
         guard !isForImage || resident.status == 200 else {
             return answer(absence(resident.status))
@@ -359,7 +371,7 @@ final class PeerAnswering: FillReader {
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
             from: source, stamp: resident.stamp,
             key: question.key.isEmpty ? resident.key : [])
-        entry.limits = limits
+        terms.apply(to: &entry)
         let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
         if !entityTag.isEmpty, question.entityTag == entityTag {
             return answer(.notModified(entry))

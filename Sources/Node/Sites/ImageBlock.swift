@@ -10,7 +10,7 @@ package struct ImageBlock: Hashable, Sendable {
     /// The keys that mean something for images.
     package static let options: [SiteOption] = [.defaultTTL, .ttlLimit, .negativeTTL, .grace]
 
-    /// Whatever a file says that says nothing.
+    /// The defaults, for a file that says nothing.
     init() {}
 
     /// Reads what `file` says; nil, and at least one fault, if anything is wrong.

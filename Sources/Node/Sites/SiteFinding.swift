@@ -3,7 +3,7 @@ import HTTPRules
 import Serving
 import Store
 
-/// What memory has under the key of a request to a site.
+/// What memory has under the key of a request.
 enum SiteFinding {
     /// An answer that was selected for the request, fit to be used or not.
     case answer(Resident, Reuse)

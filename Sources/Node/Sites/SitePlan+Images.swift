@@ -6,7 +6,7 @@ extension SitePlan {
     /// What was found by way of a redirect is used no longer, and for no others, than that allows.
     func limit(_ examination: inout Examination, by redirect: Redirect) {
         guard let images else { return }
-        examination.limit(by: redirect, defaultTTL: settings.defaultTTL ?? images.defaultTTL)
+        examination.limit(by: redirect, defaultTTL: images.defaultTTL)
     }
 
     /// Why an answer is given to nobody; nil if it is.
@@ -20,7 +20,7 @@ extension SitePlan {
     /// For how long, and of which requests, it is to be remembered that there is no image; nil for
     /// not at all.
     ///
-    /// `examination` is that of the answer as if it were one.
+    /// `examination` is that of the answer, judged as an image would be.
     func absence(
         _ head: AnswerHead, _ examination: Examination, _ receipt: Freshness.Receipt,
         by redirects: [Redirect]
@@ -36,6 +36,14 @@ extension SitePlan {
             head, control: AnswerControl(cacheControlOf: head), receipt: receipt, policy: policy)
         for redirect in redirects { limit(&absence, by: redirect) }
         return receipt.receivedAt < absence.freshness.freshUntil ? absence : nil
+    }
+
+    /// True if a refusal by the origin, of which only the status is known, ends what was stored
+    /// `before`.
+    func isEnded(_ before: Acceptance.Before, byRefusal status: UInt16) -> Bool {
+        guard before != .nothing else { return false }
+        return settings.negativeTTLs.contains { $0.status == status }
+            || before == .stale && !StatusRules.isTransient(status)
     }
 
     /// The fields of requests that answers are selected by; those of images are told apart by the

@@ -84,8 +84,7 @@ final class SitePlan: Sendable {
         origin = nil
         images = rules
         digest = 0
-        var storing = StoringPolicy.image(
-            defaultTTL: settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
+        var storing = StoringPolicy.image(defaultTTL: rules.defaultTTL, types: rules.types)
         storing.freshness.ttlMax = settings.ttlMax
         self.storing = storing
         var reuse = ReusePolicy(settings)

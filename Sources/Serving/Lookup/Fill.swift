@@ -150,8 +150,6 @@ package struct Fill: Sendable {
     package var isOver: Bool { phase == .ended || phase == .failed }
     /// The answer may go to whoever asks, as far as is known.
     package var isShared: Bool { answer?.isShared ?? true }
-    /// The answer may go to whoever asks, and is to be kept: another node may have it.
-    package var mayBePassedOn: Bool { answer.map { $0.isShared && $0.isKept } ?? false }
 
     /// Names a reader of one fill; not reused before it has left.
     package struct ReaderID: Hashable, Sendable {

@@ -5,7 +5,8 @@ package import HTTPRules
 /// and who is given it.
 ///
 ///     begun ─▶ disk ─▶ owner ─▶ origin ─▶ over
-///       └────────┴───────▲┴────────▲
+///       └────────┴───────▲┴────────▲        ▲
+///                        └─▶ resumption ────┘
 ///
 /// Each place either brings the answer or says that it is *absent* there; then the next one is
 /// asked. What owners bring may be *lost* on its way: the rest then comes from elsewhere, if it is
@@ -29,7 +30,7 @@ package struct Lookup: Sendable {
         case over
     }
 
-    /// What the request wants of its fetch that causes it.
+    /// What the request that causes a fetch wants of it.
     package struct Wish: Hashable, Sendable {
         /// Nobody else may wait for it.
         package var isAlone = false
@@ -45,8 +46,8 @@ package struct Lookup: Sendable {
         package init() {}
     }
 
-    /// The nodes of the cluster, as those who look for one key see them.
-    package struct Company: Hashable, Sendable {
+    /// The nodes that may have the answer to one key.
+    package struct Peers: Hashable, Sendable {
         /// This node.
         package var me: NodeID
         /// Those that prefer the key, in that order.
@@ -113,23 +114,23 @@ extension Lookup {
         effects.append(.refuse)
     }
 
-    /// The node has this company; nil if it asks the origin itself.
+    /// These peers may have the answer; nil if the origin is asked from here.
     ///
     /// `startsNothing`: nobody is to fetch the whole for the part that is wanted; peers are asked
     /// whether they have it.
     package mutating func wentBeyond(
-        _ company: Company?, startsNothing: Bool = false, _ now: Instant,
+        _ peers: Peers?, startsNothing: Bool = false, _ now: Instant,
         effects: inout [LookupEffect]
     ) {
         guard step == .begun || step == .disk else { return }
-        guard let company, !wish.skipsPeers,
-            company.preference.contains(where: { $0.node != company.me })
+        guard let peers, !wish.skipsPeers,
+            peers.preference.contains(where: { $0.node != peers.me })
         else { return askOrigin(&effects) }
         step = .owner
         let actsAsOwner = isOwner || startsNothing
         search = OwnerSearch(
-            me: company.me, preference: company.preference, lookback: Self.lookback,
-            leaving: Array(company.leaving.prefix(Self.lookback)))
+            me: peers.me, preference: peers.preference, lookback: Self.lookback,
+            leaving: Array(peers.leaving.prefix(Self.lookback)))
         follow(&effects) {
             if actsAsOwner {
                 $0.beganAsOwner(now, effects: &$1)

@@ -142,8 +142,8 @@ extension InvalidationWorld {
                     .promoted(index, run: nodes[index].run, fill: number),
                     at: now + milliseconds(1...12))
             case .lookBeyond:
-                let company = isCurrent(index) ? company(for: fill.key, at: index) : nil
-                tell(index, number) { $0.wentBeyond(company, $1, effects: &$2) }
+                let peers = isCurrent(index) ? peers(for: fill.key, at: index) : nil
+                tell(index, number) { $0.wentBeyond(peers, $1, effects: &$2) }
             case .ask(let node, let question):
                 ask(
                     index, number, self.index(of: node), question,
@@ -158,8 +158,8 @@ extension InvalidationWorld {
         }
     }
 
-    private func company(for key: Int, at index: Int) -> Lookup.Company {
-        Lookup.Company(
+    private func peers(for key: Int, at index: Int) -> Lookup.Peers {
+        Lookup.Peers(
             me: nodes[index].id, preference: candidates(for: key, at: index), leaving: [])
     }
 

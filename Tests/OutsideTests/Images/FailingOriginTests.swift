@@ -161,6 +161,22 @@ extension Outside {
             }
         }
 
+        @Test("Once that is no longer remembered, the origin is asked as if for the first time")
+        func expired() throws {
+            let stage = try SettingsStage(opened + "images: {negative-ttl: {404: 1s}}\n")
+            stage.origin.on("/it", OriginAnswer(nil, status: "404 Not Found"))
+            expectProblem(try stage.get("/it"), 404)
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            var answer = try stage.get("/it")
+            let isAsked = try Deadline.seconds(30).reached {
+                if answer.isHit { answer = try stage.get("/it") }
+                return !answer.isHit
+            }
+            #expect(isAsked && answer.brings(image), "\(answer)")
+            #expect(answer.cacheStatus["fwd"] == "uri-miss", "\(answer)")
+            #expect(stage.origin.requests("/it").allSatisfy { !$0.isConditional })
+        }
+
         @Test("What may be stale while it is asked about is given at once, and asked about once")
         func whileRevalidate() throws {
             let stage = try Stage()

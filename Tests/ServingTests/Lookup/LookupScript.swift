@@ -11,7 +11,7 @@ struct LookupScript {
     }
 
     private var lookup = LookupScript.made(Lookup.Wish())
-    private var company: Lookup.Company?
+    private var peers: Lookup.Peers?
     private var readers: [String: Fill.ReaderID] = [:]
     private var now = Instant.zero
 
@@ -56,10 +56,10 @@ struct LookupScript {
             wish.isForPeer = words.contains("for-peer")
             self = LookupScript()
             lookup = Self.made(wish)
-        case "company":
+        case "peers":
             let leaving = words.drop { $0 != "leaving" }.dropFirst()
             let names = words.dropFirst().prefix { $0 != "leaving" }
-            company = Lookup.Company(
+            peers = Lookup.Peers(
                 me: Self.node("me"),
                 preference: names.map { name in
                     let isReachable = !name.hasSuffix("!")
@@ -71,7 +71,7 @@ struct LookupScript {
         case "absent": lookup.absent(effects: &effects)
         case "beyond":
             lookup.wentBeyond(
-                company, startsNothing: words.contains("part"), now, effects: &effects)
+                peers, startsNothing: words.contains("part"), now, effects: &effects)
         case "gone": lookup.lost(Self.node(words[1]), now, effects: &effects)
         case "peer-waits": lookup.waitedForByPeer(now, effects: &effects)
         case "unfit": lookup.unfit(effects: &effects)
