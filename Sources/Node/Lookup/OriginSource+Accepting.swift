@@ -109,7 +109,8 @@ extension OriginSource {
         given.examination = examination
         run.answered(
             given, isShared: answer.acceptance.isShared, varies: examination.varies,
-            isStored: isFit && answer.acceptance.isStorable, nominated: answer.nominated, own: own(given, answer),
+            isStored: isFit && answer.acceptance.isStorable, nominated: answer.nominated,
+            own: own(given, answer),
             isHitForMiss: answer.acceptance.isHitForMiss)
     }
 
