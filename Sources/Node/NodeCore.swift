@@ -204,12 +204,8 @@ final class NodeCore: Sendable {
     /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
     func keep(_ resident: Resident) {
         store.insert(resident)
-        if let name = resident.name, let hub {
-            let base = VariantKey.base(of: resident.key)
-            // One that owns a URL keeps all its variants.
-            let isBase = base.count == resident.key.count
-            guard hub.owns(isBase ? name : EntryName(ofKey: Array(base))) else { return }
-        }
+        // One that owns a URL keeps all its variants: their names have one place on the ring.
+        if let name = resident.name, let hub, !hub.owns(name) { return }
         disk?.keep(resident, now: SystemClock.now())
     }
 

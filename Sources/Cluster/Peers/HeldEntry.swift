@@ -17,6 +17,9 @@ package struct HeldEntry: Hashable, Sendable {
     package var tags: [[UInt8]]
     /// The entry's key, said if the question did not; else empty.
     package var key: [UInt8]
+    /// The digest of the settings of the site that it is an answer of, said with ``key``; 0 for an
+    /// image.
+    package var policy: UInt64 = 0
     /// What others may not have of it.
     package var limits: Limits = []
     /// The status of the origin's answer, an error, in whose stead the entry is given; 0 if it gave
@@ -79,6 +82,7 @@ package struct HeldEntry: Hashable, Sendable {
         static let tag: UInt16 = 2
         static let key: UInt16 = 3
         static let places: UInt16 = 4
+        static let policy: UInt16 = 5
     }
 
     private static let fixedBytes = 88
@@ -108,6 +112,10 @@ package struct HeldEntry: Hashable, Sendable {
             writer.beginField(Tag.places, bytesCount: HeadPlaces.bytesCount)
             places.put(into: &writer)
         }
+        if policy != 0 {
+            writer.beginField(Tag.policy, bytesCount: 8)
+            writer.put(policy)
+        }
         return try writer.frame(kind, stream: stream)
     }
 
@@ -127,6 +135,9 @@ package struct HeldEntry: Hashable, Sendable {
             case Tag.places:
                 try structure.require(HeadPlaces.bytesCount, of: field)
                 places = HeadPlaces(payload, at: field.range.lowerBound)
+            case Tag.policy:
+                try structure.require(8, of: field)
+                policy = payload.little64(at: field.range.lowerBound)
             default: continue
             }
         }

@@ -12,8 +12,57 @@ package enum VariantKey {
 
     private static let lineFeed: UInt8 = 10
 
-    /// The key under which the variant's URL stands: that of the variant itself if it is none.
-    package static func base(of key: [UInt8]) -> ArraySlice<UInt8> { key.prefix { $0 != lineFeed } }
+    /// A variant's key, taken apart.
+    package struct Parts: Hashable, Sendable {
+        /// The key of its URL.
+        package let base: [UInt8]
+        package let generation: UInt64
+        /// What selects it.
+        package let names: FieldNames
+        /// All behind the generation.
+        let selection: ArraySlice<UInt8>
+
+        /// Nil if `key` is that of no variant.
+        package init?(_ key: [UInt8]) {
+            let lines = key.split(separator: lineFeed, omittingEmptySubsequences: false)
+            guard lines.count > 2, lines.last?.isEmpty == true, lines[1].count == 16 else {
+                return nil
+            }
+            var generation: UInt64 = 0
+            for digit in lines[1] {
+                guard let value = ASCII.hexValue(digit) else { return nil }
+                generation = generation << 4 | UInt64(value)
+            }
+            base = Array(lines[0])
+            self.generation = generation
+            selection = key[lines[1].endIndex...].dropFirst()
+            var names = FieldNames()
+            for line in lines[2..<(lines.count - 1)] {
+                let name = Array(line.prefix { $0 != UInt8(ascii: ":") })
+                names.insert(name.span, at: 0..<name.count)
+            }
+            guard VariantIndex.holds(names) else { return nil }
+            self.names = names
+        }
+
+        /// The key of the same variant in an index of another generation.
+        package func key(in generation: UInt64) -> [UInt8] {
+            var key = base
+            VariantKey.append(generation, to: &key)
+            return key + selection
+        }
+    }
+
+    /// Appends what tells a variant's key of this generation from that of its URL; of one without
+    /// nominated fields that is all.
+    package static func append(_ generation: UInt64, to key: inout [UInt8]) {
+        key.append(lineFeed)
+        for place in 0..<UInt64(16) {
+            let digit = generation >> (60 - 4 * place) & 15
+            key.append(ASCII.hexDigit(UInt8(digit)))
+        }
+        key.append(lineFeed)
+    }
 
     /// Appends the key of the variant that the request with `lines`, which lie in `bytes`, selects
     /// by `names`.
@@ -29,12 +78,7 @@ package enum VariantKey {
         key.append(addingCapacity: base.count) { output in
             for index in 0..<base.count { output.append(base[index]) }
         }
-        key.append(lineFeed)
-        for place in 0..<UInt64(16) {
-            let digit = generation >> (60 - 4 * place) & 15
-            key.append(ASCII.hexDigit(UInt8(digit)))
-        }
-        key.append(lineFeed)
+        append(generation, to: &key)
         var left = valueBytesMax
         for name in names.names {
             key += name

@@ -43,8 +43,7 @@ extension Door {
             return false
         case .stored(let resident): return proceed(waiting, run, view, stored: resident)
         case .answering(let answer):
-            return begin(
-                waiting, waiting.isFirst ? view.known.own ?? answer : answer, of: run, view)
+            return begin(waiting, (waiting.isFirst ? view.known.own : nil) ?? answer, of: run, view)
         }
     }
 
@@ -54,11 +53,11 @@ extension Door {
     ) -> Bool {
         let known = view.known
         if let stoodIn = known.stoodIn {
-            guard let note = note(of: stoodIn, by: resident.facts, to: waiting) else {
+            if let note = note(of: stoodIn, by: resident.facts, to: waiting) {
+                serve(waiting, from: resident, note: note)
+            } else {
                 fail(with: .notValidated)
-                return false
             }
-            serve(waiting, from: resident, note: note)
             return false
         }
         noteStale(waiting, known)
@@ -70,9 +69,9 @@ extension Door {
             tellDecision(of: query, examination, isKept: known.isStored)
         }
         let isConfirmed = known.isValidated || known.stale?.body === resident.body
-        let status: UInt16 = isConfirmed ? 304 : resident.status
         let note = waiting.note(
-            status: status, isStored: known.isStored, isFromPeer: known.isFromPeer)
+            status: isConfirmed ? 304 : resident.status, isStored: known.isStored,
+            isFromPeer: known.isFromPeer)
         noteSource(of: note)
         serve(
             waiting, from: resident, note: note,

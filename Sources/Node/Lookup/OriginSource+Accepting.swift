@@ -89,7 +89,7 @@ extension OriginSource {
         if isKept, let index = answer.index, let place = answer.place {
             // Before the body: who asks for another variant meanwhile must make it one of the same.
             hall.node.keep(
-                index, answer.nominated, at: place, for: query, of: run,
+                index, answer.nominated, at: place, of: query.base, stamp: run.stamp,
                 now: answer.receipt.receivedAt)
         }
         if answer.acceptance.isHitForMiss, plan.images == nil {
@@ -132,9 +132,10 @@ extension OriginSource {
         _ resident: Resident, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?
     ) {
         hall.node.keep(resident)
-        if query.plan.images != nil { hall.node.offer(resident) }
+        if query.plan.settings.isShared { hall.node.offer(resident) }
         guard let index, let place else { return }
-        hall.node.keep(index, names, at: place, for: query, of: run, now: SystemClock.now())
+        hall.node.keep(
+            index, names, at: place, of: query.base, stamp: run.stamp, now: SystemClock.now())
     }
 
     /// The tags of the answer; says so if there are more than are kept, because a purge by those

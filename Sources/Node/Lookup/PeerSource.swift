@@ -336,8 +336,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         hall.node.keep(resident)
         guard let variant else { return }
         hall.node.keep(
-            variant.index, query.nominated(of: resident), at: variant.place, for: query, of: run,
-            now: SystemClock.now())
+            variant.index, query.nominated(of: resident), at: variant.place, of: query.base,
+            stamp: run.stamp, now: SystemClock.now())
     }
 
     /// The rest does not come from here.

@@ -28,8 +28,8 @@ extension PeerAnswering {
         guard let relayed = RelayedRequest(question.request) else {
             return .refused(.notUnderstood)
         }
-        let plan = hall.settings.sitePlans.first { $0.digest == relayed.policy }
-        guard let plan, plan.settings.isShared else {
+        let plan = hall.settings.sharedPlan(ofKey: key)
+        guard let plan, plan.digest == relayed.policy else {
             hall.counters.add(.peerPoliciesDiffer)
             return .refused(.otherPolicy)
         }

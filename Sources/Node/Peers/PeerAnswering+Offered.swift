@@ -14,17 +14,18 @@ extension PeerAnswering {
         guard question.kind == .probe else { return answer(.fetchYourself(.notUnderstood)) }
         let digest = question.name.digest
         if let offered = connection.hub.offeredKeys.find(digest),
-            let found = find(offered), found.isImage
+            let found = find(offered), hall.settings.sharesWithPeers(found)
         {
             return give(found, from: .memory)
         }
         guard let disk = hall.node.disk else { return answer(.absent) }
         guard let view = disk.view else { return answer(.fetchYourself(.overloaded)) }
-        let (store, clock) = (hall.store, disk.clock)
+        let (store, clock, settings) = (hall.store, disk.clock, hall.settings)
         let promoted = disk.readers.runIfActive(eventLoop: hall.loop) {
             () -> MemoryStore.Promotion? in
             guard var reading = view.read(offered: digest),
-                reading.record.key.first != UInt8(ascii: "/")
+                reading.facts(clock).flags.isAnswer,
+                settings.sharedPlan(ofKey: reading.record.key) != nil
             else { return nil }
             let hash = store.hash(of: reading.record.key)
             return store.promote(

@@ -26,8 +26,6 @@ final class PeerAnswering: FillReader {
     private var restarts = 0
     /// What it stands for; nil before it is looked into, and of what was offered.
     private var query: SiteRequest?
-    /// It asks for an image, and for none of a site's answers.
-    private var isForImage: Bool { query?.isImage ?? true }
 
     enum Stage {
         case beginning
@@ -215,7 +213,7 @@ final class PeerAnswering: FillReader {
             guard let terms = terms(view) else { return answer(refusal(.unshareable)) }
             leave()
             give(resident, from: .fetch, terms)
-        case .answering(let fill) where isForImage && fill.head.status != 200:
+        case .answering(let fill) where run.query.isImage && fill.head.status != 200:
             answer(absence(fill.head.status))
         case .answering(let fill):
             guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
@@ -225,40 +223,6 @@ final class PeerAnswering: FillReader {
             follow(run, reader, own, terms)
         }
     }
-
-    /// How far an answer may go, and in whose stead it is given.
-    struct Terms {
-        var limits: HeldEntry.Limits = []
-        var failedStatus: UInt16 = 0
-
-        func apply(to entry: inout HeldEntry) {
-            entry.limits = limits
-            entry.failedStatus = failedStatus
-        }
-    }
-
-    /// The terms of what a fetch brings; nil if it is not for who asks.
-    ///
-    /// What may not be shared goes to the one who caused it.
-    private func terms(_ view: FillView) -> Terms? {
-        let known = view.known
-        // To a probe only what holds is an answer.
-        guard view.isShared || isCause, known.stoodIn == nil || question.kind == .get else {
-            return nil
-        }
-        var terms = Terms()
-        if !view.isShared { terms.limits.insert(.isUnshared) }
-        if !known.isStored { terms.limits.insert(.isUnkept) }
-        if known.isHitForMiss { terms.limits.insert(.isHitForMiss) }
-        if let stoodIn = known.stoodIn {
-            terms.limits.formUnion([.standsIn, .isUnkept])
-            terms.failedStatus = stoodIn.status ?? 0
-        }
-        return terms
-    }
-
-    /// It has caused the fetch that it waits for.
-    private var isCause: Bool { result.part == .miss || result.part == .revalidated }
 
     /// The body goes out as it comes.
     private func follow(
@@ -303,27 +267,6 @@ final class PeerAnswering: FillReader {
     /// Fetches in a row that a question may wait for in vain.
     private static let restartsMax = 3
 
-    private func failure(_ outcome: FillView.Outcome) -> PeerAnswer {
-        guard case .refused(let problem) = outcome else { return refusal(.overloaded) }
-        return failure(of: problem)
-    }
-
-    private func failure(of problem: Problem) -> PeerAnswer {
-        question.kind == .probe
-            ? .absent
-            : .originFailed(
-                PeerOriginFailure(
-                    status: problem.originStatus ?? 0, cause: .answer, mayServeStale: true,
-                    text: problem.document.detail))
-    }
-
-    /// There is no image: this node remembers it, and whoever asks need not.
-    private func absence(_ status: UInt16) -> PeerAnswer { failure(of: .originStatus(status)) }
-
-    func refusal(_ reason: FetchYourselfReason) -> PeerAnswer {
-        question.kind == .probe ? .absent : .fetchYourself(reason)
-    }
-
     // MARK: What goes
 
     /// Says it; if that is the last, all is over.
@@ -359,7 +302,7 @@ final class PeerAnswering: FillReader {
     func give(
         _ resident: Resident, from source: HeldEntry.Source, _ terms: Terms = Terms()
     ) {
-        guard !isForImage || resident.status == 200 else {
+        guard resident.status == 200 || !resident.isImage else {
             return answer(absence(resident.status))
         }
         switch source {
@@ -372,6 +315,9 @@ final class PeerAnswering: FillReader {
             from: source, stamp: resident.stamp,
             key: question.key.isEmpty ? resident.key : [])
         terms.apply(to: &entry)
+        if question.key.isEmpty {
+            entry.policy = hall.settings.sharedPlan(ofKey: entry.key)?.digest ?? 0
+        }
         let entityTag = RenderedHead(resident).text(resident.facts.entityTag)
         if !entityTag.isEmpty, question.entityTag == entityTag {
             return answer(.notModified(entry))

@@ -8,6 +8,22 @@ import Telemetry
 import Tiers
 import Wire
 
+/// Under which the answers to one URL of a site stand, or the index of its variants.
+struct SiteBase {
+    let key: [UInt8]
+    let hash: UInt64
+    /// The site's part of the memory; nil if it may take all of it.
+    let share: MemoryShare?
+}
+
+/// Where an answer is to stand that another node has offered.
+struct OfferedPlace {
+    let base: SiteBase
+    let place: EntryPlace
+    /// The index that says so, and what selects it there.
+    var variant: (index: VariantIndex, names: FieldNames)?
+}
+
 /// What sites keep under their keys.
 extension NodeCore {
     /// Where an answer to `query` stands.
@@ -29,7 +45,7 @@ extension NodeCore {
     ) -> SitePlace {
         indexing.withLock { _ in
             let place = unlockedPlace(query, selectedBy: names)
-            if claims, case .variant(_, let index) = place { claim(index, for: query) }
+            if claims, case .variant(_, let index) = place { claim(index, of: query.base) }
             return place
         }
     }
@@ -45,13 +61,45 @@ extension NodeCore {
     }
 
     /// Puts an index where there is none.
-    private func claim(_ index: VariantIndex, for query: SiteRequest) {
-        let current = store.find(query.key, hash: query.hash)
+    private func claim(_ index: VariantIndex, of base: SiteBase) {
+        let current = store.find(base.key, hash: base.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
             let entry = entry(
-                of: index, for: query, places: [], stamp: marks.stamp, now: SystemClock.now())
+                of: index, of: base, places: [], stamp: marks.stamp, now: SystemClock.now())
         else { return }
         store.insert(entry)
+    }
+
+    /// Where an answer stands here that another node has under `key`; `index` is nil if no other
+    /// variant is known.
+    ///
+    /// - Returns: nil if it is not known here which variants there are: the disk may say.
+    func place(ofKey key: [UInt8], share: MemoryShare?) -> OfferedPlace? {
+        let parts = VariantKey.Parts(key)
+        let baseKey = parts?.base ?? key
+        let base = SiteBase(key: baseKey, hash: store.hash(of: baseKey), share: share)
+        return indexing.withLock { _ in
+            let known = store.find(base.key, hash: base.hash).flatMap { VariantIndex(of: $0) }
+            guard parts != nil || known != nil else {
+                return OfferedPlace(base: base, place: EntryPlace(key: key, hash: base.hash))
+            }
+            let isOnDisk = disk?.view?.holds(EntryName(ofKey: baseKey).digest) ?? false
+            guard known != nil || !isOnDisk else { return nil }
+            let names = parts?.names ?? FieldNames()
+            var generator = SystemRandomNumberGenerator()
+            let first = known ?? VariantIndex(generation: parts?.generation ?? generator.next())
+            let index = first.adding(names)
+            var place = base.key
+            if let parts {
+                place = parts.key(in: index.generation)
+            } else {
+                VariantKey.append(index.generation, to: &place)
+            }
+            claim(index, of: base)
+            return OfferedPlace(
+                base: base, place: EntryPlace(key: place, hash: store.hash(of: place)),
+                variant: (index, names))
+        }
     }
 
     /// Puts an index into memory that is on disk, or waits to be, unless there is one by now.
@@ -69,18 +117,18 @@ extension NodeCore {
     /// can ask the origin about them (RFC 9111 §4.3.1), and that they can be limited together.
     func keep(
         _ index: VariantIndex, _ names: FieldNames, at place: EntryPlace,
-        for query: SiteRequest, of run: FillRun, now: Instant
+        of base: SiteBase, stamp: Stamp, now: Instant
     ) {
         indexing.withLock { _ in
-            unlockedKeep(index, names, at: place, for: query, of: run, now: now)
+            unlockedKeep(index, names, at: place, of: base, stamp: stamp, now: now)
         }
     }
 
     private func unlockedKeep(
         _ made: VariantIndex, _ names: FieldNames, at place: EntryPlace,
-        for query: SiteRequest, of run: FillRun, now: Instant
+        of base: SiteBase, stamp: Stamp, now: Instant
     ) {
-        let current = store.find(query.key, hash: query.hash)
+        let current = store.find(base.key, hash: base.hash)
         var index = made
         // Another answer may have been selected by other fields meanwhile.
         if let present = current.flatMap({ VariantIndex(of: $0) }),
@@ -98,8 +146,7 @@ extension NodeCore {
         }
         for number in surplus { forgetVariant(places.remove(at: number)) }
         counters.add(.variantsDropped, surplus.count)
-        let entry = entry(
-            of: index, for: query, places: places, stamp: run.stamp, now: now)
+        let entry = entry(of: index, of: base, places: places, stamp: stamp, now: now)
         if let entry { keep(entry) }
     }
 
@@ -128,7 +175,7 @@ extension NodeCore {
     }
 
     private func entry(
-        of index: VariantIndex, for query: SiteRequest, places: [[UInt8]], stamp: Stamp,
+        of index: VariantIndex, of base: SiteBase, places: [[UInt8]], stamp: Stamp,
         now: Instant
     ) -> Resident? {
         var head: [UInt8] = []
@@ -136,7 +183,7 @@ extension NodeCore {
         let facts = EntryFacts(
             size: 0, bornAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        return note(head, facts, for: query, tags: places, stamp: stamp, isOnDisk: true)
+        return note(head, facts, of: base, tags: places, stamp: stamp, isOnDisk: true)
     }
 
     /// How many variants of one key the origin is asked about at once.
@@ -162,7 +209,8 @@ extension NodeCore {
         let facts = EntryFacts(
             size: 0, bornAt: now, freshUntil: now + Self.passesFor, flags: .isHitForMiss,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        let entry = note([], facts, for: query, tags: [], stamp: marks.stamp, isOnDisk: false)
+        let entry = note(
+            [], facts, of: query.base, tags: [], stamp: marks.stamp, isOnDisk: false)
         guard let entry else { return }
         store.insert(entry)
     }
@@ -172,21 +220,21 @@ extension NodeCore {
 
     /// An entry without a body that is no answer; nil if memory has no room for it.
     private func note(
-        _ head: [UInt8], _ facts: EntryFacts, for query: SiteRequest, tags: [[UInt8]],
+        _ head: [UInt8], _ facts: EntryFacts, of base: SiteBase, tags: [[UInt8]],
         stamp: Stamp, isOnDisk: Bool
     ) -> Resident? {
         let overhead = Resident.overhead(
-            keyBytes: query.key.count, headBytes: head.count,
+            keyBytes: base.key.count, headBytes: head.count,
             tagBytes: Resident.bytes(of: tags), bodyBytes: 0)
         guard store.reserve(overhead) else { return nil }
         return Resident(
-            key: query.key, hash: query.hash,
-            name: isOnDisk && disk != nil ? EntryName(ofKey: query.key) : nil,
+            key: base.key, hash: base.hash,
+            name: isOnDisk && disk != nil ? EntryName(ofKey: base.key) : nil,
             facts: facts, head: head,
             layout: HeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
             tags: tags, stamp: stamp,
             body: Body(chunks: [], size: 0, capacityBytes: 0, account: store.account),
-            account: store.account, share: query.share)
+            account: store.account, share: base.share)
     }
 }

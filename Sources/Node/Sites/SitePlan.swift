@@ -142,7 +142,7 @@ final class SitePlan: Sendable {
     }
 
     /// It answers for hosts that no other site is named for.
-    private var isForEveryHost: Bool { site?.pattern == .everything }
+    var isForEveryHost: Bool { site?.pattern == .everything }
 
     /// Appends what a signature is for; false if there is no key.
     func appendSigned(

@@ -111,6 +111,8 @@ final class SiteRequest: Sendable {
 
     var isImage: Bool { plan.images != nil }
 
+    var base: SiteBase { SiteBase(key: key, hash: hash, share: share) }
+
     /// Another node may be asked in the place of the origin.
     ///
     /// Not if the client has a say in what it may be given, or if hardly anybody else may be given

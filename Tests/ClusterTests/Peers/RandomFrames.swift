@@ -163,7 +163,7 @@ extension HeldEntry {
             entityTag: dice.extent(in: head.count))
         let place = { (dice: inout Dice) in UInt32.random(in: 0...UInt32(head.count), using: &dice)
         }
-        return HeldEntry(
+        var entry = HeldEntry(
             status: dice.number(), source: .init(rawValue: dice.number()),
             facts: TransitFacts(
                 facts, size: Bool.random(using: &dice) ? nil : dice.number(), now: now),
@@ -174,6 +174,10 @@ extension HeldEntry {
                     partialStart: place(&dice), multipartStart: place(&dice),
                     notModifiedStart: place(&dice), contentType: dice.extent(in: head.count)),
             tags: dice.list(max: 60) { $0.bytes(max: 400) }, key: dice.bytes(max: 16_384))
+        entry.limits = .init(rawValue: dice.number())
+        entry.failedStatus = dice.number()
+        entry.policy = dice.number()
+        return entry
     }
 }
 

@@ -29,6 +29,24 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         #expect(other == "//h/p?q\nfffffffffffffffe\n")
     }
 
+    @Test("A variant's key is taken apart, and put into another generation")
+    func parts() throws {
+        let whole = try #require(
+            variant(fieldNames("foo", "Bar", "cookie"), ["Foo: a:b", "bar: x"]))
+        let parts = try #require(VariantKey.Parts(whole.bytes))
+        #expect(parts.base.text == "//h/p?q" && parts.generation == 0xAB)
+        #expect(parts.names == fieldNames("foo", "bar", "cookie"))
+        #expect(parts.key(in: 0xAB).text == whole)
+        #expect(
+            parts.key(in: 1).text == "//h/p?q\n0000000000000001\nbar:x\ncookie\nfoo:a:b\n")
+        let plain = try #require(VariantKey.Parts(start.bytes))
+        #expect(plain.names.isEmpty && plain.key(in: 0xAB).text == start)
+        for none in ["//h/p", "//h/p\n", start + "x", "//h/p\nab\n", start + "a b\n", start + "\n"]
+        {
+            #expect(VariantKey.Parts(none.bytes) == nil, "\(none)")
+        }
+    }
+
     @Test("RFC 9111 §4.1: a field that is missing matches only one that is missing")
     func missing() {
         for name in ["foo", "accept", "cookie", "accept-language", "authorization"] {

@@ -166,9 +166,8 @@ extension Outside {
                 for index in 0..<3 {
                     let answer = try stage.get(path, from: index, expecting: image)
                     #expect(answer.brings(image) && !answer.isHit, "\(answer)")
-                    #expect(answer.detail == "origin", "\(answer)")
                 }
-                #expect(stage.fetches(path) >= 3 * round)
+                #expect(stage.fetches(path) == 3 * round)
             }
         }
 

@@ -200,6 +200,60 @@ extension Outside {
             #expect(stage.fetches(path) == before)
         }
 
+        @Test("Pages and their variants are handed over to those who own them")
+        func handedOver() throws {
+            let stage = try ClusterStage(3, "--disk-limit", "64MiB", site: Self.host)
+            let languages = ["de", "en"]
+            for number in 0..<12 {
+                stage.origin.on("/\(number)", .text("page \(number)", fields: [lasting]))
+                stage.origin.on("/in/\(number)") { request in
+                    .text(
+                        "\(number) in \(request.fields["Accept-Language"] ?? "-")",
+                        fields: [lasting, "Vary: Accept-Language"])
+                }
+            }
+            func expectAll(from nodes: [NodeProcess]) throws {
+                for number in 0..<12 {
+                    for node in nodes {
+                        #expect(try page("/\(number)", node).text == "page \(number)")
+                        for language in languages {
+                            let answer = try page(
+                                "/in/\(number)", node, "Accept-Language: \(language)")
+                            #expect(answer.text == "\(number) in \(language)", "\(answer)")
+                        }
+                    }
+                }
+                let fetches = (0..<12).map { (stage.fetches("/\($0)"), stage.fetches("/in/\($0)")) }
+                #expect(fetches.allSatisfy { $0 == (1, 2) }, "\(fetches)")
+            }
+            // Of each page one, of each that varies two and what tells them apart, at two nodes.
+            func isGiven(_ nodes: [NodeProcess]) -> Bool {
+                Deadline.seconds(60).reached {
+                    nodes.reduce(0) { $0 + ($1.figure("nuthatch_disk_entries") ?? 0) } == 96
+                }
+            }
+            for number in 0..<12 {
+                #expect(try page("/\(number)", stage.nodes[number % 3]).status == 200)
+                for (place, language) in languages.enumerated() {
+                    let node = stage.nodes[(number + place) % 3]
+                    let answer = try page("/in/\(number)", node, "Accept-Language: \(language)")
+                    #expect(answer.status == 200)
+                }
+            }
+            #expect(
+                isGiven(stage.nodes),
+                "\(stage.nodes.map { $0.figure("nuthatch_disk_entries") ?? -1 })")
+            stage.nodes[2].kill()
+            let rest = Array(stage.nodes.prefix(2))
+            try expectAll(from: rest)
+            try stage.settle(rest)
+            // Each of the two keeps all of it, and a second one that dies takes nothing away.
+            #expect(isGiven(rest), "\(rest.map { $0.figure("nuthatch_disk_entries") ?? -1 })")
+            try stage.restart(0)
+            try stage.settle(Array(stage.nodes.prefix(2)))
+            try expectAll(from: Array(stage.nodes.prefix(2)))
+        }
+
         @Test("An owner that dies takes nothing away, and what is stale stands in for the origin")
         func failures() throws {
             let stage = try ClusterStage(3, site: Self.host, settings: "grace: 1h")

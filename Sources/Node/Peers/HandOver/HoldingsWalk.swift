@@ -5,8 +5,8 @@ import Store
 import Tiers
 import Wire
 
-/// A walk over every image that a node holds, the most touched first: what lies on disk, then what
-/// stands in memory alone.
+/// A walk over every answer that a node holds and others may have, the most touched first: what
+/// lies on disk, then what stands in memory alone.
 ///
 /// It goes through each index once for each class of touches, and holds nothing but its place. What
 /// is touched meanwhile may be met twice, and is not missed.
@@ -31,14 +31,14 @@ struct HoldingsWalk {
         }
         guard !isInMemory, let disk = node.disk, let view = disk.view else {
             if !isInMemory { self = HoldingsWalk(isInMemory: true) }
-            return nextInMemory(node.store, beside: node.disk?.view)
+            return nextInMemory(node, beside: node.disk?.view)
         }
         let second = node.clock.second(SystemClock.now())
-        let range = Self.passes[pass]
+        let (range, shares) = (Self.passes[pass], SharedRecords(node.settings.sitePlans))
         let (found, _, next) = view.shards.entries(
             inShard: shard, below: position, atMost: Self.step
         ) { entry in
-            entry.share == DiskShare.none && range.contains(entry.accessCount)
+            range.contains(entry.accessCount) && shares.contains(entry.share)
                 && entry.lastAccess >= view.leastAccess
         }
         goOn(next, shards: view.shards.shardCount)
@@ -52,14 +52,16 @@ struct HoldingsWalk {
     }
 
     private mutating func nextInMemory(
-        _ store: MemoryStore, beside view: DiskView?
+        _ node: NodeCore, beside view: DiskView?
     ) -> [(offer: PeerOffer, key: OfferedKeys.OfferedKey?)] {
-        let range = Self.passes[pass]
+        let (range, store) = (Self.passes[pass], node.store)
         let (found, next) = store.entries(inShard: shard, below: position, atMost: Self.step)
         goOn(next, shards: store.shardCount)
         return found.compactMap { resident, frequency in
             let key = resident.key
-            guard range.contains(frequency), resident.isImage else { return nil }
+            guard range.contains(frequency), node.settings.sharesWithPeers(resident) else {
+                return nil
+            }
             let facts = resident.facts
             let name =
                 resident.name
@@ -81,7 +83,27 @@ struct HoldingsWalk {
     }
 }
 
+/// Whose records on disk others may have: a record's index has no key, but says whose it is.
+private struct SharedRecords {
+    private var named: [UInt16: Bool] = [:]
+    private var others = false
+
+    init(_ plans: [SitePlan]) {
+        for plan in plans {
+            guard !plan.isForEveryHost else {
+                others = plan.settings.isShared
+                continue
+            }
+            named[DiskShare.number(ofHost: Array(plan.name.utf8).span)] = plan.settings.isShared
+        }
+    }
+
+    func contains(_ share: UInt16) -> Bool {
+        share == DiskShare.none || named[share] ?? others
+    }
+}
+
 extension Resident {
-    /// It is the answer to an image's URL, and not to a site's, whose keys are no URLs.
-    var isImage: Bool { facts.flags.isAnswer && text.first != UInt8(ascii: "/") }
+    /// Its key is an image's URL, and none of a site's, which are no URLs.
+    var isImage: Bool { text.first != UInt8(ascii: "/") }
 }

@@ -2,10 +2,11 @@ import Cluster
 import Ground
 import NIOCore
 import Store
+import Wire
 
 /// What is taken over from peers, and offered to them.
 extension NodeCore {
-    /// Keeps an image that a peer has offered, unless one as new is here; `done` is told, on any
+    /// Keeps an answer that a peer has offered, unless one as new is here; `done` is told, on any
     /// thread, whether either is.
     func takeOver(
         _ resident: Resident, _ offer: PeerOffer, done: @escaping @Sendable (Bool) -> Void
@@ -23,15 +24,30 @@ extension NodeCore {
             touches: offer.touches, now: SystemClock.now(), done: done)
     }
 
-    /// Offers an image that the origin has just given to its other owners.
+    /// Puts the index of variants that leads to what was taken over into memory and on disk.
+    func keepIndex(of taken: OfferedPlace, stamp: Stamp) {
+        guard let (index, names) = taken.variant else { return }
+        let base = taken.base
+        keep(index, names, at: taken.place, of: base, stamp: stamp, now: SystemClock.now())
+        // It may have been in memory alone, from when others owned the key.
+        guard let view = disk?.view, !view.holds(EntryName(ofKey: base.key).digest),
+            let kept = store.find(base.key, hash: base.hash)
+        else { return }
+        keep(kept)
+    }
+
+    /// Offers an answer that the origin has just given to its other owners, if it may be used
+    /// there without asking again.
     func offer(_ fetched: Resident) {
-        guard let hub, let name = fetched.name, fetched.isImage else { return }
+        guard let hub, let name = fetched.name, fetched.facts.freshUntil > SystemClock.now() else {
+            return
+        }
         hub.offer(fetched, name.digest)
     }
 }
 
 extension PeerHub {
-    /// Offers an image that was just fetched to those who keep it, as far as they are other nodes.
+    /// Offers an answer that was just fetched to those who keep it, as far as they are other nodes.
     func offer(_ fetched: Resident, _ digest: EntryDigest) {
         let owners = rings.ring.owners(of: digest).prefix(replicas).filter { $0 != own }
         guard !owners.isEmpty else { return }

@@ -7,7 +7,7 @@ import Store
 import Tiers
 import Wire
 
-/// One image that was offered, and is fetched from who offers it.
+/// One answer that was offered, and is fetched from who offers it.
 ///
 /// It goes to the disk and not into memory, where nobody has asked for it; a node without a disk
 /// has nowhere else to put it. What is here and as new is never replaced. Confined to the loop of
@@ -30,11 +30,13 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     /// How long the giver may say nothing.
     private static let patience = Interval.seconds(10)
 
-    /// An image of which the head has come.
+    /// An answer of which the head has come.
     private struct Arriving {
         let entry: HeldEntry
         let facts: EntryFacts
+        /// Its name and its place here.
         let name: EntryName
+        let place: OfferedPlace
         let head: RenderedHead
         let reservation: FillReservation
         let reservedBytes: Int
@@ -111,9 +113,14 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private func begin(_ entry: HeldEntry, of ask: PeerAsk) {
         let now = SystemClock.now()
         let facts = entry.facts.facts(at: now, asked: ask.madeAt)
-        guard let size = entry.facts.size, size <= hall.settings.objectBytesMax,
-            CacheKey.isCanonical(
-                entry.key.span, at: 0..<entry.key.count, bytesMax: hall.settings.urlBytesMax)
+        guard let plan = hall.settings.sharedPlan(ofKey: entry.key), plan.digest == entry.policy
+        else {
+            let host = entry.key.dropFirst(2).prefix { $0 != UInt8(ascii: "/") }
+            connection.hub.differs(from: peer, on: String(decoding: host, as: UTF8.self))
+            return end(.refused)
+        }
+        guard let size = entry.facts.size, size <= plan.objectBytesMax, facts.flags.isAnswer,
+            isKey(entry.key, of: plan)
         else { return end(.refused) }
         let head: RenderedHead
         do throws(StoredHeadFault) {
@@ -123,26 +130,57 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             return end(.refused)
         }
         let name = EntryName(ofKey: entry.key).variant(facts.varies, of: facts.negotiation)
-        guard name.digest == offer.digest else { return end(.refused) }
-        guard !isHere(asNewAs: facts, entry.key) else { return end(.kept) }
+        guard name.digest == offer.digest,
+            let place = place(entry.key, by: plan)
+        else { return end(.refused) }
+        guard !isHere(asNewAs: facts, place.place, isMoved: place.place.key != entry.key) else {
+            return end(.kept)
+        }
         let reservation = FillReservation(hall.store)
         let bytes =
             BodyLayout.capacity(size)
             + Resident.overhead(
-                keyBytes: entry.key.count, headBytes: head.bytes.count,
+                keyBytes: place.place.key.count, headBytes: head.bytes.count,
                 tagBytes: Resident.bytes(of: entry.tags), bodyBytes: size)
         guard reservation.grow(by: bytes) else { return end(.failed) }
         arriving = Arriving(
-            entry: entry, facts: facts, name: name, head: head, reservation: reservation,
-            reservedBytes: bytes)
+            entry: entry, facts: facts,
+            name: place.variant == nil ? name : EntryName(ofKey: place.place.key), place: place,
+            head: head, reservation: reservation, reservedBytes: bytes)
     }
 
-    /// True if nothing is to be gained by it.
-    private func isHere(asNewAs facts: EntryFacts, _ key: [UInt8]) -> Bool {
-        if let before { return before >= facts.date }
-        guard hall.node.disk == nil else { return false }
+    /// What may be a key of what `plan` answers.
+    private func isKey(_ key: [UInt8], of plan: SitePlan) -> Bool {
+        let base = VariantKey.Parts(key)?.base ?? key
+        if plan.images != nil {
+            return CacheKey.isCanonical(
+                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
+        }
+        return base.count <= hall.settings.urlBytesMax
+            && base.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+    }
+
+    private func place(_ key: [UInt8], by plan: SitePlan) -> OfferedPlace? {
+        guard plan.images == nil else {
+            let place = EntryPlace(key: key, hash: hall.store.hash(of: key))
+            return OfferedPlace(
+                base: SiteBase(key: key, hash: place.hash, share: nil), place: place)
+        }
+        return hall.node.place(ofKey: key, share: hall.siteShares[plan.number])
+    }
+
+    /// True if nothing is to be gained by it; `isMoved` if it has another name here than there.
+    ///
+    /// Of what is moved the disk does not say how new it is: it is here unless it was just fetched.
+    private func isHere(asNewAs facts: EntryFacts, _ place: EntryPlace, isMoved: Bool) -> Bool {
+        if let before, !isMoved { return before >= facts.date }
+        let key = place.key
+        if let disk = hall.node.disk {
+            return isMoved && !offer.isNew
+                && disk.view?.holds(EntryName(ofKey: key).digest) == true
+        }
         let held = hall.store.find(
-            key.span, 0..<key.count, hash: hall.store.hash(of: key), wanted: facts.negotiation)
+            key.span, 0..<key.count, hash: place.hash, wanted: facts.negotiation)
         return held.map { $0.facts.date >= facts.date } ?? false
     }
 
@@ -150,19 +188,23 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         guard let lease, var arriving, size == arriving.facts.size, arriving.body.endOffset == size,
             let chunks = arriving.body.finish()
         else { return end(.failed) }
-        let (store, entry) = (hall.store, arriving.entry)
+        let (store, entry, place) = (hall.store, arriving.entry, arriving.place)
         arriving.reservation.handOver(arriving.reservedBytes)
         let resident = Resident(
-            key: entry.key, hash: store.hash(of: entry.key), name: arriving.name,
+            key: place.place.key, hash: place.place.hash, name: arriving.name,
             facts: arriving.facts, head: arriving.head.bytes, layout: arriving.head.layout,
             tags: entry.tags, stamp: lease.stamp,
             body: Body(
                 chunks: chunks, size: size, capacityBytes: BodyLayout.capacity(size),
                 account: store.account),
-            account: store.account)
+            account: store.account, share: place.base.share)
         guard let done = done.take() else { return }
         end(.failed)
-        hall.node.takeOver(resident, offer) { done($0 ? .kept : .failed) }
+        let node = hall.node
+        node.takeOver(resident, offer) { isKept in
+            if isKept { node.keepIndex(of: place, stamp: resident.stamp) }
+            done(isKept ? .kept : .failed)
+        }
     }
 
     private func end(_ ending: OfferIntake.Ending) {
