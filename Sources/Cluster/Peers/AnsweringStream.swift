@@ -9,6 +9,8 @@ struct AnsweringStream: Sendable {
     private var sent: UInt64 = 0
     /// The shell has no more of the body.
     private var isWhole = false
+    /// What is said behind the body.
+    private var trailers: [UInt8] = []
     /// It stands in the line of streams that take turns.
     var isInLine = false
 
@@ -47,8 +49,9 @@ struct AnsweringStream: Sendable {
     }
 
     /// The shell has no more.
-    mutating func becameWhole() {
+    mutating func becameWhole(trailers: [UInt8]) {
         isWhole = true
+        self.trailers = trailers
     }
 
     /// Bytes to be sent now, at most `bytesMax`.
@@ -64,7 +67,7 @@ struct AnsweringStream: Sendable {
     var ending: Ending? {
         guard isWhole, ready == 0, case .sending(let size) = state else { return nil }
         guard sent == size ?? sent else { return .broken }
-        return .whole(StreamEnd(size: sent))
+        return .whole(StreamEnd(size: sent, trailers: trailers))
     }
 
     enum Ending {

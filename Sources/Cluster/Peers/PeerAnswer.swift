@@ -6,6 +6,9 @@ package enum PeerAnswer: Hashable, Sendable {
     case held(HeldEntry)
     /// It is being fetched; said again every ``fetchingInterval``.
     case fetching
+    /// It is being fetched, and the origin has given an interim answer (RFC 9110 §15.2): its head,
+    /// with the empty line, as the origin's site passes it on.
+    case interim([UInt8])
     /// The asker is to ask the origin.
     case fetchYourself(FetchYourselfReason)
     /// A probe found nothing.
@@ -23,7 +26,7 @@ package enum PeerAnswer: Hashable, Sendable {
     /// True if nothing follows on the stream.
     package var isFinal: Bool {
         switch self {
-        case .held, .fetching: false
+        case .held, .fetching, .interim: false
         case .fetchYourself, .absent, .behind, .notModified, .originFailed: true
         }
     }
@@ -37,6 +40,11 @@ package enum PeerAnswer: Hashable, Sendable {
         case .notModified(let entry): return try entry.frame(.notModified, stream: stream)
         case .originFailed(let failure): return try failure.frame(stream: stream)
         case .fetching: return try Self.bare(.fetching, stream)
+        case .interim(let head):
+            var writer = StructureWriter.payload
+            writer.endFixedPart()
+            writer.putField(Self.interimTag, head)
+            return try writer.frame(.fetching, stream: stream)
         case .absent: return try Self.bare(.absent, stream)
         case .behind: return try Self.bare(.behind, stream)
         case .fetchYourself(let reason):
@@ -47,6 +55,8 @@ package enum PeerAnswer: Hashable, Sendable {
             return try writer.frame(.fetchYourself, stream: stream)
         }
     }
+
+    private static let interimTag: UInt16 = 1
 
     private static func bare(
         _ kind: PeerFrameKind, _ stream: UInt32
@@ -66,9 +76,16 @@ package enum PeerAnswer: Hashable, Sendable {
         case .held: return .held(try HeldEntry(payload: payload, in: kind))
         case .notModified: return .notModified(try HeldEntry(payload: payload, in: kind))
         case .originFailed: return .originFailed(try PeerOriginFailure(payload: payload))
-        case .fetching, .absent, .behind:
+        case .fetching:
+            var structure = try PeerStructure(payload, fixedBytes: 2, in: kind)
+            var head: [UInt8]?
+            while let field = try structure.next(payload) {
+                if field.tag == interimTag { head = payload.kept(field.range) }
+            }
+            return head.map { .interim($0) } ?? .fetching
+        case .absent, .behind:
             try PeerStructure.check(payload, fixedBytes: 2, in: kind)
-            return kind == .fetching ? .fetching : kind == .absent ? .absent : .behind
+            return kind == .absent ? .absent : .behind
         case .fetchYourself:
             try PeerStructure.check(payload, fixedBytes: 4, in: kind)
             return .fetchYourself(FetchYourselfReason(rawValue: payload[2]))

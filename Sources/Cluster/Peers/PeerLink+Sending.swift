@@ -98,7 +98,7 @@ extension PeerLink {
 extension PeerLink {
     /// Answers the question on `stream`; after a final answer the stream is closed.
     ///
-    /// FETCHING is left out while much waits.
+    /// FETCHING, and interim answers, are left out while much waits.
     ///
     /// - Throws: ``SendRefusal/tooLong(_:)`` for a head that does not fit,
     ///   ``SendRefusal/queueFull`` for a head (a refusal of the question is always taken),
@@ -111,6 +111,7 @@ extension PeerLink {
         guard question.state == .owed else { throw .outOfPlace }
         switch answer {
         case .fetching where queuedBytes > Self.queueBytesBusy: return
+        case .interim where queuedBytes > Self.queueBytesBusy: return
         case .held, .notModified:
             guard queuedBytes < Self.queueBytesMax else { throw .queueFull }
         default: break
@@ -133,13 +134,13 @@ extension PeerLink {
         lineUp(stream)
     }
 
-    /// The shell has no more of the body on `stream`.
+    /// The shell has no more of the body on `stream`, behind which `trailers` are said.
     ///
     /// END goes behind the last of it; RESET, if it is shorter than announced. Nothing if the
     /// stream has ended.
-    package mutating func bodyBecameWhole(on stream: UInt32) {
+    package mutating func bodyBecameWhole(on stream: UInt32, trailers: [UInt8] = []) {
         guard isOpen, let place = answering.index(forKey: stream) else { return }
-        answering.values[place].becameWhole()
+        answering.values[place].becameWhole(trailers: trailers)
         finish(stream)
     }
 

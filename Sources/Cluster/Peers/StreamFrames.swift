@@ -4,10 +4,19 @@ import Ground
 package struct StreamEnd: Hashable, Sendable {
     /// Bytes of the body.
     package var size: UInt64
+    /// The trailer fields for the one client who caused the fetch (RFC 9110 §6.5), each line with
+    /// its end; at most ``trailersBytesMax``.
+    package var trailers: [UInt8]
 
-    package init(size: UInt64) {
+    package static let trailersBytesMax = 16 << 10
+
+    /// Trailers that are too long are left out.
+    package init(size: UInt64, trailers: [UInt8] = []) {
         self.size = size
+        self.trailers = trailers.count > Self.trailersBytesMax ? [] : trailers
     }
+
+    private static let trailersTag: UInt16 = 1
 
     private static let fixedBytes = 12
 
@@ -16,6 +25,8 @@ package struct StreamEnd: Hashable, Sendable {
         var writer = StructureWriter.payload
         writer.put(UInt16(0))
         writer.put(size)
+        writer.endFixedPart()
+        writer.putField(Self.trailersTag, unlessEmpty: trailers)
         return writer.smallFrame(.end, stream: stream)
     }
 
@@ -23,8 +34,13 @@ package struct StreamEnd: Hashable, Sendable {
     ///
     /// - Throws: ``PeerFault/truncated(_:)``.
     package init(payload: Span<UInt8>) throws(PeerFault) {
-        try PeerStructure.check(payload, fixedBytes: Self.fixedBytes, in: .end)
-        size = payload.little64(at: 4)
+        var structure = try PeerStructure(payload, fixedBytes: Self.fixedBytes, in: .end)
+        self.init(size: payload.little64(at: 4))
+        while let field = try structure.next(payload) {
+            guard field.tag == Self.trailersTag else { continue }
+            guard field.range.count <= Self.trailersBytesMax else { throw .tooLong(.payload) }
+            trailers = payload.kept(field.range)
+        }
     }
 }
 
@@ -58,6 +74,7 @@ package enum StreamReset {
     package static func frame(_ code: Code, stream: UInt32) -> [UInt8] {
         var writer = StructureWriter.payload
         writer.put(code.rawValue)
+        writer.endFixedPart()
         return writer.smallFrame(.reset, stream: stream)
     }
 
@@ -79,6 +96,7 @@ package enum StreamCredit {
         var writer = StructureWriter.payload
         writer.put(UInt16(0))
         writer.put(bytesCount)
+        writer.endFixedPart()
         return writer.smallFrame(.credit, stream: stream)
     }
 
@@ -104,11 +122,10 @@ extension PeerStructure {
 }
 
 extension StructureWriter {
-    /// A frame of a fixed part alone.
+    /// A frame that is known to be short enough.
     fileprivate consuming func smallFrame(_ kind: PeerFrameKind, stream: UInt32) -> [UInt8] {
-        endFixedPart()
         guard let frame = try? frame(kind, stream: stream) else {
-            preconditionFailure("a fixed part that is longer than a frame")
+            preconditionFailure("a small frame that is too long")
         }
         return frame
     }

@@ -18,6 +18,8 @@ final class LookupDriver {
     private(set) var name: EntryName?
     /// The door whose request causes the fetch.
     private(set) weak var door: Door?
+    /// A peer's question that causes it, in the stead of a door's request.
+    weak var asker: PeerAnswering?
     private var source: (any AnswerSource)?
     /// What peers are told of the request.
     private(set) var relay: [UInt8] = []
@@ -216,6 +218,12 @@ final class LookupDriver {
     func finish() {
         settle()
         end()
+    }
+
+    /// Passes the head of an interim answer on to who causes the fetch (RFC 9110 §15.2).
+    func relay(interim head: [UInt8]) {
+        door?.relay(interim: head, for: run)
+        asker?.relay(interim: head, for: run)
     }
 
     // MARK: What the run, its readers and its loop say

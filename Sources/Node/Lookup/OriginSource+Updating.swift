@@ -110,6 +110,8 @@ extension OriginSource {
             received: receipt.receivedWall)
         switch finding {
         case .updates: _ = update(stored, with: head, receipt, freshnessOnly: true)
+        case .invalidates where query.plan.settings.isShared && hall.node.isInCluster:
+            hall.node.invalidate(query.key)
         case .invalidates: hall.node.forget(stored)
         case .nothing: break
         }

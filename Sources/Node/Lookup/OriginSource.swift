@@ -120,7 +120,10 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
     }
 
     func originInterim(_ head: AnswerHead) {
-        door?.relayInterim(head, by: query.plan, for: run)
+        guard AnswerForwarder.passesInterim(head.status) else { return }
+        var bytes: [UInt8] = []
+        AnswerForwarder.appendInterim(head, rules: query.plan.answerRules, to: &bytes)
+        driver.relay(interim: bytes)
     }
 
     func originAnswered(
@@ -160,7 +163,7 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
 
     func originTrailers(_ trailers: Trailers) {
         // Only who asked is given them, and only if it reads them (RFC 9110 §6.5.1).
-        guard query.lines.takesTrailers else { return }
+        guard query.takesTrailers else { return }
         run.trailed(
             by: query.plan.answerRules.trailers(trailers.lines, in: trailers.bytes.span))
     }
@@ -241,7 +244,7 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
     private func relay(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         if query.isHead { compare(head, receipt) }
         let passedHead = query.plan.passedHead(
-            head, takesTrailers: query.lines.takesTrailers, received: receipt.receivedWall)
+            head, takesTrailers: query.takesTrailers, received: receipt.receivedWall)
         guard run.openWindow() else { return drop(.overloaded(.memory), length) }
         // Age is the origin's; nothing is added to it.
         let facts = EntryFacts(

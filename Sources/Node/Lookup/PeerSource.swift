@@ -98,7 +98,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         switch event {
         case .answered(let answer): answered(answer, ask)
         case .data(let bytes): if taken?.ask === ask { received(bytes) }
-        case .ended(let size): if taken?.ask === ask { ended(size) }
+        case .ended(let end): if taken?.ask === ask { ended(end) }
         case .refused:
             asks[ask.node] = nil
             driver.tell { $0.replied(ask.node, .fetchYourself, SystemClock.now(), effects: &$1) }
@@ -123,6 +123,9 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             said[node] = .refused(failure.status)
             // Of a site the answer is this client's to have, and the owner has not kept it.
             reply = query.isImage ? .originRefused : .fetchYourself
+        case .interim(let head):
+            // Of many only those of the one who will give the answer.
+            if ask.question.kind == .get, InterimHead.isWhole(head) { driver.relay(interim: head) }
         case .fetchYourself(.otherPolicy): hub.differs(from: node, on: query.plan.name)
         default: break
         }
@@ -307,9 +310,10 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         ask.connection.take(bytes.readableBytes, of: ask)
     }
 
-    private func ended(_ size: UInt64) {
+    private func ended(_ end: StreamEnd) {
         guard let taken else { return }
-        guard taken.receivedBytes == size else { return lose() }
+        guard taken.receivedBytes == end.size else { return lose() }
+        if FieldSection.isWhole(end.trailers) { run.trailed(by: end.trailers) }
         let facts = taken.facts
         let name =
             variant.map { EntryName(ofKey: $0.place.key) }
@@ -350,7 +354,7 @@ extension OwnerSearch.Reply {
     init(_ answer: PeerAnswer) {
         switch answer {
         case .held, .notModified: self = .held
-        case .fetching: self = .fetching
+        case .fetching, .interim: self = .fetching
         case .absent: self = .absent
         case .fetchYourself: self = .fetchYourself
         case .behind: self = .behind

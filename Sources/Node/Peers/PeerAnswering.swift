@@ -145,7 +145,7 @@ final class PeerAnswering: FillReader {
             attach(run, reader)
         case .begun(let run, let reader):
             result.part = stale == nil ? .miss : .revalidated
-            hall.start(run, name: name, asksDisk: asksDisk, for: nil)
+            hall.start(run, name: name, asksDisk: asksDisk, for: nil).asker = self
             attach(run, reader)
         }
     }
@@ -180,6 +180,13 @@ final class PeerAnswering: FillReader {
         }
     }
 
+    /// Passes an interim answer on, if this question has caused `run`.
+    func relay(interim head: [UInt8], for run: FillRun) {
+        guard case .waiting(let waited, _) = stage, waited === run else { return }
+        answer(.interim(head))
+        connection.flushSoon()
+    }
+
     func woken(by run: FillRun) {
         proceed()
         connection.flushSoon()
@@ -210,18 +217,31 @@ final class PeerAnswering: FillReader {
             leave()
             give(resident, from: .disk)
         case .stored(let resident):
-            guard let terms = terms(view) else { return answer(refusal(.unshareable)) }
+            guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
+            if isCause, let own = view.known.own { return follow(run, reader, own, &terms) }
+            if isCause, !view.known.trailers.isEmpty {
+                let answer = FillAnswer(
+                    facts: resident.facts, head: RenderedHead(resident),
+                    sizeBytes: resident.facts.size, isKept: true, tags: resident.tags)
+                return follow(run, reader, answer, terms)
+            }
             leave()
             give(resident, from: .fetch, terms)
         case .answering(let fill) where run.query.isImage && fill.head.status != 200:
             answer(absence(fill.head.status))
         case .answering(let fill):
             guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
-            guard isCause, let own = view.known.own else { return follow(run, reader, fill, terms) }
-            // Fields that are for the one who caused it are stored by nobody.
-            terms.limits.formUnion([.isUnshared, .isUnkept])
-            follow(run, reader, own, terms)
+            if isCause, let own = view.known.own { return follow(run, reader, own, &terms) }
+            follow(run, reader, fill, terms)
         }
+    }
+
+    /// The same with those fields that are for the one who caused it, and are stored by nobody.
+    private func follow(
+        _ run: FillRun, _ reader: Fill.ReaderID, _ own: FillAnswer, _ terms: inout Terms
+    ) {
+        terms.limits.formUnion([.isUnshared, .isUnkept])
+        follow(run, reader, own, terms)
     }
 
     /// The body goes out as it comes.
@@ -248,7 +268,8 @@ final class PeerAnswering: FillReader {
             slices.append(contentsOf: taken)
             connection.link.bodyBecameReady(count, on: stream)
         case .finish:
-            connection.link.bodyBecameWhole(on: stream)
+            let trailers = isCause ? run.view.known.trailers : []
+            connection.link.bodyBecameWhole(on: stream, trailers: trailers)
             end()
         case .startOver, .breakOff, .fail:
             connection.link.breakOff(stream, .broken)

@@ -14,8 +14,8 @@ final class PeerAsk: @unchecked Sendable {
     enum Event {
         case answered(PeerAnswer)
         case data(ByteBuffer)
-        /// The body was whole, and this is its length.
-        case ended(UInt64)
+        /// The body was whole.
+        case ended(StreamEnd)
         /// There is no whole answer.
         case lost
         /// This side has no room for the question; of the peer it says nothing.

@@ -96,7 +96,7 @@ extension PeerConnection {
             end(ask, .answered(answer))
         case .ended(let stream, let whole):
             guard let ask = asks[stream] else { return }
-            end(ask, .ended(whole.size))
+            end(ask, .ended(whole))
         case .broken(let stream, _), .lost(let stream, _):
             if let ask = asks[stream] { end(ask, .lost) }
         case .heard(let message):

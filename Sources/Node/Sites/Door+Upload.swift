@@ -112,15 +112,12 @@ extension Door {
 }
 
 extension Door {
-    /// Passes an interim answer of the origin's on to the client whose request caused `run` (RFC
-    /// 9110 §15.2).
-    func relayInterim(_ head: AnswerHead, by plan: SitePlan, for run: FillRun) {
+    /// Passes an interim answer on to the client whose request caused `run`.
+    func relay(interim head: [UInt8], for run: FillRun) {
         guard let waiting, waiting.run === run, case .head = waiting.stage,
-            !waiting.request.isHTTP10, AnswerForwarder.passesInterim(head.status)
+            !waiting.request.isHTTP10
         else { return }
-        var bytes: [UInt8] = []
-        AnswerForwarder.appendInterim(head, rules: plan.answerRules, to: &bytes)
-        outlet?.send(interim: ByteBuffer(bytes: bytes))
+        outlet?.send(interim: ByteBuffer(bytes: head))
         outlet?.flush()
     }
 }

@@ -13,6 +13,8 @@ struct RelayedRequest {
         static let isSecure = Flags(rawValue: 1 << 0)
         static let hasAuthorization = Flags(rawValue: 1 << 1)
         static let hasCookie = Flags(rawValue: 1 << 2)
+        /// RFC 9110 §10.1.4.
+        static let takesTrailers = Flags(rawValue: 1 << 3)
     }
 
     let policy: UInt64

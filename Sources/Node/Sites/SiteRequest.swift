@@ -148,6 +148,7 @@ final class SiteRequest: Sendable {
         if asked.isSecure { flags.insert(.isSecure) }
         if hasAuthorization { flags.insert(.hasAuthorization) }
         if hasCookie { flags.insert(.hasCookie) }
+        if takesTrailers { flags.insert(.takesTrailers) }
         return RelayedRequest(policy: plan.digest, flags, head: head).bytes
     }
 
@@ -157,6 +158,9 @@ final class SiteRequest: Sendable {
         return Lookup.Candidate(
             [], told, hasControl: !control.isEmpty, wantsValidation: wantsValidation)
     }
+
+    /// The client reads trailer fields (RFC 9110 §6.5.1).
+    var takesTrailers: Bool { relayed?.flags.contains(.takesTrailers) ?? lines.takesTrailers }
 
     var isGet: Bool { method == .get }
     var isHead: Bool { method == .head }

@@ -14,7 +14,7 @@ extension PeerFrame {
         case 5: return .verdicts(dice.list(max: 512) { .random(using: &$0) })
         case 6: return .question(.random(using: &dice))
         case 7, 8: return .answer(.random(using: &dice))
-        case 9: return .end(StreamEnd(size: dice.number()))
+        case 9: return .end(StreamEnd(size: dice.number(), trailers: dice.bytes(max: 700)))
         case 10, 11: return .invalidations(.random(using: &dice, bytesMax: 60_000))
         case 12: return .reset(.init(rawValue: dice.number()))
         default: return .credit(UInt32.random(in: 1...UInt32.max, using: &dice))
@@ -125,7 +125,7 @@ extension PeerQuestion {
 extension PeerAnswer {
     static func random(using dice: inout Dice) -> PeerAnswer {
         switch Int.random(in: 0..<8, using: &dice) {
-        case 0: return .fetching
+        case 0: return Bool.random(using: &dice) ? .fetching : .interim(dice.bytes(max: 900))
         case 1: return .fetchYourself(.init(rawValue: dice.number()))
         case 2: return .absent
         case 3: return .behind

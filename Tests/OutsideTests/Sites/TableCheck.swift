@@ -7,6 +7,8 @@ struct TableCheck {
     let script: TableScript
     let origin: ScriptedOrigin
     let words: TableWords
+    /// Others own what the node is asked for.
+    let isClustered: Bool
 
     /// What is not as expected.
     func complaints() -> [String] {
@@ -29,6 +31,10 @@ struct TableCheck {
         case .validated: return validated()
         case .stale: return stale()
         case .asked(let counts):
+            // An owner that got no answer is not believed: the node asks once more itself, and each
+            // of the two may try a second connection.
+            let counts =
+                isClustered && counts == 1...2 ? 1...4 : counts
             return say(counts.contains(asked), "asked \(counts), not \(asked)")
         case .status(let status):
             return say(response.status == status, "status \(status), not \(response.status)")
@@ -121,9 +127,12 @@ struct TableCheck {
         guard counts.contains(asked) else {
             return "expected \(counts) requests to the origin, not \(asked)"
         }
-        if !response.isHit { return "expected hit in Cache-Status" }
+        guard response.isHit || isGivenByOwner else { return "expected hit in Cache-Status" }
         return stored()
     }
+
+    /// The owner has stored what the node could not: fields of it were for one client.
+    private var isGivenByOwner: Bool { isClustered && response.detail == "peer" }
 
     private func stale() -> String? {
         // A connection that was kept open and is lost may be tried again on another.
@@ -134,7 +143,7 @@ struct TableCheck {
 
     /// Whether the answer is one that was stored before this exchange.
     private func stored() -> String? {
-        if response.fields.all("Age").count != 1 { return "expected one Age" }
+        if !isGivenByOwner, response.fields.all("Age").count != 1 { return "expected one Age" }
         guard bodyNamesItsAnswer else { return nil }
         let isEarlier = (1..<max(2, script.firstNumber)).contains {
             response.text == script.body($0)

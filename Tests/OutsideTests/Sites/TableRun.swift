@@ -45,7 +45,7 @@ struct TableRun {
         }
         let check = TableCheck(
             exchange: exchange, response: response, script: script, origin: stage.origin,
-            words: words)
+            words: words, isClustered: !stage.owners.isEmpty)
         let found = check.complaints()
         guard !found.isEmpty else { return [] }
         let asked = script.requests.map { request in

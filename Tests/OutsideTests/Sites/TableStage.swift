@@ -1,12 +1,15 @@
 import Foundation
 import Harness
 
-/// The actors of the table: an origin, and a node with a site for each kind of setting.
+/// The actors of the table: an origin, and a node with a site for each kind of setting, alone or in
+/// a cluster.
 struct TableStage {
     let origin: ScriptedOrigin
     let node: NodeProcess
     let scripts: Scripts
     private let folder: URL
+    /// Nodes that own what ``node`` is asked for; none if it is alone.
+    let owners: [NodeProcess]
 
     /// What answers for each case, by the first segment of the path.
     final class Scripts: Sendable {
@@ -30,18 +33,41 @@ struct TableStage {
         "--origin-idle-timeout", "500ms", "--origin-circuit-failures", "0",
     ]
 
-    init() throws {
+    /// `owners`: so many further nodes own all but one in a hundred keys.
+    init(owners count: Int = 0) throws {
         let (origin, scripts) = (try ScriptedOrigin(), Scripts())
         origin.onAnythingElse { scripts.answer($0) }
         folder = try Program.temporaryFolder()
         let file = folder.appendingPathComponent("nuthatch.yaml")
         try Data(Self.settings(origin.url("")).utf8).write(to: file)
-        node = try NodeProcess(["--config", file.path] + Self.flags)
+        let flags = ["--config", file.path] + Self.flags
         (self.origin, self.scripts) = (origin, scripts)
+        guard count > 0 else {
+            (node, owners) = (try NodeProcess(flags), [])
+            return
+        }
+        let secret = folder.appendingPathComponent("secret")
+        try Data(String(repeating: "s", count: 32).utf8).write(to: secret)
+        let ports = try (0...count).map { _ in try HeldPort.forever() }
+        let joins = ports.prefix(2).flatMap { ["--join", "127.0.0.1:\($0)"] }
+        let nodes = try NodeProcess.cluster(of: count + 1) { index, waits in
+            let weight = index == 0 ? "1" : "\(400 / count)"
+            let own = ["--peer-listen", "127.0.0.1:\(ports[index])", "--ring-weight", weight]
+            return try NodeProcess(
+                flags + own + joins + ["--cluster-secret-file", secret.path], waits: waits)
+        }
+        (node, owners) = (nodes[0], Array(nodes.dropFirst()))
+        let isSettled = Deadline.seconds(30).reached {
+            nodes.allSatisfy { $0.isCurrent(among: nodes.count) }
+        }
+        guard isSettled else { throw NotSettled() }
     }
 
+    /// The nodes of the cluster do not know each other.
+    struct NotSettled: Error {}
+
     func stop() {
-        node.kill()
+        for node in [node] + owners { node.kill() }
         try? FileManager.default.removeItem(at: folder)
     }
 

@@ -97,7 +97,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         lastEvent = SystemClock.now()
         switch event {
         case .answered(.held(let entry)): begin(entry, of: ask)
-        case .answered(.fetching): break
+        case .answered(.fetching), .answered(.interim): break
         case .answered(.absent): end(.gone)
         case .answered(.fetchYourself(.tooLarge)), .answered(.fetchYourself(.notUnderstood)):
             end(.refused)
@@ -106,7 +106,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         case .data(let bytes):
             arriving?.body.append(bytes)
             connection.take(bytes.readableBytes, of: ask)
-        case .ended(let size): finish(size)
+        case .ended(let end): finish(end.size)
         }
     }
 
@@ -119,7 +119,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             connection.hub.differs(from: peer, on: String(decoding: host, as: UTF8.self))
             return end(.refused)
         }
-        guard let size = entry.facts.size, size <= plan.objectBytesMax, facts.flags.isAnswer,
+        guard let size = entry.facts.size, size <= plan.objectBytesMax,
             isKey(entry.key, of: plan)
         else { return end(.refused) }
         let head: RenderedHead
