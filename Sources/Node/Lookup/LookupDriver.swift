@@ -187,8 +187,10 @@ final class LookupDriver {
         finish()
     }
 
-    /// What a peer has said is no answer to this request.
-    func unfit() {
+    /// What a peer has said is no answer to this request; `asPart` if the origin is to be asked for
+    /// the part that is wanted.
+    func unfit(asPart: Bool = false) {
+        if asPart { part = .part }
         tell { $0.unfit(effects: &$1) }
     }
 

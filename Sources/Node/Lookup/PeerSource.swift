@@ -193,6 +193,11 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             taken.ask.cancel()
             return driver.finish()
         }
+        if isUnfit(entry) {
+            hall.learned(.unfit, by: run)
+            taken.ask.cancel()
+            return driver.unfit(asPart: true)
+        }
         let nominated = query.nominated(byHead: head.bytes)
         let isStored = !limits.contains(.isUnkept) && findPlace(nominated)
         let isKept = isStored && hasRoom(length, head)
@@ -211,6 +216,15 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             isShared: !limits.contains(.isUnshared), varies: facts.varies, isStored: isStored,
             nominated: nominated, isHitForMiss: limits.contains(.isHitForMiss),
             stoodIn: limits.contains(.standsIn) ? .init(status: entry.answeredStatus) : nil)
+    }
+
+    /// True of a whole that cannot be stored, where the one who caused the fetch wants a part.
+    private func isUnfit(_ entry: HeldEntry) -> Bool {
+        guard !query.isImage, entry.status == 200, run.stale == nil,
+            entry.limits.contains(.isUnkept)
+                || entry.facts.size ?? 0 > query.plan.objectBytesMax
+        else { return false }
+        return query.wantsPart(rangesMax: run.settings.rangesMax)
     }
 
     /// The origin has failed the peer, which gives what it has stored; true if that is to be taken.

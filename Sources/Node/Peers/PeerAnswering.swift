@@ -127,7 +127,9 @@ final class PeerAnswering: FillReader {
         wish.isProbe = isProbe
         wish.isForPeer = true
         let begin = { [hall, cause] in
-            FillRun(query, stale: stale, on: hall, cause: cause, wish: wish)
+            FillRun(
+                query, stale: stale, on: hall, cause: cause,
+                expected: query.expected(in: hall.store), wish: wish)
         }
         let fills = hall.node.fills
         let admission: FillTable.Admission
