@@ -47,6 +47,9 @@ package struct HeldEntry: Hashable, Sendable {
         package static let isHitForMiss = Limits(rawValue: 1 << 2)
         /// It is stale, and given in the stead of an origin that fails (RFC 5861 §4).
         package static let standsIn = Limits(rawValue: 1 << 3)
+        /// It has fields for the client who caused the fetch (RFC 9111 §5.2.2.4, §5.2.2.7); without
+        /// them it is stored, and may go to others.
+        package static let isOwn = Limits(rawValue: 1 << 4)
     }
 
     /// Where the body comes from; one that this version does not know is kept as it is.

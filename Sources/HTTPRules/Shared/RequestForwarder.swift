@@ -150,6 +150,30 @@ package enum RequestForwarder {
         return bytes
     }
 
+    /// How the head begins of a GET that is forwarded for the answer of a site under `key`: request
+    /// line and Host.
+    ///
+    /// - Returns: nil if `key` is no such key, or that of a variant, or its path may lead above
+    ///   that of the origin.
+    package static func start(
+        ofKey key: [UInt8], isSecure: Bool, rules: RequestFieldRules
+    ) -> [UInt8]? {
+        let mark = "#https".utf8
+        guard key.starts(with: "//".utf8), key.suffix(mark.count).elementsEqual(mark) == isSecure
+        else { return nil }
+        let named = key.dropFirst(2).dropLast(isSecure ? mark.count : 0)
+        guard let slash = named.firstIndex(of: UInt8(ascii: "/")), slash > named.startIndex,
+            named.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "#") })
+        else { return nil }
+        let request = ForwardedRequest(
+            method: Array("GET".utf8), target: Array(named[slash...]), host: Array(named[..<slash]),
+            client: nil, peer: nil)
+        guard rules.basePath.isEmpty || !TargetPath.leaves(request.target) else { return nil }
+        var head = Head(rules: rules, isStored: true, forwards: .any, causeLines: nil)
+        head.begin(request)
+        return head.bytes
+    }
+
     /// A head that is being written.
     private struct Head {
         let rules: RequestFieldRules

@@ -21,7 +21,7 @@ extension Door {
             if !alone, view.phase != .failed, !view.isPart, !view.isVoid {
                 waiting.reason = .varyMiss
             }
-            enter(waiting, alone: alone || waiting.query?.isAlone == true)
+            enter(waiting, alone: alone && !view.known.isOwn || waiting.query?.isAlone == true)
             return false
         case .wait, .fail, .breakOff, .take, .finish: break
         }

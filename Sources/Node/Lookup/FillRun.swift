@@ -159,7 +159,7 @@ final class FillRun: Sendable {
     func answered(
         _ answer: FillAnswer, isShared: Bool, varies: Negotiation,
         isStored: Bool = true, nominated: FieldNames = FieldNames(), own: FillAnswer? = nil,
-        isHitForMiss: Bool = false, stoodIn: FillView.StoodIn? = nil
+        isHitForMiss: Bool = false, isOwn: Bool = false, stoodIn: FillView.StoodIn? = nil
     ) {
         change { state, effects in
             guard !state.isOver else { return }
@@ -169,6 +169,7 @@ final class FillRun: Sendable {
             state.known.stoodIn = stoodIn
             state.known.own = own
             state.known.isHitForMiss = isHitForMiss
+            state.known.isOwn = isOwn
             state.known.examination = answer.examination
             state.tags = answer.tags
             state.body = GrowingBody(isKept: answer.isKept)

@@ -45,6 +45,9 @@ struct FillView: Sendable {
         var examination: Examination?
         /// The next request for it will hardly be answered otherwise.
         var isHitForMiss = false
+        /// A peer has given it with fields for the one who caused the fetch, and has it for others
+        /// without them.
+        var isOwn = false
         /// What follows the body (RFC 9110 §6.5), as lines with their ends.
         var trailers: [UInt8] = []
     }

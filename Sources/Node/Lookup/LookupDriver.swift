@@ -90,7 +90,7 @@ final class LookupDriver {
         let isAlone = run.wish.isAlone && !run.wish.isResumption && !query.isImage
         guard query.isShared, !isAlone, !run.wish.skipsPeers, let hub = hall.node.hub,
             hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key),
-            let relay = query.relay(through: hall.node)
+            let relay = query.relay(through: hall.node, for: run.client)
         else { return nil }
         self.relay = relay
         let name = name ?? EntryName(ofKey: run.key)

@@ -2,6 +2,7 @@ import Cluster
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Serving
 import Store
 import Telemetry
@@ -29,6 +30,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     private var variant: (place: EntryPlace, index: VariantIndex)?
     /// How often it was wanted here of late.
     private let frequency: UInt8
+    /// Interim heads that peers have passed on.
+    private var interim = (count: 0, bytes: 0)
 
     private enum Said {
         case held(Taken)
@@ -124,13 +127,23 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             // Of a site the answer is this client's to have, and the owner has not kept it.
             reply = query.isImage ? .originRefused : .fetchYourself
         case .interim(let head):
-            // Of many only those of the one who will give the answer.
-            if ask.question.kind == .get, InterimHead.isWhole(head) { driver.relay(interim: head) }
+            relay(interim: head, of: ask)
         case .fetchYourself(.otherPolicy): hub.differs(from: node, on: query.plan.name)
         default: break
         }
         if answer.isFinal { asks[node] = nil }
         driver.tell { $0.replied(node, reply, SystemClock.now(), effects: &$1) }
+    }
+
+    /// Passes on what may be an interim head, within the limits of an origin's.
+    private func relay(interim head: [UInt8], of ask: PeerAsk) {
+        let limits = hall.node.origins.settings
+        interim = (interim.count + 1, interim.bytes + head.count)
+        // Of many only those of the one who will give the answer.
+        guard ask.question.kind == .get, interim.count <= limits.interimAnswersMax,
+            interim.bytes <= limits.headBytesMax, InterimHead.isWhole(head)
+        else { return }
+        driver.relay(interim: head)
     }
 
     /// Hears what a peer would give; false if its head is none: then that peer has nothing.
@@ -190,6 +203,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         if StatusRules.isFailure(entry.status), let stale = run.stale,
             driver.standIn(stale, status: entry.status)
         {
+            if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
             taken.ask.cancel()
             return driver.finish()
         }
@@ -200,6 +214,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         }
         let nominated = query.nominated(byHead: head.bytes)
         let isStored = !limits.contains(.isUnkept) && findPlace(nominated)
+        if !limits.contains(.standsIn) { endStored(by: entry.status, isStored: isStored) }
         let isKept = isStored && hasRoom(length, head)
         guard isKept || run.openWindow() else {
             taken.ask.cancel()
@@ -215,12 +230,21 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
                 isFromPeer: true),
             isShared: !limits.contains(.isUnshared), varies: facts.varies, isStored: isStored,
             nominated: nominated, isHitForMiss: limits.contains(.isHitForMiss),
+            isOwn: limits.contains(.isOwn),
             stoodIn: limits.contains(.standsIn) ? .init(status: entry.answeredStatus) : nil)
+    }
+
+    /// What was stored here before is not to be used any more, as where the origin was asked.
+    private func endStored(by status: UInt16, isStored: Bool) {
+        guard let stale = run.stale, !StatusRules.isTransient(status) else { return }
+        let before = driver.before(stale, now: SystemClock.now())
+        if isStored || before != .fresh { hall.node.forget(stale) }
     }
 
     /// True of a whole that cannot be stored, where the one who caused the fetch wants a part.
     private func isUnfit(_ entry: HeldEntry) -> Bool {
         guard !query.isImage, entry.status == 200, run.stale == nil,
+            entry.limits.isDisjoint(with: [.standsIn, .isOwn]),
             entry.limits.contains(.isUnkept)
                 || entry.facts.size ?? 0 > query.plan.objectBytesMax
         else { return false }
@@ -361,35 +385,5 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     /// The rest does not come from here.
     private func lose() {
         driver.lost(canBeResumed: begun?.identity.canBeResumed ?? false)
-    }
-}
-
-extension OwnerSearch.Reply {
-    init(_ answer: PeerAnswer) {
-        switch answer {
-        case .held, .notModified: self = .held
-        case .fetching, .interim: self = .fetching
-        case .absent: self = .absent
-        case .fetchYourself: self = .fetchYourself
-        case .behind: self = .behind
-        case .originFailed: self = .originFailed
-        }
-    }
-}
-
-extension RenderedHead {
-    /// The head of an answer that a peer gives.
-    ///
-    /// - Throws: what is wrong with it; it is read as strictly as an origin's.
-    init(_ entry: HeldEntry) throws(StoredHeadFault) {
-        guard let places = entry.places else { throw .places }
-        self.init(
-            bytes: entry.head,
-            layout: HeadLayout(
-                partialStart: Int(places.partialStart), multipartStart: Int(places.multipartStart),
-                notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType),
-            entityTag: entry.facts.entityTag)
-        try stored.check(entry.facts.flags, size: entry.facts.size)
-        guard status == entry.status else { throw .statusLine }
     }
 }

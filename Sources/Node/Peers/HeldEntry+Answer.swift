@@ -1,6 +1,7 @@
 import Cluster
 import Ground
 import HTTPRules
+import Serving
 import Store
 
 extension HeldEntry {
@@ -21,5 +22,35 @@ extension HeldEntry {
                 notModifiedStart: UInt32(head.layout.notModifiedStart),
                 contentType: head.layout.contentType),
             tags: tags, key: key)
+    }
+}
+
+extension OwnerSearch.Reply {
+    init(_ answer: PeerAnswer) {
+        switch answer {
+        case .held, .notModified: self = .held
+        case .fetching, .interim: self = .fetching
+        case .absent: self = .absent
+        case .fetchYourself: self = .fetchYourself
+        case .behind: self = .behind
+        case .originFailed: self = .originFailed
+        }
+    }
+}
+
+extension RenderedHead {
+    /// The head of an answer that a peer gives.
+    ///
+    /// - Throws: what is wrong with it; it is read as strictly as an origin's.
+    init(_ entry: HeldEntry) throws(StoredHeadFault) {
+        guard let places = entry.places else { throw .places }
+        self.init(
+            bytes: entry.head,
+            layout: HeadLayout(
+                partialStart: Int(places.partialStart), multipartStart: Int(places.multipartStart),
+                notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType),
+            entityTag: entry.facts.entityTag)
+        try stored.check(entry.facts.flags, size: entry.facts.size)
+        guard status == entry.status else { throw .statusLine }
     }
 }

@@ -33,6 +33,10 @@ extension PeerAnswering {
             hall.counters.add(.peerPoliciesDiffer)
             return .refused(.otherPolicy)
         }
+        // What is asked for is what stands under the key, and nothing else of the origin's.
+        let start = RequestForwarder.start(
+            ofKey: key, isSecure: relayed.flags.contains(.isSecure), rules: plan.requestRules)
+        guard let start, relayed.head.starts(with: start) else { return .refused(.notUnderstood) }
         let query = SiteRequest(relayed, key: key, hash: hash, by: plan, on: hall)
         // It has come by here already, by way of an origin.
         return query.hasComeBack(to: hall.node) ? .refused(.notAllowed) : .query(query)

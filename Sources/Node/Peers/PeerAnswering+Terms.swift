@@ -60,4 +60,13 @@ extension PeerAnswering {
     func refusal(_ reason: FetchYourselfReason) -> PeerAnswer {
         question.kind == .probe ? .absent : .fetchYourself(reason)
     }
+
+    // MARK: Before an answer
+
+    /// Passes an interim answer on, if this question has caused `run`.
+    func relay(interim head: [UInt8], for run: FillRun) {
+        guard case .waiting(let waited, _) = stage, waited === run else { return }
+        answer(.interim(head))
+        connection.flushSoon()
+    }
 }

@@ -128,7 +128,7 @@ final class PeerAnswering: FillReader {
         wish.isForPeer = true
         let begin = { [hall, cause] in
             FillRun(
-                query, stale: stale, on: hall, cause: cause,
+                query, stale: stale, on: hall, cause: cause, client: query.relayed?.holder,
                 expected: query.expected(in: hall.store), wish: wish)
         }
         let fills = hall.node.fills
@@ -182,13 +182,6 @@ final class PeerAnswering: FillReader {
         }
     }
 
-    /// Passes an interim answer on, if this question has caused `run`.
-    func relay(interim head: [UInt8], for run: FillRun) {
-        guard case .waiting(let waited, _) = stage, waited === run else { return }
-        answer(.interim(head))
-        connection.flushSoon()
-    }
-
     func woken(by run: FillRun) {
         proceed()
         connection.flushSoon()
@@ -205,7 +198,8 @@ final class PeerAnswering: FillReader {
     private func proceedToHead(_ run: FillRun, _ reader: Fill.ReaderID) {
         let (step, view) = run.look(reader, on: hall)
         switch step {
-        case .startOver(let alone): return alone ? answer(refusal(.unshareable)) : beginAnew()
+        case .startOver(let alone):
+            return alone && !view.known.isOwn ? answer(refusal(.unshareable)) : beginAnew()
         case .fail, .breakOff: return answer(failure(view.known.outcome))
         case .wait, .take, .finish: break
         }
@@ -231,6 +225,9 @@ final class PeerAnswering: FillReader {
             give(resident, from: .fetch, terms)
         case .answering(let fill) where run.query.isImage && fill.head.status != 200:
             answer(absence(fill.head.status))
+        // No member may give what is a part of something, or of nothing.
+        case .answering(let fill) where [206, 304].contains(fill.head.status):
+            answer(refusal(.unshareable))
         case .answering(let fill):
             guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
             if isCause, let own = view.known.own { return follow(run, reader, own, &terms) }
@@ -242,7 +239,7 @@ final class PeerAnswering: FillReader {
     private func follow(
         _ run: FillRun, _ reader: Fill.ReaderID, _ own: FillAnswer, _ terms: inout Terms
     ) {
-        terms.limits.formUnion([.isUnshared, .isUnkept])
+        terms.limits.formUnion([.isUnshared, .isUnkept, .isOwn])
         follow(run, reader, own, terms)
     }
 

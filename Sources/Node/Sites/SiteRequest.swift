@@ -1,5 +1,6 @@
 import Ground
 import HTTPRules
+import Origin
 import Serving
 import Store
 import Telemetry
@@ -136,7 +137,7 @@ final class SiteRequest: Sendable {
 
     /// What another node is told of it: empty for an image, of which the key says all; nil if the
     /// origin may not be sent it.
-    func relay(through node: NodeCore) -> [UInt8]? {
+    func relay(through node: NodeCore, for client: ShareHolder?) -> [UInt8]? {
         guard !isImage else { return [] }
         guard isSendable else { return nil }
         var head = told.bytes
@@ -149,7 +150,9 @@ final class SiteRequest: Sendable {
         if hasAuthorization { flags.insert(.hasAuthorization) }
         if hasCookie { flags.insert(.hasCookie) }
         if takesTrailers { flags.insert(.takesTrailers) }
-        return RelayedRequest(policy: plan.digest, flags, head: head).bytes
+        var address: IPAddress?
+        if case .client(let known) = client { address = known }
+        return RelayedRequest(policy: plan.digest, flags, client: address, head: head).bytes
     }
 
     /// What decides which fetches may serve it.

@@ -254,6 +254,48 @@ extension Outside {
             try expectAll(from: Array(stage.nodes.prefix(2)))
         }
 
+        @Test("What the origin has withdrawn is given by no node, be it that it fails afterwards")
+        func withdrawn() throws {
+            let stage = try ClusterStage(3, site: Self.host, settings: "grace: 1h")
+            let fields = ["Cache-Control: max-age=0", "ETag: \"1\""]
+            for number in 0..<6 {
+                let path = "/\(number)"
+                stage.origin.on(path, .text("page", fields: fields))
+                for node in stage.nodes { #expect(try page(path, node).text == "page") }
+                stage.origin.on(path, .text("no", status: "403 Forbidden"))
+                for node in stage.nodes { #expect(try page(path, node).status == 403) }
+                stage.origin.on(path, .text("fails", status: "503 Service Unavailable"))
+                for node in stage.nodes {
+                    let answer = try page(path, node)
+                    #expect(answer.status == 503, "\(answer)")
+                }
+            }
+        }
+
+        @Test("A crowd is served by one fetch, also of what has fields for one of them")
+        func ownFields() throws {
+            let stage = try ClusterStage(3, site: Self.host)
+            let gate = Gate()
+            stage.origin.on("/page") { request in
+                .text(
+                    "page",
+                    fields: ["Cache-Control: max-age=60, private=\"X-User\"", "X-User: one"]
+                )
+                .holdingHead(.gate(gate))
+            }
+            let swarms = stage.nodes.map { node in
+                ClientSwarm(
+                    port: node.port, count: 10, SwarmClientPlan("/page", host: Self.host))
+            }
+            #expect(gate.waitForArrivals(1) && swarms.allSatisfy { $0.waitForConnections() })
+            gate.open()
+            let answers = swarms.flatMap { $0.responses() }
+            #expect(answers.count == 30)
+            #expect(answers.allSatisfy { $0.status == 200 && $0.bodyByteCount == 4 })
+            #expect(answers.count { $0["X-User"] != nil } <= 1)
+            #expect(stage.fetches("/page") == 1)
+        }
+
         @Test("An owner that dies takes nothing away, and what is stale stands in for the origin")
         func failures() throws {
             let stage = try ClusterStage(3, site: Self.host, settings: "grace: 1h")

@@ -23,6 +23,8 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private var lease: StampLease?
     /// That of what the disk held of it then.
     private var before: WallTime?
+    /// That was an index of variants.
+    private var hidesIndex = false
     private var arriving: Arriving?
     private var lastEvent = SystemClock.now()
     private var watch: Scheduled<Void>?
@@ -60,11 +62,13 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             view.holds(offer.digest)
         else { return put() }
         let (digest, clock) = (offer.digest, disk.clock)
-        let date = disk.readers.runIfActive(eventLoop: hall.loop) {
-            view.read(offered: digest)?.facts(clock).date
+        let facts = disk.readers.runIfActive(eventLoop: hall.loop) {
+            view.read(offered: digest)?.facts(clock)
         }
-        date.assumeIsolated().whenComplete { [self] result in
-            if case .success(let date?) = result { before = date }
+        facts.assumeIsolated().whenComplete { [self] result in
+            if case .success(let facts?) = result {
+                (before, hidesIndex) = (facts.date, facts.flags.contains(.isVariantIndex))
+            }
             put()
         }
     }
@@ -115,8 +119,9 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         let facts = entry.facts.facts(at: now, asked: ask.madeAt)
         guard let plan = hall.settings.sharedPlan(ofKey: entry.key), plan.digest == entry.policy
         else {
-            let host = entry.key.dropFirst(2).prefix { $0 != UInt8(ascii: "/") }
-            connection.hub.differs(from: peer, on: String(decoding: host, as: UTF8.self))
+            if let site = hall.settings.sharedPlan(ofKey: entry.key)?.name {
+                connection.hub.differs(from: peer, on: site)
+            }
             return end(.refused)
         }
         guard let size = entry.facts.size, size <= plan.objectBytesMax,
@@ -130,9 +135,9 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             return end(.refused)
         }
         let name = EntryName(ofKey: entry.key).variant(facts.varies, of: facts.negotiation)
-        guard name.digest == offer.digest,
-            let place = place(entry.key, by: plan)
-        else { return end(.refused) }
+        guard name.digest == offer.digest else { return end(.refused) }
+        // What the disk has under the key may be an index that memory does not have.
+        guard !hidesIndex, let place = place(entry.key, by: plan) else { return end(.failed) }
         guard !isHere(asNewAs: facts, place.place, isMoved: place.place.key != entry.key) else {
             return end(.kept)
         }

@@ -1,0 +1,41 @@
+import HTTPRules
+import Testing
+
+@Suite struct ForwardedStartTests {
+    private func start(
+        _ key: String, isSecure: Bool = false,
+        _ change: (inout RequestFieldRules) -> Void = { _ in }
+    ) -> String? {
+        var rules = RequestFieldRules(authority: "o.example:81".bytes, basePath: "/base".bytes)
+        change(&rules)
+        return RequestForwarder.start(ofKey: key.bytes, isSecure: isSecure, rules: rules)?.text
+    }
+
+    @Test("A key says how the request begins that is forwarded for it")
+    func start() {
+        #expect(
+            start("//a.example/x?y") == "GET /base/x?y HTTP/1.1\r\nHost: o.example:81\r\n")
+        #expect(
+            start("//a.example/#https", isSecure: true) { $0.host = .client }
+                == "GET /base/ HTTP/1.1\r\nHost: a.example\r\n")
+        #expect(
+            start("//a.example/") { $0.host = .fixed("h".bytes) }
+                == "GET /base/ HTTP/1.1\r\nHost: h\r\n")
+    }
+
+    @Test(
+        "Nothing is forwarded for what is no such key",
+        arguments: [
+            "", "//", "///x", "//a.example", "http://a.example/", "//a.example/x#https",
+            "//a.example/x#y", "//a.example/x y", "//a.example/x\n0000000000000000\n",
+            "//a.example/../x", "//a.example/%2e%2e/x", "//a.example/x\r\nHost: b",
+        ])
+    func none(key: String) {
+        #expect(start(key) == nil)
+    }
+
+    @Test("Encrypted and plain requests are not of one key")
+    func secure() {
+        #expect(start("//a.example/x", isSecure: true) == nil)
+    }
+}
