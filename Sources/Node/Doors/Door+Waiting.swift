@@ -151,7 +151,6 @@ extension Door {
             part = stale == nil ? .miss : .revalidated
             waiting.isFirst = true
             if query.mode == .verbatim { part = .passed }
-            // It may have come while this request was on its way here.
             if stale != nil, query.isImage || waiting.reason == .uriMiss { waiting.reason = .stale }
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
