@@ -6,7 +6,7 @@ package enum LookupEffect: Hashable, Sendable {
 
     /// The disk is to be read; it says ``Lookup/absent(_:effects:)`` or brings the answer.
     case readDisk
-    /// ``Lookup/wentBeyond(_:_:effects:)`` is to be told which peers there are.
+    /// ``Lookup/wentBeyond(_:startsNothing:_:effects:)`` is to be told which peers there are.
     case lookBeyond
     case ask(NodeID, OwnerSearch.Question)
     /// What the peer still says is not wanted.

@@ -261,7 +261,13 @@ extension Outside {
             for number in 0..<6 {
                 let path = "/\(number)"
                 stage.origin.on(path, .text("page", fields: fields))
-                for node in stage.nodes { #expect(try page(path, node).text == "page") }
+                for node in stage.nodes {
+                    #expect(try page(path, node).text == "page")
+                    let isKept = try Deadline.seconds(30).reached {
+                        try page(path, node).cacheStatus["fwd"] == "stale"
+                    }
+                    #expect(isKept)
+                }
                 stage.origin.on(path, .text("no", status: "403 Forbidden"))
                 for node in stage.nodes { #expect(try page(path, node).status == 403) }
                 stage.origin.on(path, .text("fails", status: "503 Service Unavailable"))

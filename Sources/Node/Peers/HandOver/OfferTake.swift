@@ -127,6 +127,8 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         guard let size = entry.facts.size, size <= plan.objectBytesMax,
             isKey(entry.key, of: plan)
         else { return end(.refused) }
+        // Of a stale page the owner may have heard since that it is there no more.
+        guard plan.images != nil || facts.freshUntil > now else { return end(.refused) }
         let head: RenderedHead
         do throws(StoredHeadFault) {
             head = try RenderedHead(entry)
