@@ -101,8 +101,7 @@ extension Door {
         guard node.waiterCount < settings.waitersMax else {
             return fail(with: .overloaded(.waiters))
         }
-        var stale: Resident?
-        var expected = FieldNames()
+        var (stale, expected): (Resident?, FieldNames) = (nil, FieldNames())
         var note = CacheNote.hit(.memory)
         var wish = Lookup.Wish()
         wish.isAlone = alone
@@ -118,7 +117,9 @@ extension Door {
             case .answer(let found, .stale):
                 note = .stale(.memory)
                 return found
-            case .answer(_, .unusable), .passes: break
+            case .answer(_, .unusable): break
+            // Said since this request came: nobody is to wait for it.
+            case .passes: wish.isAlone = true
             case .answer(let found, _):
                 stale = found
                 expected = query.nominated(of: found)
@@ -154,13 +155,12 @@ extension Door {
             if stale != nil, query.isImage || waiting.reason == .uriMiss { waiting.reason = .stale }
             waiting.isCollapsed = false
             attach(waiting, to: run, as: reader)
-            // What may not be shared is not stored either; of a site the request may be one that
-            // others cannot wait with.
+            // What may not be shared is not stored; others may not wait with a site's request.
             let asksDisk = waiting.asksDisk && (!alone || !query.isImage) && stale == nil
             // Who has to begin anew may find there what others have left.
             waiting.asksDisk = query.isImage
             let driver = hall.start(run, name: waiting.name, asksDisk: asksDisk, for: self)
-            if upload != nil { upload?.fetch = driver.upload }
+            upload?.fetch = driver.upload
             proceed()
             if upload != nil, upload?.fetch == nil { abandonUpload() }
         }
