@@ -90,16 +90,30 @@ struct RenderedHead: Sendable {
         ASCII.append(size, to: &line)
         line += Array("\r\n".utf8)
         let start = statusLineEnd
+        return moved(by: line.count, bytes[..<start] + line + bytes[start...])
+    }
+
+    /// This head without its Content-Length, which stands before all that the layout leads to.
+    var unframed: RenderedHead {
+        guard let line = StoredHead.lines(bytes).first(where: { $0.id == .contentLength }) else {
+            return self
+        }
+        let (start, end) = (Int(line.name.start), line.value.end + 2)
+        return moved(by: start - end, Array(bytes[..<start]) + bytes[end...])
+    }
+
+    /// The head of these bytes, in which all that the layout leads to stands `count` bytes later.
+    private func moved(by count: Int, _ bytes: [UInt8]) -> RenderedHead {
         let moved = { (extent: Extent) in
             extent.isEmpty
-                ? extent : Extent(start: Int(extent.start) + line.count, count: Int(extent.count))
+                ? extent : Extent(start: Int(extent.start) + count, count: Int(extent.count))
         }
         return RenderedHead(
-            bytes: bytes[..<start] + line + bytes[start...],
+            bytes: bytes,
             layout: HeadLayout(
-                partialStart: layout.partialStart + line.count,
-                multipartStart: layout.multipartStart + line.count,
-                notModifiedStart: layout.notModifiedStart + line.count,
+                partialStart: layout.partialStart + count,
+                multipartStart: layout.multipartStart + count,
+                notModifiedStart: layout.notModifiedStart + count,
                 contentType: moved(layout.contentType)),
             entityTag: moved(entityTag))
     }

@@ -216,9 +216,10 @@ final class PeerAnswering: FillReader {
             guard var terms = terms(view) else { return answer(refusal(.unshareable)) }
             if isCause, let own = view.known.own { return follow(run, reader, own, &terms) }
             if isCause, !view.known.trailers.isEmpty {
+                // With a length nothing could follow the body (RFC 9112 §6.3).
                 let answer = FillAnswer(
-                    facts: resident.facts, head: RenderedHead(resident),
-                    sizeBytes: resident.facts.size, isKept: true, tags: resident.tags)
+                    facts: resident.facts, head: RenderedHead(resident).unframed,
+                    sizeBytes: nil, isKept: true, tags: resident.tags)
                 return follow(run, reader, answer, terms)
             }
             leave()

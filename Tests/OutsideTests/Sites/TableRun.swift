@@ -34,6 +34,7 @@ struct TableRun {
     }
 
     private func play(_ exchange: TableExchange) throws -> [String] {
+        stage.settle()
         script.begin(exchange.answers)
         let connection = try stage.node.connect()
         try connection.socket.send(bytes(of: exchange))

@@ -66,6 +66,20 @@ struct TableStage {
     /// The nodes of the cluster do not know each other.
     struct NotSettled: Error {}
 
+    /// Waits until what a client has been given is stored: of a cluster's nodes one stores it a
+    /// moment later, when its owner has said that it was whole.
+    ///
+    /// What an origin never ends is waited for in vain, and not for long.
+    func settle() {
+        guard !owners.isEmpty else { return }
+        _ = Deadline.seconds(2).reached {
+            ([node] + owners).allSatisfy {
+                $0.figure("nuthatch_waiters") == 0
+                    && $0.figure("nuthatch_memory_part_bytes{part=\"fetches\"}") == 0
+            }
+        }
+    }
+
     func stop() {
         for node in [node] + owners { node.kill() }
         try? FileManager.default.removeItem(at: folder)
