@@ -86,7 +86,8 @@ final class LookupDriver {
     /// A node that may lack a purge takes nobody's word but the origin's; nor does one that has not
     /// yet told the others of a change.
     private var knownPeers: Lookup.Peers? {
-        // Who begins anew because answers are not shared is one whom the owner can only send on.
+        // To a request that begins anew because answers are not shared an owner says no more than
+        // that the origin is to be asked.
         let isAlone = run.wish.isAlone && !run.wish.isResumption && !query.isImage
         guard query.isShared, !isAlone, !run.wish.skipsPeers, let hub = hall.node.hub,
             hall.fence.isOpen(at: SystemClock.now()), !hall.node.mayBeOldElsewhere(run.key),

@@ -70,10 +70,10 @@ extension NodeCore {
         store.insert(entry)
     }
 
-    /// Where an answer stands here that another node has under `key`; `index` is nil if no other
-    /// variant is known.
+    /// Where an answer stands here that another node has under `key`: a variant stands under this
+    /// node's own index, which is put there if there is none.
     ///
-    /// - Returns: nil if it is not known here which variants there are: the disk may say.
+    /// - Returns: nil if the disk may have an index that memory has not.
     func place(ofKey key: [UInt8], share: MemoryShare?) -> OfferedPlace? {
         let parts = VariantKey.Parts(key)
         let baseKey = parts?.base ?? key
