@@ -17,10 +17,6 @@ package struct EntryFacts: Hashable, Sendable {
     /// For how many seconds after ``freshUntil`` it may be used when the origin fails (RFC 5861
     /// §4).
     package var staleIfErrorSeconds: UInt32
-    /// Which parts of ``negotiation`` the origin's Vary nominated.
-    package var varies: Negotiation
-    /// The reduced Accept and Accept-Encoding of the request that this answer was selected by.
-    package var negotiation: Negotiation
     /// Last-Modified; nil if there was none or it could not be read.
     package var lastModified: WallTime?
     /// The origin's Date, or the time of receipt if it sent none.
@@ -33,7 +29,6 @@ package struct EntryFacts: Hashable, Sendable {
         size: UInt64, bornAt: Instant, validatedAt: Instant = .distantPast, freshUntil: Instant,
         flags: EntryFlags,
         staleWhileRevalidateSeconds: UInt32 = 0, staleIfErrorSeconds: UInt32 = 0,
-        varies: Negotiation = [], negotiation: Negotiation = [],
         lastModified: WallTime?, date: WallTime, entityTag: Extent
     ) {
         self.size = size
@@ -43,18 +38,9 @@ package struct EntryFacts: Hashable, Sendable {
         self.flags = flags
         self.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
         self.staleIfErrorSeconds = staleIfErrorSeconds
-        self.varies = varies
-        self.negotiation = negotiation
         self.lastModified = lastModified
         self.date = date
         self.entityTag = entityTag
-    }
-
-    /// True if an answer with these facts may be given to a request that reduces to `wanted` (RFC
-    /// 9111 §4.1).
-    @inline(__always)
-    package func answers(_ wanted: Negotiation) -> Bool {
-        (negotiation.rawValue ^ wanted.rawValue) & varies.rawValue == 0
     }
 }
 
@@ -120,8 +106,6 @@ package struct Negotiation: OptionSet, Hashable, Sendable {
     package static let brotli = Negotiation(rawValue: 1 << 4)
     package static let gzip = Negotiation(rawValue: 1 << 5)
 
-    /// The bits that come from Accept.
-    package static let types: Negotiation = [.avif, .webp, .jxl, .svg]
-    /// The bits that come from Accept-Encoding; at most one of them is set.
-    package static let codings: Negotiation = [.brotli, .gzip]
+    /// Every bit; of the two codings at most one is set.
+    package static let all = Negotiation(rawValue: 0b11_1111)
 }

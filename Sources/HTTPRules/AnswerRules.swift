@@ -1,4 +1,4 @@
-package import Ground
+import Ground
 
 /// Whether an answer may be stored by a shared cache, for how long, and for whom (RFC 9111 §3).
 ///
@@ -7,17 +7,6 @@ package import Ground
 /// or read cookies say nothing of caches. Of images the request told the origin nothing of its
 /// client, and Set-Cookie is neither stored nor passed on.
 package enum AnswerRules {
-    /// Examines the answer to a request for an image that carried the reduced fields of
-    /// `negotiation`.
-    package static func examine(
-        _ head: AnswerHead, negotiation: Negotiation, receipt: Freshness.Receipt,
-        defaultTTL: Interval, types: ContentTypes
-    ) -> Examination {
-        examine(
-            head, to: ExaminedRequest(negotiation: negotiation), receipt: receipt,
-            policy: .image(defaultTTL: defaultTTL, types: types))
-    }
-
     /// Examines the answer to `request`; only one to a GET is stored.
     ///
     /// To learn what a 304 or the answer to a HEAD makes of a stored answer, the stored head with
@@ -35,7 +24,6 @@ package enum AnswerRules {
             answered = AnswerControl(head)
         }
         let control = answered.control
-        let vary = VaryRules(head)
         let mayGuess = mayGuess(head, request, policy)
         let freshness = Freshness(
             head, control: answered, receipt: receipt,
@@ -43,7 +31,8 @@ package enum AnswerRules {
         let isTypeAccepted = policy.types?.accept(head) ?? true
         let date = Freshness.time(head, .date, receipt)
         let lastModified = Freshness.time(head, .lastModified, receipt)
-        let personal = personal(head, control, request, isVaryEverything: vary.isEverything)
+        let personal = personal(
+            head, control, request, isVaryEverything: VaryNames(head).isEverything)
         var notStored = unstorableStatus(head, control, freshness, request, policy.kind)
         notStored = notStored ?? personal
         if notStored == nil, !policy.storesSetCookie, !answered.isGranted,
@@ -74,7 +63,6 @@ package enum AnswerRules {
             controlSource: answered.source, unstoredFields: unstoredFields,
             staleWhileRevalidateSeconds: seconds(control.staleWhileRevalidate),
             staleIfErrorSeconds: seconds(control.staleIfError),
-            varies: policy.kind == .image ? vary.varies : [], negotiation: request.negotiation,
             lastModified: lastModified, date: date ?? receipt.receivedWall)
     }
 

@@ -30,6 +30,11 @@ package enum CacheKey {
         CanonicalForm.holds(bytes, at: range, escapes: .decoded, lengthMax: bytesMax)
     }
 
+    /// True if the bytes are a key: normalising them as a URL gives the same.
+    package static func isKey(_ key: [UInt8], bytesMax: Int = bytesMaxDefault) -> Bool {
+        CanonicalForm.holds(key.span, at: key.indices, escapes: .kept, lengthMax: bytesMax)
+    }
+
     /// Makes the key of the URL that is the percent-encoded value of a query parameter.
     ///
     /// The value is decoded once (`%XX`; a `+` stays a `+`) and then normalised. Nothing is

@@ -56,8 +56,6 @@ package struct Examination: Hashable, Sendable {
     package var unstoredFields: FieldNames
     package var staleWhileRevalidateSeconds: UInt32
     package var staleIfErrorSeconds: UInt32
-    package var varies: Negotiation
-    package var negotiation: Negotiation
     package var lastModified: WallTime?
     /// Date, or the time of receipt if there is none that can be read (RFC 9110 §6.6.1).
     package var date: WallTime
@@ -74,7 +72,7 @@ package struct Examination: Hashable, Sendable {
             freshUntil: freshness.freshUntil, flags: flags,
             staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
             staleIfErrorSeconds: staleIfErrorSeconds,
-            varies: varies, negotiation: negotiation, lastModified: lastModified, date: date,
+            lastModified: lastModified, date: date,
             entityTag: entityTag)
     }
 }
@@ -88,7 +86,6 @@ extension Examination {
         let head = redirect.head
         let answered = AnswerControl(cacheControlOf: head)
         let control = answered.control.ofWholeAnswer
-        let vary = VaryRules(head)
         var policy = FreshnessPolicy(defaultTTL: defaultTTL)
         policy.defaultsEveryStatus = true
         let own = Freshness(
@@ -98,13 +95,12 @@ extension Examination {
             freshness.lifetime = max(.zero, own.freshUntil - freshness.bornAt)
             freshness.source = own.source
         }
-        varies.formUnion(vary.varies)
         if control.flags.contains(.noCache) { flags.insert(.noCache) }
         if control.flags.contains(.noStore) {
             notStored = notStored ?? .noStore
         } else if control.flags.contains(.isPrivate) {
             notStored = notStored ?? .isPrivate
-        } else if vary.isEverything {
+        } else if VaryNames(head).isEverything {
             notStored = notStored ?? .varyEverything
         } else {
             return

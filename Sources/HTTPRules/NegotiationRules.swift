@@ -13,6 +13,14 @@ package struct NegotiationRules: Hashable, Sendable {
 
     package init() {}
 
+    /// The rules with what these lines, which lie in `bytes`, say of both.
+    package init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
+        for line in lines {
+            if line.id == .accept { addAccept(bytes, at: line.value.range) }
+            if line.id == .acceptEncoding { addAcceptEncoding(bytes, at: line.value.range) }
+        }
+    }
+
     /// What is left of all lines added.
     @inline(__always)
     package var negotiation: Negotiation {

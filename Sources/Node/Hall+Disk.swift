@@ -30,36 +30,25 @@ extension DiskGlance {
 }
 
 extension Hall {
-    /// Looks for an image that answers `query` in what the page cache holds.
+    /// Looks in what the page cache holds for an answer to `query` that may be given unasked.
+    ///
+    /// What was selected by fields of its request takes a second look.
     func glanceAtDisk(_ query: SiteRequest) -> DiskGlance {
         guard let disk = node.disk, let view = disk.view else { return .off }
-        let wanted = query.negotiation
         let name = EntryName(ofKey: query.key)
-        // What answers to a site's key takes a second look.
-        guard query.isImage else { return .later(name) }
-        var isLater = false
-        for number in 0..<EntryName.candidateCount {
-            let candidate = name.candidate(number, for: wanted)
-            if let waiting = disk.waiting(candidate), waiting.facts.answers(wanted) {
-                return .later(name)
-            }
-            guard view.shards.find(candidate.digest) != nil else { continue }
-            switch view.readAtOnce(candidate, key: query.key, room: &diskRoom) {
-            case .absent: continue
-            case .later: isLater = true
-            case .whole(let reading, let chunks):
-                let facts = reading.facts(disk.clock)
-                guard facts.answers(wanted) else { continue }
-                let now = SystemClock.now()
-                guard fence.judge(facts, for: [], now: now) != .revalidate,
-                    let resident = store.promote(
-                        reading, chunks, hash: query.hash, clock: disk.clock)
-                else { return .later(name) }
-                store.insert(resident)
-                touch(resident, now: now)
-                return .found(resident)
-            }
+        guard disk.waiting(name) == nil else { return .later(name) }
+        guard view.shards.find(name.digest) != nil else { return .absent(name) }
+        switch view.readAtOnce(name, key: query.key, room: &diskRoom) {
+        case .absent: return .absent(name)
+        case .later: return .later(name)
+        case .whole(let reading, let chunks):
+            let facts = reading.facts(disk.clock)
+            guard facts.flags.isAnswer, query.reuse(facts, now: SystemClock.now()) == .fresh,
+                let resident = store.promote(
+                    reading, chunks, hash: query.hash, clock: disk.clock, share: query.share)
+            else { return .later(name) }
+            store.insert(resident)
+            return .found(resident)
         }
-        return isLater ? .later(name) : .absent(name)
     }
 }

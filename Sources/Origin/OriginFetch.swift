@@ -197,13 +197,9 @@ extension OriginFetch {
         case .fail(let failure):
             finish()?.originFailed(failure)
         case .follow(let url):
-            let request: OriginFetchRequest
-            do {
-                guard let asked = hop?.request else { return }
-                request = try asked.redirected(to: url)
-            } catch {
-                let why = "no request can be made of its redirect: \(error)"
-                finish()?.originFailed(.malformed(why))
+            guard let asked = hop?.request else { return }
+            guard let request = asked.redirected(to: url) else {
+                finish()?.originFailed(.malformed("no request can be made of its redirect"))
                 return
             }
             next = request

@@ -5,7 +5,7 @@ package import Wire
 /// What is asked of an origin, already written as bytes: a GET for one canonical URL, or anything
 /// for a site.
 ///
-/// In the first nothing of the client's is but what ``Negotiation`` keeps of Accept and
+/// In the first nothing of the client's is but what ``NegotiationRules`` leave of Accept and
 /// Accept-Encoding, and what its request is called.
 package struct OriginFetchRequest: Hashable, Sendable {
     package let origin: OriginAuthority
@@ -33,54 +33,36 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// After a 101 what is given as the request's body goes to the origin as it is, and what comes
     /// is told as the answer's, until either side ends. It is asked over HTTP/1.1.
     package var upgrade: [UInt8] = []
-    private let negotiation: Negotiation
-    private let ifNoneMatch: [UInt8]
-    private let ifModifiedSince: [UInt8]
-    private let causeLines: [FieldSetting]
+    /// The lines that go with it to every origin that a redirect leads to.
+    private let fields: [FieldSetting]
+    /// Those that go to the origin of ``key`` alone.
+    private let ownFields: [FieldSetting]
 
     /// The value of User-Agent.
     package static let userAgent = "nuthatch/0.1"
 
-    /// Writes the request for `key`.
+    /// Writes the request for `key`; nil if that is no canonical key, as ``CacheKey`` makes it.
     ///
     /// - Parameters:
-    ///   - key: a canonical key, as ``CacheKey`` makes it.
-    ///   - negotiation: what the client reads; becomes Accept and Accept-Encoding.
-    ///   - ifNoneMatch: the entity tag of a stored answer, with its quotes; empty for none (RFC
-    ///     9110 §13.1.2).
-    ///   - ifModifiedSince: Last-Modified of a stored answer, as a date in the form of RFC 9110
-    ///     §5.6.7; empty for none.
-    ///   - causeLines: those of the ``RequestCause``; of other names than the ones named here.
-    /// - Throws: `invalidTarget` if `key` is no canonical key, `invalidValue` for a validator that
-    ///   no field may hold.
-    package init(
-        key: Span<UInt8>, negotiation: Negotiation, ifNoneMatch: [UInt8] = [],
-        ifModifiedSince: [UInt8] = [], causeLines: [FieldSetting] = []
-    ) throws(OriginRequestError) {
-        guard let url = OriginURL(canonical: key, at: 0..<key.count) else { throw .invalidTarget }
-        self.key = key.copy(0..<key.count)
+    ///   - key: what is asked for.
+    ///   - fields: the lines behind Host, each of another name; also for the origins that redirects
+    ///     lead to.
+    ///   - ownFields: further lines, which another origin is not told.
+    package init?(key: [UInt8], fields: [FieldSetting], ownFields: [FieldSetting] = []) {
+        let span = key.span
+        guard CacheKey.isKey(key, bytesMax: key.count),
+            let url = OriginURL(canonical: span, at: key.indices)
+        else { return nil }
+        self.key = key
         body = .none
         isHead = false
         isSafeToRetry = true
-        self.negotiation = negotiation
-        self.ifNoneMatch = ifNoneMatch
-        self.ifModifiedSince = ifModifiedSince
-        self.causeLines = causeLines
-        origin = OriginAuthority(key, url)
-        let target = key.copy(url.target.range)
-        let authority = key.copy(url.authority.range)
-        var request = try OriginRequest(method: .get, target: target.span, host: authority.span)
-        try request.add(.userAgent, text: Self.userAgent)
-        var accept: [UInt8] = []
-        NegotiationRules.appendAccept(negotiation, to: &accept)
-        try request.add(.accept, accept.span)
-        var codings: [UInt8] = []
-        NegotiationRules.appendAcceptEncoding(negotiation, to: &codings)
-        try request.add(.acceptEncoding, codings.span)
-        if !ifNoneMatch.isEmpty { try request.add(.ifNoneMatch, ifNoneMatch.span) }
-        if !ifModifiedSince.isEmpty { try request.add(.ifModifiedSince, ifModifiedSince.span) }
-        for line in causeLines { try request.add(name: line.name.span, line.value.span) }
-        bytes = request.finish()
+        self.fields = fields
+        self.ownFields = ownFields
+        origin = OriginAuthority(span, url)
+        bytes = RequestForwarder.get(
+            target: span.copy(url.target.range), host: span.copy(url.authority.range),
+            userAgent: Self.userAgent, fields + ownFields)
     }
 
     /// A request for a site, whose origin the operator names; every answer to it is handed on.
@@ -107,10 +89,8 @@ package struct OriginFetchRequest: Hashable, Sendable {
         self.isSafeToRetry = isSafeToRetry
         isHead = method == .head
         key = []
-        negotiation = []
-        ifNoneMatch = []
-        ifModifiedSince = []
-        causeLines = []
+        fields = []
+        ownFields = []
         var bytes = head
         body.appendField(to: &bytes)
         bytes += Array("\r\n".utf8)
@@ -124,14 +104,14 @@ package struct OriginFetchRequest: Hashable, Sendable {
         return XXH64.hash(path.span, seed: 0)
     }
 
-    /// The same question about another URL, which is where a redirect leads.
+    /// The same question about another URL, which is where a redirect leads; nil if that is no key.
     ///
     /// The validators stay: they are of the stored answer, whichever URL gave it.
-    func redirected(to key: [UInt8]) throws(OriginRequestError) -> OriginFetchRequest {
-        var request = try OriginFetchRequest(
-            key: key.span, negotiation: negotiation, ifNoneMatch: ifNoneMatch,
-            ifModifiedSince: ifModifiedSince, causeLines: causeLines)
-        request.holders = holders
+    func redirected(to key: [UInt8]) -> OriginFetchRequest? {
+        let isSameOrigin = OriginAuthority(ofKey: key.span) == origin
+        var request = OriginFetchRequest(
+            key: key, fields: fields, ownFields: isSameOrigin ? ownFields : [])
+        request?.holders = holders
         return request
     }
 }

@@ -1,4 +1,5 @@
 import Ground
+import HTTPRules
 import Serving
 
 /// One seeded run of a `Serving.Fill` with an origin that behaves in any way and readers of any
@@ -49,7 +50,7 @@ package struct FillSimulation {
 
     private struct Reader {
         let id: Fill.ReaderID
-        let wanted: Negotiation
+        let wanted: RequestLines
         let isFirst: Bool
         var taken: UInt64 = 0
         var isDone = false
@@ -60,6 +61,12 @@ package struct FillSimulation {
     private static let windowBytes: UInt64 = 64
     private static let pieceBytesMax = 48
     private static let keptBytesMax: UInt64 = 400
+
+    private static let accept = FieldNames(["accept"])
+
+    private static func request(_ type: String) -> RequestLines {
+        RequestLines(written: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
+    }
 
     private let seed: UInt64
     private var dice: Dice
@@ -76,8 +83,8 @@ package struct FillSimulation {
         self.seed = seed
         dice = Dice(seed: seed)
         fill = Fill(
-            negotiation: .webp, windowBytes: Self.windowBytes, keptBytesMax: Self.keptBytesMax,
-            patience: .seconds(2))
+            request: Self.request("webp"), windowBytes: Self.windowBytes,
+            keptBytesMax: Self.keptBytesMax, patience: .seconds(2))
     }
 
     /// Runs to the end.
@@ -110,11 +117,11 @@ package struct FillSimulation {
     // MARK: Events
 
     private mutating func join(isFirst: Bool) throws {
-        let wanted: Negotiation = Bool.random(using: &dice) ? .webp : .avif
-        let asked = isFirst ? fill.negotiation : wanted
+        let type = isFirst || Bool.random(using: &dice) ? "webp" : "avif"
+        let asked = Self.request(type)
         guard isFirst || fill.accepts(asked) else { return }
         let id = fill.joined(asked)
-        history.append("joined \(id) wants \(asked)")
+        history.append("joined \(id) wants \(type)")
         let slowness = Bool.random(using: &dice) ? 1 : Int.random(in: 2...40, using: &dice)
         readers.append(Reader(id: id, wanted: asked, isFirst: isFirst, slowness: slowness))
     }
@@ -129,7 +136,7 @@ package struct FillSimulation {
             let answer = Fill.Answer(
                 isKept: Bool.random(using: &dice),
                 isShared: Int.random(in: 0..<4, using: &dice) > 0,
-                varies: Bool.random(using: &dice) ? .types : [])
+                nominated: Bool.random(using: &dice) ? Self.accept : FieldNames())
             self.answer = answer
             history.append("answered \(answer)")
             return try apply { $0.answered(answer, effects: &$1) }
@@ -161,12 +168,12 @@ package struct FillSimulation {
     private mutating func confirm() throws {
         let answer = Fill.Answer(
             isKept: true, isShared: Int.random(in: 0..<4, using: &dice) > 0,
-            varies: Bool.random(using: &dice) ? .types : [])
+            nominated: Bool.random(using: &dice) ? Self.accept : FieldNames())
         self.answer = answer
         report.confirmed += 1
         history.append("confirmed \(answer)")
         try apply {
-            $0.confirmed(isShared: answer.isShared, varies: answer.varies, effects: &$1)
+            $0.confirmed(isShared: answer.isShared, nominated: answer.nominated, effects: &$1)
         }
     }
 
@@ -256,9 +263,8 @@ package struct FillSimulation {
     private func checkMayServe(_ reader: Reader) throws {
         guard let answer else { throw violation("served before there is an answer") }
         try require(answer.isShared || reader.isFirst, "an answer that may not be shared is shared")
-        let differs = reader.wanted.symmetricDifference(fill.negotiation)
         try require(
-            reader.isFirst || differs.isDisjoint(with: answer.varies),
+            reader.isFirst || answer.nominated.isEmpty || reader.wanted == fill.request,
             "served with another request's variant")
     }
 

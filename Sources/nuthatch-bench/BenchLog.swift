@@ -76,8 +76,7 @@ final class BenchLog {
             times: DiskTimes(
                 validated: now, born: now, freshUntil: .max, lastModified: DiskFormat.noTime,
                 date: now),
-            lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
-            negotiation: [],
+            lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [],
             layout: head.layout, key: Self.key(number), head: head.bytes, tags: [],
             bodyBytes: UInt64(bodyBytes),
             chunkSums: [])

@@ -3,12 +3,11 @@ import HTTPRules
 import Testing
 
 private func examine(
-    _ fields: [String], status: UInt16 = 200, extra: [String] = [],
-    negotiation: Negotiation = [.webp, .gzip]
+    _ fields: [String], status: UInt16 = 200, extra: [String] = []
 ) -> Examination {
     AnswerRules.examine(
-        AnswerHead(status: status, fields: fields), negotiation: negotiation, receipt: receipt,
-        defaultTTL: .seconds(60), types: ContentTypes(extra: extra))
+        AnswerHead(status: status, fields: fields), to: ExaminedRequest(), receipt: receipt,
+        policy: .image(defaultTTL: .seconds(60), types: ContentTypes(extra: extra)))
 }
 
 @Suite struct AnswerRulesTests {
@@ -88,35 +87,6 @@ private func examine(
         let found = examine(values.map { "Content-Type: \($0)" }, extra: ["application/json"])
         #expect(found.isTypeAccepted == expected)
         #expect(found.notStored == (expected ? nil : .contentType))
-    }
-
-    private static let varyTable: [([String], Negotiation)] = [
-        ([], []), (["Vary: Accept"], .types), (["Vary: accept"], .types),
-        (["Vary: Accept-Encoding"], .codings),
-        (["Vary: ACCEPT-ENCODING , accept"], [.types, .codings]),
-        (["Vary: Accept", "Vary: Accept-Encoding"], [.types, .codings]),
-        (["Vary: ,,Accept,"], .types), (["Vary: Cookie, Origin"], []),
-        (["Vary: Accept-Language"], []),
-        (["Vary: Accept-"], []), (["Vary: Accept Cookie"], []), (["Vary: "], []),
-        (["Content-Encoding: gzip"], .codings),
-        (["Content-Encoding: br", "Vary: Accept"], [.types, .codings]),
-        (["Content-Encoding: identity"], []),
-    ]
-
-    @Test("RFC 9111 §4.1: what Vary nominates of what the origin was sent", arguments: varyTable)
-    func vary(fields: [String], expected: Negotiation) {
-        let found = examine(["Content-Type: image/png"] + fields)
-        #expect(found.varies == expected)
-        #expect(found.negotiation == [.webp, .gzip])
-    }
-
-    @Test("RFC 9111 §4.1: only a request with the same nominated fields is answered")
-    func answers() {
-        let head = AnswerHead(200, "Content-Type: image/webp", "Vary: Accept")
-        let found = examine(["Content-Type: image/webp", "Vary: Accept"])
-        let facts = found.facts(size: 3, head: StoredHead(head, size: 3))
-        #expect(facts.answers([.webp, .gzip]) && facts.answers([.webp, .brotli]))
-        #expect(!facts.answers([]) && !facts.answers([.webp, .avif]))
     }
 
     private static let flagTable: [([String], EntryFlags)] = [

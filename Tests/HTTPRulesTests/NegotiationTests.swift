@@ -19,7 +19,10 @@ import Trials
 
     private static let accepts: [(String, Negotiation)] = [
         ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", [.avif, .webp, .svg]),
-        ("image/avif,image/jxl,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5", .types),
+        (
+            "image/avif,image/jxl,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5",
+            [.avif, .webp, .jxl, .svg]
+        ),
         (
             "image/webp,image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5",
             [.webp, .svg]
@@ -73,7 +76,7 @@ import Trials
     func rendered() {
         for bits in UInt8(0)..<64 {
             let negotiation = Negotiation(rawValue: bits)
-            if negotiation.isSuperset(of: .codings) { continue }
+            if negotiation.isSuperset(of: [.brotli, .gzip]) { continue }
             var accept: [UInt8] = []
             NegotiationRules.appendAccept(negotiation, to: &accept)
             var encoding: [UInt8] = []
@@ -92,7 +95,7 @@ import Trials
         for _ in 0..<Trials.count(5000) {
             let value = dice.text(of: "image/avfgzipbr,;q=0. \"\\*", upTo: 40)
             let found = reduce(accept: [value], encoding: [value])
-            #expect(!found.isSuperset(of: .codings))
+            #expect(!found.isSuperset(of: [.brotli, .gzip]))
         }
     }
 }

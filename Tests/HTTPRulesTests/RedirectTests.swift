@@ -65,8 +65,8 @@ import Testing
     private func examine(_ redirect: [String], _ fields: [String] = []) -> Examination {
         var examination = AnswerRules.examine(
             AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields),
-            negotiation: [.webp], receipt: Self.receipt, defaultTTL: .seconds(3600),
-            types: ContentTypes())
+            to: ExaminedRequest(), receipt: Self.receipt,
+            policy: .image(defaultTTL: .seconds(3600), types: ContentTypes()))
         let redirect = Redirect(
             head: AnswerHead(status: 302, fields: redirect), receipt: Self.receipt,
             url: "http://a/b".bytes)
@@ -123,13 +123,5 @@ import Testing
             #expect(values == expected)
             #expect(head.redirected(by: [], examine(redirect, fields)) == head)
         }
-    }
-
-    @Test("A redirect that varies makes the answer vary")
-    func varying() {
-        let plain = examine([])
-        let varied = examine(["Vary: Accept"])
-        #expect(plain.varies.isEmpty && !varied.varies.isEmpty)
-        #expect(varied.varies == examine([], ["Vary: Accept"]).varies)
     }
 }

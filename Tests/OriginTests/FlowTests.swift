@@ -175,8 +175,7 @@ struct FlowTests {
         try await Rig.run { rig in
             let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(100))
             let loop = rig.loop
-            let key = Array("http://127.0.0.1:\(origin.port)/".utf8)
-            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let request = try Rig.request("http://127.0.0.1:\(origin.port)/")
             let isGone = try await rig.with { client in
                 weak var recorder: Recorder?
                 let fetch: OriginFetch

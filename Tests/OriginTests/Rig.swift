@@ -273,8 +273,16 @@ struct Rig: Sendable {
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png",
         _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
     ) async throws -> EventLoopFuture<Outcome> {
-        let key = Array("http://\(host):\(port)\(path)".utf8)
-        return try await begin(OriginFetchRequest(key: key.span, negotiation: []), prepare)
+        try await begin(Self.request("http://\(host):\(port)\(path)"), prepare)
+    }
+
+    /// A request for this URL without fields of its own.
+    static func request(_ url: String) throws -> OriginFetchRequest {
+        var key: [UInt8] = []
+        let made = CacheKey.normalise(
+            url: Array(url.utf8).span, at: 0..<url.utf8.count, into: &key)
+        try #require(made == .made)
+        return try #require(OriginFetchRequest(key: key, fields: []))
     }
 
     /// The same for any request.
@@ -296,8 +304,7 @@ struct Rig: Sendable {
     func beginBeside(
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png"
     ) async throws -> EventLoopFuture<Outcome> {
-        let key = Array("http://\(host):\(port)\(path)".utf8)
-        let request = try OriginFetchRequest(key: key.span, negotiation: [])
+        let request = try Self.request("http://\(host):\(port)\(path)")
         let (client, loop) = (beside, besideLoop)
         let future = try await loop.submit {
             let recorder = Recorder(on: loop)

@@ -137,8 +137,7 @@ extension Rig {
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png",
         _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
     ) async throws -> EventLoopFuture<Outcome> {
-        let key = Array("https://\(host):\(port)\(path)".utf8)
-        return try await begin(OriginFetchRequest(key: key.span, negotiation: []), prepare)
+        try await begin(Self.request("https://\(host):\(port)\(path)"), prepare)
     }
 
     /// A whole fetch over TLS.

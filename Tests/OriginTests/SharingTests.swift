@@ -60,8 +60,7 @@ struct SharingTests {
                 on: MultiThreadedEventLoopGroup.singleton, [.request, .gate, .close], Self.image)
             let first = try await rig.begin(origin.port)
             let (client, exchange) = (rig.beside, rig.exchange)
-            let key = Array("http://127.0.0.1:\(origin.port)/".utf8)
-            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let request = try Rig.request("http://127.0.0.1:\(origin.port)/")
             let loop = rig.besideLoop
             let cancelled = loop.makePromise(of: Void.self)
             try await loop.submit {

@@ -101,8 +101,7 @@ struct StreamTests {
             }
             async let here = goOn()
             async let there = goOn()
-            let key = Array("https://127.0.0.1:\(port)/beside.png".utf8)
-            let request = try OriginFetchRequest(key: key.span, negotiation: [])
+            let request = try Rig.request("https://127.0.0.1:\(port)/beside.png")
             let beside = rig.beside
             let loop = rig.besideLoop
             let outcome = try await loop.flatSubmit {
@@ -146,10 +145,9 @@ struct StreamTests {
             futures = try await rig.loop.flatSubmit {
                 var begun: [EventLoopFuture<Outcome>] = []
                 for _ in 0..<20 {
-                    let key = Array("https://127.0.0.1:\(port)/".utf8)
-                    guard
-                        let request = try? OriginFetchRequest(key: key.span, negotiation: [])
-                    else { continue }
+                    guard let request = try? Rig.request("https://127.0.0.1:\(port)/") else {
+                        continue
+                    }
                     begun.append(rig.fetch(request, Recorder(on: rig.loop)))
                 }
                 return rig.loop.makeSucceededFuture(begun)

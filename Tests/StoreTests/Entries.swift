@@ -21,8 +21,8 @@ struct Entries {
     @discardableResult
     func put(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
-        varies: Negotiation = [], negotiation: Negotiation = [], share: MemoryShare? = nil,
-        tags: [[UInt8]] = [], stamp: Stamp? = nil
+        flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
+        stamp: Stamp? = nil
     ) -> Resident? {
         let key = Self.key(path)
         let capacity = BodyLayout.capacity(UInt64(bytes))
@@ -36,9 +36,8 @@ struct Entries {
         let chunks = body.finish() ?? []
         reservation.handOver(capacity + overhead)
         let facts = EntryFacts(
-            size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: [],
-            varies: varies, negotiation: negotiation, lastModified: nil,
-            date: WallTime(seconds: 0), entityTag: .empty)
+            size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: flags,
+            lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
         let resident = Resident(
             key: key, hash: store.hash(key.span, 0..<key.count), name: name, facts: facts,
             head: [],
@@ -52,10 +51,9 @@ struct Entries {
         return store.insert(resident) ? resident : nil
     }
 
-    func find(_ name: String, wanted: Negotiation = []) -> Resident? {
+    func find(_ name: String) -> Resident? {
         let key = Self.key(name)
-        return store.find(
-            key.span, 0..<key.count, hash: store.hash(key.span, 0..<key.count), wanted: wanted)
+        return store.find(key.span, 0..<key.count, hash: store.hash(key.span, 0..<key.count))
     }
 
     /// Entries removed so far, by why; nothing for reasons without one.

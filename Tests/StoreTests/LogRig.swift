@@ -195,8 +195,7 @@ struct Answer: Hashable {
             times: DiskTimes(
                 validated: now, born: now, freshUntil: now + 60_000,
                 lastModified: DiskFormat.noTime, date: now),
-            lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [], varies: [],
-            negotiation: [],
+            lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: [],
             layout: DiskHeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
                 entityTag: .empty),

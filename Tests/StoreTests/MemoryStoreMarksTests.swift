@@ -96,13 +96,13 @@ struct MemoryStoreMarksTests {
         #expect(entries.find("photo\n0123\naccept:image/webp\n") == nil)
     }
 
-    @Test("all answers of one URL go, whatever they were negotiated for")
-    func negotiated() {
-        let webp = Negotiation(rawValue: 1)
-        entries.put("photo", bytes: 10, varies: webp, negotiation: webp)
-        entries.put("photo", bytes: 10, varies: webp, negotiation: [])
+    @Test("the variants that an index leads to leave memory with it")
+    func indexed() {
+        let variants = ["webp", "avif"].map { "photo\n0123\naccept:image/\($0)\n" }
+        for variant in variants { entries.put(variant, bytes: 10) }
+        entries.put("photo", bytes: 0, flags: .isVariantIndex, tags: variants.map(Entries.key))
         mark(.url(Array("origin/photo".utf8)))
-        #expect(entries.find("photo", wanted: webp) == nil && entries.find("photo") == nil)
+        entries.store.settle(Entries.key("photo"))
         #expect(entries.store.count == 0)
     }
 

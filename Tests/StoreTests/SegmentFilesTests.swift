@@ -52,7 +52,7 @@ struct SegmentFilesTests {
             name: EntryName([UInt8](repeating: name, count: 32).span), stamp: .zero,
             times: DiskTimes(
                 validated: 0, born: 0, freshUntil: 0, lastModified: DiskFormat.noTime, date: 0),
-            lastAccess: 0, accessCount: 0, flags: [], varies: [], negotiation: [],
+            lastAccess: 0, accessCount: 0, flags: [],
             layout: DiskHeadLayout(
                 partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
                 entityTag: .empty),

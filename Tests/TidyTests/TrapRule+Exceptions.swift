@@ -53,7 +53,7 @@ extension TrapRule {
                 "Cluster/Members/Member": 1, "Ground/EntryDigest": 1,
                 "HTTPRules/Purges/TokenDigest": 1, "HTTPRules/Signed/Signature": 1,
                 "HTTPRules/Tracing/TraceContext": 1, "Tiers/Disk/DiskEntry": 2,
-                "Wire/OriginRequest": 1, "Wire/TLS/TLSSession+Handshake": 1,
+                "Wire/TLS/TLSSession+Handshake": 1,
             ]),
         Exception(
             reason: "Frames and fields that are written here, of parts that are bounded.",

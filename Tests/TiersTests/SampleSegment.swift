@@ -49,7 +49,6 @@ struct SampleSegment {
                 freshUntil: 1_795_000_000_000, lastModified: DiskFormat.noTime,
                 date: 1_794_000_000_000),
             lastAccess: 1_794_000_100, accessCount: UInt16(seed), flags: .noCache,
-            varies: .types, negotiation: [.webp, .gzip],
             layout: DiskHeadLayout(
                 partialStart: 4, multipartStart: 8, notModifiedStart: 12,
                 contentType: Extent(start: 18, count: 9), entityTag: .empty),

@@ -20,15 +20,19 @@ package struct HeldEntry: Hashable, Sendable {
     /// The digest of the settings of the site that it is an answer of, said with ``key``; 0 for an
     /// image.
     package var policy: UInt64 = 0
-    /// What others may not have of it.
-    package var limits: Limits = []
-    /// The status of the origin's answer, an error, in whose stead the entry is given; 0 if it gave
-    /// none.
-    ///
-    /// Counts with ``Limits/standsIn`` alone.
-    package var failedStatus: UInt16 = 0
-    /// The same; nil if the origin gave no answer.
-    package var answeredStatus: UInt16? { failedStatus == 0 ? nil : failedStatus }
+    package var terms = Terms()
+
+    /// On which terms an answer is given, and in whose stead.
+    package struct Terms: Hashable, Sendable {
+        package var limits: Limits = []
+        /// The status of the origin's answer, an error, in whose stead the entry is given; nil if
+        /// it gave none.
+        ///
+        /// Counts with ``Limits/standsIn`` alone.
+        package var failedStatus: UInt16?
+
+        package init() {}
+    }
 
     /// How far an answer may go; of limits that this version does not know it is as if they were
     /// not there.
@@ -103,8 +107,8 @@ package struct HeldEntry: Hashable, Sendable {
         var writer = StructureWriter.payload
         writer.put(status)
         writer.put(source.rawValue)
-        writer.put(limits.rawValue)
-        writer.put(failedStatus)
+        writer.put(terms.limits.rawValue)
+        writer.put(terms.failedStatus ?? 0)
         facts.put(into: &writer)
         writer.put(stamp)
         writer.endFixedPart()
@@ -128,8 +132,8 @@ package struct HeldEntry: Hashable, Sendable {
         self.init(
             status: payload.little16(at: 2), source: Source(rawValue: payload[4]),
             facts: TransitFacts(payload, at: 8), stamp: payload.stamp(at: 72), head: [])
-        limits = Limits(rawValue: payload[5])
-        failedStatus = payload.little16(at: 6)
+        terms.limits = Limits(rawValue: payload[5])
+        if payload.little16(at: 6) != 0 { terms.failedStatus = payload.little16(at: 6) }
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.head: head = payload.kept(field.range)

@@ -15,8 +15,10 @@ package struct TransitFacts: Hashable, Sendable {
     package var flags: EntryFlags
     package var staleWhileRevalidateSeconds: UInt32
     package var staleIfErrorSeconds: UInt32
-    package var varies: Negotiation
-    package var negotiation: Negotiation
+    /// The reduced request for an image that the answer was selected by; nil if there is none.
+    ///
+    /// For nodes of before, which do not read Vary.
+    package var selection: Negotiation?
     /// The origin's, not this node's.
     package var lastModified: WallTime?
     package var date: WallTime
@@ -40,8 +42,6 @@ package struct TransitFacts: Hashable, Sendable {
         flags = facts.flags
         staleWhileRevalidateSeconds = facts.staleWhileRevalidateSeconds
         staleIfErrorSeconds = facts.staleIfErrorSeconds
-        varies = facts.varies
-        negotiation = facts.negotiation
         lastModified = facts.lastModified
         date = facts.date
         entityTag = facts.entityTag
@@ -59,8 +59,8 @@ package struct TransitFacts: Hashable, Sendable {
                 ? .distantPast : asked - .milliseconds(Int64(validatedMilliseconds)),
             freshUntil: now + .milliseconds(freshMilliseconds), flags: flags,
             staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
-            staleIfErrorSeconds: staleIfErrorSeconds, varies: varies, negotiation: negotiation,
-            lastModified: lastModified, date: date, entityTag: entityTag)
+            staleIfErrorSeconds: staleIfErrorSeconds, lastModified: lastModified, date: date,
+            entityTag: entityTag)
     }
 
     /// The 64 bytes from `offset`.
@@ -75,8 +75,7 @@ package struct TransitFacts: Hashable, Sendable {
         staleWhileRevalidateSeconds = bytes.little32(at: offset + 40)
         staleIfErrorSeconds = bytes.little32(at: offset + 44)
         flags = EntryFlags(rawValue: bytes.little16(at: offset + 48))
-        varies = Negotiation(rawValue: bytes[offset + 50])
-        negotiation = Negotiation(rawValue: bytes[offset + 51])
+        if bytes[offset + 50] != 0 { selection = Negotiation(rawValue: bytes[offset + 51]) }
         entityTag = bytes.extent(at: offset + 52)
         validatedMilliseconds = bytes.little32(at: offset + 60)
     }
@@ -90,8 +89,9 @@ package struct TransitFacts: Hashable, Sendable {
         writer.put(staleWhileRevalidateSeconds)
         writer.put(staleIfErrorSeconds)
         writer.put(flags.rawValue)
-        writer.put(varies.rawValue)
-        writer.put(negotiation.rawValue)
+        // All that a request can be reduced to counts.
+        writer.put(selection == nil ? 0 : Negotiation.all.rawValue)
+        writer.put(selection?.rawValue ?? 0)
         writer.put(entityTag)
         writer.put(validatedMilliseconds)
     }

@@ -1,5 +1,3 @@
-package import Ground
-
 /// What the storing of an answer depends on in its request (RFC 9111 §3).
 package struct ExaminedRequest: Hashable, Sendable {
     package enum Method: Hashable, Sendable {
@@ -15,18 +13,14 @@ package struct ExaminedRequest: Hashable, Sendable {
     package var hasCookie: Bool
     /// It said `no-store` (RFC 9111 §5.2.1.5).
     package var isNoStore: Bool
-    /// The reduced fields that an image was asked for with; empty for a site.
-    package var negotiation: Negotiation
 
     package init(
         method: Method = .get, hasAuthorization: Bool = false, hasCookie: Bool = false,
-        isNoStore: Bool = false,
-        negotiation: Negotiation = []
+        isNoStore: Bool = false
     ) {
         self.method = method
         self.hasAuthorization = hasAuthorization
         self.hasCookie = hasCookie
         self.isNoStore = isNoStore
-        self.negotiation = negotiation
     }
 }

@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// What a site's origin is told of a request.
 ///
@@ -105,21 +105,21 @@ package struct RequestFieldRules: Hashable, Sendable {
     /// The operator's lines, then what is left of Accept and Accept-Encoding unless the operator
     /// decides them.
     func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {
-        var settings = self.lines
-        guard reducesAccept || reducesAcceptEncoding else { return settings }
-        var reduced = NegotiationRules()
-        for line in lines {
-            if line.id == .accept { reduced.addAccept(bytes, at: line.value.range) }
-            if line.id == .acceptEncoding { reduced.addAcceptEncoding(bytes, at: line.value.range) }
-        }
+        guard reducesAccept || reducesAcceptEncoding else { return self.lines }
+        return self.lines + reducedLines(NegotiationRules(lines, in: bytes).negotiation)
+    }
+
+    /// What is left of Accept and Accept-Encoding, as far as the operator does not decide them.
+    package func reducedLines(_ negotiation: Negotiation) -> [FieldSetting] {
+        var settings: [FieldSetting] = []
         if reducesAccept, isLeft("accept", .accept) {
             var value: [UInt8] = []
-            NegotiationRules.appendAccept(reduced.negotiation, to: &value)
+            NegotiationRules.appendAccept(negotiation, to: &value)
             settings.append(FieldSetting(.accept, "Accept", value))
         }
         if reducesAcceptEncoding, isLeft("accept-encoding", .acceptEncoding) {
             var value: [UInt8] = []
-            NegotiationRules.appendAcceptEncoding(reduced.negotiation, to: &value)
+            NegotiationRules.appendAcceptEncoding(negotiation, to: &value)
             settings.append(FieldSetting(.acceptEncoding, "Accept-Encoding", value))
         }
         return settings

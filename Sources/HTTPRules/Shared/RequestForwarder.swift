@@ -100,7 +100,9 @@ package enum RequestForwarder {
             rules: rules, isStored: purpose != .pass, forwards: forwards, causeLines: causeLines)
         head.begin(request)
         head.append(lines, in: bytes, of: request)
-        if case .store(let validation) = purpose { validation.append(to: &head.bytes) }
+        if case .store(let validation) = purpose {
+            for line in validation.lines { head.bytes.appendLine(line) }
+        }
         // Both are of this hop, which Connection has to say (RFC 9110 §7.8, §10.1.4).
         if !request.upgrade.isEmpty {
             head.bytes.append(contentsOf: "Upgrade: ".utf8)
@@ -144,9 +146,24 @@ package enum RequestForwarder {
             bytes.appendLine(line, of: source)
         }
         for line in own { bytes.appendLine(line) }
-        validation.append(to: &bytes)
+        for line in validation.lines { bytes.appendLine(line) }
         if let passage { CDNLoop.append(passage, to: &bytes) }
         if rules.addsVia { Via.append(version: "1.1", to: &bytes) }
+        return bytes
+    }
+
+    /// Writes a GET of this node's own, up to and with the empty line; `userAgent` is said unless
+    /// one of `fields` says another.
+    package static func get(
+        target: [UInt8], host: [UInt8], userAgent: String, _ fields: [FieldSetting]
+    ) -> [UInt8] {
+        var bytes = Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: ".utf8) + host
+        bytes.appendLineEnd()
+        if !fields.contains(where: { $0.id == .userAgent }) {
+            bytes.appendLine(FieldSetting(.userAgent, "User-Agent", Array(userAgent.utf8)))
+        }
+        for line in fields { bytes.appendLine(line) }
+        bytes.appendLineEnd()
         return bytes
     }
 

@@ -17,6 +17,13 @@ package struct RequestLines: Hashable, Sendable {
         self.init(bytes: head, lines: WrittenHead.lines(head))
     }
 
+    /// These lines alone, of a request of which nothing else is known.
+    package init(_ settings: [FieldSetting]) {
+        var head = Array("GET * HTTP/1.1\r\n".utf8)
+        for line in settings { head.appendLine(line) }
+        self.init(written: head)
+    }
+
     /// True if an answer to the one may be given to the other where Vary nominates `names`
     /// (RFC 9111 §4.1).
     ///

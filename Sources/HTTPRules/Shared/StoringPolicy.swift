@@ -4,11 +4,9 @@ package import Ground
 package struct StoringPolicy: Hashable, Sendable {
     /// Whose rules they are.
     package enum Kind: Hashable, Sendable {
-        /// Of images by their URL: a 200 only; Cache-Control without targeted fields; what the
-        /// answer depends on is the reduced negotiation.
+        /// Of images by their URL: a 200 only; Cache-Control without targeted fields.
         case image
-        /// Of a site: a shared cache as RFC 9111 and RFC 9213 have it. What an answer depends on is
-        /// found by its variant index.
+        /// Of a site: a shared cache as RFC 9111 and RFC 9213 have it.
         case site
     }
 

@@ -20,7 +20,10 @@ package struct Validation: Hashable, Sendable {
     package var isEmpty: Bool { entityTags.isEmpty && lastModified.isEmpty }
 
     /// Takes note of a stored answer with these rendered bytes; the most recent comes first.
-    package mutating func add(_ bytes: [UInt8], facts: EntryFacts) {
+    ///
+    /// `needsStrongDate`: two changes within the second of its Last-Modified must not look the same
+    /// (RFC 9110 §8.8.2.2).
+    package mutating func add(_ bytes: [UInt8], facts: EntryFacts, needsStrongDate: Bool = false) {
         count += 1
         let tag = Array(bytes[facts.entityTag.range])
         if !tag.isEmpty, !entityTags.contains(tag), entityTags.count < Self.tagsMax {
@@ -29,28 +32,25 @@ package struct Validation: Hashable, Sendable {
         // One date cannot stand for several answers; with tags it would not count (RFC 9110
         // §13.1.3).
         lastModified = []
-        if count == 1, facts.lastModified != nil {
+        if count == 1, facts.lastModified != nil,
+            !needsStrongDate || facts.flags.contains(.strongDate)
+        {
             let span = bytes.span
             let line = StoredHead.lines(bytes).first { $0.id == .lastModified }
             if let line { lastModified = span.copy(line.value.range) }
         }
     }
 
-    /// Appends If-None-Match and If-Modified-Since.
-    func append(to bytes: inout [UInt8]) {
-        if let first = entityTags.first {
-            bytes.append(contentsOf: "If-None-Match: ".utf8)
-            bytes.append(contentsOf: first)
-            for tag in entityTags.dropFirst() {
-                bytes.append(contentsOf: ", ".utf8)
-                bytes.append(contentsOf: tag)
-            }
-            bytes.appendLineEnd()
+    /// If-None-Match and If-Modified-Since, as far as there is something to ask with.
+    package var lines: [FieldSetting] {
+        var lines: [FieldSetting] = []
+        if !entityTags.isEmpty {
+            let value = Array(entityTags.joined(separator: ", ".utf8))
+            lines.append(FieldSetting(.ifNoneMatch, "If-None-Match", value))
         }
         if !lastModified.isEmpty {
-            bytes.append(contentsOf: "If-Modified-Since: ".utf8)
-            bytes.append(contentsOf: lastModified)
-            bytes.appendLineEnd()
+            lines.append(FieldSetting(.ifModifiedSince, "If-Modified-Since", lastModified))
         }
+        return lines
     }
 }

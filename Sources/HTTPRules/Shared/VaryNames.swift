@@ -1,9 +1,6 @@
 import Ground
 
 /// What an answer's Vary nominates, whatever the fields are (RFC 9110 §12.5.5, RFC 9111 §4.1).
-///
-/// For images, whose requests to an origin carry two of the client's fields only, there is
-/// ``VaryRules``.
 package struct VaryNames: Hashable, Sendable {
     /// The nominated names; of use only if ``isSelectable``.
     package private(set) var names = FieldNames()
@@ -26,6 +23,35 @@ package struct VaryNames: Hashable, Sendable {
         let bytes = head.span
         for line in StoredHead.lines(head) where line.id == .vary {
             add(bytes, at: line.value.range)
+        }
+    }
+
+    /// What an image depends on that came with these lines, which lie in `bytes`.
+    ///
+    /// Of a client's fields its origin is told Accept and Accept-Encoding alone, as
+    /// ``NegotiationRules`` reduces them; in every other its requests agree. A coding must reach
+    /// nobody who did not ask for it, also if the origin forgot to say so.
+    package init(image lines: [FieldLine], in bytes: Span<UInt8>) {
+        let (accept, encoding) = (Array("accept".utf8), Array("accept-encoding".utf8))
+        for line in lines {
+            switch line.id {
+            case .vary:
+                var cursor = line.value.range.lowerBound
+                while let name = FieldSyntax.nextElement(
+                    bytes, at: line.value.range, cursor: &cursor)
+                {
+                    if name.count == 1, bytes[name.lowerBound] == UInt8(ascii: "*") {
+                        isEverything = true
+                    } else if FieldSyntax.isName(accept, bytes, at: name) {
+                        names.insert(accept.span, at: accept.indices)
+                    } else if FieldSyntax.isName(encoding, bytes, at: name) {
+                        names.insert(encoding.span, at: encoding.indices)
+                    }
+                }
+            case .contentEncoding where !bytes.holdsIgnoringCase("identity", at: line.value.range):
+                names.insert(encoding.span, at: encoding.indices)
+            default: break
+            }
         }
     }
 

@@ -26,8 +26,7 @@ struct EntryLook: Sendable {
 
         /// Differs between answers that are held under one key.
         var variantName: String {
-            let selected = [0, facts.negotiation.rawValue, facts.varies.rawValue]
-            return String(EntryName(ofKey: key + selected).digest.first, radix: 16)
+            String(EntryName(ofKey: key).digest.first, radix: 16)
         }
     }
 
@@ -70,13 +69,12 @@ struct EntryLook: Sendable {
         return keys
     }
 
-    /// Everything that is held at `places`; of a site's answers that were selected by fields of
-    /// their requests what memory has, and of those that the disk alone has the newest few.
+    /// Everything that is held at `places`; of answers that were selected by fields of their
+    /// requests what memory has, and of those that the disk alone has the newest few.
     func look(at places: [Place]) -> [Found] {
         var found: [Found] = []
         for place in places {
             look(for: place.key, place.rules, &found)
-            guard case .site = place.rules else { continue }
             for resident in variants(of: place.key) { add(resident, place.rules, to: &found) }
             // An index keeps the keys of its newest variants as its tags.
             let indexes = found.filter { $0.facts.flags.contains(.isVariantIndex) }
@@ -86,15 +84,13 @@ struct EntryLook: Sendable {
     }
 
     private func look(for key: [UInt8], _ rules: Prognosis.Rules, _ found: inout [Found]) {
-        let hash = node.store.hash(of: key)
-        for resident in node.store.all(key, hash: hash) { add(resident, rules, to: &found) }
-        for name in names(of: key) {
-            guard let reading = node.disk?.view?.read(name, key: key) else { continue }
+        if let held = node.store.held(key) { add(held.resident, rules, to: &found) }
+        if let reading = node.disk?.view?.read(EntryName(ofKey: key), key: key) {
             add(reading, rules, to: &found)
         }
     }
 
-    /// Answers of a site that were selected by fields of their requests, as far as memory has them.
+    /// Answers that were selected by fields of their requests, as far as memory has them.
     private func variants(of key: [UInt8]) -> [Resident] {
         let start = key + [UInt8(ascii: "\n")]
         var found: [Resident] = []
@@ -107,23 +103,6 @@ struct EntryLook: Sendable {
             } while place != nil
         }
         return found
-    }
-
-    /// What the answers to an image's URL may be called on disk.
-    private func names(of key: [UInt8]) -> [EntryName] {
-        let name = EntryName(ofKey: key)
-        let codings: [Negotiation] = [[], .brotli, .gzip]
-        var names: [EntryName] = [name]
-        for types in 0...Negotiation.types.rawValue {
-            for coding in codings {
-                let wanted = Negotiation(rawValue: types).union(coding)
-                for number in 1..<EntryName.candidateCount {
-                    let candidate = name.candidate(number, for: wanted)
-                    if !names.contains(candidate) { names.append(candidate) }
-                }
-            }
-        }
-        return names
     }
 
     private func add(
@@ -142,11 +121,7 @@ struct EntryLook: Sendable {
         _ reading: DiskReading, _ rules: Prognosis.Rules, to found: inout [Found]
     ) {
         let record = reading.record
-        let place = found.firstIndex { other in
-            other.key == record.key && other.facts.negotiation == record.negotiation
-                && other.facts.varies == record.varies
-        }
-        if let place {
+        if let place = found.firstIndex(where: { $0.key == record.key }) {
             found[place].reading = reading
         } else if let clock = node.disk?.clock {
             found.append(

@@ -80,13 +80,12 @@ extension Door {
     func answerImage(
         _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
     ) {
-        let wanted = parser.fields.negotiation(bytes)
         let facts = requestFacts
         let store = hall.store
         let hash = store.hash(key, range)
-        guard let resident = store.find(key, range, hash: hash, wanted: wanted) else {
-            return answerBeyondMemory(
-                bytes, key: key.copy(range), hash: hash, wanted: wanted, facts: facts, now: now)
+        guard let resident = store.find(key, range, hash: hash), resident.facts.flags.isAnswer
+        else {
+            return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
         switch hall.fence.judge(resident.facts, for: facts, now: now) {
         case .serve,
@@ -96,45 +95,24 @@ extension Door {
             sendWhole(resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
         case .select:
             part = .hit
-            hall.touch(resident, now: now)
-            let selection = select(
-                PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
-                RenderedHead(resident))
-            send(selection, of: resident, note: .hit(.memory), isHead: isHeadRequest, now: now)
+            give(
+                resident, PendingRequest(copying: parser, bytes, headRange), facts,
+                note: .hit(.memory), now: now)
         case .revalidate:
-            let query = imageRequest(key.copy(range), hash, wanted)
-            answer(
-                query, PendingRequest(copying: parser, bytes, headRange), facts,
-                query.judge(resident, in: store, now: now), now: now)
+            answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
     }
 
-    private func imageRequest(
-        _ key: [UInt8], _ hash: UInt64, _ wanted: Negotiation
-    ) -> SiteRequest {
-        SiteRequest(image: key, hash: hash, wanted, by: settings.imagePlan, fence: hall.fence)
-    }
-
-    /// Answers from what the page cache holds of the disk, or waits.
-    private func answerBeyondMemory(
-        _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, wanted: Negotiation,
-        facts: RequestFacts, now: Instant
+    /// Answers where it takes a second look, or waits.
+    private func answerImageSlowly(
+        _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, now: Instant
     ) {
-        let query = imageRequest(key, hash, wanted)
-        let glance = hall.glanceAtDisk(query)
-        guard case .found(let resident) = glance else {
-            return wait(
-                query, PendingRequest(copying: parser, bytes, headRange), facts, .uriMiss, glance,
-                now: now)
-        }
-        part = .disk
-        guard hall.fence.judge(resident.facts, for: facts, now: now) == .select else {
-            return sendWhole(resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
-        }
-        let selection = select(
-            PendingRequest(copying: parser, bytes, headRange), facts, of: resident.facts,
-            RenderedHead(resident))
-        send(selection, of: resident, note: .hit(.disk), isHead: isHeadRequest, now: now)
+        let pending = PendingRequest(copying: parser, bytes, headRange)
+        let query = SiteRequest(
+            image: key, hash: hash,
+            NegotiationRules(pending.lines, in: pending.head.span).negotiation,
+            by: settings.imagePlan, fence: hall.fence)
+        answer(query, pending, requestFacts, query.find(in: hall.store, now: now), now: now)
     }
 
     @inline(__always)

@@ -36,7 +36,12 @@ extension Door {
             }
             pass(query.passing, pending, facts, .miss, now: now)
         case .absent(let expected):
-            wait(query, pending, facts, expected.isEmpty ? .uriMiss : .varyMiss, now: now)
+            let glance = hall.glanceAtDisk(query)
+            if case .found(let resident) = glance {
+                part = .disk
+                return give(resident, pending, facts, note: .hit(.disk), now: now)
+            }
+            wait(query, pending, facts, expected.isEmpty ? .uriMiss : .varyMiss, glance, now: now)
         }
     }
 

@@ -21,9 +21,9 @@ extension DiskRecord {
         }
     }
 
-    /// It says which fields of a request select one of a site's answers, and is nothing else.
+    /// It says which fields of a request select an answer, and is nothing else.
     private var isVariantIndex: Bool {
-        flags == .isVariantIndex && bodyBytes == 0 && key.first == UInt8(ascii: "/")
+        flags == .isVariantIndex && bodyBytes == 0
             && VariantIndex(head.span, at: head.indices) != nil
     }
 }

@@ -18,9 +18,9 @@ final class DiskSource: AnswerSource {
     private let tier: DiskTier
     private let view: DiskView
     /// What is still looked for, in that order.
-    private var candidates: [DiskCandidate]
+    private var candidates: [Candidate]
     /// What has been found is of this one.
-    private var found: DiskCandidate?
+    private var found: Candidate?
     /// It has reported, or nobody wants to hear.
     private var isOver = false
     /// Held back until the readers have caught up.
@@ -36,12 +36,18 @@ final class DiskSource: AnswerSource {
     /// The same for this body: of one that has no room in memory only what its readers take soon.
     private var chunksAtOnce = chunksAtOnceMax
 
+    /// A name under which an answer may be on disk, and where it then stands in memory.
+    private struct Candidate: Sendable {
+        let name: EntryName
+        let place: EntryPlace
+    }
+
     /// `name` is what the answer to the URL is called, variants apart.
     init(_ driver: LookupDriver, name: EntryName, tier: DiskTier, view: DiskView) {
         self.driver = driver
         run = driver.run
         hall = driver.hall
-        candidates = DiskCandidate.first(for: run, name: name)
+        candidates = [Candidate(name: name, place: EntryPlace(key: run.key, hash: run.hash))]
         self.tier = tier
         self.view = view
     }
@@ -66,15 +72,14 @@ final class DiskSource: AnswerSource {
             let candidate = candidates.removeFirst()
             if let waiting = tier.waiting(candidate.name) {
                 found = candidate
-                if let index = VariantIndex(of: waiting) {
-                    if let copy = hall.store.copy(of: waiting) {
-                        hall.node.restore(copy, for: run.query)
-                    }
-                    learn(index)
-                } else if waiting.facts.answers(run.negotiation) {
+                guard let index = VariantIndex(of: waiting) else {
                     let copy = hall.store.copy(of: waiting)
                     return use(copy ?? waiting, isInserted: copy != nil)
                 }
+                if let copy = hall.store.copy(of: waiting) {
+                    hall.node.restore(copy, for: run.query)
+                }
+                learn(index)
                 continue
             }
             guard view.shards.find(candidate.name.digest) != nil else { continue }
@@ -90,7 +95,6 @@ final class DiskSource: AnswerSource {
                     learn(reading)
                     continue
                 }
-                guard facts.answers(run.negotiation) else { continue }
                 return use(reading, chunks)
             }
         }
@@ -109,7 +113,7 @@ final class DiskSource: AnswerSource {
 
     private func learn(_ index: VariantIndex) {
         candidates = run.query.variantPlaces(of: index, in: hall.node.store).map {
-            DiskCandidate(name: EntryName(ofKey: $0.key), place: $0)
+            Candidate(name: EntryName(ofKey: $0.key), place: $0)
         }
     }
 
@@ -141,7 +145,7 @@ final class DiskSource: AnswerSource {
         case index(DiskReading)
     }
 
-    private func readLater(_ candidate: DiskCandidate) {
+    private func readLater(_ candidate: Candidate) {
         let (view, clock, run, store) = (view, tier.clock, run, hall.node.store)
         self.found = candidate
         let found = tier.readers.runIfActive(eventLoop: hall.loop) { () -> Found in
@@ -150,7 +154,6 @@ final class DiskSource: AnswerSource {
             }
             let facts = reading.facts(clock)
             if facts.flags.contains(.isVariantIndex) { return .index(reading) }
-            guard facts.answers(run.negotiation) else { return .absent }
             // What the origin has to be asked about, now or meanwhile, is served from memory.
             let isFresh = Self.isFresh(facts, for: run)
             if !isFresh || facts.size <= Self.wholeBytesMax {
@@ -245,8 +248,7 @@ final class DiskSource: AnswerSource {
             FillAnswer(
                 facts: facts, head: head, sizeBytes: facts.size, isKept: isKept, isFromDisk: true,
                 tags: reading.record.tags),
-            isShared: true, varies: facts.varies,
-            nominated: run.query.nominated(byHead: reading.record.head))
+            isShared: true, nominated: run.query.nominated(byHead: reading.record.head))
         self.reading = reading
         guard !isKept else { return take(chunks) }
         chunksAtOnce = min(

@@ -13,9 +13,9 @@ extension MemoryStore {
         hash(key.span, 0..<key.count)
     }
 
-    /// What stands under a key without variants of its own, whose keyed hash is `hash`.
+    /// What stands under a key, whose keyed hash is `hash`.
     func find(_ key: [UInt8], hash: UInt64) -> Resident? {
-        find(key.span, 0..<key.count, hash: hash, wanted: Negotiation(rawValue: 0))
+        find(key.span, 0..<key.count, hash: hash)
     }
 
     /// What stands at `place`.

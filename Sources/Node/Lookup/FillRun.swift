@@ -63,7 +63,7 @@ final class FillRun: Sendable {
         self.client = client
         settings = hall.settings
         let fill = Fill(
-            negotiation: query.negotiation, request: query.candidate.lines, expected: expected,
+            request: query.candidate.lines, expected: expected,
             windowBytes: UInt64(settings.windowBytes), keptBytesMax: query.plan.objectBytesMax,
             patience: settings.patience, contendedPatience: settings.contendedPatience)
         state = Mutex(
@@ -76,7 +76,6 @@ final class FillRun: Sendable {
     var key: [UInt8] { query.key }
     /// The keyed hash of ``key``.
     var hash: UInt64 { query.hash }
-    var negotiation: Negotiation { query.negotiation }
 
     /// The node's stamp when the request began that causes it.
     var stamp: Stamp { lease.stamp }
@@ -157,8 +156,8 @@ final class FillRun: Sendable {
 
     /// The head was received and a body follows; of one that is not kept the window is open.
     func answered(
-        _ answer: FillAnswer, isShared: Bool, varies: Negotiation,
-        isStored: Bool = true, nominated: FieldNames = FieldNames(), own: FillAnswer? = nil,
+        _ answer: FillAnswer, isShared: Bool, isStored: Bool = true,
+        nominated: FieldNames = FieldNames(), own: FillAnswer? = nil,
         isHitForMiss: Bool = false, isOwn: Bool = false, stoodIn: FillView.StoodIn? = nil
     ) {
         change { state, effects in
@@ -175,8 +174,7 @@ final class FillRun: Sendable {
             state.body = GrowingBody(isKept: answer.isKept)
             state.lookup.fill.answered(
                 .init(
-                    isKept: answer.isKept, isShared: isShared, varies: varies,
-                    nominated: nominated,
+                    isKept: answer.isKept, isShared: isShared, nominated: nominated,
                     standing: standing(
                         answer.tags, stoodIn == nil ? answer.facts : nil, isShared: isShared)),
                 effects: &effects)
@@ -236,7 +234,7 @@ final class FillRun: Sendable {
             state.known.isValidated = isValidated
             state.known.outcome = .stored(resident)
             state.lookup.fill.confirmed(
-                isShared: isShared, varies: resident.facts.varies, nominated: nominated,
+                isShared: isShared, nominated: nominated,
                 standing: standing(
                     resident.tags, stoodIn == nil ? resident.facts : nil, isShared: isShared),
                 effects: &effects)
@@ -259,7 +257,7 @@ final class FillRun: Sendable {
             guard !state.isOver else { return }
             state.known.outcome = .found(resident)
             state.lookup.fill.confirmed(
-                isShared: true, varies: resident.facts.varies, nominated: nominated,
+                isShared: true, nominated: nominated,
                 standing: standing(resident.tags, resident.facts, isShared: true),
                 effects: &effects)
         }

@@ -12,10 +12,10 @@ import Wire
 extension OriginSource {
     func accept(_ head: AnswerHead, _ length: UInt64?, _ receipt: Freshness.Receipt) {
         let plan = query.plan
-        var examination = plan.examine(
-            head, query, receipt, negotiation: run.negotiation)
+        var examination = plan.examine(head, query, receipt)
         for redirect in redirects { plan.limit(&examination, by: redirect) }
-        let vary = plan.vary(of: head)
+        let redirected = head.redirected(by: redirects, examination)
+        let vary = plan.vary(of: redirected)
         var acceptance = Acceptance(
             examination, vary, status: head.status,
             before: driver.before(stale, now: receipt.receivedAt))
@@ -23,7 +23,7 @@ extension OriginSource {
             if problem == .codedImage { hall.counters.add(.imagesCoded) }
             let absence = plan.absence(head, examination, receipt, by: redirects)
             if let stale, absence != nil || acceptance.endsStored { hall.node.forget(stale) }
-            if let absence, remember(problem, absence, of: head) { return drop(length) }
+            if let absence, remember(problem, absence, of: head, vary.names) { return drop(length) }
             return drop(problem, length)
         }
         var place: EntryPlace?
@@ -38,8 +38,8 @@ extension OriginSource {
         if let stale, acceptance.endsStored { hall.node.forget(stale) }
         if isUnfit(acceptance, head, length) { return giveUpWhole(length) }
         let answer = Answer(
-            head: head.redirected(by: redirects, examination), examination: examination,
-            acceptance: acceptance, nominated: vary.names, place: place, index: index,
+            head: redirected, examination: examination, acceptance: acceptance,
+            nominated: vary.names, place: place, index: index,
             tags: tags(of: head), receipt: receipt)
         if plan.images == nil {
             deliver(answer, length)
@@ -48,11 +48,18 @@ extension OriginSource {
         }
     }
 
-    /// Stores, in memory alone, that there is no image: whoever asks until then is given
-    /// `problem`, as who asks now; false if there is no room for it.
+    /// Stores, in memory alone, that there is no image for requests that agree in the fields
+    /// `names`: whoever asks until then is given `problem`, as who asks now; false if there is no
+    /// room for it.
     private func remember(
-        _ problem: Problem, _ absence: Examination, of answer: AnswerHead
+        _ problem: Problem, _ absence: Examination, of answer: AnswerHead, _ names: FieldNames
     ) -> Bool {
+        var variant: (place: EntryPlace, index: VariantIndex)?
+        switch hall.node.place(query, selectedBy: names, claims: true) {
+        case .key: break
+        case .variant(let place, let index): variant = (place, index)
+        case .none: return false
+        }
         var body: [UInt8] = []
         problem.document.append(to: &body)
         let size = UInt64(body.count)
@@ -63,15 +70,19 @@ extension OriginSource {
         (facts.staleIfErrorSeconds, facts.staleWhileRevalidateSeconds) = (0, 0)
         let tags = tags(of: answer)
         let overhead = Resident.overhead(
-            keyBytes: query.key.count, headBytes: head.bytes.count,
+            keyBytes: variant?.place.key.count ?? query.key.count, headBytes: head.bytes.count,
             tagBytes: Resident.bytes(of: tags), bodyBytes: size)
         guard run.reserve(overhead + BodyLayout.capacity(size)) else { return false }
         run.answered(
             FillAnswer(facts: facts, head: head, sizeBytes: size, isKept: true, tags: tags),
-            isShared: true, varies: facts.varies)
+            isShared: true, nominated: names)
         run.received(ByteBuffer(bytes: body))
-        let resident = run.ended(name: nil, tags: tags) { _ in (facts, head) }
-        if let resident { hall.node.store.insert(resident) }
+        let resident = run.ended(name: nil, tags: tags, place: variant?.place) { _ in
+            (facts, head)
+        }
+        guard let resident else { return true }
+        hall.node.store.insert(resident)
+        keepIndex(variant?.index, names, variant?.place)
         return true
     }
 
@@ -108,7 +119,7 @@ extension OriginSource {
         }
         given.examination = examination
         run.answered(
-            given, isShared: answer.acceptance.isShared, varies: examination.varies,
+            given, isShared: answer.acceptance.isShared,
             isStored: isFit && answer.acceptance.isStorable, nominated: answer.nominated,
             own: own(given, answer),
             isHitForMiss: answer.acceptance.isHitForMiss)
@@ -133,6 +144,10 @@ extension OriginSource {
     ) {
         hall.node.keep(resident)
         if query.plan.settings.isShared { hall.node.offer(resident) }
+        keepIndex(index, names, place)
+    }
+
+    private func keepIndex(_ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?) {
         guard let index, let place else { return }
         hall.node.keep(
             index, names, at: place, of: query.base, stamp: run.stamp, now: SystemClock.now())

@@ -56,18 +56,18 @@ extension OriginSource {
         let merged = RenderedHead(stale).stored.updated(
             with: head, facts: stale.facts, freshnessOnly: freshnessOnly)
         var examination = plan.examine(
-            merged, query, receipt, asGet: true, negotiation: stale.facts.negotiation)
+            merged, query, receipt, asGet: true)
         for redirect in redirects { plan.limit(&examination, by: redirect) }
+        let redirected = merged.redirected(by: redirects, examination)
         let stored = plan.storedHead(
-            merged.redirected(by: redirects, examination), size: stale.facts.size, examination,
-            received: receipt.receivedWall)
-        let vary = plan.vary(of: merged)
+            redirected, size: stale.facts.size, examination, received: receipt.receivedWall)
+        let vary = plan.vary(of: redirected)
         var place = EntryPlace(key: stale.key, hash: stale.hash)
         var index: VariantIndex?
         var isPlaceable = true
         // What another request had selected is this request's answer, too; and what other fields
         // select than before stands elsewhere (RFC 9111 §4.1).
-        if !query.isHead, self.stale == nil || vary.names != stale.nominated {
+        if !query.isHead, self.stale == nil || vary.names != query.nominated(of: stale) {
             switch hall.node.place(query, selectedBy: vary.names) {
             case .key: break
             case .variant(let found, let names): (place, index) = (found, names)
@@ -75,17 +75,15 @@ extension OriginSource {
             }
         }
         let resident = run.makeFreshened(
-            stale, stale.name == nil ? nil : name(at: place, examination.varies),
+            stale, stale.name == nil ? nil : name(at: place),
             tags: plan.tags(held: stale.tags, key: query.key, hall.originals(by: plan)),
             place: place, plan.facts(examination, size: stale.facts.size, stored, of: merged),
             RenderedHead(stored))
         let isStored = isPlaceable && examination.notStored == nil && resident != nil
         if isStored, let resident {
             // Under the key of the request its successor, or the index of that, takes its place.
-            // It may be another variant now; on disk that has another name.
-            let isMoved =
-                plan.images == nil
-                ? place.key != stale.key && stale.key != query.key : resident.name != stale.name
+            // It may be another variant now.
+            let isMoved = place.key != stale.key && stale.key != query.key
             if self.stale != nil, isMoved { hall.node.forget(stale) }
             keep(resident, index, vary.names, place)
         } else if examination.notStored?.isOfRequest != true {

@@ -67,7 +67,9 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
         stale = query.mode == .whole ? run.stale : nil
         if let stale {
             offered = [stale]
-        } else if query.mode == .whole {
+        } else if query.mode == .whole, !query.isImage {
+            // Origins that make images of several types from one are known to forget Accept where
+            // they are asked conditionally.
             offered = hall.node.variants(of: query)
         }
         switch query.question(about: offered, for: run, through: hall.node) {
@@ -185,8 +187,7 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
             return driver.settle()
         }
         let resident = run.ended(
-            name: name(at: answer.place, answer.examination.varies), tags: answer.tags,
-            place: answer.place
+            name: name(at: answer.place), tags: answer.tags, place: answer.place
         ) { size in
             guard ending == .whole else { return nil }
             let stored = plan.storedHead(
@@ -204,9 +205,8 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
 
     /// What an answer is called on disk that stands at `place`, or under the key that was asked
     /// for; nil without a disk.
-    func name(at place: EntryPlace?, _ varies: Negotiation) -> EntryName? {
-        let name = driver.name.map { name in place.map { EntryName(ofKey: $0.key) } ?? name }
-        return name?.variant(varies, of: run.negotiation)
+    func name(at place: EntryPlace?) -> EntryName? {
+        driver.name.map { name in place.map { EntryName(ofKey: $0.key) } ?? name }
     }
 
     func originFailed(_ failure: OriginFailure) {
@@ -255,7 +255,7 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
             sizeBytes: query.isHead ? declaredLength(head) : length, isKept: false)
         passed.isVerbatim = true
         isPassing = true
-        run.answered(passed, isShared: false, varies: [], isStored: false)
+        run.answered(passed, isShared: false, isStored: false)
     }
 
     /// What Content-Length says, also where no body follows (RFC 9110 §8.6).

@@ -168,12 +168,12 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
                 driver?.tell { $0.lost(node, SystemClock.now(), effects: &$1) }
             }
         }
-        let validators = run.stale.map(StoredValidators.init) ?? StoredValidators()
+        let entityTag = run.stale.map { RenderedHead($0).text($0.facts.entityTag) } ?? []
         var told = PeerQuestion(
             question == .get ? .get : .probe, name: name, key: run.key,
-            deadlineMilliseconds: 0, negotiation: run.negotiation,
-            entityTag: validators.entityTag.count > PeerProtocol.entityTagBytesMax
-                ? [] : validators.entityTag, request: driver.relay)
+            deadlineMilliseconds: 0, negotiation: query.negotiation,
+            entityTag: entityTag.count > PeerProtocol.entityTagBytesMax ? [] : entityTag,
+            request: driver.relay)
         told.cause = PeerQuestion.Cause(run.cause, span: .newSpan())
         let ask = PeerAsk(node, told, on: connection, for: self, of: hall)
         asks[node] = ask
@@ -190,15 +190,11 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             return driver.unfit()
         }
         self.taken = taken
-        if taken.entry.limits.contains(.standsIn), !standsIn(taken) { return }
+        if taken.entry.terms.limits.contains(.standsIn), !standsIn(taken) { return }
         if taken.isConfirmation { return confirm(taken) }
         let (entry, head, length) = (taken.entry, taken.head, taken.entry.facts.size)
         let facts = taken.facts
-        guard facts.answers(run.negotiation) else {
-            taken.ask.cancel()
-            return driver.unfit()
-        }
-        let limits = entry.limits
+        let limits = entry.terms.limits
         // The owner has nothing that might stand in, or it would have given that.
         if StatusRules.isFailure(entry.status), let stale = run.stale,
             driver.standIn(stale, status: entry.status)
@@ -228,10 +224,10 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             FillAnswer(
                 facts: facts, head: head, sizeBytes: length, isKept: isKept, tags: entry.tags,
                 isFromPeer: true),
-            isShared: !limits.contains(.isUnshared), varies: facts.varies, isStored: isStored,
+            isShared: !limits.contains(.isUnshared), isStored: isStored,
             nominated: nominated, isHitForMiss: limits.contains(.isHitForMiss),
             isOwn: limits.contains(.isOwn),
-            stoodIn: limits.contains(.standsIn) ? .init(status: entry.answeredStatus) : nil)
+            stoodIn: limits.contains(.standsIn) ? .init(status: entry.terms.failedStatus) : nil)
     }
 
     /// What was stored here before is not to be used any more, as where the origin was asked.
@@ -244,8 +240,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     /// True of a whole that cannot be stored, where the one who caused the fetch wants a part.
     private func isUnfit(_ entry: HeldEntry) -> Bool {
         guard !query.isImage, entry.status == 200, run.stale == nil,
-            entry.limits.isDisjoint(with: [.standsIn, .isOwn]),
-            entry.limits.contains(.isUnkept)
+            entry.terms.limits.isDisjoint(with: [.standsIn, .isOwn]),
+            entry.terms.limits.contains(.isUnkept)
                 || entry.facts.size ?? 0 > query.plan.objectBytesMax
         else { return false }
         return query.wantsPart(rangesMax: run.settings.rangesMax)
@@ -254,7 +250,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     /// The origin has failed the peer, which gives what it has stored; true if that is to be taken.
     private func standsIn(_ taken: Taken) -> Bool {
         if query.isBackground { hall.pauseBackground(query, now: SystemClock.now()) }
-        if let stale = run.stale, driver.standIn(stale, status: taken.entry.answeredStatus) {
+        if let stale = run.stale, driver.standIn(stale, status: taken.entry.terms.failedStatus) {
             taken.ask.cancel()
             driver.finish()
             return false
@@ -287,21 +283,20 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         facts.size = stale.facts.size
         let nominated = query.nominated(byHead: taken.head.bytes)
         var place = EntryPlace(key: stale.key, hash: stale.hash)
-        var name = name.variant(facts.varies, of: facts.negotiation)
-        if !query.isImage, nominated != stale.nominated {
+        if nominated != query.nominated(of: stale) {
             // What other fields select than before stands elsewhere (RFC 9111 §4.1).
             guard findPlace(nominated) else { return driver.unfit() }
             place = variant?.place ?? EntryPlace(key: query.key, hash: query.hash)
         }
-        if !query.isImage { name = EntryName(ofKey: place.key) }
         let resident = run.makeFreshened(
-            stale, name, tags: taken.entry.tags, place: place, facts, taken.head)
+            stale, EntryName(ofKey: place.key), tags: taken.entry.tags, place: place, facts,
+            taken.head)
         hall.counters.add(.peerAnswersTaken)
-        let isKept = !taken.entry.limits.contains(.isUnkept) && resident != nil
+        let isKept = !taken.entry.terms.limits.contains(.isUnkept) && resident != nil
         if !isKept || place.key != stale.key { hall.node.forget(stale) }
         if let resident, isKept { keep(resident) }
         run.confirmed(
-            resident ?? stale, isShared: !taken.entry.limits.contains(.isUnshared),
+            resident ?? stale, isShared: !taken.entry.terms.limits.contains(.isUnshared),
             isStored: isKept, nominated: nominated, isFromPeer: true)
         driver.finish()
     }
@@ -353,9 +348,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         guard taken.receivedBytes == end.size else { return lose() }
         if FieldSection.isWhole(end.trailers) { run.trailed(by: end.trailers) }
         let facts = taken.facts
-        let name =
-            variant.map { EntryName(ofKey: $0.place.key) }
-            ?? name.variant(facts.varies, of: facts.negotiation)
+        let name = variant.map { EntryName(ofKey: $0.place.key) } ?? name
         // Without a length only the format can say that an image was whole.
         let isWhole = taken.entry.facts.size != nil || !query.isImage || run.ending == .whole
         let resident = run.ended(

@@ -8,13 +8,14 @@ extension HeldEntry {
     /// What is said of an answer with these facts and this head; `size` is nil if it is not known.
     init(
         _ facts: EntryFacts, size: UInt64?, _ head: RenderedHead, tags: [[UInt8]],
-        from source: Source, stamp: Stamp, key: [UInt8] = []
+        from source: Source, stamp: Stamp, selection: Negotiation?, key: [UInt8] = []
     ) {
         var told = facts
         told.entityTag = head.entityTag
+        var facts = TransitFacts(told, size: size, now: SystemClock.now())
+        facts.selection = selection
         self.init(
-            status: head.status, source: source,
-            facts: TransitFacts(told, size: size, now: SystemClock.now()), stamp: stamp,
+            status: head.status, source: source, facts: facts, stamp: stamp,
             head: head.bytes,
             places: HeadPlaces(
                 partialStart: UInt32(head.layout.partialStart),

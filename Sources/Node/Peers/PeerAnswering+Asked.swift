@@ -12,14 +12,30 @@ extension PeerAnswering {
         case refused(FetchYourselfReason)
     }
 
+    /// What the request for an image is reduced to; nil for anything else.
+    var selection: Negotiation? {
+        question.key.first == UInt8(ascii: "h") ? question.negotiation : nil
+    }
+
+    /// Looks for what may be given without a word from the origin.
+    func lookUp(_ query: SiteRequest) -> () -> Resident? {
+        { [hall] in
+            guard
+                case .answer(let found, .fresh) = query.find(
+                    in: hall.store, now: SystemClock.now())
+            else { return nil }
+            return found
+        }
+    }
+
     /// The request that the question stands for.
     func asked() -> Asked {
         let key = question.key
         let hash = hall.store.hash(of: key)
         guard key.first == UInt8(ascii: "/") else {
-            let isCanonical = CacheKey.isCanonical(
-                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
-            guard isCanonical else { return .refused(.notUnderstood) }
+            guard CacheKey.isKey(key, bytesMax: hall.settings.urlBytesMax) else {
+                return .refused(.notUnderstood)
+            }
             return .query(
                 SiteRequest(
                     image: key, hash: hash, question.negotiation, by: hall.settings.imagePlan,

@@ -13,8 +13,9 @@ extension PeerAnswering {
     func beginOffered() {
         guard question.kind == .probe else { return answer(.fetchYourself(.notUnderstood)) }
         let digest = question.name.digest
-        if let offered = connection.hub.offeredKeys.find(digest),
-            let found = find(offered), hall.settings.sharesWithPeers(found)
+        if let key = connection.hub.offeredKeys.find(digest),
+            let found = hall.store.find(key, hash: hall.store.hash(of: key)),
+            hall.settings.sharesWithPeers(found)
         {
             return give(found, from: .memory)
         }
@@ -41,11 +42,5 @@ extension PeerAnswering {
             }
             connection.flush()
         }
-    }
-
-    private func find(_ offered: OfferedKeys.OfferedKey) -> Resident? {
-        let key = offered.key
-        return hall.store.find(
-            key.span, 0..<key.count, hash: hall.store.hash(of: key), wanted: offered.negotiation)
     }
 }

@@ -4,33 +4,22 @@ import Store
 
 /// On which terms an answer goes to a peer, and what is said in place of one.
 extension PeerAnswering {
-    /// How far an answer may go, and in whose stead it is given.
-    struct Terms {
-        var limits: HeldEntry.Limits = []
-        var failedStatus: UInt16 = 0
-
-        func apply(to entry: inout HeldEntry) {
-            entry.limits = limits
-            entry.failedStatus = failedStatus
-        }
-    }
-
     /// The terms of what a fetch brings; nil if it is not for who asks.
     ///
     /// What may not be shared goes to the one who caused it.
-    func terms(_ view: FillView) -> Terms? {
+    func terms(_ view: FillView) -> HeldEntry.Terms? {
         let known = view.known
         // To a probe only what holds is an answer.
         guard view.isShared || isCause, known.stoodIn == nil || question.kind == .get else {
             return nil
         }
-        var terms = Terms()
+        var terms = HeldEntry.Terms()
         if !view.isShared { terms.limits.insert(.isUnshared) }
         if !known.isStored { terms.limits.insert(.isUnkept) }
         if known.isHitForMiss { terms.limits.insert(.isHitForMiss) }
         if let stoodIn = known.stoodIn {
             terms.limits.formUnion([.standsIn, .isUnkept])
-            terms.failedStatus = stoodIn.status ?? 0
+            terms.failedStatus = stoodIn.status
         }
         return terms
     }

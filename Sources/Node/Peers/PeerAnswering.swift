@@ -69,7 +69,10 @@ final class PeerAnswering: FillReader {
         case .absent: break
         }
         let glance = stale == nil ? hall.glanceAtDisk(query) : .off
-        if case .found(let resident) = glance { return give(resident, from: .disk) }
+        if case .found(let resident) = glance {
+            hall.touch(resident, now: now)
+            return give(resident, from: .disk)
+        }
         wait(query, stale: stale, glance)
     }
 
@@ -152,16 +155,6 @@ final class PeerAnswering: FillReader {
         }
     }
 
-    private func lookUp(_ query: SiteRequest) -> () -> Resident? {
-        { [hall] in
-            guard
-                case .answer(let found, .fresh) = query.find(
-                    in: hall.store, now: SystemClock.now())
-            else { return nil }
-            return found
-        }
-    }
-
     private func attach(_ run: FillRun, _ reader: Fill.ReaderID) {
         hall.node.waiterJoined()
         stage = .waiting(run, reader)
@@ -238,7 +231,7 @@ final class PeerAnswering: FillReader {
 
     /// The same with those fields that are for the one who caused it, and are stored by nobody.
     private func follow(
-        _ run: FillRun, _ reader: Fill.ReaderID, _ own: FillAnswer, _ terms: inout Terms
+        _ run: FillRun, _ reader: Fill.ReaderID, _ own: FillAnswer, _ terms: inout HeldEntry.Terms
     ) {
         terms.limits.formUnion([.isUnshared, .isUnkept, .isOwn])
         follow(run, reader, own, terms)
@@ -246,12 +239,12 @@ final class PeerAnswering: FillReader {
 
     /// The body goes out as it comes.
     private func follow(
-        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, _ terms: Terms
+        _ run: FillRun, _ reader: Fill.ReaderID, _ fill: FillAnswer, _ terms: HeldEntry.Terms
     ) {
         var entry = HeldEntry(
             fill.facts, size: fill.sizeBytes, fill.head, tags: fill.tags,
-            from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp)
-        terms.apply(to: &entry)
+            from: fill.isFromDisk ? .disk : .fetch, stamp: run.stamp, selection: selection)
+        entry.terms = terms
         guard hold(entry) else { return }
         if fill.isFromDisk { result.part = .disk }
         stage = .following(run, reader, lentBytes: 0)
@@ -321,7 +314,8 @@ final class PeerAnswering: FillReader {
     }
 
     func give(
-        _ resident: Resident, from source: HeldEntry.Source, _ terms: Terms = Terms()
+        _ resident: Resident, from source: HeldEntry.Source,
+        _ terms: HeldEntry.Terms = HeldEntry.Terms()
     ) {
         guard resident.status == 200 || !resident.isImage else {
             return answer(absence(resident.status))
@@ -333,9 +327,9 @@ final class PeerAnswering: FillReader {
         }
         var entry = HeldEntry(
             resident.facts, size: resident.facts.size, RenderedHead(resident), tags: resident.tags,
-            from: source, stamp: resident.stamp,
+            from: source, stamp: resident.stamp, selection: selection,
             key: question.key.isEmpty ? resident.key : [])
-        terms.apply(to: &entry)
+        entry.terms = terms
         if question.key.isEmpty {
             entry.policy = hall.settings.sharedPlan(ofKey: entry.key)?.digest ?? 0
         }

@@ -26,15 +26,15 @@ final class SitemapFetch: OriginFetchDelegate {
         _ key: [UInt8], on hall: Hall, _ told: @escaping (Result<[UInt8], Failure>) -> Void
     ) {
         self.told = told
-        do {
-            let cause = RequestCause(hall.requestNames.id(hall.requestNames.next()), nil)
-            var request = try OriginFetchRequest(
-                key: key.span, negotiation: [], causeLines: cause.lines(span: .newSpan()))
-            request.bodyBytesMax = UInt64(Sitemap.bytesMax)
-            fetch = hall.origin.fetch(request, to: self)
-        } catch {
-            end(.failure(Failure(ending: .failed(why: "no request can be made: \(error)"))))
+        let cause = RequestCause(hall.requestNames.id(hall.requestNames.next()), nil)
+        let plan = hall.settings.imagePlan
+        let request = OriginFetchRequest(
+            key: key, fields: plan.reducedFields([]) + cause.lines(span: .newSpan()))
+        guard var request else {
+            return end(.failure(Failure(ending: .failed(why: "no request can be made"))))
         }
+        request.bodyBytesMax = UInt64(Sitemap.bytesMax)
+        fetch = hall.origin.fetch(request, to: self)
     }
 
     func originRedirected(

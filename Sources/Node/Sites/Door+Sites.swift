@@ -76,8 +76,7 @@ extension Door {
         let range = 0..<key.count
         let hash = store.hash(key, range)
         guard !tellsDecision, parser.fields.present.isDisjoint(with: Self.deciding),
-            let resident = store.find(
-                key, range, hash: hash, wanted: Negotiation(rawValue: 0)),
+            let resident = store.find(key, range, hash: hash),
             resident.facts.flags.isAnswer,
             hall.fence.judge(resident.facts, for: requestFacts, now: now) != .revalidate
         else {

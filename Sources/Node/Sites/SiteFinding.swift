@@ -20,15 +20,17 @@ extension SiteRequest {
 
     /// The same of an answer that is stored with this head.
     func nominated(byHead head: [UInt8]) -> FieldNames {
-        isImage ? FieldNames() : VaryNames(renderedHead: head).names
+        isImage
+            ? VaryNames(image: StoredHead.lines(head), in: head.span).names
+            : VaryNames(renderedHead: head).names
     }
 
     /// Looks under the key and, where answers were selected by fields of their requests, under that
     /// of the variant (RFC 9111 §4.1).
     func find(in store: MemoryStore, now: Instant) -> SiteFinding {
-        let key = key
-        guard let found = store.find(key.span, key.indices, hash: hash, wanted: negotiation)
-        else { return .absent(expected: FieldNames()) }
+        guard let found = store.find(key, hash: hash) else {
+            return .absent(expected: FieldNames())
+        }
         return judge(found, in: store, now: now)
     }
 
@@ -111,9 +113,4 @@ extension VariantIndex {
         let text = entry.text
         self.init(text.span, at: entry.headStart..<text.count)
     }
-}
-
-extension Resident {
-    /// The fields of requests by which the answer was selected.
-    var nominated: FieldNames { VaryNames(renderedHead: head).names }
 }

@@ -46,7 +46,29 @@ extension SitePlan {
             || before == .stale && !StatusRules.isTransient(status)
     }
 
-    /// The fields of requests that answers are selected by; those of images are told apart by the
-    /// reduced negotiation.
-    func vary(of head: AnswerHead) -> VaryNames { images == nil ? VaryNames(head) : VaryNames() }
+    /// The fields of requests that answers are selected by.
+    func vary(of head: AnswerHead) -> VaryNames {
+        images == nil
+            ? VaryNames(head) : VaryNames(image: head.lines, in: head.bytes.span)
+    }
+
+    /// What the origin is told of a request for an image that reduces to `negotiation`.
+    func told(_ negotiation: Negotiation) -> RequestLines {
+        reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].lines
+    }
+
+    /// The same as lines.
+    func reducedFields(_ negotiation: Negotiation) -> [FieldSetting] {
+        reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
+    }
+
+    /// Everything that a request for an image can be reduced to, by its bits.
+    static func reductions(
+        by rules: RequestFieldRules
+    ) -> [(fields: [FieldSetting], lines: RequestLines)] {
+        (0...Negotiation.all.rawValue).map {
+            let fields = rules.reducedLines(Negotiation(rawValue: $0))
+            return (fields, RequestLines(fields))
+        }
+    }
 }

@@ -22,6 +22,8 @@ final class SitePlan: Sendable {
     let origin: OriginAuthority?
     /// What an answer has to be; nil for anything.
     let images: ImageRules?
+    /// What an image's origin is told of each request; empty for a site.
+    let reduced: [(fields: [FieldSetting], lines: RequestLines)]
     /// Of all that says how requests are forwarded and answers stored: equal ones do the same.
     let digest: UInt64
     let storing: StoringPolicy
@@ -53,6 +55,7 @@ final class SitePlan: Sendable {
         name = site.name
         settings = site.settings
         images = nil
+        reduced = []
         digest = Self.digest(of: site)
         origin = OriginAuthority(
             host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
@@ -91,7 +94,11 @@ final class SitePlan: Sendable {
         // What nobody has asked for gives nothing that may be purged.
         if !isGraceGiven { reuse.fencedGrace = .zero }
         self.reuse = reuse
-        requestRules = RequestFieldRules(authority: [])
+        var requestRules = RequestFieldRules(authority: [])
+        requestRules.reducesAccept = true
+        requestRules.reducesAcceptEncoding = true
+        self.requestRules = requestRules
+        reduced = Self.reductions(by: requestRules)
         answerRules = .none
         unsharedRules = .none
         isSigned = false
@@ -177,18 +184,16 @@ final class SitePlan: Sendable {
     // MARK: Answers
 
     /// What is to be known of an answer to `query`.
-    ///
-    /// `negotiation` is what the request was reduced to, where that is what variants are told by.
     func examine(
         _ head: AnswerHead, _ query: SiteRequest, _ receipt: Freshness.Receipt,
-        asGet: Bool = false, negotiation: Negotiation = []
+        asGet: Bool = false
     ) -> Examination {
         var examination = AnswerRules.examine(
             head,
             to: ExaminedRequest(
                 method: asGet || query.isGet ? .get : query.isHead ? .head : .other,
                 hasAuthorization: query.hasAuthorization, hasCookie: query.hasCookie,
-                isNoStore: query.control.isNoStore, negotiation: negotiation),
+                isNoStore: query.control.isNoStore),
             receipt: receipt, policy: storing)
         if examination.notStored == nil, let types = settings.types, !types.accept(head) {
             examination.notStored = .contentType

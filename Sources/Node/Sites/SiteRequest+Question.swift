@@ -14,7 +14,7 @@ extension SiteRequest {
 
     /// Asks for the answer, or whether one of the stored `entries` still holds.
     func question(about entries: [Resident], for run: FillRun, through node: NodeCore) -> Question {
-        guard let origin = plan.origin else { return imageQuestion(about: entries.first, run) }
+        guard let origin = plan.origin else { return imageQuestion(about: entries, run) }
         var validation = Validation()
         for entry in entries { validation.add(entry.head, facts: entry.facts) }
         if let relayed {
@@ -55,19 +55,20 @@ extension SiteRequest {
 
     private static let totalLimit = Interval.seconds(86_400)
 
-    private func imageQuestion(about stale: Resident?, _ run: FillRun) -> Question {
-        let validators = stale.map(StoredValidators.init) ?? StoredValidators()
-        let key = key
-        do {
-            var request = try OriginFetchRequest(
-                key: key.span, negotiation: run.negotiation,
-                ifNoneMatch: validators.entityTag, ifModifiedSince: validators.lastModified,
-                causeLines: run.cause.lines(span: .newSpan()))
-            request.holders = run.client.map { [$0] } ?? []
-            return .request(request)
-        } catch {
-            // What is stored is not believed so far that it could end the node.
-            return .refused(.origin(.malformed("no request can be made: \(error)")))
+    private func imageQuestion(about entries: [Resident], _ run: FillRun) -> Question {
+        var validation = Validation()
+        for entry in entries {
+            validation.add(entry.head, facts: entry.facts, needsStrongDate: true)
         }
+        let request = OriginFetchRequest(
+            key: key,
+            fields: plan.reducedFields(negotiation) + validation.lines
+                + run.cause.lines(span: .newSpan()))
+        // What is stored is not believed so far that it could end the node.
+        guard var request else {
+            return .refused(.origin(.malformed("no request can be made")))
+        }
+        request.holders = run.client.map { [$0] } ?? []
+        return .request(request)
     }
 }

@@ -15,7 +15,7 @@ final class SiteRequest: Sendable {
     let key: [UInt8]
     /// The keyed hash of ``key``.
     let hash: UInt64
-    /// What the request for an image is reduced to; empty for a site.
+    /// What the request for an image is reduced to, of which ``told`` is made; empty for a site.
     let negotiation: Negotiation
     /// The field lines as the client sent them.
     let lines: RequestLines
@@ -85,9 +85,8 @@ final class SiteRequest: Sendable {
         image key: [UInt8], hash: UInt64, _ negotiation: Negotiation, by plan: SitePlan,
         fence: FenceGate
     ) {
-        let nothing = RequestLines(bytes: [], lines: [])
         self.init(
-            plan, key: key, hash: hash, lines: nothing, method: .get,
+            plan, key: key, hash: hash, lines: plan.told(negotiation), method: .get,
             asked: ForwardedRequest(
                 method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil),
             control: .none, hasAuthorization: false, hasCookie: false, body: .none, mode: .whole,
@@ -157,9 +156,8 @@ final class SiteRequest: Sendable {
 
     /// What decides which fetches may serve it.
     var candidate: Lookup.Candidate {
-        guard !isImage else { return Lookup.Candidate(negotiation) }
-        return Lookup.Candidate(
-            [], told, hasControl: !control.isEmpty, wantsValidation: wantsValidation)
+        Lookup.Candidate(
+            told, hasControl: !control.isEmpty, wantsValidation: wantsValidation)
     }
 
     /// The client reads trailer fields (RFC 9110 §6.5.1).

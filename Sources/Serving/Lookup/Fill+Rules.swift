@@ -74,10 +74,6 @@ extension Fill {
 // MARK: - Rules
 
 extension Fill {
-    func agrees(_ wanted: Negotiation, _ answer: Answer) -> Bool {
-        (wanted.rawValue ^ negotiation.rawValue) & answer.varies.rawValue == 0
-    }
-
     func agrees(_ other: RequestLines?, on names: FieldNames) -> Bool {
         guard let request, !names.isEmpty else { return true }
         return other.map { $0.agrees(with: request, on: names) } ?? false
@@ -88,7 +84,6 @@ extension Fill {
         if answer.standing == .void { return false }
         return reader.isFirst
             || (answer.isShared && answer.standing == .current
-                && agrees(reader.negotiation, answer)
                 && agrees(reader.request, on: answer.nominated))
     }
 

@@ -42,21 +42,18 @@ package struct Fill: Sendable {
         /// It may go to every reader; otherwise only to the one that caused the fetch (RFC 9111 §3,
         /// §5.2.2.7).
         package var isShared: Bool
-        /// The parts of the readers' negotiation that the answer depends on.
-        package var varies: Negotiation
         /// The fields of the readers' requests that the answer depends on (RFC 9111 §4.1).
         package var nominated: FieldNames
         /// What has become of it since the request for it began.
         package var standing: Standing
 
         package init(
-            isKept: Bool, isShared: Bool, varies: Negotiation,
+            isKept: Bool, isShared: Bool,
             nominated: FieldNames = FieldNames(), standing: Standing = .current
         ) {
             self.standing = standing
             self.isKept = isKept
             self.isShared = isShared
-            self.varies = varies
             self.nominated = nominated
         }
     }
@@ -84,9 +81,7 @@ package struct Fill: Sendable {
     /// All readers that there were.
     package private(set) var readersEver = 0
 
-    /// The negotiation that the origin was asked with.
-    package let negotiation: Negotiation
-    /// The request that the origin was asked with, where answers may depend on any field.
+    /// The request that the origin was asked with; nil if no answer depends on it.
     package let request: RequestLines?
     /// The fields that earlier answers depended on: while nothing is known of this one, it is
     /// expected to do the same.
@@ -123,8 +118,7 @@ package struct Fill: Sendable {
     /// A fetch that is about to be made.
     ///
     /// - Parameters:
-    ///   - negotiation: what the origin is asked for.
-    ///   - request: the same, where answers may depend on any field.
+    ///   - request: what the origin is asked with; nil if no answer depends on it.
     ///   - expected: the fields that the answer is expected to depend on.
     ///   - windowBytes: how far a body that is not kept may run ahead of its slowest reader.
     ///   - keptBytesMax: the largest body that is kept.
@@ -133,11 +127,9 @@ package struct Fill: Sendable {
     ///   - contendedPatience: how long it may take next to nothing while others wait for the
     ///     origin.
     package init(
-        negotiation: Negotiation, request: RequestLines? = nil,
-        expected: FieldNames = FieldNames(), windowBytes: UInt64,
+        request: RequestLines? = nil, expected: FieldNames = FieldNames(), windowBytes: UInt64,
         keptBytesMax: UInt64, patience: Interval, contendedPatience: Interval = .seconds(5)
     ) {
-        self.negotiation = negotiation
         self.request = request
         self.expected = expected
         self.windowBytes = windowBytes
@@ -169,7 +161,6 @@ package struct Fill: Sendable {
             case gone
         }
         var state = State.following
-        var negotiation: Negotiation
         var request: RequestLines?
         var position: UInt64 = 0
         /// Where it stood at the last tick.
@@ -238,16 +229,14 @@ extension Fill {
 
     /// The stored answer that the origin was asked about is still good (RFC 9111 §4.3.4).
     ///
-    /// `isShared`, `varies` and `nominated` are those of the stored answer with the fields of the
-    /// 304.
+    /// `isShared` and `nominated` are those of the stored answer with the fields of the 304.
     package mutating func confirmed(
-        isShared: Bool, varies: Negotiation, nominated: FieldNames = FieldNames(),
-        standing: Standing = .current, effects: inout [LookupEffect]
+        isShared: Bool, nominated: FieldNames = FieldNames(), standing: Standing = .current,
+        effects: inout [LookupEffect]
     ) {
         answered(
             Answer(
-                isKept: true, isShared: isShared, varies: varies, nominated: nominated,
-                standing: standing),
+                isKept: true, isShared: isShared, nominated: nominated, standing: standing),
             effects: &effects)
         ended(effects: &effects)
     }
@@ -296,7 +285,7 @@ extension Fill {
 
 extension Fill {
     /// True if a request that arrives now may be served from this fetch.
-    package func accepts(_ wanted: Negotiation, _ request: RequestLines? = nil) -> Bool {
+    package func accepts(_ request: RequestLines?) -> Bool {
         switch phase {
         case .asking: return !isPart && agrees(request, on: expected)
         case .storing, .ended:
@@ -304,7 +293,7 @@ extension Fill {
             else {
                 return false
             }
-            return agrees(wanted, answer) && agrees(request, on: answer.nominated)
+            return agrees(request, on: answer.nominated)
         case .passing, .failed: return false
         }
     }
@@ -312,13 +301,11 @@ extension Fill {
     /// A request was found to want what this fetch brings.
     ///
     /// - Precondition: the first to join caused the fetch; later ones were told true by
-    ///   ``accepts(_:_:)``.
-    package mutating func joined(
-        _ wanted: Negotiation, _ request: RequestLines? = nil
-    ) -> ReaderID {
+    ///   ``accepts(_:)``.
+    package mutating func joined(_ request: RequestLines?) -> ReaderID {
         readersEver += 1
         unread = (.zero, 0)
-        let reader = Reader(negotiation: wanted, request: request, isFirst: readers.isEmpty)
+        let reader = Reader(request: request, isFirst: readers.isEmpty)
         if let index = vacant.popLast() {
             readers[index] = reader
             return ReaderID(index: index)

@@ -233,8 +233,7 @@ extension Lookup {
 extension Lookup {
     /// A request that might be served from this fetch.
     package struct Candidate: Sendable {
-        package var negotiation: Negotiation
-        /// Where answers may depend on any field.
+        /// What the origin is asked with; nil if no answer depends on it.
         package var lines: RequestLines?
         /// It says itself what may be given to it (RFC 9111 §5.2.1).
         package var hasControl = false
@@ -242,10 +241,8 @@ extension Lookup {
         package var wantsValidation = false
 
         package init(
-            _ negotiation: Negotiation, _ lines: RequestLines? = nil, hasControl: Bool = false,
-            wantsValidation: Bool = false
+            _ lines: RequestLines?, hasControl: Bool = false, wantsValidation: Bool = false
         ) {
-            self.negotiation = negotiation
             self.lines = lines
             self.hasControl = hasControl
             self.wantsValidation = wantsValidation
@@ -256,11 +253,11 @@ extension Lookup {
     /// served from it.
     package mutating func join(_ candidate: Candidate) -> Fill.ReaderID? {
         let isFirst = fill.readersEver == 0
-        guard isFirst || !wish.isAlone, fill.accepts(candidate.negotiation, candidate.lines)
+        guard isFirst || !wish.isAlone, fill.accepts(candidate.lines)
         else { return nil }
         // What the disk has was judged for the one who caused the fetch.
         if step == .disk, candidate.hasControl, !isFirst { return nil }
         if fill.phase != .asking, candidate.wantsValidation { return nil }
-        return fill.joined(candidate.negotiation, candidate.lines)
+        return fill.joined(candidate.lines)
     }
 }

@@ -315,7 +315,7 @@ extension InvalidationWorld {
         if plan.mutation.contains(.joiningOlderFetch) { standing = .current }
         var effects: [LookupEffect] = []
         fill.lookup.fill.confirmed(
-            isShared: isShareable, varies: [], standing: standing, effects: &effects)
+            isShared: isShareable, standing: standing, effects: &effects)
         for reader in fill.readers {
             switch fill.lookup.fill.next(for: reader.id, limit: 0) {
             case .finish where isShareable:

@@ -81,8 +81,8 @@ struct SimulatedFill: Sendable {
         wish.isForPeer = waiter.map { $0 != .client } ?? false
         lookup = Lookup(
             wish,
-            Fill(negotiation: [], windowBytes: 1, keptBytesMax: .max, patience: .seconds(10)))
-        guard let id = lookup.join(Lookup.Candidate([])) else { return }
+            Fill(windowBytes: 1, keptBytesMax: .max, patience: .seconds(10)))
+        guard let id = lookup.join(Lookup.Candidate(nil)) else { return }
         if let waiter {
             readers = [Reader(id: id, waiter: waiter)]
         } else {
@@ -92,7 +92,7 @@ struct SimulatedFill: Sendable {
 
     /// Lets a request wait for it; false if it cannot be served from it.
     mutating func join(_ waiter: Waiter) -> Bool {
-        guard let id = lookup.join(Lookup.Candidate([])) else { return false }
+        guard let id = lookup.join(Lookup.Candidate(nil)) else { return false }
         readers.append(Reader(id: id, waiter: waiter))
         return true
     }

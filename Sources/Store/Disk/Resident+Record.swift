@@ -15,7 +15,6 @@ extension Resident {
             lastAccess: UInt32(clamping: now / 1000), accessCount: 0, flags: facts.flags,
             staleWhileRevalidateSeconds: facts.staleWhileRevalidateSeconds,
             staleIfErrorSeconds: facts.staleIfErrorSeconds,
-            varies: facts.varies, negotiation: facts.negotiation,
             layout: DiskHeadLayout(
                 partialStart: UInt32(layout.partialStart),
                 multipartStart: UInt32(layout.multipartStart),
@@ -36,7 +35,6 @@ extension DiskReading {
             flags: record.flags,
             staleWhileRevalidateSeconds: record.staleWhileRevalidateSeconds,
             staleIfErrorSeconds: record.staleIfErrorSeconds,
-            varies: record.varies, negotiation: record.negotiation,
             lastModified: times.lastModified == DiskFormat.noTime
                 ? nil : WallTime(clamping: times.lastModified / 1000),
             date: WallTime(clamping: times.date / 1000), entityTag: record.layout.entityTag)

@@ -22,15 +22,13 @@ struct MemoryShard: ~Copyable {
     /// How far the policy has come; see `MemoryTier.inflation`.
     var inflation: UInt64 { tier.inflation }
 
-    /// The entry for the key in `range` of `bytes` that answers `wanted`; noted as used.
+    /// The entry for the key in `range` of `bytes`; noted as used.
     mutating func find(
-        _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64, wanted: Negotiation
+        _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
     ) -> Resident? {
         var candidate = tier.first(hash)
         while let current = candidate {
-            if let resident = residents[Int(current.id.index)],
-                resident.facts.answers(wanted), holds(resident, bytes, range)
-            {
+            if let resident = residents[Int(current.id.index)], holds(resident, bytes, range) {
                 tier.touched(current.id)
                 return resident
             }
@@ -49,19 +47,6 @@ struct MemoryShard: ~Copyable {
             candidate = tier.next(after: current)
         }
         return nil
-    }
-
-    /// All entries for the key in `range` of `bytes`, whatever they answer.
-    func all(_ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64) -> [Resident] {
-        var found: [Resident] = []
-        var candidate = tier.first(hash)
-        while let current = candidate {
-            if let resident = residents[Int(current.id.index)], holds(resident, bytes, range) {
-                found.append(resident)
-            }
-            candidate = tier.next(after: current)
-        }
-        return found
     }
 
     /// The entry for `key`, and how often it was asked for of late; it is not noted as used.
@@ -87,16 +72,11 @@ struct MemoryShard: ~Copyable {
         return false
     }
 
-    /// Puts an entry in the place of those that it makes unreachable, which are appended to
-    /// `replaced`.
+    /// Puts an entry in the place of the one with its key, which is appended to `replaced`.
     ///
-    /// If not `adds`, only in the place of others: false, with nothing changed, if there are none.
+    /// If not `adds`, only in the place of another: false, with nothing changed, if there is none.
     mutating func insert(_ resident: Resident, adds: Bool, replaced: inout [Resident]) -> Bool {
-        removeAll(hash: resident.hash, into: &replaced) { other in
-            other.hasKey(of: resident)
-                && (other.facts.answers(resident.facts.negotiation)
-                    || resident.facts.answers(other.facts.negotiation))
-        }
+        removeAll(hash: resident.hash, into: &replaced) { $0.hasKey(of: resident) }
         guard adds || !replaced.isEmpty else { return false }
         let cost = UInt32(clamping: resident.overheadBytes + resident.body.capacityBytes)
         let id = tier.admit(hash: resident.hash, cost: cost)

@@ -29,11 +29,16 @@ extension MemoryStore {
         if remove(found) { evictions.add(.purged) }
     }
 
-    /// Has those that look for `key` see what was invalidated by now: to be called after a mark for
-    /// its URL.
+    /// Has those that look for `key`, or for a variant under it, see what was invalidated by now:
+    /// to be called after a mark for its URL.
     package func settle(_ key: [UInt8]) {
-        let hash = hash(key.span, 0..<key.count)
-        for resident in all(key, hash: hash) { _ = settled(resident) }
+        guard let found = held(key)?.resident else { return }
+        _ = settled(found)
+        guard found.facts.flags.contains(.isVariantIndex) else { return }
+        // An index is tagged with the keys of its variants.
+        for place in found.tags {
+            if let variant = held(place)?.resident { _ = settled(variant) }
+        }
     }
 
     /// What an entry is by the marks; nil if it is dead, or there is no room for the stale one that

@@ -81,16 +81,16 @@ package final class MemoryStore: Sendable {
         hashing(bytes, range)
     }
 
-    /// The entry for the key in `range` of `bytes` that answers `wanted`; noted as used.
+    /// The entry for the key in `range` of `bytes`; noted as used.
     ///
     /// `hash` is what ``hash(_:_:)`` gives for this key. What was invalidated is never found as
     /// what it was: every way to an entry in memory leads through here, or ``settled(_:)``.
     package func find(
-        _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64, wanted: Negotiation
+        _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
     ) -> Resident? {
         while true {
             let found = shard(hash).state.withLock {
-                $0.find(bytes, range, hash: hash, wanted: wanted)
+                $0.find(bytes, range, hash: hash)
             }
             guard let found else { return nil }
             if isSettled(found) { return found }
@@ -147,11 +147,6 @@ package final class MemoryStore: Sendable {
     /// An entry whose key has this keyed hash; nil if there is none.
     package func entry(withHash hash: UInt64) -> Resident? {
         shard(hash).state.withLock { $0.entry(withHash: hash) }
-    }
-
-    /// All entries for a key, whatever they answer.
-    package func all(_ key: [UInt8], hash: UInt64) -> [Resident] {
-        shard(hash).state.withLock { $0.all(key.span, 0..<key.count, hash: hash) }
     }
 
     /// Removes this very entry; false if it was no longer there.

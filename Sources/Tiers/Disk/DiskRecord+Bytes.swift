@@ -48,8 +48,7 @@ extension DiskRecord {
         bytes.appendLittle(lastAccess)
         bytes.appendLittle(accessCount)
         bytes += [
-            UInt8(truncatingIfNeeded: flags.rawValue), varies.rawValue, negotiation.rawValue,
-            UInt8(flags.rawValue >> 8),
+            UInt8(truncatingIfNeeded: flags.rawValue), 0, 0, UInt8(flags.rawValue >> 8),
         ]
         bytes.pad(to: 140)
         bytes.appendLittle(staleWhileRevalidateSeconds)
@@ -118,8 +117,7 @@ extension DiskRecord {
             lastAccess: bytes.little32(at: 128), accessCount: bytes.little16(at: 132),
             flags: EntryFlags(rawValue: UInt16(bytes[134]) | UInt16(bytes[137]) << 8),
             staleWhileRevalidateSeconds: bytes.little32(at: 140),
-            staleIfErrorSeconds: bytes.little32(at: 172), varies: Negotiation(rawValue: bytes[135]),
-            negotiation: Negotiation(rawValue: bytes[136]),
+            staleIfErrorSeconds: bytes.little32(at: 172),
             layout: try DiskHeadLayout(bytes, headBytes: tagsStart - headStart),
             key: bytes.copy(keyStart..<headStart), head: bytes.copy(headStart..<tagsStart),
             tags: try Self.tags(bytes, at: tagsStart..<sumsStart),

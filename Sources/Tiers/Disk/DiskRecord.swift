@@ -14,10 +14,6 @@ package struct DiskRecord: Hashable, Sendable {
     /// See `EntryFacts`; 0 in records of before sites.
     package var staleWhileRevalidateSeconds: UInt32
     package var staleIfErrorSeconds: UInt32
-    /// Which parts of ``negotiation`` the origin's Vary nominated.
-    package var varies: Negotiation
-    /// The reduced request that the answer was selected by.
-    package var negotiation: Negotiation
     package var layout: DiskHeadLayout
     /// The normalised URL.
     package var key: [UInt8]
@@ -32,9 +28,8 @@ package struct DiskRecord: Hashable, Sendable {
     package init(
         name: EntryName, stamp: Stamp, times: DiskTimes, lastAccess: UInt32,
         accessCount: UInt16, flags: EntryFlags, staleWhileRevalidateSeconds: UInt32 = 0,
-        staleIfErrorSeconds: UInt32 = 0, varies: Negotiation, negotiation: Negotiation,
-        layout: DiskHeadLayout, key: [UInt8], head: [UInt8], tags: [[UInt8]], bodyBytes: UInt64,
-        chunkSums: [UInt64]
+        staleIfErrorSeconds: UInt32 = 0, layout: DiskHeadLayout, key: [UInt8], head: [UInt8],
+        tags: [[UInt8]], bodyBytes: UInt64, chunkSums: [UInt64]
     ) {
         self.name = name
         self.stamp = stamp
@@ -44,8 +39,6 @@ package struct DiskRecord: Hashable, Sendable {
         self.flags = flags
         self.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
         self.staleIfErrorSeconds = staleIfErrorSeconds
-        self.varies = varies
-        self.negotiation = negotiation
         self.layout = layout
         self.key = key
         self.head = head

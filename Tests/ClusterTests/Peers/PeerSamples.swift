@@ -113,15 +113,20 @@ enum PeerSamples {
         lastModified: WallTime(seconds: 784_111_777), request: Array("Accept: */*\r\n".utf8),
         knowledge: [position], invalidations: [[1, 2, 3]])
 
-    static let entry = HeldEntry(
+    static let entry: HeldEntry = {
+        var entry = heldEntry
+        entry.facts.selection = .webp
+        return entry
+    }()
+
+    private static let heldEntry = HeldEntry(
         status: 200, source: .fetch,
         facts: TransitFacts(
             EntryFacts(
                 size: 0, bornAt: .zero, validatedAt: .zero + .milliseconds(800),
                 freshUntil: .zero + .seconds(60),
                 flags: [.strongDate, .isDated], staleWhileRevalidateSeconds: 5,
-                staleIfErrorSeconds: 600, varies: .types, negotiation: .webp,
-                lastModified: WallTime(seconds: 784_111_777),
+                staleIfErrorSeconds: 600, lastModified: WallTime(seconds: 784_111_777),
                 date: WallTime(seconds: 784_111_999), entityTag: Extent(start: 6, count: 4)),
             size: nil, now: .zero + .milliseconds(1_500)),
         stamp: Stamp(epoch: 12, count: 345), head: Array("ETag: \"v1\"\r\n".utf8),

@@ -155,8 +155,7 @@ extension HeldEntry {
             freshUntil: now
                 + Interval.milliseconds(Int64.random(in: -99_999...99_999_999, using: &dice)),
             flags: .init(rawValue: dice.number()), staleWhileRevalidateSeconds: dice.number(),
-            staleIfErrorSeconds: dice.number(), varies: .init(rawValue: dice.number()),
-            negotiation: .init(rawValue: dice.number()),
+            staleIfErrorSeconds: dice.number(),
             lastModified: Bool.random(using: &dice)
                 ? nil : WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
             date: WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
@@ -174,9 +173,11 @@ extension HeldEntry {
                     partialStart: place(&dice), multipartStart: place(&dice),
                     notModifiedStart: place(&dice), contentType: dice.extent(in: head.count)),
             tags: dice.list(max: 60) { $0.bytes(max: 400) }, key: dice.bytes(max: 16_384))
-        entry.limits = .init(rawValue: dice.number())
-        entry.failedStatus = dice.number()
+        entry.terms.limits = .init(rawValue: dice.number())
+        entry.terms.failedStatus =
+            Bool.random(using: &dice) ? nil : .random(in: 1...599, using: &dice)
         entry.policy = dice.number()
+        if Bool.random(using: &dice) { entry.facts.selection = .init(rawValue: dice.number()) }
         return entry
     }
 }

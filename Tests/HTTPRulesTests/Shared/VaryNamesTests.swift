@@ -51,6 +51,34 @@ import Testing
         #expect(VaryNames(AnswerHead(200, "Vary: \(long)b, *")).isEverything)
     }
 
+    private static let imageTable: [([String], [String])] = [
+        ([], []), (["Vary: Accept"], ["accept"]), (["Vary: accept"], ["accept"]),
+        (["Vary: Accept-Encoding"], ["accept-encoding"]),
+        (["Vary: ACCEPT-ENCODING , accept"], ["accept", "accept-encoding"]),
+        (["Vary: Accept", "Vary: Accept-Encoding"], ["accept", "accept-encoding"]),
+        (["Vary: ,,Accept,"], ["accept"]), (["Vary: Cookie, Origin"], []),
+        (["Vary: Accept-Language"], []), (["Vary: Accept-"], []), (["Vary: Accept Cookie"], []),
+        (["Vary: "], []), (["Vary: \((0..<40).map { "x\($0), " }.joined())Accept"], ["accept"]),
+        (["Content-Encoding: gzip"], ["accept-encoding"]),
+        (["Content-Encoding: br", "Vary: Accept"], ["accept", "accept-encoding"]),
+        (["Content-Encoding: identity"], []),
+    ]
+
+    @Test("Of an image what is nominated of the two fields that are told", arguments: imageTable)
+    func image(fields: [String], expected: [String]) {
+        let head = AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields)
+        let vary = VaryNames(image: head.lines, in: head.bytes.span)
+        #expect(vary.names.names.map(\.text) == expected && vary.isSelectable)
+        let stored = StoredHead(head, size: 3).bytes
+        #expect(VaryNames(image: StoredHead.lines(stored), in: stored.span).names == vary.names)
+    }
+
+    @Test("A star keeps an image from every other request, too")
+    func imageForNobody() {
+        let head = AnswerHead(200, "Vary: Accept, *")
+        #expect(VaryNames(image: head.lines, in: head.bytes.span).isEverything)
+    }
+
     @Test("Lines of other names say nothing")
     func others() {
         let head = AnswerHead(200, "X-Vary: a", "Content-Encoding: gzip", "vary: b", "Variant: c")

@@ -33,6 +33,19 @@ extension Outside {
             }
         }
 
+        @Test("An image whose URL holds escapes is fetched once")
+        func escapes() throws {
+            let stage = try ClusterStage(3)
+            let image = TestImage.generated(.jpeg, byteCount: 9_000, seed: 707)
+            for path in ["/a%2Fb", "/proxy/%2Fc%26d%3De%3F", "/f%2541", "/g%20h%C3%A9"] {
+                stage.origin.on(path, OriginAnswer(image, fields: [lasting]))
+                for index in stage.nodes.indices {
+                    #expect(try stage.get(path, from: index, expecting: image).brings(image))
+                }
+                #expect(stage.fetches(path) == 1, "\(path)")
+            }
+        }
+
         @Test("What a peer gave before its length was known says it once it is stored")
         func lateLength() throws {
             let stage = try ClusterStage(3, keepsOnDisk: false)

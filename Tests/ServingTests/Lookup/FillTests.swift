@@ -1,4 +1,5 @@
 import Ground
+import HTTPRules
 import Serving
 import Testing
 
@@ -9,16 +10,16 @@ private struct Story {
 
     init(windowBytes: UInt64 = 100, keptBytesMax: UInt64 = 1_000) {
         fill = Fill(
-            negotiation: [], windowBytes: windowBytes, keptBytesMax: keptBytesMax,
+            request: .accepting("jpeg"), windowBytes: windowBytes, keptBytesMax: keptBytesMax,
             patience: .seconds(1))
     }
 
     mutating func answered(
-        kept: Bool, shared: Bool = true, varies: Negotiation = [],
+        kept: Bool, shared: Bool = true, nominated: FieldNames = FieldNames(),
         standing: Fill.Standing = .current
     ) {
         fill.answered(
-            .init(isKept: kept, isShared: shared, varies: varies, standing: standing),
+            .init(isKept: kept, isShared: shared, nominated: nominated, standing: standing),
             effects: &effects)
     }
 
@@ -52,13 +53,13 @@ struct FillTests {
     )
     func everybodyReadsTheWhole() {
         var story = Story()
-        let first = story.fill.joined([])
-        let second = story.fill.joined([])
+        let first = story.fill.joined(nil)
+        let second = story.fill.joined(nil)
         story.answered(kept: true)
         story.received(300)
         #expect(story.takes(first) == 300)
-        #expect(story.fill.accepts([]))
-        let third = story.fill.joined([])
+        #expect(story.fill.accepts(nil))
+        let third = story.fill.joined(nil)
         story.received(200)
         story.ended()
         #expect(story.takes(first) == 200)
@@ -72,31 +73,31 @@ struct FillTests {
     func unreadTime() {
         var story = Story()
         story.fill.limitUnread(time: .seconds(5), bytes: 100)
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.ticked(.seconds(60))
         story.left(first)
         story.ticked(.seconds(4))
         // Who comes in time finds it, and it has its whole time after that.
-        let second = story.fill.joined([])
+        let second = story.fill.joined(nil)
         story.left(second)
         story.ticked(.seconds(4))
         #expect(story.deeds() == [])
         story.ticked(.seconds(1))
         #expect(story.deeds() == [.breakOff])
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
     }
 
     @Test("what comes for a fetch that was given up, before whoever asks has heard of it, is lost")
     func answeredTooLate() {
         let events: [(inout Story) -> Void] = [
             { $0.answered(kept: true) }, { $0.answered(kept: false) },
-            { $0.fill.confirmed(isShared: true, varies: [], effects: &$0.effects) },
+            { $0.fill.confirmed(isShared: true, effects: &$0.effects) },
             { $0.fill.misunderstood(effects: &$0.effects) },
         ]
         for event in events {
             var story = Story()
             story.fill.limitUnread(time: .seconds(5), bytes: 100)
-            story.left(story.fill.joined([]))
+            story.left(story.fill.joined(nil))
             story.ticked(.seconds(5))
             event(&story)
             story.received(10)
@@ -109,7 +110,7 @@ struct FillTests {
     func unreadPaid() {
         var story = Story()
         story.fill.limitUnread(time: .seconds(5), bytes: 100)
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.answered(kept: true)
         story.fill.unlimitUnread()
         story.left(first)
@@ -122,10 +123,10 @@ struct FillTests {
     @Test("a part is asked for the first reader alone, and all others begin anew together")
     func part() {
         var story = Story()
-        let first = story.fill.joined([])
-        let second = story.fill.joined([])
+        let first = story.fill.joined(nil)
+        let second = story.fill.joined(nil)
         story.fill.narrowed(effects: &story.effects)
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
         #expect(story.fill.next(for: first, limit: 1) == .wait)
         #expect(story.fill.next(for: second, limit: 1) == .startOver(alone: false))
         story.answered(kept: false, shared: false)
@@ -137,8 +138,8 @@ struct FillTests {
     @Test("a reader that takes next to nothing is cut while others wait for the origin")
     func contended() {
         var story = Story(windowBytes: 100_000)
-        let slow = story.fill.joined([])
-        let steady = story.fill.joined([])
+        let slow = story.fill.joined(nil)
+        let steady = story.fill.joined(nil)
         story.answered(kept: false)
         story.received(60_000)
         for _ in 1...20 { story.ticked(.seconds(1)) }
@@ -162,7 +163,7 @@ struct FillTests {
     func unreadBytes() {
         var story = Story()
         story.fill.limitUnread(time: .seconds(5), bytes: 100)
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.answered(kept: true)
         story.received(500)
         story.left(first)
@@ -178,7 +179,7 @@ struct FillTests {
     )
     func keptFetchGoesOn() {
         var story = Story()
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.answered(kept: true)
         story.left(first)
         story.received(10)
@@ -189,7 +190,7 @@ struct FillTests {
     @Test("the fetch of a body that nobody reads and nobody keeps is broken off")
     func unwantedFetchIsBrokenOff() {
         var story = Story()
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.answered(kept: false)
         #expect(story.deeds() == [])
         story.left(first)
@@ -199,7 +200,7 @@ struct FillTests {
     @Test("a client that left while the origin was silent does not stop a body that will be kept")
     func leavingBeforeTheHead() {
         var story = Story()
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.left(first)
         #expect(story.deeds() == [])
         story.answered(kept: true)
@@ -209,7 +210,7 @@ struct FillTests {
     @Test("a client that left while the origin was silent stops a body that will not be kept")
     func leavingBeforeAHeadThatIsNotKept() {
         var story = Story()
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.left(first)
         story.answered(kept: false)
         #expect(story.deeds() == [.breakOff])
@@ -218,7 +219,7 @@ struct FillTests {
     @Test("a body that is kept is never held back, however slow its readers are")
     func keptIsNeverHeldBack() {
         var story = Story(windowBytes: 10)
-        _ = story.fill.joined([])
+        _ = story.fill.joined(nil)
         story.answered(kept: true)
         for _ in 0..<20 { story.received(50) }
         #expect(story.deeds() == [])
@@ -227,7 +228,7 @@ struct FillTests {
     @Test("a body that is not kept waits for its only reader when the window is full")
     func windowHoldsBack() {
         var story = Story(windowBytes: 100)
-        let reader = story.fill.joined([])
+        let reader = story.fill.joined(nil)
         story.answered(kept: false)
         story.received(60)
         #expect(story.deeds() == [])
@@ -242,8 +243,8 @@ struct FillTests {
         "a reader that holds up another longer than patience allows is cut, and the other goes on")
     func slowestIsCut() {
         var story = Story(windowBytes: 100)
-        let fast = story.fill.joined([])
-        let slow = story.fill.joined([])
+        let fast = story.fill.joined(nil)
+        let slow = story.fill.joined(nil)
         story.answered(kept: false)
         story.received(120)
         #expect(story.takes(fast) == 120)
@@ -260,8 +261,8 @@ struct FillTests {
     @Test("readers that stand still are cut together, wherever they stand")
     func stalledAreCutTogether() {
         var story = Story(windowBytes: 100)
-        let fast = story.fill.joined([])
-        let stalled = (0..<10).map { _ in story.fill.joined([]) }
+        let fast = story.fill.joined(nil)
+        let stalled = (0..<10).map { _ in story.fill.joined(nil) }
         story.answered(kept: false)
         story.received(120)
         for (index, reader) in stalled.enumerated() {
@@ -277,9 +278,9 @@ struct FillTests {
     @Test("a slow reader that is not the slowest is not blamed while it moves")
     func movingIsNotBlamed() {
         var story = Story(windowBytes: 100)
-        let fast = story.fill.joined([])
-        let stalled = story.fill.joined([])
-        let moving = story.fill.joined([])
+        let fast = story.fill.joined(nil)
+        let stalled = story.fill.joined(nil)
+        let moving = story.fill.joined(nil)
         story.answered(kept: false)
         story.received(120)
         #expect(story.takes(fast) == 120)
@@ -294,7 +295,7 @@ struct FillTests {
     @Test("a reader that is alone is never cut: it holds up nobody")
     func aloneIsNeverCut() {
         var story = Story(windowBytes: 100)
-        let reader = story.fill.joined([])
+        let reader = story.fill.joined(nil)
         story.answered(kept: false)
         story.received(120)
         for _ in 0..<100 { story.ticked(.seconds(1)) }
@@ -305,14 +306,14 @@ struct FillTests {
         "a body that outgrows the limit is passed on instead, and late-comers fetch for themselves")
     func outgrown() {
         var story = Story(windowBytes: 100, keptBytesMax: 500)
-        let reader = story.fill.joined([])
+        let reader = story.fill.joined(nil)
         story.answered(kept: true)
         story.received(400)
         #expect(story.takes(reader) == 400)
         #expect(story.deeds() == [])
         story.received(200)
         #expect(story.deeds() == [.stopKeeping, .dropHead, .pace] && story.fill.isPaused)
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
         #expect(story.takes(reader) == 200)
         #expect(story.deeds() == [.dropHead, .pace] && !story.fill.isPaused)
     }
@@ -321,71 +322,71 @@ struct FillTests {
         "an answer that may not be shared goes to the request that caused it; the others ask alone")
     func unshared() {
         var story = Story()
-        let first = story.fill.joined([])
-        let second = story.fill.joined([])
+        let first = story.fill.joined(nil)
+        let second = story.fill.joined(nil)
         story.answered(kept: false, shared: false)
         story.received(10)
         #expect(story.takes(first) == 10)
         #expect(story.fill.next(for: second, limit: 10) == .startOver(alone: true))
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
     }
 
     @Test("a waiter that Vary tells apart starts over and may join others of its kind")
     func varied() {
         var story = Story()
-        let first = story.fill.joined([])
-        let other = story.fill.joined(.webp)
-        let gzip = story.fill.joined(.gzip)
-        story.answered(kept: true, varies: .types)
+        let first = story.fill.joined(.accepting("jpeg"))
+        let other = story.fill.joined(.accepting("webp"))
+        let like = story.fill.joined(.accepting("jpeg"))
+        story.answered(kept: true, nominated: FieldNames(["Accept"]))
         #expect(story.fill.next(for: first, limit: 10) == .wait)
         #expect(story.fill.next(for: other, limit: 10) == .startOver(alone: false))
-        #expect(story.fill.next(for: gzip, limit: 10) == .wait)
-        #expect(!story.fill.accepts(.avif))
-        #expect(story.fill.accepts(.brotli))
+        #expect(story.fill.next(for: like, limit: 10) == .wait)
+        #expect(!story.fill.accepts(.accepting("avif")))
+        #expect(story.fill.accepts(.accepting("jpeg")))
     }
 
     @Test("what was to be validated meanwhile is for the one who caused the fetch, and nobody else")
     func overtaken() {
         var story = Story()
-        let first = story.fill.joined([])
-        let second = story.fill.joined([])
+        let first = story.fill.joined(nil)
+        let second = story.fill.joined(nil)
         story.answered(kept: true, standing: .overtaken)
         #expect(story.fill.next(for: first, limit: 10) == .wait)
         #expect(story.fill.next(for: second, limit: 10) == .startOver(alone: false))
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
     }
 
     @Test("what was purged meanwhile is for nobody: all begin anew", arguments: [true, false])
     func void(isKept: Bool) {
         var story = Story()
-        let readers = [story.fill.joined([]), story.fill.joined([])]
+        let readers = [story.fill.joined(nil), story.fill.joined(nil)]
         story.answered(kept: isKept, standing: .void)
         for reader in readers {
             #expect(story.fill.next(for: reader, limit: 10) == .startOver(alone: false))
         }
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
         #expect(story.deeds() == (isKept ? [] : [.breakOff]))
     }
 
     @Test("a failure reaches every waiter, those in mid-body too")
     func failureReachesAll() {
         var story = Story()
-        let first = story.fill.joined([])
+        let first = story.fill.joined(nil)
         story.answered(kept: true)
         story.received(10)
-        let second = story.fill.joined([])
+        let second = story.fill.joined(nil)
         #expect(story.takes(first) == 10)
         story.failed()
         #expect(story.effects.contains(.wakeReaders))
         #expect(story.fill.next(for: first, limit: 10) == .fail)
         #expect(story.fill.next(for: second, limit: 10) == .fail)
-        #expect(!story.fill.accepts([]))
+        #expect(!story.fill.accepts(nil))
     }
 
     @Test("every event that changes what a waiting reader would be told wakes the readers")
     func wakes() {
         var story = Story()
-        _ = story.fill.joined([])
+        _ = story.fill.joined(nil)
         story.answered(kept: true)
         #expect(story.effects == [.wakeReaders])
         story.effects = []

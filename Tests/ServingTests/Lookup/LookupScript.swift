@@ -19,7 +19,7 @@ struct LookupScript {
         Lookup(
             wish,
             Fill(
-                negotiation: [], windowBytes: 1_000, keptBytesMax: 100_000,
+                request: .accepting("jpeg"), windowBytes: 1_000, keptBytesMax: 100_000,
                 patience: .seconds(2)))
     }
 
@@ -106,7 +106,8 @@ struct LookupScript {
         switch words[0] {
         case "join":
             let candidate = Lookup.Candidate(
-                words.contains("webp") ? .webp : [], hasControl: words.contains("control"),
+                .accepting(words.contains("webp") ? "webp" : "jpeg"),
+                hasControl: words.contains("control"),
                 wantsValidation: words.contains("validating"))
             guard let reader = lookup.join(candidate) else { return ["refused"] }
             readers[words[1]] = reader
@@ -115,11 +116,12 @@ struct LookupScript {
             lookup.fill.answered(
                 Fill.Answer(
                     isKept: !words.contains("unkept"), isShared: !words.contains("unshared"),
-                    varies: words.contains("varies") ? .webp : [], standing: standing(words)),
+                    nominated: FieldNames(words.contains("varies") ? ["Accept"] : []),
+                    standing: standing(words)),
                 effects: &effects)
         case "confirmed":
             lookup.fill.confirmed(
-                isShared: !words.contains("unshared"), varies: [], standing: standing(words),
+                isShared: !words.contains("unshared"), standing: standing(words),
                 effects: &effects)
         case "body": lookup.fill.received(Int(words[1]) ?? 0, effects: &effects)
         case "whole": lookup.fill.ended(effects: &effects)
@@ -200,5 +202,12 @@ struct LookupScript {
         case .breakOff: "is broken off"
         case .fail: "is refused"
         }
+    }
+}
+
+extension RequestLines {
+    /// Those of a request for an image of one type.
+    static func accepting(_ type: String) -> RequestLines {
+        RequestLines(written: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
     }
 }

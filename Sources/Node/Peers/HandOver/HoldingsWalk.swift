@@ -24,7 +24,7 @@ struct HoldingsWalk {
     /// What the next step has met, with the keys of what stands in memory; nil after the last.
     mutating func next(
         in node: NodeCore
-    ) -> [(offer: PeerOffer, key: OfferedKeys.OfferedKey?)]? {
+    ) -> [(offer: PeerOffer, key: [UInt8]?)]? {
         if pass == Self.passes.count {
             guard !isInMemory else { return nil }
             (isInMemory, pass) = (true, 0)
@@ -53,7 +53,7 @@ struct HoldingsWalk {
 
     private mutating func nextInMemory(
         _ node: NodeCore, beside view: DiskView?
-    ) -> [(offer: PeerOffer, key: OfferedKeys.OfferedKey?)] {
+    ) -> [(offer: PeerOffer, key: [UInt8]?)] {
         let (range, store) = (Self.passes[pass], node.store)
         let (found, next) = store.entries(inShard: shard, below: position, atMost: Self.step)
         goOn(next, shards: store.shardCount)
@@ -62,14 +62,12 @@ struct HoldingsWalk {
             guard range.contains(frequency), node.settings.sharesWithPeers(resident) else {
                 return nil
             }
-            let facts = resident.facts
-            let name =
-                resident.name
-                ?? EntryName(ofKey: key).variant(facts.varies, of: facts.negotiation)
+            let name = resident.name ?? EntryName(ofKey: key)
             guard view?.holds(name.digest) != true else { return nil }
             let offer = PeerOffer(
-                digest: name.digest, size: facts.size, touches: UInt32(frequency), isNew: false)
-            return (offer, OfferedKeys.OfferedKey(key: key, negotiation: facts.negotiation))
+                digest: name.digest, size: resident.facts.size, touches: UInt32(frequency),
+                isNew: false)
+            return (offer, key)
         }
     }
 

@@ -11,9 +11,7 @@ extension NodeCore {
     func takeOver(
         _ resident: Resident, _ offer: PeerOffer, done: @escaping @Sendable (Bool) -> Void
     ) {
-        let key = resident.key
-        let held = store.find(
-            key.span, 0..<key.count, hash: resident.hash, wanted: resident.facts.negotiation)
+        let held = store.find(resident.key, hash: resident.hash)
         if let held {
             guard held.facts.date <= resident.facts.date else { return done(true) }
             if held.facts.date < resident.facts.date { store.insert(resident) }
@@ -51,9 +49,7 @@ extension PeerHub {
     func offer(_ fetched: Resident, _ digest: EntryDigest) {
         let owners = rings.ring.owners(of: digest).prefix(replicas).filter { $0 != own }
         guard !owners.isEmpty else { return }
-        offeredKeys.note(
-            digest,
-            OfferedKeys.OfferedKey(key: fetched.key, negotiation: fetched.facts.negotiation))
+        offeredKeys.note(digest, fetched.key)
         let offer = PeerOffer(digest: digest, size: fetched.facts.size, touches: 1, isNew: true)
         loop.execute { [self] in handOver.fetched(offer, for: owners) }
     }

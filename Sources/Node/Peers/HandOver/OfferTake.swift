@@ -136,10 +136,13 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
             connection.hub.refused(peer, error)
             return end(.refused)
         }
-        let name = EntryName(ofKey: entry.key).variant(facts.varies, of: facts.negotiation)
+        let name = EntryName(ofKey: entry.key)
         guard name.digest == offer.digest else { return end(.refused) }
         // What the disk has under the key may be an index that memory does not have.
-        guard !hidesIndex, let place = place(entry.key, by: plan) else { return end(.failed) }
+        let share = plan.images == nil ? hall.siteShares[plan.number] : nil
+        guard !hidesIndex, let place = hall.node.place(ofKey: entry.key, share: share) else {
+            return end(.failed)
+        }
         guard !isHere(asNewAs: facts, place.place, isMoved: place.place.key != entry.key) else {
             return end(.kept)
         }
@@ -160,20 +163,10 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     private func isKey(_ key: [UInt8], of plan: SitePlan) -> Bool {
         let base = VariantKey.Parts(key)?.base ?? key
         if plan.images != nil {
-            return CacheKey.isCanonical(
-                key.span, at: 0..<key.count, bytesMax: hall.settings.urlBytesMax)
+            return CacheKey.isKey(base, bytesMax: hall.settings.urlBytesMax)
         }
         return base.count <= hall.settings.urlBytesMax
             && base.allSatisfy { $0 > 0x20 && $0 != 0x7F }
-    }
-
-    private func place(_ key: [UInt8], by plan: SitePlan) -> OfferedPlace? {
-        guard plan.images == nil else {
-            let place = EntryPlace(key: key, hash: hall.store.hash(of: key))
-            return OfferedPlace(
-                base: SiteBase(key: key, hash: place.hash, share: nil), place: place)
-        }
-        return hall.node.place(ofKey: key, share: hall.siteShares[plan.number])
     }
 
     /// True if nothing is to be gained by it; `isMoved` if it has another name here than there.
@@ -181,14 +174,11 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
     /// Of what is moved the disk does not say how new it is: it is here unless it was just fetched.
     private func isHere(asNewAs facts: EntryFacts, _ place: EntryPlace, isMoved: Bool) -> Bool {
         if let before, !isMoved { return before >= facts.date }
-        let key = place.key
         if let disk = hall.node.disk {
             return isMoved && !offer.isNew
-                && disk.view?.holds(EntryName(ofKey: key).digest) == true
+                && disk.view?.holds(EntryName(ofKey: place.key).digest) == true
         }
-        let held = hall.store.find(
-            key.span, 0..<key.count, hash: place.hash, wanted: facts.negotiation)
-        return held.map { $0.facts.date >= facts.date } ?? false
+        return hall.store.find(place).map { $0.facts.date >= facts.date } ?? false
     }
 
     private func finish(_ size: UInt64) {

@@ -8,13 +8,8 @@ import Synchronization
 /// Bounded: of too many the oldest are forgotten, and who asks for those is told that they are not
 /// there.
 final class OfferedKeys: Sendable {
-    struct OfferedKey: Sendable {
-        let key: [UInt8]
-        let negotiation: Negotiation
-    }
-
     private struct State {
-        var keys: [EntryDigest: OfferedKey] = [:]
+        var keys: [EntryDigest: [UInt8]] = [:]
         /// In the order in which they came; those before ``oldest`` are gone.
         var order: [EntryDigest] = []
         var oldest = 0
@@ -29,14 +24,14 @@ final class OfferedKeys: Sendable {
     /// Bytes of keys that are known at once.
     private static let bytesMax = 4 << 20
 
-    func note(_ digest: EntryDigest, _ key: OfferedKey) {
+    func note(_ digest: EntryDigest, _ key: [UInt8]) {
         state.withLock { state in
             guard state.keys.updateValue(key, forKey: digest) == nil else { return }
-            state.bytes += key.key.count
+            state.bytes += key.count
             state.order.append(digest)
             while state.keys.count > Self.keysMax || state.bytes > Self.bytesMax {
                 let gone = state.keys.removeValue(forKey: state.order[state.oldest])
-                state.bytes -= gone?.key.count ?? 0
+                state.bytes -= gone?.count ?? 0
                 state.oldest += 1
             }
             guard state.oldest > state.order.count / 2 else { return }
@@ -45,7 +40,7 @@ final class OfferedKeys: Sendable {
         }
     }
 
-    func find(_ digest: EntryDigest) -> OfferedKey? {
+    func find(_ digest: EntryDigest) -> [UInt8]? {
         state.withLock { $0.keys[digest] }
     }
 }
