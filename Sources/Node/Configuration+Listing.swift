@@ -24,11 +24,10 @@ extension Configuration {
 
     /// What images have settings of their own for.
     private var imageListing: [String] {
-        let lines = values.images.lines
-        return lines.isEmpty
+        let shown = values.images.shown
+        return shown.isEmpty
             ? []
-            : ["\(ConfigurationFile.imagesKey):"]
-                + lines.map { "  \($0.option.rawValue): \($0.yaml)" }
+            : ["\(ConfigurationFile.imagesKey):"] + shown.map { "  \($0.name): \($0.yaml)" }
     }
 
     /// The sites with settings of their own.

@@ -16,7 +16,7 @@ package enum ConfigurationError: Error, Hashable {
     /// A file of issuers that a site names for its origin is of no use.
     case siteTLS(SitePattern, SiteOption, file: String, reason: String)
     /// A file with the value of a field that a site sets is of no use.
-    case siteField(SitePattern, name: String, file: String, reason: String, from: SettingSource)
+    case fieldFile(String, name: String, file: String, reason: String)
     /// A site says whom to believe over TLS, and its origin is reached without.
     case siteTrustUnused(SitePattern, SiteOption, from: SettingSource)
     /// Certificates and keys do not go in pairs.
@@ -57,9 +57,9 @@ package enum ConfigurationError: Error, Hashable {
     case tooManySites(Int)
     /// A site is to be signed, and there are no keys.
     case siteWithoutKeys(SitePattern, from: SettingSource)
-    /// A setting of a site is larger than one of the node allows it to be; both as texts.
-    case siteAbove(
-        SitePattern, SiteOption, String, from: SettingSource, limit: SettingName, String)
+    /// A setting of a site, or of images, is larger than one of the node allows it to be; whose it
+    /// is, and both values, as texts.
+    case siteAbove(String, SiteOption, String, limit: SettingName, String)
     /// Clients beyond loopback are served, and nobody said which origins may be fetched from.
     case originsNotSaid(listen: ListenAddress, from: SettingSource)
 }
@@ -82,8 +82,8 @@ extension ConfigurationError: CustomStringConvertible {
             return
                 "site \(pattern): \(option.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: \(option.allowed)"
-        case .siteField(let pattern, let name, let file, let reason, let source):
-            return "site \(pattern) (from \(source.text(for: .site))): set-request-fields: "
+        case .fieldFile(let whose, let name, let file, let reason):
+            return "\(whose): set-request-fields: "
                 + "\(name): \(file.quoted(limit: 4096)) cannot be used: \(reason); "
                 + "allowed: a file of 1 to 4096 bytes in one line"
         case .siteTrustUnused(let pattern, let option, let source):
@@ -160,9 +160,9 @@ extension ConfigurationError: CustomStringConvertible {
             return "site \(pattern) (from \(source.text(for: .site))): signed is on; "
                 + "allowed: only with setting \(keys.rawValue), "
                 + "e.g. \(keys.flag) \(keys.setting.example ?? "")"
-        case .siteAbove(let pattern, let option, let text, let source, let limit, let limitText):
-            return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) is "
-                + "\(text); allowed: at most setting \(limit.rawValue), which is \(limitText)"
+        case .siteAbove(let whose, let option, let text, let limit, let limitText):
+            return "\(whose): \(option.rawValue) is \(text); allowed: at most setting "
+                + "\(limit.rawValue), which is \(limitText)"
         }
     }
 

@@ -85,13 +85,24 @@ struct ConfigurationFile {
     }
 
     private mutating func read(images value: Yams.Node) throws(ConfigurationError) {
-        guard let options = SiteText.options(of: value) else {
+        guard var options = SiteText.options(of: value) else {
             throw .malformedFile(
                 name, line: value.mark?.line,
                 reason: "\(Self.imagesKey) is not a mapping of settings")
         }
+        options.removeAll { $0.key.text == ImageBlock.originsKey }
+        var origins: [SiteText] = []
+        if let node = value.mapping?[ImageBlock.originsKey] {
+            guard let texts = SiteText.all(under: node) else {
+                throw .malformedFile(
+                    name, line: node.mark?.line,
+                    reason: "\(ImageBlock.originsKey) of \(Self.imagesKey) is not a mapping of "
+                        + "patterns to settings")
+            }
+            origins = texts
+        }
         var found: [SiteFault] = []
-        if let block = ImageBlock(options, in: name, &found) { images = block }
+        if let block = ImageBlock(options, origins: origins, in: name, &found) { images = block }
         faults += found.map(ConfigurationError.site)
     }
 

@@ -39,7 +39,9 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// In the order of the table of sites in ``settings``.
     private(set) var siteCounters: [SiteCounters]
     /// The part of memory that each of them has; nil for one that may take all.
-    private(set) var siteShares: [MemoryShare?]
+    private var siteShares: [MemoryShare?]
+    /// That of images.
+    private var imageShare: MemoryShare?
     /// Of the node, here too, so that a hit finds them without another object.
     private(set) var settings: NodeSettings
     let store: MemoryStore
@@ -98,7 +100,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         hasSites = !settings.sitePlans.isEmpty
         hasForwarders = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
-        siteShares = node.siteShares.shares(of: node.settings.sites)
+        (siteShares, imageShare) = node.siteShares.shares(of: node.settings.sites)
         store = node.store
         desk = node.desk
         fence = node.fence
@@ -139,7 +141,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
         hasSites = !settings.sitePlans.isEmpty
         hasForwarders = !settings.forwardedFrom.isEmpty
         siteCounters = node.siteLedger.counters(of: new.node.sites.names, loop: index)
-        siteShares = node.siteShares.shares(of: new.node.sites)
+        (siteShares, imageShare) = node.siteShares.shares(of: new.node.sites)
         logFormat = new.accessLog
         hasAccessLog = logFormat != nil
         if let origins = new.origins {
@@ -148,6 +150,11 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
                 patterns: origins.patterns)
         }
         for connection in connections { connection.adopt(after: old) }
+    }
+
+    /// The part of memory that answers by `plan` have; nil if they may take all of it.
+    func share(of plan: SitePlan) -> MemoryShare? {
+        plan.images == nil ? siteShares[plan.number] : imageShare
     }
 
     /// Ends what the loop still does, on the loop; connections and fetches that are not

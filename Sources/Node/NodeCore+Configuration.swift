@@ -106,12 +106,12 @@ extension NodeSettings {
         objectBytesMax = UInt64(configuration.objectBytesMax)
         variantsMax = configuration.variantsMax
         touchInterval = configuration.touchInterval
-        imagePlan = SitePlan(
+        images = ImagePlans(
+            configuration.images,
             ImageRules(
                 types: ContentTypes(extra: configuration.allowTypes),
                 pixelsMax: configuration.pixelsMax, takesCoded: configuration.takesCodedImages,
-                defaultTTL: configuration.images.settings.defaultTTL ?? configuration.defaultTTL),
-            configuration.images.settings, isGraceGiven: configuration.images.isGiven(.grace),
+                defaultTTL: configuration.defaultTTL),
             objectBytesMax: objectBytesMax)
         sitePlans = sites.sites.enumerated().map {
             SitePlan(

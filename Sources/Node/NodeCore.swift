@@ -100,8 +100,8 @@ final class NodeCore: Sendable {
         self.accessLog = AccessLog(counters: counters)
         tickets.seal(for: settings, now: SystemClock.now())
         siteLedger.adopt(settings.sites.names)
-        siteShares.adopt(settings.sites)
-        disk?.adopt(DiskShares(settings.sites))
+        siteShares.adopt(settings)
+        disk?.adopt(DiskShares(settings))
     }
 
     /// As they are for the node as a whole; a loop has its own copy, ``Hall/settings``.
@@ -112,8 +112,8 @@ final class NodeCore: Sendable {
         tickets.seal(for: new.node, now: SystemClock.now())
         settingsBox.withLock { $0 = new.node }
         siteLedger.adopt(new.node.sites.names)
-        siteShares.adopt(new.node.sites)
-        disk?.adopt(DiskShares(new.node.sites))
+        siteShares.adopt(new.node)
+        disk?.adopt(DiskShares(new.node))
         fills.adopt(new.node)
         unread.withLock { $0.bytesMax = new.node.clientUnreadBytesMax }
         if let origins = new.origins { exchange.adopt(origins.settings) }

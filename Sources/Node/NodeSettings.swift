@@ -13,8 +13,8 @@ struct NodeSettings: Sendable {
     /// What each of ``sites`` comes to, in their order.
     var sitePlans: [SitePlan] = []
     /// How images are answered that are asked for by their URLs.
-    var imagePlan = SitePlan(
-        ImageRules(), .images, isGraceGiven: false, objectBytesMax: 64 << 20)
+    var images = ImagePlans(
+        SitePlan(ImageRules(), ImageSettings(), objectBytesMax: 64 << 20))
     /// Images are answered for by the URLs of their origins.
     var servesImages = true
     /// Whose connections begin with the PROXY protocol, which says who the client is.

@@ -44,7 +44,7 @@ struct Problem: Hashable, Sendable {
         head.append(.contentType, "Content-Type", type)
         head.append(.other, "X-Content-Type-Options", Array("nosniff".utf8))
         head.append(.cacheControl, "Cache-Control", Array("no-store".utf8))
-        return StoredHead(site: head, size: bodyBytes, rules: .none, unstored: FieldNames())
+        return StoredHead(head, size: bodyBytes)
     }
 
     // MARK: What clients do

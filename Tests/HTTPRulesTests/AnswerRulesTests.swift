@@ -132,7 +132,7 @@ private func examine(
             "Content-Type: image/png", "ETag: \"a\"", "Cache-Control: max-age=100", "Age: 8",
             "Last-Modified: Thu, 01 Jan 1970 00:00:05 GMT",
         ]
-        let head = StoredHead(AnswerHead(status: 200, fields: fields), size: 7)
+        let head = StoredHead(AnswerHead(status: 200, fields: fields).asImage, size: 7)
         let facts = examine(fields).facts(size: 7, head: head)
         #expect(facts.size == 7)
         #expect(facts.bornAt == receipt.receivedAt - .seconds(10))

@@ -7,7 +7,8 @@ struct StoredHeadCheckTests {
     private static let image = StoredHead(
         AnswerHead(
             200, "ETag: W/\"a\"", "Content-Type: image/png", "Cache-Control: max-age=60",
-            "Content-Language: de", "Vary: Accept"),
+            "Content-Language: de", "Vary: Accept"
+        ).asImage,
         size: 12)
 
     private static let facts = EntryFacts(
@@ -77,9 +78,9 @@ struct StoredHeadCheckTests {
     func length() {
         #expect(fault(Self.image, size: 13) == .length)
         #expect(fault(Self.image, size: nil) == .length)
-        #expect(fault(changed("content-length: 12", to: "content-length: 1x")) == .length)
-        #expect(fault(changed("content-length", to: "content-lengtH")) == nil)
-        #expect(fault(changed("content-length", to: "content-lengty")) == .length)
+        #expect(fault(changed("Content-Length: 12", to: "Content-Length: 1x")) == .length)
+        #expect(fault(changed("Content-Length", to: "content-Length")) == nil)
+        #expect(fault(changed("Content-Length", to: "Content-Lengty")) == .length)
         // In each of the parts, which get their own.
         #expect(fault(changed("content-language: de", to: "content-length: 1234")) == .length)
         #expect(fault(changed("cache-control: max-age", to: "content-length: 000012")) == .length)

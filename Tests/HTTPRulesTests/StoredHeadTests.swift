@@ -25,7 +25,7 @@ import Testing
 
     @Test("Each kind of answer is one slice of the head")
     func slices() {
-        let head = StoredHead(Self.full, size: 1234)
+        let head = StoredHead(Self.full.asImage, size: 1234)
         let multipart = """
             content-encoding: gzip\r
             content-language: de\r
@@ -34,7 +34,7 @@ import Testing
 
             """ + notModified
         let partial = "content-type: image/png\r\n" + multipart
-        let whole = "HTTP/1.1 200 OK\r\ncontent-length: 1234\r\n" + partial
+        let whole = "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n" + partial
         #expect(head.bytes.text(head.whole) == whole)
         #expect(head.bytes.text(head.partial) == partial)
         #expect(head.bytes.text(head.multipart) == multipart)
@@ -45,10 +45,10 @@ import Testing
 
     @Test("Without a size there is no Content-Length")
     func noSize() {
-        let head = StoredHead(Self.full, size: nil)
+        let head = StoredHead(Self.full.asImage, size: nil)
         let whole = head.bytes.text(head.whole)
         #expect(whole.hasPrefix("HTTP/1.1 200 OK\r\ncontent-type: image/png\r\n"))
-        #expect(!whole.contains("content-length"))
+        #expect(!whole.contains("Content-Length"))
     }
 
     private static let nosniff = "x-content-type-options: nosniff\r\n"
@@ -57,9 +57,9 @@ import Testing
 
     @Test("RFC 9110 §15.4.5: a 304 of an answer without validators has what guards browsers alone")
     func bare() {
-        let head = StoredHead(AnswerHead(200, "Content-Type: image/gif"), size: 0)
+        let head = StoredHead(AnswerHead(200, "Content-Type: image/gif").asImage, size: 0)
         #expect(head.bytes.text(head.notModified) == Self.nosniff && head.entityTag.isEmpty)
-        #expect(head.bytes.text(head.whole).contains("content-length: 0\r\n"))
+        #expect(head.bytes.text(head.whole).contains("Content-Length: 0\r\n"))
     }
 
     @Test(
@@ -71,7 +71,7 @@ import Testing
             ("image/JPEG;q=1", false), ("image/avif", false), ("image/vnd.microsoft.icon", false),
         ])
     func sandbox(type: String, expected: Bool) {
-        let head = StoredHead(AnswerHead(200, "Content-Type: \(type)"), size: 1)
+        let head = StoredHead(AnswerHead(200, "Content-Type: \(type)").asImage, size: 1)
         for part in [head.whole, head.partial, head.multipart, head.notModified] {
             let text = head.bytes.text(part)
             #expect(text.contains(Self.sandbox) == expected, "\(text)")
@@ -92,7 +92,7 @@ import Testing
     func disposition(type: String, origin: String?, expected: String?) {
         let fields =
             ["Content-Type: \(type)"] + (origin.map { ["Content-Disposition: \($0)"] } ?? [])
-        let head = StoredHead(AnswerHead(status: 200, fields: fields), size: 1)
+        let head = StoredHead(AnswerHead(status: 200, fields: fields).asImage, size: 1)
         let lines = head.bytes.text(head.partial).split(separator: "\r\n")
         let found = lines.filter { $0.hasPrefix("content-disposition: ") }
         #expect(found.map { String($0.dropFirst(21)) } == (expected.map { [$0] } ?? []))
@@ -103,7 +103,8 @@ import Testing
         let head = StoredHead(
             AnswerHead(
                 200, "Content-Type: image/svg+xml", "Content-Security-Policy: script-src *",
-                "X-Content-Type-Options: none", "Connection: content-security-policy"),
+                "X-Content-Type-Options: none", "Connection: content-security-policy"
+            ).asImage,
             size: 1)
         let text = head.bytes.text(head.whole)
         #expect(text.contains(Self.sandbox) && text.contains(Self.nosniff))
@@ -115,7 +116,8 @@ import Testing
         let head = StoredHead(
             AnswerHead(
                 200, "Content-Type: image/png", "ETag: \"a\"", "Connection: close, ETag",
-                "Connection: expires", "Expires: 0"), size: 1)
+                "Connection: expires", "Expires: 0"
+            ).asImage, size: 1)
         let whole = head.bytes.text(head.whole)
         #expect(!whole.contains("etag") && !whole.contains("expires"))
         #expect(whole.contains("content-type") && head.entityTag.isEmpty)
@@ -125,7 +127,8 @@ import Testing
     func doubled() {
         let head = StoredHead(
             AnswerHead(
-                200, "Content-Type: image/png", "ETag: \"a\"", "ETag: \"b\"", "Vary: A", "Vary: B"),
+                200, "Content-Type: image/png", "ETag: \"a\"", "ETag: \"b\"", "Vary: A", "Vary: B"
+            ).asImage,
             size: 1)
         #expect(
             head.bytes.text(head.notModified) == Self.nosniff
@@ -136,7 +139,8 @@ import Testing
         "RFC 9110 §8.8.3: a tag that is none is passed on but never compared",
         arguments: ["a", "\"a", "w/\"a\"", "", "\"a\" \"b\"", "'a'"])
     func badTag(tag: String) {
-        let head = StoredHead(AnswerHead(200, "Content-Type: image/png", "ETag: \(tag)"), size: 1)
+        let head = StoredHead(
+            AnswerHead(200, "Content-Type: image/png", "ETag: \(tag)").asImage, size: 1)
         #expect(head.entityTag.isEmpty)
         #expect(head.bytes.text(head.notModified) == Self.nosniff + "etag: \(tag)\r\n")
     }
@@ -149,7 +153,7 @@ import Testing
         "Last-Modified: Sun, 06 Nov 1994 08:00:00 GMT", "Date: Sun, 06 Nov 1994 08:49:30 GMT")
 
     private func stored(_ answer: AnswerHead = origin) -> (StoredHead, EntryFacts) {
-        let head = StoredHead(answer, size: 5)
+        let head = StoredHead(answer.asImage, size: 5)
         let examination = AnswerRules.examine(
             answer, to: ExaminedRequest(), receipt: receipt,
             policy: .image(defaultTTL: .seconds(7), types: ContentTypes()))
@@ -185,7 +189,7 @@ import Testing
         let examination = AnswerRules.examine(
             updated, to: ExaminedRequest(), receipt: receipt,
             policy: .image(defaultTTL: .seconds(7), types: ContentTypes()))
-        let new = StoredHead(updated, size: facts.size)
+        let new = StoredHead(updated.asImage, size: facts.size)
         return Freshened(
             examination: examination, head: new,
             facts: examination.facts(size: facts.size, head: new))
@@ -201,7 +205,7 @@ import Testing
         #expect(
             found.head.bytes.text(found.head.whole) == """
                 HTTP/1.1 200 OK\r
-                content-length: 5\r
+                Content-Length: 5\r
                 content-type: image/png\r
                 content-encoding: gzip\r
                 content-language: en\r

@@ -17,7 +17,7 @@ struct DiskSharesTests {
     @Test("an image counts to nobody's, whatever its URL")
     func images() {
         for key in ["http://a.example/", "https://a.example//b/", "", "/", "x//a/"] {
-            #expect(number(key) == DiskShare.none)
+            #expect(number(key) == DiskShare.images)
         }
     }
 
@@ -55,10 +55,10 @@ struct DiskSharesTests {
         let rest = try #require(shares.limit(of: host("c")))
         #expect(rest.group == .others && rest.percent == 5)
         #expect(shares.limit(of: host("b")) == nil)
-        #expect(shares.limit(of: DiskShare.none) == nil)
+        #expect(shares.limit(of: DiskShare.images) == nil)
         #expect(shares.holds(host("c"), in: .others) && shares.holds(host("a"), in: own.group))
         #expect(!shares.holds(host("a"), in: .others) && !shares.holds(host("b"), in: .others))
-        #expect(!shares.holds(DiskShare.none, in: .others))
+        #expect(!shares.holds(DiskShare.images, in: .others))
     }
 
     @Test("an entry of the index keeps its share through all that changes")

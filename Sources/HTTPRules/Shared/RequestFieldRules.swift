@@ -96,7 +96,7 @@ package struct RequestFieldRules: Hashable, Sendable {
     }
 
     /// True if the operator decides about the field of `line` by name.
-    func decides(_ line: FieldSetting) -> Bool {
+    package func decides(_ line: FieldSetting) -> Bool {
         let name = line.name.span
         return removed.contains(name, at: line.name.indices)
             || lines.name(name, at: line.name.indices)

@@ -146,9 +146,11 @@ package struct SiteSettings: Hashable, Sendable {
     package init() {}
 
     /// The defaults of images that are asked for by their URLs: what their users expect while an
-    /// origin fails, or has none.
+    /// origin fails, or has none, and of what a client says as little as can be.
     package static var images: SiteSettings {
         var settings = SiteSettings()
+        settings.addsVia = false
+        settings.reductions = [.accept, .acceptEncoding]
         settings.grace = .seconds(86_400)
         settings.negativeTTLs = [404, 410].map { StatusTTL(status: $0, ttl: .seconds(10)) }
         return settings

@@ -69,7 +69,7 @@ extension Configuration {
         }
         return ConfigurationDocument(
             rows: rows, sites: sites,
-            images: values.images.lines.map { ($0.option.rawValue, $0.yaml) })
+            images: values.images.shown.map { ($0.name, $0.yaml) })
     }
 }
 

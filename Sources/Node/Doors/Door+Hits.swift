@@ -111,7 +111,7 @@ extension Door {
         let query = SiteRequest(
             image: key, hash: hash,
             NegotiationRules(pending.lines, in: pending.head.span).negotiation,
-            by: settings.imagePlan, fence: hall.fence)
+            on: hall)
         answer(query, pending, requestFacts, query.find(in: hall.store, now: now), now: now)
     }
 

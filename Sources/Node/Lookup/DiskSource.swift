@@ -239,7 +239,7 @@ final class DiskSource: AnswerSource {
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: facts.size)
         let isKept =
-            facts.size <= run.settings.objectBytesMax
+            facts.size <= run.query.plan.objectBytesMax
             && run.reserve(overhead + BodyLayout.capacity(facts.size))
         // What is read of a body that is on disk follows its readers, chunk by chunk, so that it
         // goes on with the smallest window even if that is not to be had.

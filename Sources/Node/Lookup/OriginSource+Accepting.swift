@@ -114,8 +114,8 @@ extension OriginSource {
         if !isKept {
             given.head = RenderedHead(
                 plan.unstoredHead(
-                    answer.head, size: length, examination,
-                    without: examination.unstoredFields, received: received))
+                    answer.head, size: length, without: examination.unstoredFields,
+                    received: received))
         }
         given.examination = examination
         run.answered(
@@ -128,13 +128,11 @@ extension OriginSource {
     /// The answer with those fields that are for the client who asked and are not stored (RFC 9111
     /// §5.2.2.4, §5.2.2.7); nil if there are none.
     private func own(_ given: FillAnswer, _ answer: Answer) -> FillAnswer? {
-        guard query.plan.images == nil, !answer.examination.unstoredFields.isEmpty else {
-            return nil
-        }
+        guard !answer.examination.unstoredFields.isEmpty else { return nil }
         var own = given
         own.head = RenderedHead(
             query.plan.unstoredHead(
-                answer.head, size: given.sizeBytes, answer.examination, without: FieldNames(),
+                answer.head, size: given.sizeBytes, without: FieldNames(),
                 received: answer.receipt.receivedWall))
         return own
     }

@@ -317,7 +317,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
     }
 
     private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {
-        if let length, length > run.settings.objectBytesMax { return false }
+        if let length, length > query.plan.objectBytesMax { return false }
         let overhead = Resident.overhead(
             keyBytes: run.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
         return run.reserve(

@@ -38,8 +38,7 @@ extension PeerAnswering {
             }
             return .query(
                 SiteRequest(
-                    image: key, hash: hash, question.negotiation, by: hall.settings.imagePlan,
-                    fence: hall.fence))
+                    image: key, hash: hash, question.negotiation, on: hall))
         }
         guard let relayed = RelayedRequest(question.request) else {
             return .refused(.notUnderstood)

@@ -27,9 +27,8 @@ final class SitemapFetch: OriginFetchDelegate {
     ) {
         self.told = told
         let cause = RequestCause(hall.requestNames.id(hall.requestNames.next()), nil)
-        let plan = hall.settings.imagePlan
-        let request = OriginFetchRequest(
-            key: key, fields: plan.reducedFields([]) + cause.lines(span: .newSpan()))
+        let request = hall.settings.images.plan(ofKey: key).request(
+            for: key, [], [], cause: cause)
         guard var request else {
             return end(.failure(Failure(ending: .failed(why: "no request can be made"))))
         }

@@ -3,10 +3,11 @@ import HTTPRules
 import Tiers
 
 extension DiskShares {
-    /// What these sites may take of the disk.
-    init(_ sites: SiteTable) {
+    /// What sites and images may take of the disk.
+    init(_ settings: NodeSettings) {
         self.init()
-        for site in sites.sites {
+        limitImages(percent: settings.images.others.settings.diskShare)
+        for site in settings.sites.sites {
             if site.pattern == .everything {
                 limitOthers(percent: site.settings.diskShare)
             } else {

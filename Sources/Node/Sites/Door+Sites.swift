@@ -192,7 +192,7 @@ extension Door {
             hasAuthorization: present.contains(.authorization),
             hasCookie: present.contains(.cookie),
             body: RequestBody(parser.framing) ?? .none, mode: mode,
-            counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
+            counters: hall.siteCounters[plan.number], share: hall.share(of: plan),
             fence: hall.fence)
     }
 }

@@ -29,26 +29,30 @@ struct SiteBlock: Hashable, Sendable {
         return settings.originPins.isEmpty ? nil : .originPins
     }
 
+    /// It, in words of a fault.
+    var whose: String { "site \(pattern) (from \(source.text(for: .site)))" }
+
     var site: Site { Site(pattern, origin: origin, settings: settings) }
 }
 
-extension SiteBlock {
+extension SiteSettings {
     /// Fills in the values of fields that stand in files of their own; the end of the line is not
     /// part of them.
-    mutating func readFieldFiles() throws(ConfigurationError) {
-        for index in settings.setRequestFields.indices {
-            guard let file = settings.setRequestFields[index].file else { continue }
-            settings.setRequestFields[index].value = try fieldValue(
-                in: file, of: String(decoding: settings.setRequestFields[index].name, as: UTF8.self)
-            )
+    ///
+    /// `whose` settings they are is said where one cannot be read.
+    mutating func readFieldFiles(of whose: String) throws(ConfigurationError) {
+        for index in setRequestFields.indices {
+            guard let file = setRequestFields[index].file else { continue }
+            let name = String(decoding: setRequestFields[index].name, as: UTF8.self)
+            setRequestFields[index].value = try Self.fieldValue(in: file, of: name, whose)
         }
     }
 
-    private func fieldValue(
-        in file: String, of name: String
+    private static func fieldValue(
+        in file: String, of name: String, _ whose: String
     ) throws(ConfigurationError) -> [UInt8] {
         func fault(_ reason: String) -> ConfigurationError {
-            .siteField(pattern, name: name, file: file, reason: reason, from: source)
+            .fieldFile(whose, name: name, file: file, reason: reason)
         }
         var bytes: [UInt8]
         do throws(ConfigurationError) {
@@ -67,7 +71,10 @@ extension SiteBlock {
 
 extension ConfigurationValues {
     mutating func readFieldFiles() throws(ConfigurationError) {
-        for index in siteBlocks.indices { try siteBlocks[index].readFieldFiles() }
+        for index in siteBlocks.indices {
+            try siteBlocks[index].settings.readFieldFiles(of: siteBlocks[index].whose)
+        }
+        try images.readFieldFiles()
     }
 
     /// More would make the table of metrics larger than what reads it expects.
@@ -101,14 +108,23 @@ extension ConfigurationValues {
             if !site.origin.isSecure, let option = site.trustOption {
                 faults.append(.siteTrustUnused(site.pattern, option, from: site.source))
             }
-            if let bytes = site.settings.objectBytesMax, bytes > UInt64(self.bytes(.objectLimit)) {
-                faults.append(
-                    .siteAbove(
-                        site.pattern, .objectLimit, SizeText.render(bytes), from: site.source,
-                        limit: .objectLimit,
-                        SizeText.render(UInt64(self.bytes(.objectLimit)))))
-            }
+            faults += objectFault(site.settings, site.whose)
+        }
+        faults += objectFault(images.all.settings, "images")
+        for origin in images.origins
+        where origin.settings.settings.objectBytesMax != images.all.settings.objectBytesMax {
+            faults += objectFault(origin.settings.settings, origin.whose)
         }
         return faults
+    }
+
+    private func objectFault(_ settings: SiteSettings, _ whose: String) -> [ConfigurationError] {
+        let limit = UInt64(self.bytes(.objectLimit))
+        guard let bytes = settings.objectBytesMax, bytes > limit else { return [] }
+        return [
+            .siteAbove(
+                whose, .objectLimit, SizeText.render(bytes), limit: .objectLimit,
+                SizeText.render(limit))
+        ]
     }
 }

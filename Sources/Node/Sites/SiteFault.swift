@@ -6,6 +6,8 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
     package enum Problem: Hashable, Sendable {
         /// What stands before the settings is no host.
         case pattern
+        /// It stands there twice.
+        case repeated
         /// A key that is no setting of a site; the nearest, if one is near.
         case unknownKey(nearest: SiteOption?)
         case noOrigin
@@ -15,24 +17,61 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
 
     /// The site as it was written; nil for images.
     package let site: String?
+    /// The pattern of the origins whose images it is about; nil for all, or for a site.
+    package private(set) var imageOrigin: String?
     package let source: SettingSource
     /// What was refused; empty if the fault is not in a text.
     package let text: String
     package let problem: Problem
 
+    init(
+        site: String?, imageOrigin: String? = nil, source: SettingSource, text: String,
+        problem: Problem
+    ) {
+        self.site = site
+        self.imageOrigin = imageOrigin
+        self.source = source
+        self.text = text
+        self.problem = problem
+    }
+
+    /// The same of the images of an origin; of all if that is nil.
+    func ofImages(from origin: String?) -> SiteFault {
+        var fault = self
+        fault.imageOrigin = origin
+        return fault
+    }
+
+    private var whose: String {
+        if let site { return "site " + String(site.prefix(200)).onOneLine }
+        return "images"
+            + (imageOrigin.map { " from " + String($0.prefix(200)).onOneLine } ?? "")
+    }
+
     /// One line, control bytes escaped.
     package var description: String {
-        let whose = site.map { "site " + String($0.prefix(200)).onOneLine } ?? "images"
         let place = "(from \(source.text(for: .site)))"
         let quoted = text.withoutUserinfo.quoted(limit: 80)
         switch problem {
+        case .pattern where site == nil:
+            return "images: \(quoted) \(place) is no pattern of origins; allowed: HOST[:PORT], "
+                + "*.DOMAIN[:PORT] or *, e.g. *.example.com"
+        case .repeated: return "\(whose) \(place): \(quoted) is given twice"
         case .pattern:
             return "\(quoted) \(place) is no host of a site; allowed: *, HOST or HOST:PORT, "
                 + "e.g. www.example.com"
         case .unknownKey(let nearest):
             let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
             guard site != nil else {
-                let allowed = ImageBlock.options.map(\.rawValue).joined(separator: ", ")
+                let options =
+                    imageOrigin == nil
+                    ? ImageBlock.options.map(\.rawValue) + [ImageBlock.originsKey]
+                    : ImageBlock.originOptions.map(\.rawValue)
+                if text == SiteOption.setRequestFields.rawValue {
+                    return "\(whose): \(quoted) \(place) would go to whatever origin a client "
+                        + "names; allowed: below \(ImageBlock.originsKey), for those it is for"
+                }
+                let allowed = options.joined(separator: ", ")
                 return "\(whose): \(quoted) \(place) is not a setting of images\(hint); "
                     + "allowed: \(allowed)"
             }

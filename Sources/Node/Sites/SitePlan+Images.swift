@@ -1,5 +1,6 @@
 import Ground
 import HTTPRules
+import Origin
 
 /// What images are held to beside what holds for all sites.
 extension SitePlan {
@@ -57,9 +58,18 @@ extension SitePlan {
         reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].lines
     }
 
-    /// The same as lines.
-    func reducedFields(_ negotiation: Negotiation) -> [FieldSetting] {
-        reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
+    /// Asks the origin of the image with this key, with these `conditions`; nil if it is no key.
+    ///
+    /// What the operator says is for the image's own origin, and for none that it redirects to.
+    func request(
+        for key: [UInt8], _ negotiation: Negotiation, _ conditions: [FieldSetting],
+        cause: RequestCause
+    ) -> OriginFetchRequest? {
+        let causeLines = cause.lines(span: .newSpan()).filter { !requestRules.decides($0) }
+        return OriginFetchRequest(
+            key: key,
+            fields: reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
+                + conditions + causeLines, ownFields: requestRules.lines)
     }
 
     /// Everything that a request for an image can be reduced to, by its bits.

@@ -25,9 +25,14 @@ extension ReusePolicy {
 
 extension RequestFieldRules {
     init(_ site: Site) {
-        let settings = site.settings
         self.init(
-            authority: Array(site.origin.authority.utf8), basePath: Array(site.origin.path.utf8))
+            site.settings, authority: Array(site.origin.authority.utf8),
+            basePath: Array(site.origin.path.utf8))
+    }
+
+    /// Without an authority where each request names it.
+    init(_ settings: SiteSettings, authority: [UInt8] = [], basePath: [UInt8] = []) {
+        self.init(authority: authority, basePath: basePath)
         host =
             switch settings.sentHost {
             case .origin: .origin

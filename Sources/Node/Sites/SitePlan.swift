@@ -49,20 +49,47 @@ final class SitePlan: Sendable {
     private let filter: QueryFilter?
 
     /// `objectBytesMax` is the node's own limit; `trust` is the site's own, if it has one.
-    init(_ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrust? = nil) {
+    convenience init(
+        _ number: Int, _ site: Site, objectBytesMax: UInt64, trust: OriginTrust? = nil
+    ) {
+        self.init(
+            number, site, site.settings, images: nil,
+            origin: OriginAuthority(
+                host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
+                trust: trust),
+            StoringPolicy(site.settings), ReusePolicy(site.settings), RequestFieldRules(site),
+            objectBytesMax: objectBytesMax)
+    }
+
+    /// The site of images, or of those from some origins.
+    convenience init(_ rules: ImageRules, _ given: ImageSettings, objectBytesMax: UInt64) {
+        var storing = StoringPolicy.image(
+            defaultTTL: given.settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
+        storing.freshness.ttlMax = given.settings.ttlMax
+        var reuse = ReusePolicy(given.settings)
+        // What nobody has asked for gives nothing that may be purged.
+        if !given.isGraceGiven { reuse.fencedGrace = .zero }
+        self.init(
+            -1, nil, given.settings, images: rules, origin: nil, storing, reuse,
+            RequestFieldRules(given.settings), objectBytesMax: objectBytesMax)
+    }
+
+    private init(
+        _ number: Int, _ site: Site?, _ settings: SiteSettings, images: ImageRules?,
+        origin: OriginAuthority?, _ storing: StoringPolicy, _ reuse: ReusePolicy,
+        _ requestRules: RequestFieldRules, objectBytesMax: UInt64
+    ) {
         self.number = number
         self.site = site
-        name = site.name
-        settings = site.settings
-        images = nil
-        reduced = []
-        digest = Self.digest(of: site)
-        origin = OriginAuthority(
-            host: site.origin.host, port: site.origin.port, isSecure: site.origin.isSecure,
-            trust: trust)
-        storing = StoringPolicy(settings)
-        reuse = ReusePolicy(settings)
-        requestRules = RequestFieldRules(site)
+        name = site?.name ?? "images"
+        self.settings = settings
+        self.images = images
+        self.origin = origin
+        digest = site.map(Self.digest) ?? 0
+        self.storing = storing
+        self.reuse = reuse
+        self.requestRules = requestRules
+        reduced = images == nil ? [] : Self.reductions(by: requestRules)
         answerRules = AnswerFieldRules(settings)
         unsharedRules = answerRules.withoutClientControl
         isSigned = settings.isSigned
@@ -70,44 +97,10 @@ final class SitePlan: Sendable {
         tagFields = settings.tagFields.names.compactMap {
             TagField(String(decoding: $0, as: UTF8.self))
         }
-        originals = SiteOriginals(site)
-        references = OriginReferences(site.origin, host: settings.sentHost)
+        originals = site.flatMap(SiteOriginals.init)
+        references = site.flatMap { OriginReferences($0.origin, host: $0.settings.sentHost) }
         filter = settings.ignoredQuery.isEmpty ? nil : QueryFilter(ignoring: settings.ignoredQuery)
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
-    }
-
-    /// The site of images; `isGraceGiven`: the operator has said how long they stand in.
-    init(
-        _ rules: ImageRules, _ settings: SiteSettings, isGraceGiven: Bool, objectBytesMax: UInt64
-    ) {
-        number = -1
-        site = nil
-        name = "images"
-        self.settings = settings
-        origin = nil
-        images = rules
-        digest = 0
-        var storing = StoringPolicy.image(defaultTTL: rules.defaultTTL, types: rules.types)
-        storing.freshness.ttlMax = settings.ttlMax
-        self.storing = storing
-        var reuse = ReusePolicy(settings)
-        // What nobody has asked for gives nothing that may be purged.
-        if !isGraceGiven { reuse.fencedGrace = .zero }
-        self.reuse = reuse
-        var requestRules = RequestFieldRules(authority: [])
-        requestRules.reducesAccept = true
-        requestRules.reducesAcceptEncoding = true
-        self.requestRules = requestRules
-        reduced = Self.reductions(by: requestRules)
-        answerRules = .none
-        unsharedRules = .none
-        isSigned = false
-        staleWhileRevalidateSeconds = 0
-        tagFields = []
-        originals = nil
-        references = nil
-        filter = nil
-        self.objectBytesMax = objectBytesMax
     }
 
     /// Two nodes of one version give the same for the same settings.
@@ -211,24 +204,28 @@ final class SitePlan: Sendable {
     func storedHead(
         _ head: AnswerHead, size: UInt64?, _ examination: Examination, received: WallTime
     ) -> StoredHead {
-        guard images == nil else { return StoredHead(head, size: size) }
-        return StoredHead(
-            site: head, size: head.status == 204 ? nil : size, rules: rules(of: examination),
-            unstored: examination.unstoredFields, received: received)
+        render(head, size: size, rules(of: examination), examination.unstoredFields, received)
     }
+
+    /// Of images Date is that of each answer.
+    private func render(
+        _ head: AnswerHead, size: UInt64?, _ rules: AnswerFieldRules, _ dropped: FieldNames,
+        _ received: WallTime
+    ) -> StoredHead {
+        StoredHead(
+            shown(head), size: head.status == 204 ? nil : size, rules: rules, unstored: dropped,
+            received: images == nil ? received : nil)
+    }
+
+    /// What is shown of the origin's head, before the operator's settings are applied.
+    private func shown(_ head: AnswerHead) -> AnswerHead { images == nil ? head : head.asImage }
 
     /// The head of an answer that is not stored, without the fields `dropped`, which says by whom
     /// it was passed on (RFC 9110 §7.6.3).
     func unstoredHead(
-        _ head: AnswerHead, size: UInt64?, _ examination: Examination,
-        without dropped: FieldNames, received: WallTime
+        _ head: AnswerHead, size: UInt64?, without dropped: FieldNames, received: WallTime
     ) -> StoredHead {
-        guard images == nil else {
-            return storedHead(head, size: size, examination, received: received)
-        }
-        let stored = StoredHead(
-            site: head, size: head.status == 204 ? nil : size, rules: unsharedRules,
-            unstored: dropped, received: received)
+        let stored = render(head, size: size, unsharedRules, dropped, received)
         guard unsharedRules.addsVia else { return stored }
         var bytes = stored.bytes
         Via.append(version: StatusLine.version(head), to: &bytes)
@@ -243,13 +240,13 @@ final class SitePlan: Sendable {
         _ examination: Examination, size: UInt64, _ stored: StoredHead, of head: AnswerHead
     ) -> EntryFacts {
         var facts = examination.facts(size: size, head: stored)
-        guard images == nil else { return facts }
-        facts.flags.formUnion(rules(of: examination).flags(for: head))
+        let shown = shown(head)
+        facts.flags.formUnion(rules(of: examination).flags(for: shown))
         // What the origin says counts, also that there is no such window.
-        if AnswerControl(head).control.staleWhileRevalidate == nil {
+        if AnswerControl(shown).control.staleWhileRevalidate == nil {
             facts.staleWhileRevalidateSeconds = staleWhileRevalidateSeconds
         }
-        facts.flags.insert(.isDated)
+        if images == nil { facts.flags.insert(.isDated) }
         return facts
     }
 
@@ -280,11 +277,9 @@ final class SitePlan: Sendable {
     func tags(
         of head: AnswerHead, key: [UInt8], _ originals: SiteOriginals?, places: [[UInt8]]
     ) -> EntryTags {
-        guard images == nil else {
-            return EntryTags(key: key, answer: AnswerTags(head), urls: places)
-        }
-        return EntryTags(
-            key: key, answer: AnswerTags(head, fields: tagFields), urls: urls(of: key, originals))
+        EntryTags(
+            key: key, answer: AnswerTags(head, fields: tagFields),
+            urls: images == nil ? urls(of: key, originals) : places)
     }
 
     /// The tags of an answer whose tags are `held` when its origin has said that it still holds: it

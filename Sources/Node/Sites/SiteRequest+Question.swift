@@ -60,10 +60,7 @@ extension SiteRequest {
         for entry in entries {
             validation.add(entry.head, facts: entry.facts, needsStrongDate: true)
         }
-        let request = OriginFetchRequest(
-            key: key,
-            fields: plan.reducedFields(negotiation) + validation.lines
-                + run.cause.lines(span: .newSpan()))
+        let request = plan.request(for: key, negotiation, validation.lines, cause: run.cause)
         // What is stored is not believed so far that it could end the node.
         guard var request else {
             return .refused(.origin(.malformed("no request can be made")))

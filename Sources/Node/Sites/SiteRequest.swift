@@ -82,15 +82,16 @@ final class SiteRequest: Sendable {
 
     /// An image that is asked for by its URL, `key`.
     convenience init(
-        image key: [UInt8], hash: UInt64, _ negotiation: Negotiation, by plan: SitePlan,
-        fence: FenceGate
+        image key: [UInt8], hash: UInt64, _ negotiation: Negotiation, on hall: Hall
     ) {
+        let plan = hall.settings.images.plan(ofKey: key)
         self.init(
             plan, key: key, hash: hash, lines: plan.told(negotiation), method: .get,
             asked: ForwardedRequest(
                 method: Array("GET".utf8), target: [], host: [], client: nil, peer: nil),
             control: .none, hasAuthorization: false, hasCookie: false, body: .none, mode: .whole,
-            counters: nil, share: nil, fence: fence, negotiation: negotiation)
+            counters: nil, share: hall.share(of: plan), fence: hall.fence,
+            negotiation: negotiation)
     }
 
     /// What a peer has forwarded, for a key that this node owns.
@@ -105,7 +106,7 @@ final class SiteRequest: Sendable {
                 isSecure: relayed.flags.contains(.isSecure)),
             control: .none, hasAuthorization: relayed.flags.contains(.hasAuthorization),
             hasCookie: relayed.flags.contains(.hasCookie), body: .none, mode: .whole,
-            counters: hall.siteCounters[plan.number], share: hall.siteShares[plan.number],
+            counters: hall.siteCounters[plan.number], share: hall.share(of: plan),
             fence: hall.fence, relayed: relayed)
     }
 
@@ -118,10 +119,11 @@ final class SiteRequest: Sendable {
     /// Not if the client has a say in what it may be given, or if hardly anybody else may be given
     /// it.
     var isShared: Bool {
-        if isImage { return true }
-        return plan.settings.isShared && isGet && mode == .whole && !isAlone && control.isEmpty
-            // Another node may wait for this very request.
-            && (relayed != nil || !cameThroughNode)
+        guard plan.settings.isShared else { return false }
+        return isImage
+            || isGet && mode == .whole && !isAlone && control.isEmpty
+                // Another node may wait for this very request.
+                && (relayed != nil || !cameThroughNode)
     }
 
     /// The origin may be sent it, as far as its site's policy goes.

@@ -2,27 +2,37 @@ import HTTPRules
 import Store
 import Synchronization
 
-/// The parts of memory that sites have of their own, by the sites' names, through changes of
-/// settings.
+/// The parts of memory that sites and images have of their own, the sites' by their names, through
+/// changes of settings.
 final class SiteShares: Sendable {
-    private let shares = Mutex<[String: MemoryShare]>([:])
+    private struct State {
+        var sites: [String: MemoryShare] = [:]
+        var images: MemoryShare?
+    }
 
-    /// The node's sites are now these: a site that had a share keeps what it holds of it.
-    func adopt(_ sites: SiteTable) {
-        shares.withLock { shares in
-            var kept: [String: MemoryShare] = [:]
-            for site in sites.sites {
-                guard let percent = site.settings.memoryShare else { continue }
-                let share = shares[site.name] ?? MemoryShare(percent: percent)
-                share.adopt(percent: percent)
-                kept[site.name] = share
+    private let state = Mutex(State())
+
+    /// The settings are now these: whatever had a share keeps what it holds of it.
+    func adopt(_ settings: NodeSettings) {
+        func adopted(_ share: MemoryShare?, _ settings: SiteSettings) -> MemoryShare? {
+            guard let percent = settings.memoryShare else { return nil }
+            let share = share ?? MemoryShare(percent: percent)
+            share.adopt(percent: percent)
+            return share
+        }
+        state.withLock { state in
+            var sites: [String: MemoryShare] = [:]
+            for site in settings.sites.sites {
+                sites[site.name] = adopted(state.sites[site.name], site.settings)
             }
-            shares = kept
+            state.sites = sites
+            state.images = adopted(state.images, settings.images.others.settings)
         }
     }
 
-    /// The share of each site, in their order; nil for one that may take all of the memory.
-    func shares(of sites: SiteTable) -> [MemoryShare?] {
-        shares.withLock { shares in sites.names.map { shares[$0] } }
+    /// The share of each site, in their order, and that of images; nil for what may take all of the
+    /// memory.
+    func shares(of sites: SiteTable) -> (sites: [MemoryShare?], images: MemoryShare?) {
+        state.withLock { state in (sites.names.map { state.sites[$0] }, state.images) }
     }
 }

@@ -42,7 +42,7 @@ package struct DiskEntry: Hashable, Sendable {
     /// An entry for a record of `lengthUnits` units, at most ``unitsMax``.
     package init(
         location: DiskLocation, lengthUnits: UInt32, lastAccess: UInt32, accessCount: UInt8 = 0,
-        flags: Flags = [], share: UInt16 = DiskShare.none
+        flags: Flags = [], share: UInt16 = DiskShare.images
     ) {
         precondition(lengthUnits <= Self.unitsMax, "a record of \(lengthUnits) units")
         place = Self.packed(location) << 24 | UInt64(lengthUnits)

@@ -3,12 +3,12 @@ import Ground
 /// Whose part of the disk a record counts to: a number that follows from its key, and so is the
 /// same after a restart and a change of settings.
 package enum DiskShare {
-    /// That of records which count to nobody's part: images.
-    package static let none: UInt16 = 0
+    /// That of images.
+    package static let images: UInt16 = 0
 
     /// The number for a key: 0 if it is not a site's, which is `//`, a host, and a path.
     package static func number(ofKey key: Span<UInt8>) -> UInt16 {
-        guard key.holds("//", at: 0..<min(2, key.count)) else { return none }
+        guard key.holds("//", at: 0..<min(2, key.count)) else { return images }
         var end = 2
         while end < key.count, key[end] != UInt8(ascii: "/") { end += 1 }
         return number(ofHost: key.extracting(2..<end))
@@ -38,11 +38,18 @@ package struct DiskShares: Hashable, Sendable {
     /// No limits.
     package init() {}
 
-    package var isEmpty: Bool { others == nil && named.values.allSatisfy { $0 == nil } }
+    package var isEmpty: Bool {
+        others == nil && named.values.allSatisfy { $0 == nil }
+    }
 
     /// Says what the site of this host, as it stands in keys, may take: percent, nil for all.
     package mutating func name(_ host: [UInt8], percent: Int?) {
         named.updateValue(percent, forKey: DiskShare.number(ofHost: host.span))
+    }
+
+    /// Says what images may take.
+    package mutating func limitImages(percent: Int?) {
+        named.updateValue(percent, forKey: DiskShare.images)
     }
 
     /// Says what the site of all other hosts may take.
@@ -53,16 +60,15 @@ package struct DiskShares: Hashable, Sendable {
     /// The group that a record of this number belongs to and the percent that the group may take;
     /// nil if there is no limit.
     package func limit(of number: UInt16) -> (group: Group, percent: Int)? {
-        guard number != DiskShare.none else { return nil }
         if let percent = named[number] { return percent.map { (.host(number), $0) } }
-        return others.map { (.others, $0) }
+        return number == DiskShare.images ? nil : others.map { (.others, $0) }
     }
 
     /// True if a record of this number belongs to the group.
     package func holds(_ number: UInt16, in group: Group) -> Bool {
         switch group {
         case .host(let host): number == host
-        case .others: number != DiskShare.none && named[number] == nil
+        case .others: number != DiskShare.images && named[number] == nil
         }
     }
 }

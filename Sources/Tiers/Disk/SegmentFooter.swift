@@ -17,7 +17,7 @@ package struct SegmentFooter: Hashable, Sendable {
 
         package init(
             digest: EntryDigest, offsetUnits: UInt32, units: UInt32, stamp: Stamp,
-            lastAccess: UInt32, accessCount: UInt16, share: UInt16 = DiskShare.none
+            lastAccess: UInt32, accessCount: UInt16, share: UInt16 = DiskShare.images
         ) {
             self.digest = digest
             self.offsetUnits = offsetUnits

@@ -91,12 +91,12 @@ private func store(_ head: AnswerHead, choices: UInt8) {
     let rules = answerRules(choices)
     let received = WallTime(seconds: 0)
     let first = StoredHead(
-        site: head, size: 5, rules: rules, unstored: names("set-cookie"), received: received)
+        head, size: 5, rules: rules, unstored: names("set-cookie"), received: received)
     let read = reread(first.bytes)
     precondition(read.lines == StoredHead.lines(first.bytes))
     precondition(read.status == StoredHead.status(first.bytes))
     let again = StoredHead(
-        site: read, size: 5, rules: rules, unstored: FieldNames(), received: received)
+        read, size: 5, rules: rules, unstored: FieldNames(), received: received)
     precondition(again == first)
     if ![204, 206, 304].contains(head.status) {
         precondition((try? first.check(.isDated, size: 5)) != nil, "rendered and not taken")
@@ -105,7 +105,7 @@ private func store(_ head: AnswerHead, choices: UInt8) {
         size: 5, bornAt: .zero, freshUntil: .zero, flags: rules.flags(for: head),
         lastModified: nil, date: received, entityTag: first.entityTag)
     let updated = StoredHead(
-        site: first.updated(with: head, facts: facts), size: 5, rules: rules,
+        first.updated(with: head, facts: facts), size: 5, rules: rules,
         unstored: FieldNames(), received: received)
     _ = reread(updated.bytes)
     facts.entityTag = updated.entityTag

@@ -80,11 +80,12 @@ private func take(_ head: StoredHead, _ facts: EntryFacts, size: UInt64?) {
                 id: .etag, name: Extent(start: 0, count: 4), value: Extent(start: 6, count: 5))
         ])
     let updated = StoredHead(
-        site: head.updated(with: answer, facts: facts),
+        head.updated(with: answer, facts: facts),
         size: StoredHead.status(head.bytes) == 204 ? nil : size, rules: .none,
         unstored: FieldNames(), received: wall)
     precondition((try? updated.check(.isDated, size: size)) != nil, "not taken again")
-    let image = StoredHead(head.updated(with: answer, facts: facts), size: facts.size)
+    let image = StoredHead(
+        head.updated(with: answer, facts: facts).asImage, size: facts.size)
     precondition((try? image.check([], size: facts.size)) != nil, "not taken again")
     var validation = Validation()
     validation.add(head.bytes, facts: facts)

@@ -67,12 +67,12 @@ struct HeadUpdateTests {
     @Test("The updated answer keeps status and reason phrase, and is rendered as before")
     func rendered() {
         let head = StoredHead(
-            site: AnswerHead(404, "A: 1", "ETag: \"x\"", "Date: d"), size: 3, rules: .none,
+            AnswerHead(404, "A: 1", "ETag: \"x\"", "Date: d"), size: 3, rules: .none,
             unstored: FieldNames())
         let updated = head.updated(
             with: AnswerHead(304, "Date: d"), facts: facts(head))
         #expect(updated.status == 404)
-        let again = StoredHead(site: updated, size: 3, rules: .none, unstored: FieldNames())
+        let again = StoredHead(updated, size: 3, rules: .none, unstored: FieldNames())
         #expect(again.bytes.text.hasPrefix("HTTP/1.1 404 Any\r\nContent-Length: 3\r\n"))
         #expect(again.fields.sorted() == head.fields.sorted())
         #expect(again.bytes.text(again.entityTag) == "\"x\"")
@@ -89,7 +89,7 @@ struct HeadUpdateTests {
         for _ in 0..<3 {
             let updated = head.updated(
                 with: AnswerHead(304, "Date: d", "Server: t"), facts: facts(head, flags: flags))
-            let next = StoredHead(site: updated, size: 1, rules: rules, unstored: FieldNames())
+            let next = StoredHead(updated, size: 1, rules: rules, unstored: FieldNames())
             #expect(next.fields.sorted() == head.fields.sorted())
             #expect(rules.flags(for: updated) == flags)
             head = next

@@ -140,7 +140,7 @@ struct OriginReferencesTests {
         let references = OriginReferences(try BaseURL("http://10.0.0.7:9000"), host: .origin)
         let head = AnswerHead(status: 302, fields: ["Location: http://10.0.0.7:9000/a", "X-A: b"])
         let told = head.naming(references, isSecure: false)
-        let stored = StoredHead(site: told, size: 0, rules: .none, unstored: FieldNames())
+        let stored = StoredHead(told, size: 0, rules: .none, unstored: FieldNames())
         #expect(stored.fields == ["Content-Length: 0", "Location: /a", "X-A: b"])
         var passed: [UInt8] = []
         AnswerForwarder.append(told, rules: AnswerFieldRules(addsVia: false), to: &passed)

@@ -60,11 +60,11 @@ struct SiteHeadPropertyTests {
         let rules = Self.rules[Int(seed) % Self.rules.count]
         let answer = AnswerHead(status: 200, fields: randomFields(&dice))
         let head = StoredHead(
-            site: answer, size: seed, rules: rules, unstored: FieldNames(listed: ["set-cookie"]),
+            answer, size: seed, rules: rules, unstored: FieldNames(listed: ["set-cookie"]),
             received: WallTime(seconds: 0))
         #expect(check(head.bytes).count { $0.lowercased().hasPrefix("date: ") } >= 1)
         let again = StoredHead(
-            site: AnswerHead(
+            AnswerHead(
                 status: 200, bytes: head.bytes, lines: StoredHead.lines(head.bytes)),
             size: seed, rules: rules, unstored: FieldNames(), received: WallTime(seconds: 9))
         #expect(again == head)
@@ -81,10 +81,10 @@ struct SiteHeadPropertyTests {
             date: WallTime(seconds: 0), entityTag: head.entityTag)
         let update = AnswerHead(status: 304, fields: randomFields(&dice))
         let merged = head.updated(with: update, facts: facts)
-        let once = StoredHead(site: merged, size: 1, rules: .none, unstored: FieldNames())
+        let once = StoredHead(merged, size: 1, rules: .none, unstored: FieldNames())
         _ = check(once.bytes)
         let twice = StoredHead(
-            site: once.updated(with: update, facts: facts), size: 1, rules: .none,
+            once.updated(with: update, facts: facts), size: 1, rules: .none,
             unstored: FieldNames())
         #expect(twice.fields.sorted() == once.fields.sorted())
     }

@@ -35,7 +35,7 @@ struct SiteHeadTests {
     @Test("Each kind of answer is one slice of the head")
     func slices() {
         let head = StoredHead(
-            site: Self.origin, size: 1234, rules: .none, unstored: FieldNames())
+            Self.origin, size: 1234, rules: .none, unstored: FieldNames())
         let multipart = """
             Content-Foo: 1\r
             Content-Disposition: inline\r
@@ -70,7 +70,7 @@ struct SiteHeadTests {
         ] as [(String, UInt16, String)])
     func statusLine(bytes: String, status: UInt16, reason: String) {
         let answer = AnswerHead(status: status, bytes: bytes.bytes, lines: [])
-        let head = StoredHead(site: answer, size: nil, rules: .none, unstored: FieldNames())
+        let head = StoredHead(answer, size: nil, rules: .none, unstored: FieldNames())
         #expect(head.bytes.text == "HTTP/1.1 \(status) \(reason)\r\n")
         #expect(StoredHead.status(head.bytes) == status)
     }
@@ -194,12 +194,12 @@ struct SiteHeadTests {
     @Test("The lines of rendered bytes are those that were rendered")
     func linesBack() {
         let head = StoredHead(
-            site: Self.origin, size: 1, rules: .none, unstored: FieldNames())
+            Self.origin, size: 1, rules: .none, unstored: FieldNames())
         let lines = StoredHead.lines(head.bytes)
         let text = lines.map { head.bytes.text($0.name) + ": " + head.bytes.text($0.value) }
         #expect(text == head.fields)
         let again = StoredHead(
-            site: AnswerHead(status: 200, bytes: head.bytes, lines: lines), size: 1, rules: .none,
+            AnswerHead(status: 200, bytes: head.bytes, lines: lines), size: 1, rules: .none,
             unstored: FieldNames())
         #expect(again == head)
     }

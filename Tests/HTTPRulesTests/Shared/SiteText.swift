@@ -38,7 +38,7 @@ extension StoredHead {
         rules: AnswerFieldRules = .none, unstored: [String] = [], received: WallTime? = nil
     ) {
         self.init(
-            site: AnswerHead(status: status, fields: fields), size: size, rules: rules,
+            AnswerHead(status: status, fields: fields), size: size, rules: rules,
             unstored: FieldNames(listed: unstored), received: received)
     }
 

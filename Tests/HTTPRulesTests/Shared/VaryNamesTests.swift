@@ -69,7 +69,7 @@ import Testing
         let head = AnswerHead(status: 200, fields: ["Content-Type: image/png"] + fields)
         let vary = VaryNames(image: head.lines, in: head.bytes.span)
         #expect(vary.names.names.map(\.text) == expected && vary.isSelectable)
-        let stored = StoredHead(head, size: 3).bytes
+        let stored = StoredHead(head.asImage, size: 3).bytes
         #expect(VaryNames(image: StoredHead.lines(stored), in: stored.span).names == vary.names)
     }
 

@@ -35,15 +35,13 @@ final class ClusterStage {
         self.origin = origin
         directory = try Program.temporaryFolder()
         let file = directory.appending(path: "nuthatch.yaml")
-        let siteFlags = site.map { site in
-            settings == nil ? ["--site", "\(site)=\(origin.url(""))"] : ["--config", file.path]
-        }
-        self.flags = flags + (siteFlags ?? [])
+        let siteFlags = site.map { ["--site", "\($0)=\(origin.url(""))"] } ?? []
+        self.flags = flags + (settings == nil ? siteFlags : ["--config", file.path])
         self.isPrivileged = isPrivileged
         peerPorts = try (0..<count).map { _ in try HeldPort.forever() }
-        if let site, let settings {
-            let block = "sites:\n  \(site):\n    origin: \(origin.url(""))\n    \(settings)\n"
-            try write(block, to: file.lastPathComponent)
+        if let settings {
+            let block = site.map { "sites:\n  \($0):\n    origin: \(origin.url(""))\n    " } ?? ""
+            try write(block + settings + "\n", to: file.lastPathComponent)
         }
         try write(Self.secret, to: "secret")
         nodes = try NodeProcess.cluster(of: count, start)

@@ -34,7 +34,7 @@ struct HoldingsWalk {
             return nextInMemory(node, beside: node.disk?.view)
         }
         let second = node.clock.second(SystemClock.now())
-        let (range, shares) = (Self.passes[pass], SharedRecords(node.settings.sitePlans))
+        let (range, shares) = (Self.passes[pass], SharedRecords(node.settings))
         let (found, _, next) = view.shards.entries(
             inShard: shard, below: position, atMost: Self.step
         ) { entry in
@@ -85,9 +85,11 @@ struct HoldingsWalk {
 private struct SharedRecords {
     private var named: [UInt16: Bool] = [:]
     private var others = false
+    private let images: Bool
 
-    init(_ plans: [SitePlan]) {
-        for plan in plans {
+    init(_ settings: NodeSettings) {
+        images = settings.images.areShared
+        for plan in settings.sitePlans {
             guard !plan.isForEveryHost else {
                 others = plan.settings.isShared
                 continue
@@ -97,7 +99,7 @@ private struct SharedRecords {
     }
 
     func contains(_ share: UInt16) -> Bool {
-        share == DiskShare.none || named[share] ?? others
+        share == DiskShare.images ? images : named[share] ?? others
     }
 }
 

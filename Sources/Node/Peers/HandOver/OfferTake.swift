@@ -139,10 +139,9 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         let name = EntryName(ofKey: entry.key)
         guard name.digest == offer.digest else { return end(.refused) }
         // What the disk has under the key may be an index that memory does not have.
-        let share = plan.images == nil ? hall.siteShares[plan.number] : nil
-        guard !hidesIndex, let place = hall.node.place(ofKey: entry.key, share: share) else {
-            return end(.failed)
-        }
+        guard !hidesIndex,
+            let place = hall.node.place(ofKey: entry.key, share: hall.share(of: plan))
+        else { return end(.failed) }
         guard !isHere(asNewAs: facts, place.place, isMoved: place.place.key != entry.key) else {
             return end(.kept)
         }

@@ -1,20 +1,9 @@
 package import Ground
 
 extension StoredHead {
-    /// Renders the head of any answer of a site, whose body has `size` bytes; nil leaves
-    /// Content-Length out.
+    /// Renders the head of an answer whose body has `size` bytes; nil leaves Content-Length out.
     ///
-    /// Names and values are the origin's, byte for byte, and so is the order within each part:
-    ///
-    ///     HTTP/1.1 NNN Reason       ┐ whole
-    ///     Content-Length: …         │
-    ///     Content-Digest: …         │
-    ///     Content-Type: …           │ ┐ partial
-    ///     Content-Encoding: …       │ │ ┐ multipart
-    ///     Accept-Ranges: …          │ │ │
-    ///     Date: …                   │ │ │ ┐ notModified
-    ///     everything else           ┘ ┘ ┘ ┘
-    ///
+    /// Names and values are those of `head`, byte for byte, and so is the order within each part.
     /// Before Content-Type stands what describes the content of this one message, which that of a
     /// 206 is not: Content-Range, Content-MD5 (RFC 2616 §14.15) and Content-Digest (RFC 9530 §2).
     ///
@@ -24,13 +13,13 @@ extension StoredHead {
     /// - Parameters:
     ///   - head: the answer as it came, or as a 304 updated it.
     ///   - size: length of the body in bytes.
-    ///   - rules: of the site.
+    ///   - rules: what the operator says of the fields.
     ///   - unstored: the fields that a qualified `no-cache` or `private` names.
     ///   - received: becomes the Date of an answer that has none (RFC 9110 §6.6.1); with nil the
     ///     head then holds none.
     package init(
-        site head: AnswerHead, size: UInt64?, rules: AnswerFieldRules, unstored: FieldNames,
-        received: WallTime? = nil
+        _ head: AnswerHead, size: UInt64?, rules: AnswerFieldRules = .none,
+        unstored: FieldNames = FieldNames(), received: WallTime? = nil
     ) {
         var pieces = Pieces(head, rules: rules, unstored: unstored)
         pieces.bytes.reserveCapacity(head.bytes.count + 128)

@@ -1,0 +1,99 @@
+import Ground
+import HTTPRules
+import Node
+import Telemetry
+import Testing
+
+@Suite("Settings of images from the file")
+struct ImageConfigurationTests {
+    private func resolve(_ file: String) throws(ConfigurationFaults) -> Configuration {
+        try Configuration.check(flags: [:], environment: [:], file: ("n.yaml", file))
+    }
+
+    private func faults(_ file: String) -> [String] {
+        do throws(ConfigurationFaults) {
+            _ = try resolve(file)
+            return []
+        } catch {
+            return error.lines
+        }
+    }
+
+    @Test("what is listed gives the same when it is read again")
+    func listing() throws {
+        let file = """
+            images:
+              grace: 7d
+              memory-share: 25%
+              disk-share: 50%
+              cluster: off
+              origins:
+                "*.a.example": {client-ttl: 60s, negative-ttl: {404: 1m}}
+                b.example:8443: {grace: 1h, set-request-fields: {X-Key: {file: /run/key}}}
+            """
+        let given = try resolve(file)
+        let again = try resolve(given.listing.joined(separator: "\n"))
+        #expect(again.images == given.images)
+        #expect(given.listing.contains { $0.contains("origins: ") && $0.contains("8443") })
+    }
+
+    @Test("what an origin does not say is as for all images")
+    func inherited() throws {
+        let block = try resolve(
+            "images: {grace: 7d, client-ttl: 1m, origins: {a.example: {client-ttl: 2m}}}\n"
+        ).images
+        #expect(block.all.settings.clientTTL == .seconds(60))
+        let own = try #require(block.origins.first)
+        #expect(own.pattern.matches(host: "a.example", port: 443) && block.origins.count == 1)
+        #expect(own.settings.settings.clientTTL == .seconds(120))
+        #expect(own.settings.settings.grace == .seconds(7 * 86_400))
+    }
+
+    @Test(
+        "every fault is named with whose it is and what is allowed",
+        arguments: [
+            ("grase: 1h", "images: \"grase\" (from n.yaml, line 2) is not a setting of images; "),
+            ("host: client", "images: \"host\" (from n.yaml, line 2) is not a setting of images"),
+            (
+                "set-request-fields: {X-Key: a}",
+                "images: \"set-request-fields\" (from n.yaml, line 2) would go to whatever origin"
+            ),
+            (
+                "origins: {'a b': {grace: 1h}}",
+                "images: \"a b\" (from n.yaml, line 2) is no pattern of origins; allowed: HOST"
+            ),
+            (
+                "origins: {a.example: {memory-share: 5%}}",
+                "images from a.example: \"memory-share\" (from n.yaml, line 2) is not a setting"
+            ),
+            (
+                "origins: {a.example: {grace: soon}}",
+                "images from a.example: grace (from n.yaml, line 2): \"soon\" is refused"
+            ),
+            (
+                "origins: {a.example: http://o.example}",
+                "images from a.example: \"origin\" (from n.yaml, line 2) is not a setting"
+            ),
+            (
+                "origins: {a.example: {negative-ttl: {500: 1s}}}",
+                "images from a.example: negative-ttl (from n.yaml, line 2): \"500\" is refused"
+            ),
+            (
+                "origins: {a.example: {grace: 1h}, A.example: {grace: 2h}}",
+                "images from A.example (from n.yaml, line 2): \"A.example\" is given twice"
+            ),
+            (
+                "origins: [a.example]",
+                "n.yaml, line 2: origins of images is not a mapping of patterns to settings"
+            ),
+            ("object-limit: 65MiB", "images: object-limit is 65MiB; allowed: at most setting"),
+            (
+                "origins: {a.example: {object-limit: 65MiB}}",
+                "images from a.example: object-limit is 65MiB; allowed: at most setting"
+            ),
+        ])
+    func refused(line: String, start: String) {
+        let found = faults("images:\n  \(line)\n")
+        #expect(found.count == 1 && found[0].contains(start), "\(found)")
+    }
+}

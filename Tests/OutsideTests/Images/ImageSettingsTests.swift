@@ -1,0 +1,112 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Images have settings as a site has, and origins of their own ones")
+    struct ImageSettingsTests {
+        private let image = TestImage.generated(.png, byteCount: 9_000, seed: 471)
+
+        @Test("What the operator sets goes to the image's origin, and to none it redirects to")
+        func requestFields() throws {
+            let stage = try SettingsStage(opened)
+            try stage.change(
+                opened + "images:\n  origins:\n    127.0.0.1:\(stage.origin.port):\n"
+                    + "      set-request-fields: {X-Key: secret, User-Agent: ours}\n"
+                    + "      remove-request-fields: [Accept-Encoding]\n")
+            let other = try ScriptedOrigin()
+            let redirect = { (url: String) in
+                OriginAnswer(
+                    nil, status: "302 Found", fields: ["Location: \(url)", "Content-Length: 0"])
+            }
+            stage.origin.on("/it", redirect(stage.origin.url("/there")))
+            stage.origin.on("/there", redirect(other.url("/elsewhere")))
+            other.on("/elsewhere", OriginAnswer(image, fields: [lasting]))
+            #expect(try stage.get("/it", fields: ["Accept: image/webp"]).brings(image))
+            for path in ["/it", "/there"] {
+                let fields = try #require(stage.origin.requests(path).first).fields
+                #expect(fields["X-Key"] == "secret" && fields["User-Agent"] == "ours")
+                #expect(fields["Accept"]?.contains("image/webp") == true)
+                #expect(fields["Accept-Encoding"] == nil)
+            }
+            let fields = try #require(other.requests("/elsewhere").first).fields
+            #expect(fields["X-Key"] == nil && fields["User-Agent"]?.hasPrefix("nuthatch") == true)
+            #expect(fields["Accept"]?.contains("image/webp") == true)
+        }
+
+        @Test(
+            "What clients are told is the operator's, also after a 304, and counts for nobody else")
+        func answerFields() throws {
+            let stage = try SettingsStage(
+                opened + "images: {client-ttl: 60s, set-response-fields: {X-From: us}, "
+                    + "remove-response-fields: [Content-Language]}\n")
+            stage.origin.on("/it") { [image] request in
+                let fields = ["Cache-Control: max-age=1", "Content-Language: de", "ETag: \"a\""]
+                return request.isConditional
+                    ? .notModified(["ETag: \"a\"", "Cache-Control: max-age=7200"])
+                    : OriginAnswer(image, fields: fields)
+            }
+            func expectOurs(_ answer: Response) {
+                #expect(answer.brings(image) && answer["Cache-Control"] == "max-age=60")
+                #expect(answer["X-From"] == "us" && answer["Content-Language"] == nil)
+                #expect(answer["X-Content-Type-Options"] == "nosniff")
+            }
+            expectOurs(try stage.get("/it"))
+            var answer = try stage.get("/it")
+            let isValidated = try Deadline.seconds(30).reached {
+                if answer.isHit { answer = try stage.get("/it") }
+                return !answer.isHit
+            }
+            #expect(isValidated && answer.cacheStatus["fwd-status"] == "304", "\(answer)")
+            expectOurs(answer)
+            let hit = try stage.get("/it")
+            expectOurs(hit)
+            #expect(hit.isHit && (Int(hit.cacheStatus["ttl"] ?? "") ?? 0) > 7_000, "\(hit)")
+        }
+
+        @Test("An origin's own settings hold for it alone, and change live")
+        func origins() throws {
+            let stage = try SettingsStage(opened)
+            let other = try ScriptedOrigin()
+            let block = { (ttl: String) in
+                opened + "images:\n  default-ttl: 1h\n  origins:\n"
+                    + "    127.0.0.1:\(other.port): {default-ttl: \(ttl)}\n"
+            }
+            try stage.change(block("2h"))
+            stage.origin.on("/it", OriginAnswer(image))
+            for path in ["/it", "/again"] { other.on(path, OriginAnswer(image)) }
+            func ttl(_ url: String) throws -> Int {
+                let answer = try stage.node.get(ImageTarget.of(url), expecting: image)
+                #expect(answer.brings(image))
+                return Int(answer.cacheStatus["ttl"] ?? "") ?? 0
+            }
+            #expect(try 3_590...3_600 ~= ttl(stage.origin.url("/it")))
+            #expect(try 7_190...7_200 ~= ttl(other.url("/it")))
+            try stage.change(block("3h"))
+            #expect(try 10_790...10_800 ~= ttl(other.url("/again")))
+        }
+
+        @Test("They have no more of the memory than their share")
+        func memoryShare() throws {
+            let stage = try SettingsStage(
+                opened + "memory-limit: 64MiB\nimages: {memory-share: 10%}\n")
+            for number in 0..<100 {
+                let image = TestImage.generated(.png, byteCount: 200_000, seed: UInt64(number))
+                let path = stage.origin.serve(image, fields: [lasting])
+                let target = stage.target(path)
+                #expect(try stage.node.get(target, expecting: image).brings(image))
+            }
+            let used = try #require(stage.node.figure("nuthatch_memory_used_bytes"))
+            #expect(used > 3e6 && used < 8e6, "\(used)")
+        }
+
+        @Test("Nodes that are told to have nothing together fetch for themselves")
+        func alone() throws {
+            let stage = try ClusterStage(3, settings: "images: {cluster: off}\n")
+            stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            for index in stage.nodes.indices {
+                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
+            }
+            #expect(stage.fetches("/it") == 3)
+        }
+    }
+}
