@@ -54,14 +54,19 @@ struct MembershipCommand: ParsableCommand {
 
     private func play(_ count: UInt64) throws {
         var recoveries: [Interval] = []
+        var wrong: [UInt64] = []
         for seed in seed..<seed + count {
             var play = MembershipPlay(seed: seed)
-            recoveries.append(try play.run().recovery)
+            let report = try play.run()
+            recoveries.append(report.recovery)
+            if report.falsePositives > 0 { wrong.append(seed) }
         }
         let worst = recoveries.max() ?? .zero
         print(
             "\(count) plays; from the last fault to one cluster, ms: "
-                + "median \(recoveries.median.milliseconds), most \(worst.milliseconds)")
+                + "median \(recoveries.median.milliseconds), most \(worst.milliseconds); "
+                + "seeds in which a member was wrongly believed dead: \(wrong.count) "
+                + "\(wrong.prefix(5).map(String.init).joined(separator: " "))")
     }
 
     private func sizes() throws -> [Int] {

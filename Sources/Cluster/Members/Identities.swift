@@ -28,11 +28,17 @@ struct Identities: Sendable {
 
     var checks = SortedTable<NodeID, Check>()
     var twins = SortedTable<ConnectionID, Twin>()
+    /// Connections on which a process was told that its node was started later than it knows, and
+    /// when each is closed at the latest.
+    ///
+    /// What was told would be lost with one that is closed at once, if the other side had said
+    /// something meanwhile. Nothing else is said on them.
+    var outdated = SortedTable<ConnectionID, Instant>()
     /// How often this node has raised its incarnation above a live twin's.
     var contests = 0
 
     var nextDue: Instant? {
-        (checks.values.map(\.endsAt) + twins.values.map(\.endsAt)).min()
+        (checks.values.map(\.endsAt) + twins.values.map(\.endsAt) + outdated.values).min()
     }
 
     /// The connection of a newcomer or a twin, which is not in the mesh.
@@ -42,6 +48,7 @@ struct Identities: Sendable {
 
     /// True if the connection was a newcomer's or a twin's.
     mutating func closed(_ id: ConnectionID) -> Bool {
+        outdated[id] = nil
         guard isHeld(id) else { return false }
         twins[id] = nil
         for (node, check) in zip(checks.keys, checks.values)

@@ -22,7 +22,7 @@ extension Membership {
             if held.supersedes(record) {
                 // Nothing is answered to one that may have promised what it does not have.
                 turn.effects.append(.send(.news([held]), on: id))
-                turn.effects.append(.close(id, .redundant))
+                identities.outdated[id] = turn.now + settings.probeTimeout
                 return
             }
         }

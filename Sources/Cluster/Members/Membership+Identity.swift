@@ -78,6 +78,11 @@ extension Membership {
         where twin.endsAt <= turn.now {
             part(from: twin, on: id, &turn)
         }
+        for (id, endsAt) in zip(identities.outdated.keys, identities.outdated.values)
+        where endsAt <= turn.now {
+            identities.outdated[id] = nil
+            turn.effects.append(.close(id, .redundant))
+        }
     }
 
     /// A hello with this node's own id.

@@ -10,6 +10,12 @@ extension Membership {
             if case .ping(let sequence, _) = message, identities.isHeld(id) {
                 send(.ack(sequence: sequence, news: []), on: id, &turn)
             }
+            // Each of two may know of a later start of the other.
+            if case .news(let news) = message, identities.outdated[id] != nil {
+                for record in news where record.member.id == own.member.id {
+                    heardOfSelf(record, &turn)
+                }
+            }
             return
         }
         let peer = connection.peer
