@@ -15,9 +15,15 @@ package struct NegotiationRules: Hashable, Sendable {
 
     /// The rules with what these lines, which lie in `bytes`, say of both.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
-        for line in lines {
-            if line.id == .accept { addAccept(bytes, at: line.value.range) }
-            if line.id == .acceptEncoding { addAcceptEncoding(bytes, at: line.value.range) }
+        for line in lines { add(line, in: bytes) }
+    }
+
+    /// Adds a line that lies in `bytes`, if it is one of either.
+    package mutating func add(_ line: FieldLine, in bytes: Span<UInt8>) {
+        switch line.id {
+        case .accept: addAccept(bytes, at: line.value.range)
+        case .acceptEncoding: addAcceptEncoding(bytes, at: line.value.range)
+        default: break
         }
     }
 

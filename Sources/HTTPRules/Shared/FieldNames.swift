@@ -16,6 +16,11 @@ package struct FieldNames: Hashable, Sendable {
         }
     }
 
+    /// The set of these names, which are in lower case and ascend.
+    init(ascending names: [[UInt8]]) {
+        self.names = names
+    }
+
     package var isEmpty: Bool { names.isEmpty }
     package var count: Int { names.count }
 

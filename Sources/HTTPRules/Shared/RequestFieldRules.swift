@@ -89,6 +89,20 @@ package struct RequestFieldRules: Hashable, Sendable {
         return passesOthers && !UnkeyedFields.contains(bytes, at: name)
     }
 
+    /// True if the origin is told what a client says in the field of this name, in lower case, just
+    /// as it was said; of few fields this is known without looking at the request.
+    package func passesUnchanged(_ name: [UInt8]) -> Bool {
+        let isKnown: Bool
+        switch FieldName(name.span, at: name.indices) {
+        case .accept: isKnown = !reducesAccept
+        case .acceptEncoding: isKnown = !reducesAcceptEncoding
+        default: isKnown = name.elementsEqual("accept-language".utf8)
+        }
+        return isKnown && (passesOthers || named.contains(name.span, at: name.indices))
+            && !removed.contains(name.span, at: name.indices)
+            && !lines.name(name.span, at: name.indices)
+    }
+
     /// The trailer section that goes on, of a request with these trailer fields (RFC 9110 §6.5.1).
     package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
         guard passesTrailers else { return [] }

@@ -92,16 +92,16 @@ extension VariantIndex {
         guard cursor < bytes.count, Int(bytes[cursor]) <= namesMax else { return nil }
         let count = Int(bytes[cursor])
         cursor += 1
-        var set = FieldNames()
+        var names: [[UInt8]] = []
         for _ in 0..<count {
             guard cursor < bytes.count else { return nil }
             let name = cursor + 1..<cursor + 1 + Int(bytes[cursor])
             guard name.upperBound <= bytes.count, isName(bytes, at: name) else { return nil }
             let text = bytes.copy(name)
-            if let last = set.names.last, !last.lexicographicallyPrecedes(text) { return nil }
-            set.insert(bytes, at: name)
+            if let last = names.last, !last.lexicographicallyPrecedes(text) { return nil }
+            names.append(text)
             cursor = name.upperBound
         }
-        return set
+        return FieldNames(ascending: names)
     }
 }

@@ -93,14 +93,14 @@ struct VariantValue {
         while start <= element.upperBound {
             let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: start..<element.upperBound)
             if start > element.lowerBound { key.append(UInt8(ascii: ";")) }
-            var folds = true
-            for index in FieldSyntax.trimmed(bytes, at: start..<end) {
-                key.append(folds ? Byte.lowercased(bytes[index]) : bytes[index])
-                // Only behind the semicolon does an equals sign begin the value of a parameter.
-                if syntax == .mediaTypes, start > element.lowerBound,
-                    bytes[index] == UInt8(ascii: "=")
-                {
-                    folds = false
+            let part = FieldSyntax.trimmed(bytes, at: start..<end)
+            // Only behind the semicolon does an equals sign begin the value of a parameter.
+            let hasValue = syntax == .mediaTypes && start > element.lowerBound
+            key.append(addingCapacity: part.count) { output in
+                var folds = true
+                for index in part {
+                    output.append(folds ? Byte.lowercased(bytes[index]) : bytes[index])
+                    if hasValue, bytes[index] == UInt8(ascii: "=") { folds = false }
                 }
             }
             start = end + 1

@@ -83,9 +83,15 @@ extension Door {
         let facts = requestFacts
         let store = hall.store
         let hash = store.hash(key, range)
-        guard let resident = store.find(key, range, hash: hash), resident.facts.flags.isAnswer
-        else {
+        guard var resident = store.find(key, range, hash: hash) else {
             return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+        }
+        if !resident.facts.flags.isAnswer {
+            let base = key.extracting(range)
+            guard let found = variant(ofImage: resident, bytes, key: base, now: now) else {
+                return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+            }
+            resident = found
         }
         switch hall.fence.judge(resident.facts, for: facts, now: now) {
         case .serve,

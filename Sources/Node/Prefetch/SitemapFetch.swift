@@ -27,7 +27,7 @@ final class SitemapFetch: OriginFetchDelegate {
     ) {
         self.told = told
         let cause = RequestCause(hall.requestNames.id(hall.requestNames.next()), nil)
-        let request = hall.settings.images.plan(ofKey: key).request(
+        let request = hall.settings.images.plan(ofKey: key.span).request(
             for: key, [], [], cause: cause)
         guard var request else {
             return end(.failure(Failure(ending: .failed(why: "no request can be made"))))

@@ -76,11 +76,16 @@ extension Door {
         let range = 0..<key.count
         let hash = store.hash(key, range)
         guard !tellsDecision, parser.fields.present.isDisjoint(with: Self.deciding),
-            let resident = store.find(key, range, hash: hash),
-            resident.facts.flags.isAnswer,
+            var resident = store.find(key, range, hash: hash),
             hall.fence.judge(resident.facts, for: requestFacts, now: now) != .revalidate
         else {
             return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
+        }
+        if !resident.facts.flags.isAnswer {
+            guard let found = variant(of: resident, by: plan, bytes, key: key, now: now) else {
+                return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
+            }
+            resident = found
         }
         part = .hit
         hall.touch(resident, now: now)

@@ -15,8 +15,8 @@ struct ImagePlans: Sendable {
     }
 
     /// How the image with this key is answered.
-    func plan(ofKey key: [UInt8]) -> SitePlan {
-        guard !named.isEmpty, let origin = OriginAuthority(ofKey: key.span) else { return others }
+    func plan(ofKey key: Span<UInt8>) -> SitePlan {
+        guard !named.isEmpty, let origin = OriginAuthority(ofKey: key) else { return others }
         return named.first { $0.pattern.matches(host: origin.host, port: origin.port) }?.plan
             ?? others
     }

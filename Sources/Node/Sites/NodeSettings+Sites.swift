@@ -6,7 +6,8 @@ extension NodeSettings {
     /// The settings of answers under this key, if the nodes of a cluster share them; nil if not, or
     /// if this node answers for no such site.
     func sharedPlan(ofKey key: [UInt8]) -> SitePlan? {
-        let plan = key.first == UInt8(ascii: "/") ? sitePlan(ofKey: key) : images.plan(ofKey: key)
+        let plan =
+            key.first == UInt8(ascii: "/") ? sitePlan(ofKey: key) : images.plan(ofKey: key.span)
         return plan.flatMap { $0.settings.isShared ? $0 : nil }
     }
 

@@ -56,20 +56,11 @@ extension SiteRequest {
     private func variant(of index: VariantIndex, in store: MemoryStore, now: Instant)
         -> SiteFinding
     {
-        var choice = VariantChoice()
-        var found: [Resident] = []
-        for names in index.sets {
-            guard let place = place(of: names, index.generation, in: store),
-                let resident = store.find(place)
-            else { continue }
-            choice.add(
-                number: found.count, date: resident.facts.date, hasVary: !names.isEmpty)
-            found.append(resident)
-        }
-        guard let number = choice.number else {
+        let key = key
+        guard let found = index.newest(under: key.span, for: told, in: store) else {
             return .absent(expected: index.sets.first ?? FieldNames())
         }
-        return .answer(found[number], reuse(found[number].facts, now: now))
+        return .answer(found, reuse(found.facts, now: now))
     }
 
     /// The fields that the latest answer to the key was selected by.
@@ -86,13 +77,41 @@ extension SiteRequest {
     /// Where an answer that was selected by the fields `names` stands; nil if those fields of the
     /// request are too long to be part of a key.
     func place(of names: FieldNames, _ generation: UInt64, in store: MemoryStore) -> EntryPlace? {
+        let key = key
+        return told.place(of: names, generation, under: key.span, in: store)
+    }
+}
+
+extension RequestLines {
+    /// Where an answer stands under `base` that these lines select by the fields `names`.
+    fileprivate func place(
+        of names: FieldNames, _ generation: UInt64, under base: Span<UInt8>, in store: MemoryStore
+    ) -> EntryPlace? {
         var text: [UInt8] = []
-        let (base, bytes) = (key, told.bytes)
+        let bytes = bytes
         let isMade = VariantKey.append(
-            base: base.span, generation: generation, names: names, lines: told.lines,
-            in: bytes.span, to: &text)
-        guard isMade else { return nil }
-        return EntryPlace(key: text, hash: store.hash(of: text))
+            base: base, generation: generation, names: names, lines: lines, in: bytes.span,
+            to: &text)
+        return isMade ? EntryPlace(key: text, hash: store.hash(of: text)) : nil
+    }
+}
+
+extension VariantIndex {
+    /// The newest of the answers under `base` in memory that a request with these lines selects.
+    func newest(
+        under base: Span<UInt8>, for told: RequestLines, in store: MemoryStore
+    ) -> Resident? {
+        var choice = VariantChoice()
+        var newest: Resident?
+        for (number, names) in sets.enumerated() {
+            guard let place = told.place(of: names, generation, under: base, in: store),
+                let resident = store.find(place)
+            else { continue }
+            choice.add(
+                number: number, date: resident.facts.date, hasVary: !names.isEmpty)
+            if choice.number == number { newest = resident }
+        }
+        return newest
     }
 }
 

@@ -84,7 +84,7 @@ final class SiteRequest: Sendable {
     convenience init(
         image key: [UInt8], hash: UInt64, _ negotiation: Negotiation, on hall: Hall
     ) {
-        let plan = hall.settings.images.plan(ofKey: key)
+        let plan = hall.settings.images.plan(ofKey: key.span)
         self.init(
             plan, key: key, hash: hash, lines: plan.told(negotiation), method: .get,
             asked: ForwardedRequest(
