@@ -21,7 +21,12 @@ extension AnswerHead {
         }
         for redirect in redirects {
             for line in redirect.head.lines where line.id == .vary {
-                head.append(.vary, "Vary", Array(redirect.head.bytes[line.value.range]))
+                // A head that was stored has it already.
+                let value = Array(redirect.head.bytes[line.value.range])
+                let isThere = head.lines.contains {
+                    $0.id == .vary && head.bytes[$0.value.range].elementsEqual(value)
+                }
+                if !isThere { head.append(.vary, "Vary", value) }
             }
         }
         return head

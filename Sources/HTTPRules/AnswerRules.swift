@@ -24,6 +24,10 @@ package enum AnswerRules {
             answered = AnswerControl(head)
         }
         let control = answered.control
+        let isForNobody =
+            policy.kind == .image
+            ? VaryNames(image: head.lines, in: head.bytes.span).isEverything
+            : VaryNames(head).isEverything
         let mayGuess = mayGuess(head, request, policy)
         let freshness = Freshness(
             head, control: answered, receipt: receipt,
@@ -32,7 +36,7 @@ package enum AnswerRules {
         let date = Freshness.time(head, .date, receipt)
         let lastModified = Freshness.time(head, .lastModified, receipt)
         let personal = personal(
-            head, control, request, isVaryEverything: VaryNames(head).isEverything)
+            head, control, request, isVaryEverything: isForNobody)
         var notStored = unstorableStatus(head, control, freshness, request, policy.kind)
         notStored = notStored ?? personal
         if notStored == nil, !policy.storesSetCookie, !answered.isGranted,

@@ -100,7 +100,7 @@ extension Examination {
             notStored = notStored ?? .noStore
         } else if control.flags.contains(.isPrivate) {
             notStored = notStored ?? .isPrivate
-        } else if VaryNames(head).isEverything {
+        } else if VaryNames(image: head.lines, in: head.bytes.span).isEverything {
             notStored = notStored ?? .varyEverything
         } else {
             return

@@ -157,7 +157,7 @@ extension Configuration {
     /// Fills in the values of fields that stand in files of their own.
     mutating func readFieldFiles() throws(ConfigurationError) {
         try given.readFieldFiles()
-        values.siteBlocks = given.siteBlocks
+        (values.siteBlocks, values.images) = (given.siteBlocks, given.images)
         sites = SiteTable(values.sites.map(\.site))
     }
 

@@ -38,6 +38,9 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// Those that go to the origin of ``key`` alone.
     private let ownFields: [FieldSetting]
 
+    /// It says User-Agent.
+    private let namesItself: Bool
+
     /// The value of User-Agent.
     package static let userAgent = "nuthatch/0.1"
 
@@ -48,7 +51,11 @@ package struct OriginFetchRequest: Hashable, Sendable {
     ///   - fields: the lines behind Host, each of another name; also for the origins that redirects
     ///     lead to.
     ///   - ownFields: further lines, which another origin is not told.
-    package init?(key: [UInt8], fields: [FieldSetting], ownFields: [FieldSetting] = []) {
+    ///   - namesItself: it says User-Agent, unless a line does.
+    package init?(
+        key: [UInt8], fields: [FieldSetting], ownFields: [FieldSetting] = [],
+        namesItself: Bool = true
+    ) {
         let span = key.span
         guard CacheKey.isKey(key, bytesMax: key.count),
             let url = OriginURL(canonical: span, at: key.indices)
@@ -59,10 +66,11 @@ package struct OriginFetchRequest: Hashable, Sendable {
         isSafeToRetry = true
         self.fields = fields
         self.ownFields = ownFields
+        self.namesItself = namesItself
         origin = OriginAuthority(span, url)
         bytes = RequestForwarder.get(
             target: span.copy(url.target.range), host: span.copy(url.authority.range),
-            userAgent: Self.userAgent, fields + ownFields)
+            userAgent: namesItself ? Self.userAgent : nil, fields + ownFields)
     }
 
     /// A request for a site, whose origin the operator names; every answer to it is handed on.
@@ -91,6 +99,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
         key = []
         fields = []
         ownFields = []
+        namesItself = false
         var bytes = head
         body.appendField(to: &bytes)
         bytes += Array("\r\n".utf8)
@@ -110,7 +119,8 @@ package struct OriginFetchRequest: Hashable, Sendable {
     func redirected(to key: [UInt8]) -> OriginFetchRequest? {
         let isSameOrigin = OriginAuthority(ofKey: key.span) == origin
         var request = OriginFetchRequest(
-            key: key, fields: fields, ownFields: isSameOrigin ? ownFields : [])
+            key: key, fields: fields, ownFields: isSameOrigin ? ownFields : [],
+            namesItself: namesItself || !isSameOrigin)
         request?.holders = holders
         return request
     }

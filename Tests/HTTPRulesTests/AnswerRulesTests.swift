@@ -26,7 +26,7 @@ private func examine(
         (["Cache-Control: private, public, max-age=9"], .isPrivate),
         (["Cache-Control: private, s-maxage=9"], .isPrivate),
         (["Cache-Control: private, no-store"], .noStore),
-        (["Vary: *"], .varyEverything),
+        (["Vary: *"], .varyEverything), (["Vary: Accept Cookie"], nil),
         (["Vary: Accept, *"], .varyEverything),
         (["Vary: Accept", "Vary: *"], .varyEverything),
         (["Vary: **"], nil),

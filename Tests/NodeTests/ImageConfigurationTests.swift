@@ -71,6 +71,10 @@ struct ImageConfigurationTests {
                 "images from a.example: grace (from n.yaml, line 2): \"soon\" is refused"
             ),
             (
+                "origins: {a.example: {set-request-fields: {accept-encoding: gzip}}}",
+                "images from a.example: set-request-fields (from n.yaml, line 2): \"Accept-Encoding"
+            ),
+            (
                 "origins: {a.example: http://o.example}",
                 "images from a.example: \"origin\" (from n.yaml, line 2) is not a setting"
             ),

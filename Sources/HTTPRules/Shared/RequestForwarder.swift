@@ -152,14 +152,14 @@ package enum RequestForwarder {
         return bytes
     }
 
-    /// Writes a GET of this node's own, up to and with the empty line; `userAgent` is said unless
-    /// one of `fields` says another.
+    /// Writes a GET of this node's own, up to and with the empty line; `userAgent`, if it is not
+    /// nil, is said unless one of `fields` says another.
     package static func get(
-        target: [UInt8], host: [UInt8], userAgent: String, _ fields: [FieldSetting]
+        target: [UInt8], host: [UInt8], userAgent: String?, _ fields: [FieldSetting]
     ) -> [UInt8] {
         var bytes = Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: ".utf8) + host
         bytes.appendLineEnd()
-        if !fields.contains(where: { $0.id == .userAgent }) {
+        if let userAgent, !fields.contains(where: { $0.id == .userAgent }) {
             bytes.appendLine(FieldSetting(.userAgent, "User-Agent", Array(userAgent.utf8)))
         }
         for line in fields { bytes.appendLine(line) }

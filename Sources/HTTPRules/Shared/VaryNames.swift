@@ -26,13 +26,16 @@ package struct VaryNames: Hashable, Sendable {
         }
     }
 
+    /// All that images can depend on.
+    package static let imageFields = FieldNames(["accept", "accept-encoding"])
+
     /// What an image depends on that came with these lines, which lie in `bytes`.
     ///
     /// Of a client's fields its origin is told Accept and Accept-Encoding alone, as
     /// ``NegotiationRules`` reduces them; in every other its requests agree. A coding must reach
     /// nobody who did not ask for it, also if the origin forgot to say so.
     package init(image lines: [FieldLine], in bytes: Span<UInt8>) {
-        let (accept, encoding) = (Array("accept".utf8), Array("accept-encoding".utf8))
+        let (accept, encoding) = (Self.imageFields.names[0], Self.imageFields.names[1])
         for line in lines {
             switch line.id {
             case .vary:

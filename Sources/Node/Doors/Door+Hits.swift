@@ -87,8 +87,10 @@ extension Door {
             return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
         if !resident.facts.flags.isAnswer {
-            let base = key.extracting(range)
-            guard let found = variant(ofImage: resident, bytes, key: base, now: now) else {
+            guard
+                let found = hall.variant(
+                    ofImage: resident, parser, bytes, key: key.extracting(range), facts, now: now)
+            else {
                 return answerImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
             }
             resident = found

@@ -268,11 +268,12 @@ final class FillRun: Sendable {
         change { $0.lookup.fill.misunderstood(effects: &$1) }
     }
 
-    func failed(_ problem: Problem) {
+    /// `nominated` are the fields of requests that it depends on whether there is an answer.
+    func failed(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         change { state, effects in
             guard !state.isOver else { return }
             state.known.outcome = .refused(problem)
-            state.lookup.fill.failed(effects: &effects)
+            state.lookup.fill.failed(nominated: nominated, effects: &effects)
         }
     }
 

@@ -183,8 +183,8 @@ final class LookupDriver {
     }
 
     /// The readers get `problem`, and nothing more comes.
-    func fail(_ problem: Problem) {
-        run.failed(problem)
+    func fail(_ problem: Problem, nominated: FieldNames = FieldNames()) {
+        run.failed(problem, nominated: nominated)
         finish()
     }
 

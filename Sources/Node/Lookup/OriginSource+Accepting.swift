@@ -24,7 +24,7 @@ extension OriginSource {
             let absence = plan.absence(head, examination, receipt, by: redirects)
             if let stale, absence != nil || acceptance.endsStored { hall.node.forget(stale) }
             if let absence, remember(problem, absence, of: head, vary.names) { return drop(length) }
-            return drop(problem, length)
+            return drop(problem, length, nominated: vary.names)
         }
         var place: EntryPlace?
         var index: VariantIndex?
@@ -55,6 +55,9 @@ extension OriginSource {
         _ problem: Problem, _ absence: Examination, of answer: AnswerHead, _ names: FieldNames
     ) -> Bool {
         var variant: (place: EntryPlace, index: VariantIndex)?
+        // Where there are variants it says nothing of those that others select.
+        var names = names
+        names.formUnion(query.expected(in: hall.store))
         switch hall.node.place(query, selectedBy: names, claims: true) {
         case .key: break
         case .variant(let place, let index): variant = (place, index)
@@ -82,7 +85,7 @@ extension OriginSource {
         }
         guard let resident else { return true }
         hall.node.store.insert(resident)
-        keepIndex(variant?.index, names, variant?.place)
+        keepIndex(variant?.index, names, variant?.place, ofAbsence: true)
         return true
     }
 
@@ -145,10 +148,13 @@ extension OriginSource {
         keepIndex(index, names, place)
     }
 
-    private func keepIndex(_ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?) {
+    private func keepIndex(
+        _ index: VariantIndex?, _ names: FieldNames, _ place: EntryPlace?, ofAbsence: Bool = false
+    ) {
         guard let index, let place else { return }
         hall.node.keep(
-            index, names, at: place, of: query.base, stamp: run.stamp, now: SystemClock.now())
+            index, names, at: place, of: query.base, stamp: run.stamp, now: SystemClock.now(),
+            inMemoryAlone: ofAbsence)
     }
 
     /// The tags of the answer; says so if there are more than are kept, because a purge by those

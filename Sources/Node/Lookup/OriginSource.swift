@@ -274,12 +274,14 @@ final class OriginSource: AnswerSource, OriginFetchDelegate {
     /// The readers get `problem`; what remains of the answer is read if it is little.
     ///
     /// Errors that are the client's to hear, such as 404, are ordinary and not worth a line.
-    func drop(_ problem: Problem, _ length: UInt64?) {
+    func drop(
+        _ problem: Problem, _ length: UInt64?, nominated: FieldNames = FieldNames()
+    ) {
         if problem.status >= 500, problem.retryAfterSeconds == nil {
             log("origin answer refused", why: problem.document.detail)
         }
         held = nil
-        run.failed(problem)
+        run.failed(problem, nominated: nominated)
         drop(length)
     }
 

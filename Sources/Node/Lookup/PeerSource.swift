@@ -313,7 +313,8 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
             let before = driver.before(stale, now: SystemClock.now())
             if run.query.plan.isEnded(before, byRefusal: status) { hall.node.forget(stale) }
         }
-        driver.fail(.originStatus(status))
+        // Which of them it depended on the peer does not say.
+        driver.fail(.originStatus(status), nominated: VaryNames.imageFields)
     }
 
     private func hasRoom(_ length: UInt64?, _ head: RenderedHead) -> Bool {

@@ -32,21 +32,19 @@ extension PeerAnswering {
     func asked() -> Asked {
         let key = question.key
         let hash = hall.store.hash(of: key)
-        guard key.first == UInt8(ascii: "/") else {
-            guard CacheKey.isKey(key, bytesMax: hall.settings.urlBytesMax) else {
-                return .refused(.notUnderstood)
-            }
-            return .query(
-                SiteRequest(
-                    image: key, hash: hash, question.negotiation, on: hall))
-        }
-        guard let relayed = RelayedRequest(question.request) else {
-            return .refused(.notUnderstood)
-        }
-        let plan = hall.settings.sharedPlan(ofKey: key)
-        guard let plan, plan.digest == relayed.policy else {
+        let isImage = key.first != UInt8(ascii: "/")
+        let relayed = isImage ? nil : RelayedRequest(question.request)
+        let isKey = !isImage || CacheKey.isKey(key, bytesMax: hall.settings.urlBytesMax)
+        guard isKey, isImage || relayed != nil else { return .refused(.notUnderstood) }
+        guard let plan = hall.settings.sharedPlan(ofKey: key),
+            plan.digest == RelayedRequest.policy(of: question.request)
+        else {
             hall.counters.add(.peerPoliciesDiffer)
             return .refused(.otherPolicy)
+        }
+        guard let relayed else {
+            return .query(
+                SiteRequest(image: key, hash: hash, question.negotiation, on: hall))
         }
         // What is asked for is what stands under the key, and nothing else of the origin's.
         let start = RequestForwarder.start(

@@ -82,7 +82,11 @@ extension Door {
             return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
         }
         if !resident.facts.flags.isAnswer {
-            guard let found = variant(of: resident, by: plan, bytes, key: key, now: now) else {
+            guard
+                let found = hall.variant(
+                    of: resident, by: plan, parser, bytes, headRange, key: key, requestFacts,
+                    now: now)
+            else {
                 return answerSiteSlowly(bytes, plan, key: key.copy(range), hash: hash, now: now)
             }
             resident = found

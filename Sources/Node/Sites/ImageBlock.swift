@@ -50,10 +50,9 @@ package struct ImageBlock: Hashable, Sendable {
         _ faults: inout [SiteFault]
     ) {
         let before = faults.count
-        guard
-            let all = Self.read(
-                texts, of: nil, in: file, among: Self.options, ImageSettings(), &faults)
-        else { return nil }
+        let all =
+            Self.read(texts, of: nil, in: file, among: Self.options, ImageSettings(), &faults)
+            ?? ImageSettings()
         self.all = all
         for text in origins {
             let name = text.pattern.text
@@ -97,6 +96,16 @@ package struct ImageBlock: Hashable, Sendable {
                 SiteFault(
                     site: nil, source: .file(name: file, line: line), text: "\(wrong.status)",
                     problem: .value(.negativeTTL, .imageStatus)))
+        }
+        let codes = read?.settings.setRequestFields.contains {
+            String(decoding: $0.name, as: UTF8.self).lowercased() == "accept-encoding"
+        }
+        if codes == true {
+            let line = texts.first { $0.key.text == SiteOption.setRequestFields.rawValue }?.key.line
+            found.append(
+                SiteFault(
+                    site: nil, source: .file(name: file, line: line), text: "Accept-Encoding",
+                    problem: .value(.setRequestFields, .imageCoding)))
         }
         faults += found.map { $0.ofImages(from: origin) }
         guard let read, found.isEmpty else { return nil }

@@ -115,18 +115,20 @@ extension NodeCore {
     ///
     /// The places of all are kept with it, the newest first, so that a request for another variant
     /// can ask the origin about them (RFC 9111 §4.3.1), and that they can be limited together.
+    ///
+    /// `inMemoryAlone`: so is what stands at `place`, and nothing needs it on disk.
     func keep(
         _ index: VariantIndex, _ names: FieldNames, at place: EntryPlace,
-        of base: SiteBase, stamp: Stamp, now: Instant
+        of base: SiteBase, stamp: Stamp, now: Instant, inMemoryAlone: Bool = false
     ) {
         indexing.withLock { _ in
-            unlockedKeep(index, names, at: place, of: base, stamp: stamp, now: now)
+            unlockedKeep(index, names, at: place, of: base, stamp, now, inMemoryAlone)
         }
     }
 
     private func unlockedKeep(
         _ made: VariantIndex, _ names: FieldNames, at place: EntryPlace,
-        of base: SiteBase, stamp: Stamp, now: Instant
+        of base: SiteBase, _ stamp: Stamp, _ now: Instant, _ inMemoryAlone: Bool
     ) {
         let current = store.find(base.key, hash: base.hash)
         var index = made
@@ -139,14 +141,17 @@ extension NodeCore {
         let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
         var places = [place.key] + known.filter { $0 != place.key }
         let surplus = surplus(of: places)
+        // One without places is claimed, and not on disk yet.
+        let isOnDisk = !inMemoryAlone || !known.isEmpty && current?.name != nil
         if surplus.isEmpty, let current, VariantIndex(of: current) == index,
-            known.contains(place.key)
+            known.contains(place.key), (current.name != nil) == (isOnDisk && disk != nil)
         {
             return
         }
         for number in surplus { forgetVariant(places.remove(at: number)) }
         counters.add(.variantsDropped, surplus.count)
-        let entry = entry(of: index, of: base, places: places, stamp: stamp, now: now)
+        let entry = entry(
+            of: index, of: base, places: places, stamp: stamp, now: now, isOnDisk: isOnDisk)
         if let entry { keep(entry) }
     }
 
@@ -176,14 +181,14 @@ extension NodeCore {
 
     private func entry(
         of index: VariantIndex, of base: SiteBase, places: [[UInt8]], stamp: Stamp,
-        now: Instant
+        now: Instant, isOnDisk: Bool = true
     ) -> Resident? {
         var head: [UInt8] = []
         index.append(to: &head)
         let facts = EntryFacts(
             size: 0, bornAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
-        return note(head, facts, of: base, tags: places, stamp: stamp, isOnDisk: true)
+        return note(head, facts, of: base, tags: places, stamp: stamp, isOnDisk: isOnDisk)
     }
 
     /// How many variants of one key the origin is asked about at once.

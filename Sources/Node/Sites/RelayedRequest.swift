@@ -40,6 +40,11 @@ struct RelayedRequest {
         self.head = head
     }
 
+    /// The digest at the beginning of what is told of a request; 0 if nothing is told.
+    static func policy(of bytes: [UInt8]) -> UInt64 {
+        bytes.count < 8 ? 0 : bytes.span.little64(at: 0)
+    }
+
     /// The request in `bytes`; nil if they are none.
     init?(_ bytes: [UInt8]) {
         guard bytes.count > Self.fixedBytes else { return nil }
@@ -56,7 +61,7 @@ struct RelayedRequest {
             !lines.contains(where: { Self.refused.contains($0.id) })
         else { return nil }
         self.init(
-            policy: bytes.span.little64(at: 0), Flags(rawValue: bytes[8]), client: client,
+            policy: Self.policy(of: bytes), Flags(rawValue: bytes[8]), client: client,
             head: head)
     }
 

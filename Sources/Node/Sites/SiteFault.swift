@@ -88,13 +88,16 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .tooMany: "\(quoted) is one too many"
                 case .fieldValue: "the value of \(quoted) is refused"
                 case .original(let fault): "\(quoted) is refused \(fault)"
+                case .imageCoding:
+                    "\(quoted) is refused: codings would reach clients that ask for none; allowed: "
+                        + "what removes it, and asks for identity, is remove-request-fields"
                 case .imageStatus:
                     "\(quoted) is refused; allowed: 400…499 but 407, 408, 425 and 429"
                 }
             let start = "\(whose): \(option.rawValue) \(place): \(what)"
             switch reason {
             // They say what is allowed where they are.
-            case .original, .imageStatus: return start
+            case .original, .imageStatus, .imageCoding: return start
             default: return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
             }
         }
@@ -114,6 +117,8 @@ package struct SiteRefusal: Error, Hashable {
         case fieldValue
         /// No rule of how originals are named.
         case original(OriginalRuleFault)
+        /// A coding for all who ask for an image, whatever they read.
+        case imageCoding
         /// A status that says nothing of whether there is an image.
         case imageStatus
     }

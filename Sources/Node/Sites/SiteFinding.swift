@@ -38,12 +38,8 @@ extension SiteRequest {
     func judge(_ found: Resident, in store: MemoryStore, now: Instant) -> SiteFinding {
         let flags = found.facts.flags
         if flags.isAnswer {
-            let reuse = reuse(found.facts, now: now)
-            // That there is no image holds while it is remembered, and is not asked about.
-            if isImage, found.status != 200, reuse != .fresh {
-                return .absent(expected: FieldNames())
-            }
-            return .answer(found, reuse)
+            guard isAnswered(by: found, now: now) else { return .absent(expected: FieldNames()) }
+            return .answer(found, reuse(found.facts, now: now))
         }
         if flags.contains(.isHitForMiss) {
             return now < found.facts.freshUntil ? .passes : .absent(expected: FieldNames())
@@ -52,12 +48,20 @@ extension SiteRequest {
         return variant(of: index, in: store, now: now)
     }
 
+    /// That there is no image holds while it is remembered, and is not asked about.
+    private func isAnswered(by found: Resident, now: Instant) -> Bool {
+        !isImage || found.status == 200 || reuse(found.facts, now: now) == .fresh
+    }
+
     /// The newest of the variants that answer the request.
     private func variant(of index: VariantIndex, in store: MemoryStore, now: Instant)
         -> SiteFinding
     {
         let key = key
-        guard let found = index.newest(under: key.span, for: told, in: store) else {
+        let found = index.newest(under: key.span, for: told, in: store) {
+            isAnswered(by: $0, now: now)
+        }
+        guard let found else {
             return .absent(expected: index.sets.first ?? FieldNames())
         }
         return .answer(found, reuse(found.facts, now: now))
@@ -97,15 +101,17 @@ extension RequestLines {
 }
 
 extension VariantIndex {
-    /// The newest of the answers under `base` in memory that a request with these lines selects.
+    /// The newest of the answers under `base` in memory that a request with these lines selects, of
+    /// those that are `wanted`.
     func newest(
-        under base: Span<UInt8>, for told: RequestLines, in store: MemoryStore
+        under base: Span<UInt8>, for told: RequestLines, in store: MemoryStore,
+        wanted: (Resident) -> Bool = { _ in true }
     ) -> Resident? {
         var choice = VariantChoice()
         var newest: Resident?
         for (number, names) in sets.enumerated() {
             guard let place = told.place(of: names, generation, under: base, in: store),
-                let resident = store.find(place)
+                let resident = store.find(place), wanted(resident)
             else { continue }
             choice.add(
                 number: number, date: resident.facts.date, hasVary: !names.isEmpty)

@@ -69,15 +69,20 @@ extension SitePlan {
         return OriginFetchRequest(
             key: key,
             fields: reduced[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
-                + conditions + causeLines, ownFields: requestRules.lines)
+                + conditions + causeLines, ownFields: requestRules.lines,
+            namesItself: !requestRules.removed.contains("user-agent"))
     }
 
     /// Everything that a request for an image can be reduced to, by its bits.
     static func reductions(
         by rules: RequestFieldRules
     ) -> [(fields: [FieldSetting], lines: RequestLines)] {
-        (0...Negotiation.all.rawValue).map {
-            let fields = rules.reducedLines(Negotiation(rawValue: $0))
+        // Of whom nothing is said an origin may think that it reads every coding (RFC 9110
+        // §12.5.3), and one must reach nobody who did not ask for it.
+        let isPlain = rules.removed.contains("accept-encoding")
+        let plain = isPlain ? FieldSetting(name: "Accept-Encoding", value: "identity") : nil
+        return (0...Negotiation.all.rawValue).map {
+            let fields = rules.reducedLines(Negotiation(rawValue: $0)) + (plain.map { [$0] } ?? [])
             return (fields, RequestLines(fields))
         }
     }

@@ -85,7 +85,7 @@ final class SitePlan: Sendable {
         self.settings = settings
         self.images = images
         self.origin = origin
-        digest = site.map(Self.digest) ?? 0
+        digest = Self.digest(of: site, settings)
         self.storing = storing
         self.reuse = reuse
         self.requestRules = requestRules
@@ -103,10 +103,12 @@ final class SitePlan: Sendable {
         self.objectBytesMax = min(objectBytesMax, settings.objectBytesMax ?? .max)
     }
 
-    /// Two nodes of one version give the same for the same settings.
-    private static func digest(of site: Site) -> UInt64 {
-        let text = "\(site.name) \(site.origin) \(site.settings)"
-        return XXH64.hash(Array(text.utf8).span, seed: 0)
+    /// Two nodes of one version give the same for the same settings; 0 for images of which nothing
+    /// is said.
+    private static func digest(of site: Site?, _ settings: SiteSettings) -> UInt64 {
+        if site == nil, settings == .images { return 0 }
+        let whose = site.map { "\($0.name) \($0.origin)" } ?? "images"
+        return XXH64.hash(Array("\(whose) \(settings)".utf8).span, seed: 0)
     }
 
     // MARK: Requests

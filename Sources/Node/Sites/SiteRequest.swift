@@ -136,10 +136,14 @@ final class SiteRequest: Sendable {
         return true
     }
 
-    /// What another node is told of it: empty for an image, of which the key says all; nil if the
-    /// origin may not be sent it.
+    /// What another node is told of it: of an image, of which the key says all, the digest of its
+    /// settings, if something is said of them; nil if the origin may not be sent it.
     func relay(through node: NodeCore, for client: ShareHolder?) -> [UInt8]? {
-        guard !isImage else { return [] }
+        if isImage {
+            var bytes: [UInt8] = []
+            if plan.digest != 0 { bytes.appendLittle(plan.digest) }
+            return bytes
+        }
         guard isSendable else { return nil }
         var head = told.bytes
         // It may come back through an origin that leads to this cluster.

@@ -273,10 +273,21 @@ extension Fill {
         effects.append(.wakeReaders)
     }
 
-    /// The answer will not be whole.
-    package mutating func failed(effects: inout [LookupEffect]) {
+    /// The answer will not be whole, or there is none.
+    ///
+    /// Readers that differ from the request in the fields `nominated` begin anew: it is none for
+    /// them.
+    package mutating func failed(
+        nominated: FieldNames = FieldNames(), effects: inout [LookupEffect]
+    ) {
         guard !isOver else { return }
         phase = .failed
+        for index in readers.indices
+        where readers[index].state == .following && !readers[index].isFirst
+            && !agrees(readers[index].request, on: nominated)
+        {
+            readers[index].state = .sentAway
+        }
         effects.append(.wakeReaders)
     }
 }

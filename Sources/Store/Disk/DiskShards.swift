@@ -73,7 +73,6 @@ package final class DiskShards: Sendable {
     }
 
     private func count(_ entry: DiskEntry, sign: Int) {
-        guard entry.share != DiskShare.images else { return }
         shareBytes.withLock { bytes in
             let left = bytes[entry.share, default: 0] + sign * entry.bytes
             bytes[entry.share] = left == 0 ? nil : left

@@ -1,9 +1,11 @@
+import Foundation
 import Harness
 import Testing
 
 extension Outside {
     @Suite("Images have settings as a site has, and origins of their own ones")
     struct ImageSettingsTests {
+        private let lastingControl = String(lasting.dropFirst("Cache-Control: ".count))
         private let image = TestImage.generated(.png, byteCount: 9_000, seed: 471)
 
         @Test("What the operator sets goes to the image's origin, and to none it redirects to")
@@ -12,7 +14,7 @@ extension Outside {
             try stage.change(
                 opened + "images:\n  origins:\n    127.0.0.1:\(stage.origin.port):\n"
                     + "      set-request-fields: {X-Key: secret, User-Agent: ours}\n"
-                    + "      remove-request-fields: [Accept-Encoding]\n")
+                    + "      remove-request-fields: [Accept-Encoding, X-Request-Id]\n")
             let other = try ScriptedOrigin()
             let redirect = { (url: String) in
                 OriginAnswer(
@@ -26,11 +28,29 @@ extension Outside {
                 let fields = try #require(stage.origin.requests(path).first).fields
                 #expect(fields["X-Key"] == "secret" && fields["User-Agent"] == "ours")
                 #expect(fields["Accept"]?.contains("image/webp") == true)
-                #expect(fields["Accept-Encoding"] == nil)
+                #expect(fields["Accept-Encoding"] == "identity" && fields["X-Request-Id"] == nil)
             }
             let fields = try #require(other.requests("/elsewhere").first).fields
             #expect(fields["X-Key"] == nil && fields["User-Agent"]?.hasPrefix("nuthatch") == true)
             #expect(fields["Accept"]?.contains("image/webp") == true)
+        }
+
+        @Test("A value that stands in a file is sent from the start, and a removed name is not")
+        func fieldFiles() throws {
+            let origin = try ScriptedOrigin()
+            origin.on("/it", OriginAnswer(image, fields: [lasting]))
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let secret = folder.appending(path: "key")
+            try Data("from a file\n".utf8).write(to: secret)
+            let stage = try SettingsStage(
+                opened + "images:\n  origins:\n    127.0.0.1:\(origin.port):\n"
+                    + "      set-request-fields: {X-Key: {file: \(secret.path)}}\n"
+                    + "      remove-request-fields: [User-Agent]\n")
+            let answer = try stage.node.get(ImageTarget.of(origin.url("/it")), expecting: image)
+            #expect(answer.brings(image))
+            let fields = try #require(origin.requests("/it").first).fields
+            #expect(fields["X-Key"] == "from a file" && fields["User-Agent"] == nil)
         }
 
         @Test(
@@ -97,6 +117,49 @@ extension Outside {
             }
             let used = try #require(stage.node.figure("nuthatch_memory_used_bytes"))
             #expect(used > 3e6 && used < 8e6, "\(used)")
+        }
+
+        @Test("They have no more of the disk than their share")
+        func diskShare() throws {
+            let folder = try Program.temporaryFolder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let stage = try SettingsStage(
+                opened + "disk-limit: 64MiB\ncache-dir: \(folder.path)\n"
+                    + "images: {disk-share: 10%}\n")
+            for number in 0..<100 {
+                let image = TestImage.generated(.png, byteCount: 200_000, seed: UInt64(number))
+                let target = stage.target(stage.origin.serve(image, fields: [lasting]))
+                #expect(try stage.node.get(target, expecting: image).brings(image))
+            }
+            let isSettled = Deadline.seconds(30).reached {
+                stage.node.figure("nuthatch_disk_queued_bytes") == 0
+                    && stage.node.figure("nuthatch_fills_in_flight") == 0
+            }
+            let entries = try #require(stage.node.figure("nuthatch_disk_entries"))
+            #expect(isSettled && entries > 10 && entries < 40, "\(entries)")
+        }
+
+        @Test("A node that is told something else of them fetches for itself, and says so")
+        func differing() throws {
+            let stage = try ClusterStage(2, keepsOnDisk: false)
+            try stage.write("images: {client-ttl: 5m}\n", to: "other.yaml")
+            let other = try NodeProcess(
+                stage.clusterFlags(peerPort: HeldPort.forever()) + [
+                    "--config", stage.directory.appending(path: "other.yaml").path,
+                ])
+            defer { other.kill() }
+            let all = stage.nodes + [other]
+            #expect(Deadline.seconds(30).reached { all.allSatisfy { $0.isCurrent(among: 3) } })
+            for number in 0..<6 {
+                stage.origin.on("/\(number)", OriginAnswer(image, fields: [lasting]))
+                for node in all {
+                    let answer = try node.get(stage.target("/\(number)"), expecting: image)
+                    let wanted = node === other ? "max-age=300" : lastingControl
+                    #expect(answer.brings(image) && answer["Cache-Control"] == wanted, "\(answer)")
+                }
+                #expect(2...3 ~= stage.fetches("/\(number)"))
+            }
+            #expect(all.contains { $0.said("a peer has other settings") > 0 })
         }
 
         @Test("Nodes that are told to have nothing together fetch for themselves")

@@ -116,8 +116,7 @@ struct LookupScript {
             lookup.fill.answered(
                 Fill.Answer(
                     isKept: !words.contains("unkept"), isShared: !words.contains("unshared"),
-                    nominated: FieldNames(words.contains("varies") ? ["Accept"] : []),
-                    standing: standing(words)),
+                    nominated: Self.nominated(words), standing: standing(words)),
                 effects: &effects)
         case "confirmed":
             lookup.fill.confirmed(
@@ -125,7 +124,7 @@ struct LookupScript {
                 effects: &effects)
         case "body": lookup.fill.received(Int(words[1]) ?? 0, effects: &effects)
         case "whole": lookup.fill.ended(effects: &effects)
-        case "failed": lookup.fill.failed(effects: &effects)
+        case "failed": lookup.fill.failed(nominated: Self.nominated(words), effects: &effects)
         case "narrowed": lookup.fill.narrowed(effects: &effects)
         case "lost":
             lookup.lost(canBeResumed: words.contains("resumable"), effects: &effects)
@@ -144,6 +143,10 @@ struct LookupScript {
         default: throw Unknown(description: words.joined(separator: " "))
         }
         return []
+    }
+
+    private static func nominated(_ words: [String]) -> FieldNames {
+        FieldNames(words.contains("varies") ? ["Accept"] : [])
     }
 
     private func standing(_ words: [String]) -> Fill.Standing {

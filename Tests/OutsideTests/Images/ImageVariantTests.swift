@@ -1,0 +1,143 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("What is said to one Accept is said to no other")
+    struct ImageVariantTests {
+        private let webp = TestImage.generated(.webp, byteCount: 9_000, seed: 901)
+        private let vary = "Vary: Accept"
+        private static let accepts = ["Accept: image/webp"]
+
+        /// To who reads WebP an image, to others `refusal`.
+        private func route(
+            _ refusal: OriginAnswer, _ gate: Gate? = nil
+        ) -> @Sendable (OriginRequest) -> OriginAnswer {
+            { [webp, vary] request in
+                guard request.fields["Accept"]?.contains("webp") != true else {
+                    return OriginAnswer(webp, fields: [lasting, vary])
+                }
+                return gate.map { refusal.holdingHead(.gate($0)) } ?? refusal
+            }
+        }
+
+        private func refusal(_ status: String, _ fields: String...) -> OriginAnswer {
+            OriginAnswer(nil, status: status, fields: ["Content-Length: 0"] + fields)
+        }
+
+        @Test(
+            "A refusal ends nobody's wait who asked otherwise",
+            arguments: ["403 Forbidden", "404 Not Found"])
+        func refused(status: String) throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            let gate = Gate()
+            stage.origin.on("/it", route(refusal(status, vary), gate))
+            let first = try stage.node.connect()
+            try first.socket.send(
+                HTTPConnection.request(stage.target("/it"), fields: ["Accept: image/png"]))
+            #expect(gate.waitForArrivals())
+            let second = try stage.node.connect()
+            try second.socket.send(
+                HTTPConnection.request(stage.target("/it"), fields: Self.accepts))
+            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 2 })
+            gate.open()
+            #expect(400...499 ~= first.readResponse().status)
+            let other = second.readResponse()
+            #expect(other.brings(webp), "\(other)")
+        }
+
+        @Test("Nor where another node owns the image")
+        func refusedByOwner() throws {
+            let stage = try ClusterStage(3)
+            for index in stage.nodes.indices {
+                let (path, gate) = ("/it\(index)", Gate())
+                stage.origin.on(path, route(refusal("404 Not Found", vary), gate))
+                let node = stage.nodes[index]
+                let first = try node.connect()
+                try first.socket.send(
+                    HTTPConnection.request(stage.target(path), fields: ["Accept: image/png"]))
+                #expect(gate.waitForArrivals())
+                let second = try node.connect()
+                try second.socket.send(
+                    HTTPConnection.request(stage.target(path), fields: Self.accepts))
+                #expect(Deadline.seconds(30).reached { node.figure("nuthatch_waiters") == 2 })
+                gate.open()
+                #expect(first.readResponse().status == 404)
+                let other = second.readResponse()
+                #expect(other.brings(webp), "\(other)")
+            }
+        }
+
+        @Test("That there was none once hides nothing that is fresh")
+        func forgotten() throws {
+            let stage = try SettingsStage(opened + "images: {negative-ttl: {404: 1s}}\n")
+            let coded = ["Accept: image/webp", "Accept-Encoding: gzip"]
+            stage.origin.on("/it") { [webp, vary] request in
+                request.fields["Accept-Encoding"] == "gzip"
+                    ? OriginAnswer(webp, fields: [lasting, "Vary: Accept, Accept-Encoding"])
+                    : OriginAnswer(
+                        nil, status: "404 Not Found", fields: [vary, "Content-Length: 0"])
+            }
+            #expect(try stage.get("/it", fields: coded).brings(webp))
+            #expect(try stage.get("/it", fields: Self.accepts).status == 404)
+            stage.origin.on("/it", refusal("500 Internal Server Error"))
+            let isForgotten = try Deadline.seconds(30).reached {
+                try stage.get("/it", fields: Self.accepts).status != 404
+            }
+            #expect(isForgotten)
+            let answer = try stage.get("/it", fields: coded)
+            #expect(answer.brings(webp) && answer.isHit, "\(answer)")
+        }
+
+        @Test("What is on disk is found, and not that there was none for another Accept")
+        func onDisk() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            stage.origin.on("/it", route(refusal("404 Not Found")))
+            let target = ImageTarget.of(stage.origin.url("/it"))
+            #expect(try stage.node.get(target, fields: Self.accepts).brings(webp))
+            try stage.settle()
+            try stage.restart()
+            #expect(try stage.node.get(target).status == 404)
+            let answer = try stage.node.get(target, fields: Self.accepts)
+            #expect(answer.brings(webp) && answer.detail == "disk", "\(answer)")
+            #expect(stage.fetches("/it") == 2)
+        }
+
+        @Test("That there is none is written to no disk, whatever it varies by")
+        func inMemoryAlone() throws {
+            let stage = try DiskStage("--disk-limit", "64MiB")
+            for number in 0..<20 {
+                stage.origin.on("/\(number)", refusal("404 Not Found", "Vary: Accept-Encoding"))
+                for _ in 0..<2 { #expect(try stage.get("/\(number)").status == 404) }
+                #expect(stage.fetches("/\(number)") == 1)
+            }
+            try stage.settle()
+            #expect(try stage.figure("nuthatch_disk_entries") == 0)
+            // One that comes to be is there after a restart.
+            stage.origin.on("/0", OriginAnswer(webp, fields: [lasting, "Vary: Accept-Encoding"]))
+            #expect(try stage.node.purge("{\"everything\": true}").isConfirmedByAll)
+            #expect(try stage.get("/0", expecting: webp).brings(webp))
+            try stage.settle()
+            try stage.restart()
+            #expect(try stage.get("/0", expecting: webp).detail == "disk")
+        }
+
+        @Test("A redirect's Vary is told once, however often the image is validated")
+        func redirected() throws {
+            let stage = try Stage()
+            defer { withExtendedLifetime(stage) {} }
+            stage.origin.on(
+                "/it", refusal("302 Found", "Location: \(stage.origin.url("/there"))", vary))
+            stage.origin.on("/there") { [webp] request in
+                let fields = ["Cache-Control: max-age=0", "ETag: \"a\""]
+                return request.isConditional
+                    ? .notModified(fields) : OriginAnswer(webp, fields: fields)
+            }
+            for _ in 0..<4 {
+                let answer = try stage.get("/it")
+                #expect(answer.brings(webp), "\(answer)")
+                #expect(answer.fields.all("Vary") == ["Accept"], "\(answer)")
+            }
+        }
+    }
+}
