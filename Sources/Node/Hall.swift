@@ -55,7 +55,7 @@ final class Hall: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// Clients that are in their TLS handshake.
     var handshakes = 0
     /// Connections to the admin port that wait for a place.
-    var waitingOperators = 0
+    var waitingOperators = WaitingRoom()
     /// What records are read into; empty without a disk tier.
     var diskRoom: [UInt8] = []
     private(set) var dateLine = DateLine(SystemClock.wallTime())

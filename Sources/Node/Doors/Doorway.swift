@@ -83,7 +83,7 @@ struct Doorway: CustomStringConvertible {
     /// a while, then for any. An operator is turned away only after several such searches, with
     /// pauses between them: when many come at once, some hold a place before they have a connection
     /// that could be closed. No more operators wait than there are places, since each of them holds
-    /// a descriptor.
+    /// a descriptor: of too many the one goes that came first.
     private static func enter(
         _ holder: ConnectionPlaces.Holder, _ side: Door.Side, _ hall: Hall, looks: Int = 5
     ) -> EventLoopFuture<ConnectionPlaces.Answer> {
@@ -93,13 +93,32 @@ struct Doorway: CustomStringConvertible {
         let bounds = [SystemClock.now() - Hall.settledAfter, .distantFuture]
         let places = bounds.flatMap { bound in halls.map { (hall: $0, idleBefore: bound) } }
         return takeOver(places[...], holder, side, answer, hall).flatMap { answer in
-            let waitingMax = max(1, NodeSettings.adminPlaces.places / halls.count)
-            let mayWait = side == .admin && looks > 1 && hall.waitingOperators < waitingMax
-            guard answer != .enters, mayWait else { return hall.loop.makeSucceededFuture(answer) }
-            hall.waitingOperators += 1
-            return hall.loop.scheduleTask(in: lookPause) { hall.waitingOperators -= 1 }.futureResult
-                .flatMap { enter(holder, side, hall, looks: looks - 1) }
+            guard answer != .enters, side == .admin, looks > 1 else {
+                return hall.loop.makeSucceededFuture(answer)
+            }
+            return pause(hall, waitingMax: max(1, NodeSettings.adminPlaces.places / halls.count))
+                .flatMap { mayLook in
+                    mayLook
+                        ? enter(holder, side, hall, looks: looks - 1)
+                        : hall.loop.makeSucceededFuture(answer)
+                }
         }
+    }
+
+    /// True after a pause; false as soon as others need the room in which this one waits.
+    private static func pause(_ hall: Hall, waitingMax: Int) -> EventLoopFuture<Bool> {
+        let promise = hall.loop.makePromise(of: Bool.self)
+        let (number, turnedAway) = hall.waitingOperators.enter(promise, max: waitingMax)
+        turnedAway?.succeed(false)
+        hall.loop.scheduleTask(in: lookPause) { hall.waitingOperators.leave(number) }
+            .futureResult.whenComplete { result in
+                switch result {
+                case .success(let waited): waited?.succeed(true)
+                // The loop ends.
+                case .failure(let error): hall.waitingOperators.leave(number)?.fail(error)
+                }
+            }
+        return promise.futureResult
     }
 
     private static let lookPause = TimeAmount.milliseconds(20)
