@@ -32,24 +32,18 @@ package enum Prognosis: Hashable, Sendable {
         case soft(since: Instant)
     }
 
-    /// By whose rules it is given.
-    package enum Rules: Hashable, Sendable {
-        /// Those of the image API.
-        case images
-        case site(ReusePolicy)
-    }
-
     /// What would be done with an answer.
     ///
     /// - Parameters:
     ///   - facts: as they are stored.
-    ///   - rules: by which it is given.
+    ///   - policy: by which it is given.
     ///   - purge: what no request has made of the entry yet; nil for nothing.
     ///   - window: says whether the node is proven current; see ``EntryFacts/fenced(by:_:now:)``.
     ///   - fence: for how long a validation counts while it is not.
     ///   - now: when the request would come.
     package init(
-        _ facts: EntryFacts, by rules: Rules, purge: Purge?, window: FenceWindow, fence: Interval,
+        _ facts: EntryFacts, by policy: ReusePolicy, purge: Purge?, window: FenceWindow,
+        fence: Interval,
         now: Instant
     ) {
         if purge == .hard {
@@ -59,18 +53,10 @@ package enum Prognosis: Hashable, Sendable {
         var counted = facts.counting(purge, at: now)
         let isPurged = counted.freshUntil < facts.bornAt || counted.freshUntil < facts.freshUntil
         if now >= window.currentUntil { counted = counted.fenced(by: window, fence, now: now) }
-        let isGiven: Bool
-        switch rules {
-        case .images: isGiven = judge(counted, for: [], now: now) == .serve
-        case .site(let policy):
-            let use = reuse(counted, for: .none, hasAuthorization: false, policy: policy, now: now)
-            if case .stale = use {
-                self = .stale(now - counted.freshUntil)
-                return
-            }
-            isGiven = use == .fresh
-        }
-        if isGiven {
+        let use = reuse(counted, for: .none, hasAuthorization: false, policy: policy, now: now)
+        if case .stale = use {
+            self = .stale(now - counted.freshUntil)
+        } else if use == .fresh {
             self = .fresh(counted.freshUntil - now)
         } else if counted.flags.contains(.isFenced) {
             self = .revalidate(.fenced)

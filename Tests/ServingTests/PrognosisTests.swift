@@ -22,28 +22,25 @@ struct PrognosisTests {
     }
 
     private func prognosis(
-        _ facts: EntryFacts, _ rules: Prognosis.Rules = .site(ReusePolicy()),
-        purge: Prognosis.Purge? = nil, in window: FenceWindow? = nil, now: Int64 = 100
+        _ facts: EntryFacts, purge: Prognosis.Purge? = nil, in window: FenceWindow? = nil,
+        now: Int64 = 100
     ) -> Prognosis {
         Prognosis(
-            facts, by: rules, purge: purge, window: window ?? open, fence: .seconds(10),
+            facts, by: ReusePolicy(), purge: purge, window: window ?? open, fence: .seconds(10),
             now: Self.at(now))
     }
 
-    @Test("what is fresh is given, of images and of sites")
+    @Test("what is fresh is given, but for what is to be asked about each time")
     func fresh() {
-        for rules in [Prognosis.Rules.images, .site(ReusePolicy())] {
-            #expect(prognosis(facts(), rules) == .fresh(.seconds(100)))
-            #expect(prognosis(facts(flags: .noCache), rules) == .revalidate(.noCache))
-        }
+        #expect(prognosis(facts()) == .fresh(.seconds(100)))
+        #expect(prognosis(facts(flags: .noCache)) == .revalidate(.noCache))
     }
 
-    @Test("what is stale is given by sites within their window, and never by the image API")
+    @Test("what is stale is given within its window")
     func stale() {
         let facts = facts(freshUntil: 80)
         #expect(prognosis(facts) == .stale(.seconds(20)))
         #expect(prognosis(facts, now: 110) == .revalidate(.stale(.seconds(30))))
-        #expect(prognosis(facts, .images) == .revalidate(.stale(.seconds(20))))
         let strict = self.facts(flags: .mustRevalidate, freshUntil: 80)
         #expect(prognosis(strict) == .revalidate(.stale(.seconds(20))))
     }
@@ -65,18 +62,15 @@ struct PrognosisTests {
         #expect(prognosis(facts(), purge: .soft(since: Self.at(90))) == .stale(.seconds(10)))
         let long = prognosis(facts(), purge: .soft(since: Self.at(60)))
         #expect(long == .revalidate(.purgedSoftly))
-        let image = prognosis(facts(), .images, purge: .soft(since: Self.at(90)))
-        #expect(image == .revalidate(.purgedSoftly))
         let unknown = prognosis(facts(), purge: .soft(since: .distantPast))
         #expect(unknown == .revalidate(.purgedSoftly))
     }
 
     @Test("a node that may lack a purge asks, unless the origin was asked within the fence")
     func fenced() {
-        #expect(prognosis(facts(), .images, in: closed) == .revalidate(.fenced))
         #expect(prognosis(facts(), in: closed) == .revalidate(.fenced))
         var validated = facts()
         validated.validatedAt = Self.at(95)
-        #expect(prognosis(validated, .images, in: closed) == .fresh(.seconds(100)))
+        #expect(prognosis(validated, in: closed) == .fresh(.seconds(100)))
     }
 }

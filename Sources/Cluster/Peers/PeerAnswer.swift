@@ -108,8 +108,6 @@ package struct FetchYourselfReason: RawRepresentable, Hashable, Sendable {
     package static let overloaded = FetchYourselfReason(rawValue: 2)
     /// It hands on what it holds, to leave.
     package static let draining = FetchYourselfReason(rawValue: 3)
-    /// By its ring it does not own the entry.
-    package static let notOwner = FetchYourselfReason(rawValue: 4)
     /// Head, tags and key do not fit in a frame, or the body is above a limit.
     package static let tooLarge = FetchYourselfReason(rawValue: 5)
     /// The question is of a kind that the answerer's version does not know.

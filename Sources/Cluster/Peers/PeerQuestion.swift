@@ -3,9 +3,6 @@ package import Ground
 /// What one node asks another about one entry; see "ASK" in <doc:PeerProtocol>.
 package struct PeerQuestion: Hashable, Sendable {
     package var kind: Kind
-    package var flags: Flags
-    /// How long the asker waits for the answer's head.
-    package var deadlineMilliseconds: UInt32
     /// Names the entry.
     package var name: EntryName
     /// The entry's key; empty where the asker knows the name alone (it was offered): then the
@@ -15,9 +12,7 @@ package struct PeerQuestion: Hashable, Sendable {
     package var negotiation: Negotiation
     /// The entity tag that the asker holds; empty if none.
     package var entityTag: [UInt8]
-    /// Last-Modified of what the asker holds.
-    package var lastModified: WallTime?
-    /// The client's field lines that the origin may need, or Vary may name.
+    /// What the owner is told of the request; not looked into here.
     package var request: [UInt8]
     /// What the asker has of streams of invalidations, as far as this connection was not told.
     package var knowledge: [StreamPosition]
@@ -59,36 +54,16 @@ package struct PeerQuestion: Hashable, Sendable {
         case probe = 2
     }
 
-    /// Circumstances; those that this version does not know are kept and mean nothing.
-    package struct Flags: OptionSet, Hashable, Sendable {
-        package let rawValue: UInt16
-
-        package init(rawValue: UInt16) {
-            self.rawValue = rawValue
-        }
-
-        /// The first owner was silent or is away: the second is asked as if it were the first.
-        package static let passedOver = Flags(rawValue: 1 << 0)
-        /// Only what was validated for this request will do (`no-cache`).
-        package static let mustBeFresh = Flags(rawValue: 1 << 1)
-        /// Stale will do while the origin fails.
-        package static let takesStale = Flags(rawValue: 1 << 2)
-    }
-
     package init(
-        _ kind: Kind, name: EntryName, key: [UInt8], flags: Flags = [],
-        deadlineMilliseconds: UInt32, negotiation: Negotiation = [], entityTag: [UInt8] = [],
-        lastModified: WallTime? = nil, request: [UInt8] = [], knowledge: [StreamPosition] = [],
+        _ kind: Kind, name: EntryName, key: [UInt8], negotiation: Negotiation = [],
+        entityTag: [UInt8] = [], request: [UInt8] = [], knowledge: [StreamPosition] = [],
         invalidations: [[UInt8]] = []
     ) {
         self.kind = kind
-        self.flags = flags
-        self.deadlineMilliseconds = deadlineMilliseconds
         self.name = name
         self.key = key
         self.negotiation = negotiation
         self.entityTag = entityTag
-        self.lastModified = lastModified
         self.request = request
         self.knowledge = knowledge
         self.invalidations = invalidations
@@ -129,10 +104,8 @@ extension PeerQuestion {
         var writer = StructureWriter.payload
         writer.put(kind.rawValue)
         writer.put(negotiation.rawValue)
-        writer.put(flags.rawValue)
-        writer.put(UInt16(0))
-        writer.put(deadlineMilliseconds)
-        writer.put(lastModified?.seconds ?? PeerProtocol.noTime)
+        writer.put(UInt64(0))
+        writer.put(UInt64(0))
         writer.put(name)
         writer.endFixedPart()
         writer.putField(Tag.key, unlessEmpty: key)
@@ -156,13 +129,9 @@ extension PeerQuestion {
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuestion? {
         var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: .ask)
         guard let kind = Kind(rawValue: payload[2]) else { return nil }
-        let seconds = payload.littleSigned64(at: 12)
         var question = PeerQuestion(
             kind, name: EntryName(payload, at: 20), key: [],
-            flags: Flags(rawValue: payload.little16(at: 4)),
-            deadlineMilliseconds: payload.little32(at: 8),
-            negotiation: Negotiation(rawValue: payload[3]),
-            lastModified: seconds == PeerProtocol.noTime ? nil : WallTime(clamping: seconds))
+            negotiation: Negotiation(rawValue: payload[3]))
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.key: question.key = payload.kept(field.range)

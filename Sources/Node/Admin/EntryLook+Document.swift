@@ -114,7 +114,7 @@ extension EntryLook {
     ) -> (EntryDocument.Verdict, String) {
         let fence = node.fence
         let prognosis = Prognosis(
-            found.facts, by: found.rules, purge: purge, window: fence.window, fence: fence.fence,
+            found.facts, by: found.policy, purge: purge, window: fence.window, fence: fence.fence,
             now: now)
         switch prognosis {
         case .fresh(let left): return (.fresh, "fresh for \(Self.words(left)) more")

@@ -15,7 +15,7 @@ struct EntryLook: Sendable {
     /// One stored answer, wherever it is.
     struct Found: Sendable {
         var key: [UInt8]
-        var rules: Prognosis.Rules
+        var policy: ReusePolicy
         var facts: EntryFacts
         var head: RenderedHead
         var stamp: Stamp
@@ -30,16 +30,18 @@ struct EntryLook: Sendable {
         }
     }
 
-    /// Where answers may be held, and by whose rules they are given.
+    /// Where answers may be held, and by which policy they are given.
     struct Place {
         var key: [UInt8]
-        var rules: Prognosis.Rules
+        var policy: ReusePolicy
     }
 
     /// Keys under which answers to `url` may be held: of images, and of every site that answers for
     /// its host; in no key is a variant named.
     func places(of url: [UInt8]) -> [Place] {
-        var places = imageKeys(of: url).map { Place(key: $0, rules: .images) }
+        var places = imageKeys(of: url).map {
+            Place(key: $0, policy: settings.images.plan(ofKey: $0.span).reuse)
+        }
         guard let parts = AbsoluteURL(url),
             let number = settings.sites.find(url.span, at: parts.host, isSecure: parts.isSecure)
         else { return places }
@@ -47,7 +49,7 @@ struct EntryLook: Sendable {
         var key: [UInt8] = []
         let isMade = plan.makeKey(
             url.span, host: parts.host, path: parts.target, isSecure: parts.isSecure, &key)
-        if isMade { places.append(Place(key: key, rules: .site(plan.reuse))) }
+        if isMade { places.append(Place(key: key, policy: plan.reuse)) }
         return places
     }
 
@@ -74,19 +76,19 @@ struct EntryLook: Sendable {
     func look(at places: [Place]) -> [Found] {
         var found: [Found] = []
         for place in places {
-            look(for: place.key, place.rules, &found)
-            for resident in variants(of: place.key) { add(resident, place.rules, to: &found) }
+            look(for: place.key, place.policy, &found)
+            for resident in variants(of: place.key) { add(resident, place.policy, to: &found) }
             // An index keeps the keys of its newest variants as its tags.
             let indexes = found.filter { $0.facts.flags.contains(.isVariantIndex) }
-            for key in Set(indexes.flatMap(\.tags)) { look(for: key, place.rules, &found) }
+            for key in Set(indexes.flatMap(\.tags)) { look(for: key, place.policy, &found) }
         }
         return found.filter { !$0.facts.flags.contains(.isVariantIndex) }
     }
 
-    private func look(for key: [UInt8], _ rules: Prognosis.Rules, _ found: inout [Found]) {
-        if let held = node.store.held(key) { add(held.resident, rules, to: &found) }
+    private func look(for key: [UInt8], _ policy: ReusePolicy, _ found: inout [Found]) {
+        if let held = node.store.held(key) { add(held.resident, policy, to: &found) }
         if let reading = node.disk?.view?.read(EntryName(ofKey: key), key: key) {
-            add(reading, rules, to: &found)
+            add(reading, policy, to: &found)
         }
     }
 
@@ -106,19 +108,19 @@ struct EntryLook: Sendable {
     }
 
     private func add(
-        _ resident: Resident, _ rules: Prognosis.Rules, to found: inout [Found]
+        _ resident: Resident, _ policy: ReusePolicy, to found: inout [Found]
     ) {
         guard !found.contains(where: { $0.resident === resident }) else { return }
         found.append(
             Found(
-                key: resident.key, rules: rules, facts: resident.facts,
+                key: resident.key, policy: policy, facts: resident.facts,
                 head: RenderedHead(resident),
                 stamp: resident.stamp, tags: resident.tags, name: resident.name,
                 resident: resident))
     }
 
     private func add(
-        _ reading: DiskReading, _ rules: Prognosis.Rules, to found: inout [Found]
+        _ reading: DiskReading, _ policy: ReusePolicy, to found: inout [Found]
     ) {
         let record = reading.record
         if let place = found.firstIndex(where: { $0.key == record.key }) {
@@ -126,7 +128,7 @@ struct EntryLook: Sendable {
         } else if let clock = node.disk?.clock {
             found.append(
                 Found(
-                    key: record.key, rules: rules, facts: reading.facts(clock),
+                    key: record.key, policy: policy, facts: reading.facts(clock),
                     head: RenderedHead(reading),
                     stamp: record.stamp, tags: record.tags, name: record.name, reading: reading))
         }

@@ -171,7 +171,7 @@ final class PeerSource: AnswerSource, PeerAskDelegate {
         let entityTag = run.stale.map { RenderedHead($0).text($0.facts.entityTag) } ?? []
         var told = PeerQuestion(
             question == .get ? .get : .probe, name: name, key: run.key,
-            deadlineMilliseconds: 0, negotiation: query.negotiation,
+            negotiation: query.negotiation,
             entityTag: entityTag.count > PeerProtocol.entityTagBytesMax ? [] : entityTag,
             request: driver.relay)
         told.cause = PeerQuestion.Cause(run.cause, span: .newSpan())

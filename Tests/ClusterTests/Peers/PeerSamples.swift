@@ -108,9 +108,8 @@ enum PeerSamples {
     /// As a node asks that knows nothing of what requests are called.
     static let untracedQuestion = PeerQuestion(
         .get, name: name(1), key: Array("http://a.example/b".utf8),
-        flags: [.passedOver, .mustBeFresh], deadlineMilliseconds: 30_000,
         negotiation: [.avif, .webp], entityTag: Array("\"v1\"".utf8),
-        lastModified: WallTime(seconds: 784_111_777), request: Array("Accept: */*\r\n".utf8),
+        request: Array("Accept: */*\r\n".utf8),
         knowledge: [position], invalidations: [[1, 2, 3]])
 
     static let entry: HeldEntry = {

@@ -107,12 +107,8 @@ extension PeerQuestion {
     static func random(using dice: inout Dice) -> PeerQuestion {
         var question = PeerQuestion(
             Bool.random(using: &dice) ? .get : .probe, name: dice.name(),
-            key: dice.bytes(max: 16_384), flags: .init(rawValue: dice.number()),
-            deadlineMilliseconds: dice.number(), negotiation: .init(rawValue: dice.number()),
-            entityTag: dice.bytes(max: 1_024),
-            lastModified: Bool.random(using: &dice)
-                ? nil : WallTime(seconds: Int64.random(in: -9...9_999_999_999, using: &dice)),
-            request: dice.bytes(max: 32_768),
+            key: dice.bytes(max: 16_384), negotiation: .init(rawValue: dice.number()),
+            entityTag: dice.bytes(max: 1_024), request: dice.bytes(max: 32_768),
             knowledge: dice.list(max: 256) { .random(using: &$0) },
             invalidations: dice.list(max: 15) { $0.bytes(max: 268) })
         question.cause = PeerQuestion.Cause(

@@ -28,8 +28,7 @@ struct PeerUnderTest {
         guard scene & 2 == 0 else { return }
         feed(Self.hello(2, limits).frame)
         let question = PeerQuestion(
-            .get, name: EntryName([UInt8](repeating: 7, count: 32).span), key: [1],
-            deadlineMilliseconds: 5)
+            .get, name: EntryName([UInt8](repeating: 7, count: 32).span), key: [1])
         for _ in 0..<Int(scene >> 2 & 3) {
             if let stream = try? link.ask(question) { open.insert(stream) }
         }

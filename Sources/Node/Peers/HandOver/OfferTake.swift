@@ -78,7 +78,7 @@ final class OfferTake: PeerAskDelegate, @unchecked Sendable {
         let ask = PeerAsk(
             peer,
             PeerQuestion(
-                .probe, name: EntryName(offered: offer.digest), key: [], deadlineMilliseconds: 0),
+                .probe, name: EntryName(offered: offer.digest), key: []),
             on: connection, for: self, of: hall)
         self.ask = ask
         connection.ask(ask)
