@@ -17,7 +17,7 @@ package struct TransitFacts: Hashable, Sendable {
     package var staleIfErrorSeconds: UInt32
     /// The reduced request for an image that the answer was selected by; nil if there is none.
     ///
-    /// For nodes of before, which do not read Vary.
+    /// For nodes of earlier versions, which tell variants by it and not by Vary.
     package var selection: Negotiation?
     /// The origin's, not this node's.
     package var lastModified: WallTime?

@@ -1,0 +1,59 @@
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("A variant is selected by what the origin was told of the request")
+    struct SelectionTests {
+        private let host = "a.example"
+
+        /// A node with one site, with `setting`, that speaks the language it is told.
+        private func stage(_ setting: String) throws -> (SettingsStage, ScriptedOrigin) {
+            let origin = try ScriptedOrigin()
+            origin.on("/it") { request in
+                .text(
+                    request.fields["Accept-Language"] ?? "none",
+                    fields: [lasting, "Vary: Accept-Language"])
+            }
+            let stage = try SettingsStage(
+                "sites:\n  \(host):\n    origin: \(origin.url(""))\n    \(setting)\n")
+            return (stage, origin)
+        }
+
+        private func get(_ stage: SettingsStage, _ fields: String...) throws -> Response {
+            try stage.node.connect().get("/it", host: host, fields: fields)
+        }
+
+        @Test("What Connection names is not told, and selects nothing")
+        func nominated() throws {
+            let (stage, origin) = try stage("grace: 1h")
+            for number in 0..<3 {
+                let answer = try get(stage, "Accept-Language: de")
+                #expect(answer.text == "de" && answer.isHit == (number > 0), "\(answer)")
+                let plain = try get(stage, "Accept-Language: de", "Connection: Close")
+                #expect(plain.text == "de" && plain.isHit, "\(plain)")
+            }
+            for number in 0..<2 {
+                let hidden = try get(
+                    stage, "Accept-Language: de", "Connection: close, Accept-Language")
+                #expect(hidden.text == "none" && hidden.isHit == (number > 0), "\(hidden)")
+            }
+            #expect(origin.requests("/it").count == 2)
+        }
+
+        @Test(
+            "What the operator takes out or sets is one for all",
+            arguments: [
+                ("remove-request-fields: [Accept-Language]", "none"),
+                ("set-request-fields: {Accept-Language: en}", "en"),
+                ("forward-fields: [Accept]", "none"),
+            ])
+        func decided(setting: String, text: String) throws {
+            let (stage, origin) = try stage(setting)
+            for language in ["de", "fr", "de"] {
+                let answer = try get(stage, "Accept-Language: \(language)")
+                #expect(answer.text == text, "\(answer)")
+            }
+            #expect(origin.requests("/it").count == 1)
+        }
+    }
+}
