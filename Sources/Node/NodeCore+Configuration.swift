@@ -18,8 +18,12 @@ extension NodeCore {
         diskReaders: NIOThreadPool, logger: Logger
     ) {
         var random = SystemRandomNumberGenerator()
-        let diskSettings = DiskTier.Settings(configuration)
-        let marks = MarkBook(isForDisk: diskSettings != nil)
+        var diskSettings = DiskTier.Settings(configuration)
+        let marks = MarkBook(
+            isJournaled: diskSettings != nil,
+            marksMax: diskSettings?.journal.marksMax ?? MarkBook.marksMax)
+        let journalReader = JournalReader(key: marks.key)
+        diskSettings?.marks = { journalReader.read($0, $1, $2) }
         let clock = DiskClock(
             instant: SystemClock.now(), wall: SystemClock.wallMilliseconds())
         self.init(
@@ -38,7 +42,7 @@ extension NodeCore {
                             .merging(texts) { $1 })
                 }
             },
-            clock: clock,
+            clock: clock, journalReader: journalReader,
             origins: Origins(
                 settings: OriginSettings(configuration, budget),
                 resolver: SystemResolver(threads: lookups),

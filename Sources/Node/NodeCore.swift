@@ -34,6 +34,8 @@ final class NodeCore: Sendable {
     let siteLedger = SiteLedger()
     let siteShares = SiteShares()
     let originals: OriginalsKeeper
+    /// What was found of the invalidation log when the disk tier started.
+    let journalReader: JournalReader
     let tickets = TicketKeeper()
     let accessLog: AccessLog
     /// What is logged of answers from the start on; nil for nothing.
@@ -79,9 +81,10 @@ final class NodeCore: Sendable {
 
     init(
         settings: NodeSettings, store: MemoryStore, disk: DiskTier?, clock: DiskClock,
-        origins: Origins, accessLog: AccessLine.Format?, fence: FenceGate, isInCluster: Bool,
-        logger: Logger
+        journalReader: JournalReader, origins: Origins, accessLog: AccessLine.Format?,
+        fence: FenceGate, isInCluster: Bool, logger: Logger
     ) {
+        self.journalReader = journalReader
         self.fence = fence
         self.isInCluster = isInCluster
         settingsBox = Mutex(settings)
@@ -90,8 +93,7 @@ final class NodeCore: Sendable {
         self.clock = clock
         self.origins = origins
         self.logger = logger
-        originals = OriginalsKeeper(
-            settings.sites, disk: disk, marks: store.marks, logger: logger)
+        originals = OriginalsKeeper(settings.sites, disk: disk, logger: logger)
         exchange = OriginExchange(origins.settings) { $0.log(to: logger) }
         pressure = PressureWatcher(store: store, counters: counters, logger: logger)
         fills = FillTable(settings, marks: store.marks)

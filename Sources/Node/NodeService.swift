@@ -143,8 +143,8 @@ final class NodeService: Service {
             await node.disk?.start(now: SystemClock.now())
         }
         guard hasDisk, stops.count == 0 else { return }
-        await node.originals.start()
-        let id = await openDesk(of: node, on: threads.timeKeeper.any())
+        let id = openDesk(of: node, on: threads.timeKeeper.any())
+        await node.originals.start(node.desk)
         do {
             try await node.open(on: threads.loops)
             let timeKeeper = threads.timeKeeper.any()

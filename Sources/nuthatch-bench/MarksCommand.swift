@@ -27,7 +27,7 @@ struct MarksCommand: ParsableCommand {
         try look(in: table, "no mark")
         let applying = ContinuousClock().measure {
             for number in 0..<prefixes {
-                table.apply(mark(.prefix(Self.prefix(number)), UInt64(number) + 1))
+                table.apply(mark(Self.prefix(number), UInt64(number) + 1))
             }
         }
         print("prefix applied in: \(nanoseconds(applying, of: prefixes)) ns")
@@ -44,12 +44,14 @@ struct MarksCommand: ParsableCommand {
         Int(time / .nanoseconds(1)) / count
     }
 
-    private func mark(_ target: DiskMark.Target, _ count: UInt64) -> DiskMark {
-        DiskMark(target, isSoft: false, stamp: Stamp(epoch: 1, count: count))
+    private func mark(_ target: PurgeTarget, _ count: UInt64) -> Mark {
+        Mark(target, isSoft: false, stamp: Stamp(epoch: 1, count: count))
     }
 
-    private static func prefix(_ number: Int) -> [UInt8] {
-        Array("images-\(number % 100).example.com/shop/\(number)".utf8)
+    private static func prefix(_ number: Int) -> PurgeTarget {
+        .prefix(
+            host: Array("images-\(number % 100).example.com".utf8),
+            path: Array("/shop/\(number)".utf8))
     }
 
     /// Each entry is older than every mark, has four tags, and lies four segments deep.
@@ -63,13 +65,12 @@ struct MarksCommand: ParsableCommand {
                 tags: (0..<4).map { Array("article-\(number)-\($0)".utf8) }
             )
         }
-        let name = EntryName([UInt8](repeating: 1, count: EntryName.bytesCount).span)
         var found = 0
         let time = ContinuousClock().measure {
             for number in 0..<lookUps {
                 let entry = entries[number % count]
                 let effect = table.effect(
-                    on: name, key: entry.key, tags: entry.tags, stamp: .zero)
+                    on: entry.key, tags: entry.tags, stamp: .zero)
                 if effect != nil { found += 1 }
             }
         }

@@ -203,7 +203,7 @@ struct ConfigurationResolveTests {
     @Test("a disk limit without room for four segments is refused with the number that has")
     func diskLimits() throws {
         let error = #expect(throws: ConfigurationError.self) {
-            try resolve(flags: ["disk-limit": ["6MiB"]])
+            try resolve(flags: ["disk-limit": ["4MiB"]])
         }
         let least = DiskPlan.limitBytesMin + JournalRoom.least.bytes
         #expect(error.map { "\($0)" }?.contains("at least \(least)B") == true)

@@ -15,20 +15,14 @@ struct PurgeCoverageTests {
     }
 
     private func marks(_ target: PurgeTarget, _ sites: SiteTable) -> MarkTable {
-        let targets = target.names(sites).map { name -> DiskMark.Target in
-            switch name {
-            case .url(let url): .url(url)
-            case .prefix(let host, let path): path.isEmpty ? .host(host) : .prefix(host + path)
-            case .tag(let tag): .tag(tag)
-            case .everything: .everything
-            }
-        }
-        return MarkTable(
-            targets.map { DiskMark($0, isSoft: false, stamp: Stamp(epoch: 1, count: 1)) })
+        MarkTable(
+            target.targets(sites).map {
+                Mark($0, isSoft: false, stamp: Stamp(epoch: 1, count: 1))
+            })
     }
 
     private func isDead(_ entry: Entry, _ marks: MarkTable) -> Bool {
-        marks.effect(on: nil, key: entry.key, tags: entry.tags, stamp: .zero) == .dead
+        marks.effect(on: entry.key, tags: entry.tags, stamp: .zero) == .dead
     }
 
     private func sites() throws -> SiteTable {

@@ -11,21 +11,14 @@ struct DiskTierTests {
     private let root = TemporaryDirectory()
     private let readers = NIOThreadPool.singleton
 
-    private func tier(below path: String) -> DiskTier {
+    private func tier(below path: String, marks: MarkBook = MarkBook()) -> DiskTier {
         DiskTier(
             .init(
                 root: path, limitBytes: 16 << 20, ageLimit: .seconds(1_000),
                 queueBytesMax: 1 << 20, checkpointInterval: .seconds(1)),
-            marks: MarkBook(isForDisk: true),
+            marks: marks,
             clock: DiskClock(instant: .zero, wall: 1_800_000_000_000), readers: readers
         ) { _ in }
-    }
-
-    private func delete(_ name: EntryName, from tier: DiskTier) async -> DiskFile.Failure? {
-        await withCheckedContinuation { done in
-            tier.marks.apply([.entry(name)], isSoft: false, now: .zero)
-            tier.writeMarks { done.resume(returning: $0) }
-        }
     }
 
     private let name: EntryName = {
@@ -44,24 +37,14 @@ struct DiskTierTests {
         }
     }
 
-    @Test("a delete is done with a log, and failed without")
-    func deletes() async {
-        let up = tier(below: root.path)
-        await up.start(now: .zero)
-        #expect(await delete(name, from: up) == nil)
-        await up.close(now: .zero)
-        let off = tier(below: "/proc/nuthatch")
-        await off.start(now: .zero)
-        #expect(await delete(name, from: off) != nil)
-        await off.close(now: .zero)
-    }
-
     @Test("accesses do not pile up before a writer that waits for its disk")
-    func touches() async {
+    func touches() async throws {
         let tier = tier(below: root.path)
         await tier.start(now: .zero)
         let gate = DispatchSemaphore(value: 0)
-        tier.writeMarks { _ in gate.wait() }
+        let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
+        let entry = try #require(entries.put("one", bytes: 100, name: name))
+        tier.takeOver(entry, idle: .zero, touches: 0, now: .zero) { _ in gate.wait() }
         let touch = (digest: name.digest, count: UInt32(1), second: UInt32(9))
         for _ in 0..<100 { tier.touch(Array(repeating: touch, count: 1_024)) }
         #expect(tier.figures[.touchesDropped] == 100 * 1_024 - DiskTier.touchesMax)
@@ -69,12 +52,10 @@ struct DiskTierTests {
         await tier.close(now: .zero)
     }
 
-    @Test("what waits for the writer is found until it is written or forgotten")
+    @Test("what waits for the journal and the writer is found until it is written or forgotten")
     func waiting() async throws {
-        let tier = tier(below: root.path)
+        let tier = tier(below: root.path, marks: MarkBook(isJournaled: true))
         await tier.start(now: .zero)
-        let gate = DispatchSemaphore(value: 0)
-        tier.writeMarks { _ in gate.wait() }
         let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
         let kept = try #require(entries.put("kept", bytes: 100, name: name))
         tier.keep(kept, now: .zero)
@@ -84,7 +65,7 @@ struct DiskTierTests {
         let other = try #require(entries.put("kept", bytes: 200, name: name))
         tier.keep(other, now: .zero)
         #expect(tier.waiting(name) === other)
-        gate.signal()
+        tier.marks.keeps(upTo: tier.marks.stamp)
         await tier.close(now: .zero)
         #expect(tier.waiting(name) == nil && tier.queued == 0)
     }

@@ -49,7 +49,8 @@ struct EvictionFiguresTests {
         entries.store.remove(try #require(entries.find("b/1")))
         #expect(entries.evictions == [:])
         entries.store.marks.apply(
-            [.prefix(Array("origin/a".utf8))], isSoft: false, now: .zero + .seconds(1))
+            [.prefix(host: Array("origin".utf8), path: Array("/a".utf8))], isSoft: false,
+            now: .zero + .seconds(1))
         #expect(entries.find("a/1") == nil && entries.find("a/2") == nil)
         #expect(entries.evictions == [.purged: 2])
     }

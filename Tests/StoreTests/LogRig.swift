@@ -13,6 +13,12 @@ final class LogRig {
     var fault: RecordFault = { _ in nil }
     /// Wall time in milliseconds since 1970.
     var now: Int64 = 1_795_000_000_000
+    /// What was invalidated, as a journal has it that is synced at once.
+    var journal: [Mark] = []
+    /// Up to where.
+    var journalReached = Stamp.zero
+    /// Marks that a process may have.
+    var marksMax = MarkBook.marksMax
     /// The newest wall time that a start has noted, which is what the identity keeps.
     private var newestWall: Int64 = 0
     private var epoch: UInt64 = 0
@@ -32,6 +38,7 @@ final class LogRig {
         volume = other.volume.copy()
         (plan, ageLimit, now) = (other.plan, other.ageLimit, other.now)
         (newestWall, epoch, dice) = (other.newestWall, other.epoch, other.dice)
+        (journal, journalReached) = (other.journal, other.journalReached)
     }
 
     /// The least plan of so many segments of 1 MiB.
@@ -43,15 +50,16 @@ final class LogRig {
     }
 
     /// What the files may take at most.
-    var capBytes: UInt64 {
-        UInt64(plan.segments * plan.segmentBytes + 2 * plan.marksFileBytes)
-    }
+    var capBytes: UInt64 { UInt64(plan.segments * plan.segmentBytes) }
 
     /// The log; opens it if no process has it.
     func log() throws -> DiskLog {
         if let current { return current }
         return try start()
     }
+
+    /// True if the volume has a file of this name.
+    func has(_ name: String) -> Bool { (try? volume.names().contains(name)) ?? false }
 
     /// True if a process has the log.
     var isRunning: Bool { current != nil }
@@ -70,7 +78,8 @@ final class LogRig {
 
     /// A new process opens the log, or with its `book` one that goes on.
     @discardableResult
-    func start(_ book: MarkBook = MarkBook(isForDisk: true)) throws -> DiskLog {
+    func start(_ book: MarkBook? = nil) throws -> DiskLog {
+        let book = book ?? MarkBook(key: .known, marksMax: marksMax)
         current = nil
         notes = []
         epoch += 1
@@ -83,11 +92,24 @@ final class LogRig {
             plan: plan, ageLimit: ageLimit, keys: (dice.next(), dice.next()),
             dice: Dice(seed: dice.next()))
         settings.fault = fault
+        let (marks, reached) = (journal, journalReached)
+        settings.marks = { _, _, least in
+            RecoveredMarks(
+                table: MarkTable(marks.filter { $0.stamp > least }),
+                reached: reached)
+        }
         let log = try DiskLog.open(
             volume, settings, identity, book: book, figures: figures, formerWall: formerWall,
             now: now
         ) { notes.append($0) }
         current = log
+        let isUnknown = notes.contains { if case .revalidatesAll = $0 { true } else { false } }
+        if isUnknown {
+            // The first file of a journal says what its start has found.
+            let stamp = Stamp(epoch: epoch, count: 0)
+            journal.append(Mark(.everything, isSoft: true, stamp: stamp))
+            journalReached = stamp
+        }
         return log
     }
 
@@ -111,7 +133,16 @@ final class LogRig {
     }
 
     func delete(_ names: [Int]) throws {
-        try log().delete(names.map(Answer.name))
+        _ = try invalidate(names.map(Answer.target))
+    }
+
+    /// Gives the marks of it.
+    func invalidate(_ targets: [PurgeTarget], isSoft: Bool = false) throws -> [Mark] {
+        let stamp = try log().marks.apply(targets, isSoft: isSoft, now: .zero)
+        let marks = targets.map { Mark($0, isSoft: isSoft, stamp: stamp) }
+        journal += marks
+        journalReached = stamp
+        return marks
     }
 
     func touch(_ name: Int, count: UInt32 = 1) throws {
@@ -178,6 +209,8 @@ struct Answer: Hashable {
     }()
 
     static func key(_ number: Int) -> [UInt8] { Array("http://origin/\(number)".utf8) }
+
+    static func target(_ number: Int) -> PurgeTarget { .url(Array("origin/\(number)".utf8)) }
 
     static func name(_ number: Int) -> EntryName {
         var dice = Dice(seed: UInt64(number))

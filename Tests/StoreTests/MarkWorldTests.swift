@@ -5,18 +5,14 @@ import Tiers
 import Trials
 
 /// A log whose entries are invalidated in all ways, with so many marks that some have to go, while
-/// writes fail and processes and the power end.
+/// processes and the power end; a journal has all that is invalidated at once.
 private struct MarkWorld {
     let rig: LogRig
     var dice: Dice
     /// All answers that were ever stored under a name, with their stamps.
     private var history: [Int: [(answer: Answer, stamp: Stamp)]] = [:]
-    /// Marks that are on the disk for certain.
-    private var written: [DiskMark] = []
-    /// Marks that were applied in this process and not yet written.
-    private var unwritten: [DiskMark] = []
-    /// Marks of former processes that may be on the disk.
-    private var uncertain: [DiskMark] = []
+    /// Marks that cover one of the entries.
+    private var marks: [Mark] = []
     /// What is older than this may be held stale.
     private var foldedTo = Stamp.zero
     private var leases: [StampLease] = []
@@ -29,7 +25,10 @@ private struct MarkWorld {
     init(seed: UInt64) throws {
         dice = Dice(seed: seed)
         rig = try LogRig(segments: 6, seed: seed)
+        rig.marksMax = Self.marksMax
     }
+
+    private static let marksMax = 6_000
 
     mutating func step() throws {
         rig.now += 100
@@ -45,11 +44,6 @@ private struct MarkWorld {
             rig.kill()
             try begin()
         default:
-            // Some of the next operations fail, then the power does.
-            let first = rig.volume.operations + Int.random(in: 0..<12, using: &dice)
-            rig.volume.edit { $0.operations = first..<first + 3 }
-            for _ in 0..<3 { try? invalidateOthers() }
-            try? invalidate()
             rig.losePower()
             try begin()
         }
@@ -57,8 +51,6 @@ private struct MarkWorld {
 
     private mutating func begin() throws {
         leases = []
-        uncertain += unwritten
-        unwritten = []
         try rig.start()
         guard !rig.warnings.isEmpty else { return }
         damages += 1
@@ -76,13 +68,12 @@ private struct MarkWorld {
 
     private mutating func invalidate() throws {
         let name = Int.random(in: 0..<Self.names, using: &dice)
-        let target: DiskMark.Target =
+        let target: PurgeTarget =
             switch Int.random(in: 0..<20, using: &dice) {
             case 0: .everything
-            case 1: .host(Array("origin".utf8))
-            case 2: .prefix(Array("origin/\(name)".utf8))
+            case 1: .prefix(host: Array("origin".utf8), path: [])
+            case 2: .prefix(host: Array("origin".utf8), path: Array("/\(name)".utf8))
             case 3: .tag(Array("none".utf8))
-            case 4..<10: .entry(Answer.name(name))
             default: .url(Array("origin/\(name)".utf8))
             }
         try apply([target], isSoft: Bool.random(using: &dice))
@@ -97,29 +88,28 @@ private struct MarkWorld {
         }
     }
 
-    private mutating func apply(_ targets: [DiskMark.Target], isSoft: Bool) throws {
-        let marks = try rig.log().marks
-        let stamp = marks.apply(targets, isSoft: isSoft, now: .zero)
-        let applied = targets.count > 1 ? [] : [DiskMark(targets[0], isSoft: isSoft, stamp: stamp)]
-        unwritten += applied
-        let before = marks.count
-        defer {
-            if marks.takeFolded() > 0 {
-                folds += 1
-                foldedTo = stamp
-            } else if marks.count < before {
-                drops += 1
-            }
+    private mutating func apply(_ targets: [PurgeTarget], isSoft: Bool) throws {
+        let log = try rig.log()
+        let applied = try rig.invalidate(targets, isSoft: isSoft)
+        let stamp = log.marks.stamp
+        if targets.count == 1 { marks += applied }
+        if log.marks.takeFolded() > 0 {
+            folds += 1
+            foldedTo = stamp
         }
-        try rig.log().writeMarks()
-        written += unwritten
-        unwritten = []
+        let before = log.marks.count
+        log.marks.ticked { log.leastStamp }
+        if log.marks.count < before { drops += 1 }
+        // A journal keeps no more than may cover something.
+        if rig.journal.count > 4 * Self.marksMax {
+            let least = min(log.marks.leastHeld(), log.leastStamp)
+            rig.journal.removeAll { $0.stamp <= least }
+        }
     }
 
     // MARK: Laws
 
     mutating func check() throws {
-        let marks = try rig.log().marks
         for name in 0..<Self.names {
             guard let found = try rig.find(name) else { continue }
             guard
@@ -128,27 +118,18 @@ private struct MarkWorld {
                 wrongs.append("\(name) was never stored")
                 continue
             }
-            let effects = { (marks: [DiskMark]) in
-                marks.compactMap {
-                    $0.effect(
-                        on: Answer.name(name), key: Answer.key(name), tags: [], stamp: stamp)
-                }
+            let isCovered = marks.contains {
+                $0.effect(on: Answer.key(name), tags: [], stamp: stamp) != nil
             }
-            let isCovered = !effects(written + unwritten).isEmpty
-            let mayBeCovered = isCovered || !effects(uncertain).isEmpty
             if isCovered, !found.isStale { wrongs.append("\(name) of \(stamp) is served") }
-            if !mayBeCovered, found.isStale, stamp >= foldedTo {
+            if !isCovered, found.isStale, stamp >= foldedTo {
                 wrongs.append("\(name) of \(stamp) is stale, folded to \(foldedTo)")
             }
             hits += found.isStale ? 0 : 1
             covered += isCovered ? 1 : 0
         }
-        let most = (rig.plan.marksFileBytes - MarksHeader.bytesCount) / MarkWriter.markBytes
-        if marks.count > most { wrongs.append("\(marks.count) marks of \(most)") }
-        for file in ["marks-0", "marks-1"]
-        where rig.volume.bytes(of: file).count > rig.plan.marksFileBytes {
-            wrongs.append("\(file) is too large")
-        }
+        let count = try rig.log().marks.count
+        if count > Self.marksMax { wrongs.append("\(count) marks") }
         if rig.volume.peakBytes > rig.capBytes { wrongs.append("more than the limit") }
     }
 }
@@ -174,12 +155,12 @@ struct MarkWorldTests {
         var dice = Dice(seed: 300 + seed)
         let marksMax = 64
         let book = MarkBook(
-            isForDisk: false, key: MarkKey(first: seed, second: 1), marksMax: marksMax)
+            key: MarkKey(first: seed, second: 1), marksMax: marksMax)
         let entries = Entries(limitBytes: 8 << 20, marks: book)
         // Seeds differ in how fast entries are asked for again, so that some worlds drop and some
         // fold.
         let names = seed % 2 == 0 ? 6 : 60
-        var marks: [DiskMark] = []
+        var marks: [Mark] = []
         var leases: [StampLease] = []
         var foldedTo = Stamp.zero
         var (hits, covered, folds, drops) = (0, 0, 0, 0)
@@ -193,17 +174,17 @@ struct MarkWorldTests {
                 let lease = leases.removeFirst()
                 entries.put("\(name)", bytes: 10, stamp: lease.stamp)
             case 10..<17:
-                let target: DiskMark.Target =
+                let target: PurgeTarget =
                     switch Int.random(in: 0..<60, using: &dice) {
                     case 0: .everything
-                    case 1: .prefix(Array("origin/\(name)".utf8))
+                    case 1: .prefix(host: Array("origin".utf8), path: Array("/\(name)".utf8))
                     case 2: .tag([7])
                     case 3..<6: .url(Array("origin/\(name)".utf8))
                     default: .url(Array("other/\(number)".utf8))
                     }
                 let isSoft = Bool.random(using: &dice)
                 let stamp = book.apply([target], isSoft: isSoft, now: .zero)
-                marks.append(DiskMark(target, isSoft: isSoft, stamp: stamp))
+                marks.append(Mark(target, isSoft: isSoft, stamp: stamp))
                 if case .url(let url) = target {
                     for key in URLName.keys(of: url) { entries.store.settle(key) }
                 }
@@ -222,8 +203,7 @@ struct MarkWorldTests {
                 guard let found = entries.find("\(name)") else { continue }
                 let isStale = found.facts.freshUntil != .distantFuture
                 let isCovered = marks.contains {
-                    $0.effect(
-                        on: nil, key: found.key, tags: found.tags, stamp: found.stamp) != nil
+                    $0.effect(on: found.key, tags: found.tags, stamp: found.stamp) != nil
                 }
                 try #require(!isCovered || isStale, "step \(number): \(name) is served")
                 try #require(

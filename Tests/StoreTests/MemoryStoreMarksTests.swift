@@ -13,19 +13,20 @@ struct MemoryStoreMarksTests {
     private var marks: MarkBook { entries.store.marks }
 
     /// Invalidates as a node does.
-    private func mark(_ target: DiskMark.Target, isSoft: Bool = false, at seconds: Int64 = 1) {
+    private func mark(_ target: PurgeTarget, isSoft: Bool = false, at seconds: Int64 = 1) {
         marks.apply([target], isSoft: isSoft, now: .zero + .seconds(seconds))
         guard case .url(let name) = target else { return }
         for key in URLName.keys(of: name) { entries.store.settle(key) }
     }
 
-    private static let covering: [DiskMark.Target] = [
-        .url(Array("origin/a/photo".utf8)), .host(Array("origin".utf8)),
-        .prefix(Array("origin/a".utf8)), .tag(Array("shoes".utf8)), .everything,
+    private static let covering: [PurgeTarget] = [
+        .url(Array("origin/a/photo".utf8)), .prefix(host: Array("origin".utf8), path: []),
+        .prefix(host: Array("origin".utf8), path: Array("/a".utf8)), .tag(Array("shoes".utf8)),
+        .everything,
     ]
 
     @Test("a hard mark of any kind takes what it covers, and nothing else", arguments: covering)
-    func hard(target: DiskMark.Target) throws {
+    func hard(target: PurgeTarget) throws {
         let tags = [Array("shoes".utf8)]
         entries.put("a/photo", bytes: 100, tags: tags)
         entries.put("a/photograph", bytes: 100)
@@ -44,7 +45,7 @@ struct MemoryStoreMarksTests {
     }
 
     @Test("a soft mark leaves what it covers, stale since it came", arguments: covering)
-    func soft(target: DiskMark.Target) throws {
+    func soft(target: PurgeTarget) throws {
         entries.put("a/photo", bytes: 100, tags: [Array("shoes".utf8)])
         let count = entries.store.count
         mark(target, isSoft: true, at: 7)
@@ -172,52 +173,20 @@ struct MemoryStoreMarksTests {
 @Suite("The marks of a node")
 struct MarkBookTests {
     private let key = Array("http://origin/photo".utf8)
-    private let url = DiskMark.Target.url(Array("origin/photo".utf8))
+    private let url = PurgeTarget.url(Array("origin/photo".utf8))
 
-    private func effect(_ book: MarkBook, _ stamp: Stamp) -> DiskMark.Effect? {
-        book.effect(on: nil, key: key, tags: [], stamp: stamp)
+    private func effect(_ book: MarkBook, _ stamp: Stamp) -> Mark.Effect? {
+        book.effect(on: key, tags: [], stamp: stamp)
     }
 
     @Test("what was invalidated before there was a log covers all that the log holds")
     func beforeLog() throws {
-        let book = MarkBook(isForDisk: true)
+        let book = MarkBook(key: .known, marksMax: 100)
         book.apply([url], isSoft: false, now: .zero)
-        book.open(epoch: 4, table: MarkTable(key: .known), capacity: 100)
+        book.open(epoch: 4, RecoveredMarks(table: MarkTable(key: .known)))
         #expect(effect(book, Stamp(epoch: 3, count: 99)) == .dead)
         #expect(effect(book, Stamp(epoch: 4, count: 0)) == .dead)
         #expect(effect(book, book.stamp) == nil)
-    }
-
-    @Test("what is on disk is written once, and known for good")
-    func written() throws {
-        let rig = try LogRig(segments: 4, seed: 3)
-        let log = try rig.log()
-        let lease = log.marks.lease()
-        let stamp = lease.stamp
-        log.marks.apply([url], isSoft: false, now: .zero)
-        try log.writeMarks()
-        lease.end()
-        let bytes = rig.figures[.writtenBytes]
-        try log.writeMarks()
-        #expect(rig.figures[.writtenBytes] == bytes)
-        rig.kill()
-        let next = try rig.start()
-        #expect(effect(next.marks, stamp) == .dead)
-        #expect(effect(next.marks, next.view.stamp) == nil)
-        #expect(rig.warnings.isEmpty)
-    }
-
-    @Test("what was invalidated and waits to be written is written when the log is closed")
-    func closed() throws {
-        let rig = try LogRig(segments: 4, seed: 3)
-        let log = try rig.log()
-        let lease = log.marks.lease()
-        log.marks.apply([url], isSoft: false, now: .zero)
-        let stamp = lease.stamp
-        try log.close()
-        lease.end()
-        rig.kill()
-        #expect(effect(try rig.start().marks, stamp) == .dead)
     }
 
     /// Applies marks, and looks whether those that it has applied cover what is just older.
@@ -239,7 +208,7 @@ struct MarkBookTests {
                 let looks = number % 16 == 0 ? max(0, number - 400)...number : number...number
                 let isMissed = looks.contains {
                     let (key, stamp) = (Answer.key($0), asked[$0])
-                    return book.effect(on: nil, key: key, tags: [], stamp: stamp) == nil
+                    return book.effect(on: key, tags: [], stamp: stamp) == nil
                 }
                 if isMissed { missed.add(1, ordering: .relaxed) }
                 if isOver.load(ordering: .relaxed) { return }
@@ -252,46 +221,37 @@ struct MarkBookTests {
     }
 
     @Test(
-        "what is applied while the marks are written anew is not lost from memory",
+        "what is applied while others are dropped and kept is not lost from memory",
         .disabled(if: Trials.areFew))
     func concurrent() async throws {
-        let rig = try LogRig(segments: 4, seed: 3)
-        let log = try rig.log()
-        try rig.store(Answer(1, version: 1, bytes: 10))
-        let applier = Applier(log.marks)
+        let book = MarkBook(key: .known, marksMax: 1_000)
+        let applier = Applier(book)
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
         threads.submit { _ in applier.run() }
-        let target = log.view.stamp.count + 100_000
-        while log.view.stamp.count < target { try log.writeMarks() }
+        var pieces = 0
+        while book.stamp.count < 100_000 {
+            let lease = book.lease()
+            book.ticked()
+            pieces += book.pieces(after: .zero, upTo: lease.stamp).count
+            lease.end()
+        }
         applier.stop()
         try await threads.shutdownGracefully()
         #expect(applier.missed.load(ordering: .relaxed) == 0)
-        #expect(log.marks.takeFolded() > 0, "the marks were written anew")
+        #expect(book.count <= 1_000 && pieces > 0)
     }
 
-    @Test("a segment that is begun before a mark is written promises nothing of it")
+    @Test("a segment that is begun before the journal has a mark promises nothing of it")
     func segment() throws {
         let rig = try LogRig(segments: 4, seed: 3)
-        let log = try rig.log()
+        let log = try rig.start(MarkBook(isJournaled: true, marksMax: 100))
         let before = log.view.stamp
+        log.marks.keeps(upTo: before)
         log.marks.apply([url], isSoft: false, now: .zero)
         try rig.store(Answer(1, version: 1, bytes: 10), stamp: before)
         rig.kill()
         try rig.start()
         #expect(rig.warnings.isEmpty, "a start finds no mark missing")
-    }
-
-    @Test("a record is never on disk before a mark that it is later than")
-    func order() throws {
-        let rig = try LogRig(segments: 4, seed: 3)
-        let log = try rig.log()
-        log.marks.apply([url], isSoft: false, now: .zero)
-        try rig.store(Answer(1, version: 1, bytes: 10))
-        rig.kill()
-        try rig.start()
-        #expect(rig.warnings.isEmpty, "a start finds no mark missing")
-        let found = try rig.find(1)
-        #expect(found?.isStale == false)
     }
 }

@@ -17,9 +17,6 @@ enum TypeLengthRule {
         Exception(
             room: "Simulation", type: "InvalidationWorld", linesMax: 2_100,
             reason: "its own sequence of requests goes when it plays the node's machine"),
-        Exception(
-            room: "Store", type: "DiskLog", linesMax: 1_100,
-            reason: "marks become the checkpoint of one log"),
     ]
 
     /// Types that only hold others: what they hold is counted by itself.

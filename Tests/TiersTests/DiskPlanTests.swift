@@ -34,20 +34,6 @@ struct DiskPlanTests {
         }
     }
 
-    @Test("marks have a 128th of the limit, between bounds: of 1 GiB, room for 200,000 and more")
-    func marks() throws {
-        for (limit, bytes) in [
-            (DiskPlan.limitBytesMin, 1 << 20), (128 << 20, 1 << 20), (1 << 30, 8 << 20),
-            (100 << 30, 32 << 20), (1 << 50, 32 << 20),
-        ] as [(UInt64, Int)] {
-            let plan = try DiskPlan(limitBytes: limit, formerSegmentBytes: nil)
-            #expect(plan.marksFileBytes == bytes, "\(limit)")
-            let log = MarksLog(
-                nodeID: .sample, fileBytes: plan.marksFileBytes, key: .known)
-            #expect(limit < 1 << 30 || log.capacity > 200_000)
-        }
-    }
-
     @Test("segments keep their size from limit to limit as long as there are enough of them")
     func formerSize() throws {
         let first = try DiskPlan(limitBytes: 10 << 30, formerSegmentBytes: nil)
@@ -77,7 +63,6 @@ struct DiskPlanTests {
     private func check(_ plan: DiskPlan, _ limit: UInt64) throws -> UInt64 {
         let used =
             UInt64(plan.segments) * UInt64(plan.segmentBytes + Self.overhead)
-            + UInt64(2 * (plan.marksFileBytes + Self.overhead))
         #expect(used <= limit, "\(plan) takes \(used) of \(limit) bytes")
         #expect(plan.segments >= SegmentLedger.Settings.segmentsMin)
         return used

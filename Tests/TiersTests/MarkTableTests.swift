@@ -19,45 +19,42 @@ struct MarkTableTests {
         return Array(scheme.utf8) + text(&dice, "ab", most: 3) + text(&dice, "ab/?:.", most: 9)
     }
 
-    private func name(_ dice: inout Dice) -> EntryName {
-        EntryName([UInt8](repeating: UInt8(dice.next() % 4), count: 32).span)
-    }
-
     private func stamp(_ dice: inout Dice) -> Stamp {
         Stamp(epoch: dice.next() % 3, count: dice.next() % 5)
     }
 
-    private func mark(_ dice: inout Dice) -> DiskMark {
-        let target: DiskMark.Target =
+    private func mark(_ dice: inout Dice) -> Mark {
+        let target: PurgeTarget =
             switch dice.next() % 12 {
             case 0: .everything
-            case 1: .entry(name(&dice))
-            case 2...3: .url(Array(URLName.name(ofKey: key(&dice))))
+            case 1...3: .url(Array(URLName.name(ofKey: key(&dice))))
             case 4: .tag(Self.tags[Int(dice.next() % 5)])
-            case 5...7: .host(text(&dice, "ab.:", most: 4))
-            default: .prefix(text(&dice, "ab", most: 3) + text(&dice, "ab/?:.", most: 6))
+            case 5...7: .prefix(host: text(&dice, "ab.:", most: 4), path: [])
+            default:
+                .prefix(
+                    host: text(&dice, "ab", most: 3), path: text(&dice, "ab/?:.", most: 6))
             }
-        return DiskMark(target, isSoft: dice.next() % 2 == 0, stamp: stamp(&dice))
+        return Mark(target, isSoft: dice.next() % 2 == 0, stamp: stamp(&dice))
     }
 
     @Test("of any marks it says what the worst of them says", arguments: 0..<8)
     func worst(seed: UInt64) {
         var dice = Dice(seed: 4_100 + seed)
-        var seen: [DiskMark.Effect?: Int] = [:]
+        var seen: [Mark.Effect?: Int] = [:]
         for _ in 0..<Trials.count(400) {
             let marks = (0..<dice.next() % 4).map { _ in mark(&dice) }
             let table = MarkTable(marks)
             for _ in 0..<40 {
-                let (name, key, stamp) = (name(&dice), key(&dice), stamp(&dice))
+                let (key, stamp) = (key(&dice), stamp(&dice))
                 var tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
                 for _ in 0..<dice.next() % 3 {
                     tags.append(URLName.tag(URLName.name(ofKey: self.key(&dice))))
                 }
                 let effects = marks.compactMap {
-                    $0.effect(on: name, key: key, tags: tags, stamp: stamp)
+                    $0.effect(on: key, tags: tags, stamp: stamp)
                 }
-                let worst = effects.contains(.dead) ? DiskMark.Effect.dead : effects.first
-                let found = table.effect(on: name, key: key, tags: tags, stamp: stamp)
+                let worst = effects.contains(.dead) ? Mark.Effect.dead : effects.first
+                let found = table.effect(on: key, tags: tags, stamp: stamp)
                 #expect(found == worst, "\(marks), \(String(decoding: key, as: UTF8.self))")
                 seen[found, default: 0] += 1
             }
@@ -78,10 +75,10 @@ struct MarkTableTests {
             folded.fold(upTo: to)
             #expect(folded.count <= whole.count)
             for _ in 0..<40 {
-                let (name, key, stamp) = (name(&dice), key(&dice), stamp(&dice))
+                let (key, stamp) = (key(&dice), stamp(&dice))
                 let tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
-                let before = whole.effect(on: name, key: key, tags: tags, stamp: stamp)
-                let after = folded.effect(on: name, key: key, tags: tags, stamp: stamp)
+                let before = whole.effect(on: key, tags: tags, stamp: stamp)
+                let after = folded.effect(on: key, tags: tags, stamp: stamp)
                 if stamp >= to {
                     #expect(after == before)
                     exact += 1
@@ -100,8 +97,8 @@ struct MarkTableTests {
         var table = MarkTable()
         #expect(table.medianStamp == nil)
         for count in 1...100 as ClosedRange<UInt64> {
-            let url = DiskMark.Target.url(Array("a.test/\(count * 37 % 101)".utf8))
-            table.apply(DiskMark(url, isSoft: false, stamp: Stamp(epoch: 1, count: count)))
+            let url = PurgeTarget.url(Array("a.test/\(count * 37 % 101)".utf8))
+            table.apply(Mark(url, isSoft: false, stamp: Stamp(epoch: 1, count: count)))
         }
         let median = try #require(table.medianStamp)
         #expect(median == Stamp(epoch: 1, count: 50))
@@ -114,15 +111,12 @@ struct MarkTableTests {
         let url = Array("a.test/1".utf8)
         let key = Array("http://a.test/1".utf8)
         func isCovered(by table: MarkTable) -> Bool {
-            table.effect(on: nil, key: key, tags: [], stamp: .zero) != nil
+            table.effect(on: key, tags: [], stamp: .zero) != nil
         }
-        let mark = DiskMark(.url(url), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
+        let mark = Mark(.url(url), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
         let other = MarkKey(first: 1, second: 2)
-        let stored = StoredMark(mark, key: other)
-        let named = MarkTable([stored], key: other)
+        let named = MarkTable([mark], key: other)
         #expect(isCovered(by: named))
-        let misread = MarkTable([stored], key: .known)
-        #expect(!isCovered(by: misread))
         var table = MarkTable(key: other)
         table.join(named)
         #expect(isCovered(by: table))
@@ -131,35 +125,81 @@ struct MarkTableTests {
         #expect(!isCovered(by: foreign))
         foreign.join(
             MarkTable(
-                [DiskMark(.everything, isSoft: false, stamp: mark.stamp)], key: other))
+                [Mark(.everything, isSoft: false, stamp: mark.stamp)], key: other))
         #expect(isCovered(by: foreign))
     }
 
-    @Test("a prefix of more bytes than a mark can say is found")
+    @Test("a prefix of very many bytes is found")
     func longPrefix() {
         let prefix = Array("a.test/".utf8) + [UInt8](repeating: 0x61, count: 70_000)
-        let mark = DiskMark(.prefix(prefix), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
-        let table = MarkTable([StoredMark(mark, key: .known)], key: .known)
+        let target = PurgeTarget.prefix(
+            host: Array("a.test".utf8), path: Array(prefix.dropFirst(6)))
+        let mark = Mark(target, isSoft: false, stamp: Stamp(epoch: 1, count: 1))
+        let table = MarkTable([mark])
         let key = Array("http://".utf8) + prefix
         for rest in ["", "/1.png"] {
-            let effect = table.effect(
-                on: nil, key: key + Array(rest.utf8), tags: [], stamp: .zero)
+            let effect = table.effect(on: key + Array(rest.utf8), tags: [], stamp: .zero)
             #expect(effect == .dead)
         }
-        let other = table.effect(on: nil, key: key + [0x61], tags: [], stamp: .zero)
+        let other = table.effect(on: key + [0x61], tags: [], stamp: .zero)
         #expect(other == nil)
     }
 
     @Test("a long URL is covered by what it begins with")
     func slashes() {
         let table = MarkTable([
-            DiskMark(
-                .prefix(Array("a.test/img".utf8)), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
+            Mark(
+                .prefix(host: Array("a.test".utf8), path: Array("/img".utf8)), isSoft: false,
+                stamp: Stamp(epoch: 1, count: 1))
         ])
         let key = Array("http://a.test/img".utf8) + [UInt8](repeating: 0x2F, count: 8_000)
-        let name = EntryName([UInt8](repeating: 7, count: 32).span)
-        #expect(table.effect(on: name, key: key, tags: [], stamp: .zero) == .dead)
+        #expect(table.effect(on: key, tags: [], stamp: .zero) == .dead)
         let other = Array("http://b.test".utf8) + [UInt8](repeating: 0x2F, count: 8_000)
-        #expect(table.effect(on: name, key: other, tags: [], stamp: .zero) == nil)
+        #expect(table.effect(on: other, tags: [], stamp: .zero) == nil)
+    }
+
+    @Test("a table made of pieces of another, and of what came later, says what that one says")
+    func pieces() throws {
+        var dice = Dice(seed: 6_300)
+        let key = MarkKey(first: 3, second: 4)
+        for _ in 0..<Trials.count(400) {
+            let marks = (0..<dice.next() % 12).map { _ in mark(&dice) }
+            let whole = MarkTable(marks, key: key)
+            let (first, second) = (stamp(&dice), stamp(&dice))
+            let (from, to) = (min(first, second), max(first, second))
+            let pieces = whole.pieces(upTo: from) + whole.pieces(after: from, upTo: to)
+            var read = try #require(MarkTable(pieces: pieces.shuffled(using: &dice), key: .known))
+            #expect(read.key == key)
+            for mark in marks where mark.stamp > to { read.apply(mark) }
+            for _ in 0..<40 {
+                let (key, stamp) = (self.key(&dice), stamp(&dice))
+                let tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
+                #expect(
+                    read.effect(on: key, tags: tags, stamp: stamp)
+                        == whole.effect(on: key, tags: tags, stamp: stamp))
+            }
+        }
+        let many = MarkTable(
+            (0..<10_000).map {
+                Mark(.tag(Array("\($0)".utf8)), isSoft: false, stamp: Stamp(epoch: 1, count: $0))
+            })
+        let pieces = many.pieces()
+        #expect(pieces.count > 3 && pieces.allSatisfy { $0.count < 50_000 })
+        let read = try #require(MarkTable(pieces: pieces, key: key))
+        #expect(read.count == many.count)
+    }
+
+    @Test("what is no piece of a table is refused, and no pieces are an empty one")
+    func strangePieces() throws {
+        let key = MarkKey(first: 3, second: 4)
+        let table = MarkTable(
+            [Mark(.tag([7]), isSoft: true, stamp: Stamp(epoch: 1, count: 1))], key: key)
+        let piece = try #require(table.pieces().first)
+        for count in 0..<piece.count where count != piece.count - MarkTable.markBytes {
+            #expect(MarkTable(pieces: [Array(piece[..<count])], key: key) == nil, "\(count)")
+        }
+        #expect(MarkTable(pieces: [piece, MarkTable().pieces()[0]], key: key) == nil, "two keys")
+        let empty = try #require(MarkTable(pieces: [], key: key))
+        #expect(empty.count == 0 && empty.key == key)
     }
 }

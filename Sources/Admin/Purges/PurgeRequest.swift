@@ -1,5 +1,4 @@
 package import Ground
-package import HTTPRules
 
 /// What a client wants to be purged, and how long it waits: the body and the query of
 /// `POST /admin/v1/purges`; see <doc:Purges>.

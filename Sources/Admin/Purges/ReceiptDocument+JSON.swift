@@ -1,3 +1,4 @@
+import Ground
 import HTTPRules
 
 extension ReceiptDocument {
@@ -21,7 +22,7 @@ extension ReceiptDocument {
         ["purges": .list(receipts.map(\.json))]
     }
 
-    private static func json(_ target: PurgeName) -> JSON {
+    private static func json(_ target: PurgeTarget) -> JSON {
         switch target {
         case .url(let name): ["url": JSON(Array("//".utf8) + name)]
         case .prefix(let host, let path): ["prefix": JSON(Array("//".utf8) + host + path)]

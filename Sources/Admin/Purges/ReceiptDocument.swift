@@ -1,5 +1,4 @@
-import Ground
-package import HTTPRules
+package import Ground
 
 /// How far one purge has come, as the node that is asked sees it; <doc:Purges> has every field.
 ///
@@ -31,7 +30,7 @@ package struct ReceiptDocument: Hashable, Sendable {
     package var id: [UInt8]
     package var isSoft: Bool
     /// As the record has them.
-    package var targets: [PurgeName]
+    package var targets: [PurgeTarget]
     /// The node that issued it, 32 hexadecimal digits; nil if it is of a process that is not known
     /// here any more.
     package var issuedBy: String?
@@ -53,7 +52,7 @@ package struct ReceiptDocument: Hashable, Sendable {
     package var areMembersKnown: Bool
 
     package init(
-        _ name: ReceiptName, id: [UInt8], isSoft: Bool, targets: [PurgeName], issuedBy: String?,
+        _ name: ReceiptName, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuedBy: String?,
         seenBy: String, heldMilliseconds: Int64, majorityMilliseconds: Int64?,
         boundedInMilliseconds: Int64?,
         members: [Member], areMembersKnown: Bool = true

@@ -5,7 +5,7 @@ package import Ground
 ///
 /// The shell tells what happened, does what comes out in order before it serves anything else, and
 /// asks. What the fence is told to be applied is in the effects of the same event, ahead of the
-/// ``ExchangeEffect/window(_:)`` that may open for it.
+/// ``InvalidationEffect/window(_:)`` that may open for it.
 ///
 /// Invariants: while ``window`` is current everything that a majority of the counted members named
 /// in answer to questions within the last fence was given out as applied; the fence is told of a
@@ -26,9 +26,9 @@ package struct InvalidationExchange: Sendable {
         /// Drawn for this run.
         package var process: ProcessID
         package var settings = Settings()
-        /// What the disk had; the marks of it are on disk too.
+        /// What the disk had.
         package var kept = KeptLog()
-        /// What ``ExchangeEffect/remember(_:)`` had last put on disk.
+        /// What ``LogNote/memory(_:)`` had last put on disk.
         package var memory: CountedMembers.Memory?
         /// The log is neither damaged nor lost, and the directory holds nothing that was ever
         /// served under a count.
@@ -47,13 +47,8 @@ package struct InvalidationExchange: Sendable {
     var log: InvalidationLog
     var keeper: FenceKeeper
     var company: ExchangeCompany
-    /// What is being written.
-    var batch: [LogWrite] = []
     /// Records of the count that wait for a number.
     var count: [CountRecord] = []
-    /// What the log wants done in this event; the fence was told of the first ``carried``.
-    var wanted: [InvalidationEffect] = []
-    var carried = 0
     var asks: [FenceEffect] = []
     var remembered: CountedMembers
     /// The contradiction that was told last.
@@ -83,14 +78,17 @@ package struct InvalidationExchange: Sendable {
 
     /// To be called once, before anything else: what follows from what was kept.
     package mutating func started(
-        now: Instant, using dice: inout Dice, effects: inout [ExchangeEffect]
+        now: Instant, using dice: inout Dice, effects: inout [InvalidationEffect]
     ) {
         let retired = log.retired.positions
         let applied = log.streams.streams.compactMap { log.appliedPosition(of: $0.process) }
         tell(.applied(applied + retired), now, &dice)
         tell(.synced(log.positions), now, &dice)
         for position in retired { tell(.retired(position), now, &dice) }
-        finish(now, &dice, &effects, isStart: true)
+        if keeper.counted.hasJoined { log.writes.add(.memory(keeper.counted.memory)) }
+        finish(now, &dice, &effects)
+        published = window
+        effects.append(.window(window))
     }
 
     // MARK: Events
@@ -98,61 +96,61 @@ package struct InvalidationExchange: Sendable {
     /// Takes in what happened at `now` and appends what is to be done.
     package mutating func handle(
         _ event: ExchangeEvent, now: Instant, using dice: inout Dice,
-        effects: inout [ExchangeEffect]
+        effects: inout [InvalidationEffect]
     ) {
         var answer: (InvalidationMessage, NodeID)?
         switch event {
         case .ticked:
-            log.ticked(now: now, effects: &wanted)
+            log.ticked(now: now, effects: &effects)
             tell(.ticked, now, &dice)
-            if company.nextReview.map({ $0 <= now }) ?? false { review(now) }
+            if company.nextReview.map({ $0 <= now }) ?? false { review(now, &effects) }
         case .message(let message, let node):
-            answer = take(message, node, now, &dice).map { ($0, node) }
+            answer = take(message, node, now, &dice, &effects).map { ($0, node) }
         case .question(let knowledge, let records, let node):
-            log.received(records, from: node, now: now, effects: &wanted)
-            log.told(knowledge, by: node, now: now, effects: &wanted)
+            log.received(records, from: node, now: now, effects: &effects)
+            log.told(knowledge, by: node, now: now, effects: &effects)
         case .connected(let node, let connection):
-            if company.meet(node) { review(now) }
-            log.connected(node, on: connection, now: now, effects: &wanted)
+            if company.meet(node) { review(now, &effects) }
+            log.connected(node, on: connection, now: now, effects: &effects)
             tell(.reached(log.lines.keys), now, &dice)
             asks.append(.ask([node], round: keeper.round(at: now)))
         case .disconnected(let node):
-            log.disconnected(node, now: now, effects: &wanted)
+            log.disconnected(node, now: now, effects: &effects)
             tell(.reached(log.lines.keys), now, &dice)
         case .membersChanged(let members):
             company.follow(members, now: now)
-            review(now)
+            review(now, &effects)
             tell(.departed(members.filter { $0.presence == .left }.map(\.node)), now, &dice)
-        case .synced: synced(now, &dice)
-        case .writeFailed:
-            batch = []
-            log.writeFailed(now: now, effects: &wanted)
-        case .full(let positions): log.giveUp(positions, now: now, effects: &wanted)
+        case .synced: log.synced(now: now, effects: &effects)
+        case .writeFailed: log.writeFailed(now: now)
+        case .full(let positions): log.giveUp(positions, now: now, effects: &effects)
+        case .changedLocally(let purge): log.applyLocally(purge, effects: &effects)
         case .mayForm(let rule): formation.rule = rule
         case .leaveRequested: tell(.leaveRequested, now, &dice)
         case .recovers: tell(.recovers, now, &dice)
         }
         finish(now, &dice, &effects)
-        if let answer { effects.append(.send(answer.0, to: answer.1)) }
+        if let answer { effects.append(.send(answer.0, to: [answer.1])) }
     }
 
     /// Takes what a peer says; what is to be answered is of after that.
     private mutating func take(
-        _ message: InvalidationMessage, _ node: NodeID, _ now: Instant, _ dice: inout Dice
+        _ message: InvalidationMessage, _ node: NodeID, _ now: Instant, _ dice: inout Dice,
+        _ effects: inout [InvalidationEffect]
     ) -> InvalidationMessage? {
         switch message {
         case .push(let records):
-            log.received(records, from: node, now: now, effects: &wanted)
+            log.received(records, from: node, now: now, effects: &effects)
         case .confirm(let positions, let members, let view):
             // First the count: who confirms after voting on a later set says so.
             tell(.heard(FenceAnswer(round: nil, holds: positions, view: view), node), now, &dice)
-            followCount(now)
-            log.confirmed(positions, members: members, by: node, now: now, effects: &wanted)
-        case .told(let positions): log.told(positions, by: node, now: now, effects: &wanted)
+            followCount(now, &effects)
+            log.confirmed(positions, members: members, by: node, now: now, effects: &effects)
+        case .told(let positions): log.told(positions, by: node, now: now, effects: &effects)
         case .ask(let ranges):
             let bytesMax = settings.repairBytesMax
             return .repair(log.answer(to: ranges, of: node, bytesMax: bytesMax))
-        case .repair(let answer): log.answered(answer, from: node, now: now, effects: &wanted)
+        case .repair(let answer): log.answered(answer, from: node, now: now, effects: &effects)
         case .round(let round, let theirs):
             let catchUp = log.catchUp(of: node)
             let view = view(at: now)
@@ -163,14 +161,14 @@ package struct InvalidationExchange: Sendable {
             return .answer(answer, retired: catchUp.retired)
         case .answer(let answer, let retired):
             let catchUp = CatchUp(positions: answer.holds, retired: retired)
-            heard(answer, catchUp, node, now, &dice)
+            heard(answer, catchUp, node, now, &dice, &effects)
         case .unchanged(let round, let theirs, var view):
             // Of what this node had when it asked, and has no more, it cannot say what it was.
             guard theirs == digest else { break }
             view.standing = standing
             let catchUp = log.catchUp
             let answer = FenceAnswer(round: round, holds: catchUp.positions, view: view)
-            heard(answer, catchUp, node, now, &dice)
+            heard(answer, catchUp, node, now, &dice, &effects)
         }
         return nil
     }
@@ -180,24 +178,13 @@ package struct InvalidationExchange: Sendable {
 
     private mutating func heard(
         _ answer: FenceAnswer, _ catchUp: CatchUp, _ node: NodeID, _ now: Instant,
-        _ dice: inout Dice
+        _ dice: inout Dice, _ effects: inout [InvalidationEffect]
     ) {
-        log.caughtUp(catchUp, from: node, now: now, effects: &wanted)
+        log.caughtUp(catchUp, from: node, now: now, effects: &effects)
         carry(now, &dice)
         var answer = answer
         answer.holds += catchUp.retired
         tell(.heard(answer, node), now, &dice)
-    }
-
-    private mutating func synced(_ now: Instant, _ dice: inout Dice) {
-        let done = batch
-        batch = []
-        log.synced(now: now, effects: &wanted)
-        let processes = Set(done.map(\.covered.process)).sorted()
-        tell(.synced(processes.compactMap { log.position(of: $0) }), now, &dice)
-        for case .record(let record, _) in done where record.name.stream == log.process {
-            if let count = record.countRecord { tell(.recorded(count), now, &dice) }
-        }
     }
 
     /// Gives `invalidation` the next number of this node, unless its id is known.
@@ -205,10 +192,10 @@ package struct InvalidationExchange: Sendable {
     /// - Throws: ``InvalidationFault``; nothing has happened.
     package mutating func issue(
         _ invalidation: Invalidation, now: Instant, using dice: inout Dice,
-        effects: inout [ExchangeEffect]
+        effects: inout [InvalidationEffect]
     ) throws(InvalidationFault) -> Issuance {
         if case .count = invalidation.action { throw .id }
-        let issuance = try log.issue(invalidation, now: now, effects: &wanted)
+        let issuance = try log.issue(invalidation, now: now, effects: &effects)
         finish(now, &dice, &effects)
         return issuance
     }
@@ -218,7 +205,7 @@ package struct InvalidationExchange: Sendable {
     /// - Throws: ``FenceKeeper/ForgetRefusal``; nothing was begun.
     package mutating func forget(
         _ members: [NodeID], now: Instant, using dice: inout Dice,
-        effects: inout [ExchangeEffect]
+        effects: inout [InvalidationEffect]
     ) throws(FenceKeeper.ForgetRefusal) {
         try keeper.forget(members, now: now, using: &dice, effects: &asks)
         finish(now, &dice, &effects)

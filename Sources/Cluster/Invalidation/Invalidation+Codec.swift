@@ -93,7 +93,7 @@ extension Invalidation {
     private mutating func readFields(_ content: Span<UInt8>) throws(PeerFault) -> Bool {
         var structure = try PeerStructure(
             content, fixedBytes: Self.fixedBytes, in: .invalidations)
-        var targets: [Purge.Target] = []
+        var targets: [PurgeTarget] = []
         var count: CountRecord?
         var isWhole = true
         let kind = Kind(rawValue: content[2])
@@ -105,7 +105,7 @@ extension Invalidation {
                 // A longer one is not a client's to name.
                 if field.range.count <= Self.idBytesMax { id = content.kept(field.range) }
             case Tag.target:
-                if let target = Purge.Target(content, field.range) {
+                if let target = PurgeTarget(content, field.range) {
                     targets.append(target)
                 } else {
                     isWhole = false
@@ -128,14 +128,7 @@ extension Invalidation {
     }
 }
 
-extension Purge.Target {
-    private enum Kind: UInt8 {
-        case url = 1
-        case prefix = 2
-        case tag = 3
-        case everything = 4
-    }
-
+extension PurgeTarget {
     /// Its names can be written and name something.
     fileprivate var isNamed: Bool {
         let names = 1...Invalidation.nameBytesMax
@@ -150,11 +143,10 @@ extension Purge.Target {
     /// The type, then the name; of a prefix the host's size, the host and the path.
     fileprivate var bytes: [UInt8] {
         switch self {
-        case .url(let name): [Kind.url.rawValue] + name
+        case .url(let name), .tag(let name): [kind.rawValue] + name
         case .prefix(let host, let path):
-            [Kind.prefix.rawValue, UInt8(truncatingIfNeeded: host.count)] + host + path
-        case .tag(let name): [Kind.tag.rawValue] + name
-        case .everything: [Kind.everything.rawValue]
+            [kind.rawValue, UInt8(truncatingIfNeeded: host.count)] + host + path
+        case .everything: [kind.rawValue]
         }
     }
 

@@ -1,3 +1,5 @@
+package import Ground
+
 /// What one record of the invalidation log says.
 package struct Invalidation: Hashable, Sendable {
     /// The client's, or made by the node that took it: 1 to ``idBytesMax`` bytes.
@@ -44,7 +46,7 @@ package struct Invalidation: Hashable, Sendable {
 package struct Purge: Hashable, Sendable {
     package var mode: Mode
     /// At least one.
-    package var targets: [Target]
+    package var targets: [PurgeTarget]
 
     package enum Mode: UInt8, Hashable, Sendable {
         /// Entry and validators are gone.
@@ -53,17 +55,7 @@ package struct Purge: Hashable, Sendable {
         case soft = 2
     }
 
-    /// Names are compared byte by byte, as whoever issues them has normalised them.
-    package enum Target: Hashable, Sendable {
-        /// One URL with all its variants.
-        case url([UInt8])
-        /// All of a host, or, with a path, that path and all below it.
-        case prefix(host: [UInt8], path: [UInt8])
-        case tag([UInt8])
-        case everything
-    }
-
-    package init(_ mode: Mode, _ targets: [Target]) {
+    package init(_ mode: Mode, _ targets: [PurgeTarget]) {
         self.mode = mode
         self.targets = targets
     }

@@ -22,10 +22,11 @@ extension InvalidationLog {
         announce(raised, from: source, &effects)
     }
 
-    /// Makes everything soft once; the marks are on disk before any record that is issued then.
+    /// Makes everything soft once, here alone.
     mutating func makeAllUnknown(effects: inout [InvalidationEffect]) {
         recent.append(nil)
         effects.append(.applyFloors([], count: recent.count))
+        writes.add(.local(.everythingSoft, count: recent.count), from: nil)
     }
 
     private mutating func announce(
@@ -34,11 +35,28 @@ extension InvalidationLog {
         guard !floors.isEmpty else { return }
         recent.append(nil)
         effects.append(.applyFloors(floors, count: recent.count))
+        news.applied.formUnion(floors.map(\.process))
         for floor in floors { writes.add(.floor(floor, count: recent.count), from: source) }
     }
 
+    /// What was invalidated here, and no other node is told of: the log takes it whatever waits.
+    ///
+    /// Beyond ``Settings/localBytesMax`` that wait, everything is soft in its place, until the disk
+    /// has it.
+    package mutating func applyLocally(_ purge: Purge, effects: inout [InvalidationEffect]) {
+        let isTooMuch =
+            writes.bytesCount >= settings.unsyncedBytesMax + settings.localBytesMax
+        // What has too long a name cannot be written.
+        guard !isTooMuch, (try? Invalidation(id: [0], .purge(purge)).content()) != nil else {
+            return makeAllUnknown(effects: &effects)
+        }
+        recent.append(nil)
+        effects.append(.applyLocally(purge, count: recent.count))
+        writes.add(.local(purge, count: recent.count), from: nil)
+    }
+
     /// Drops the oldest records while there are more than are to be kept.
-    mutating func trim(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+    mutating func trim(_ now: Instant) {
         var count = heldCount
         var bytes = heldBytes
         var dropped: Set<ProcessID> = []
@@ -53,13 +71,12 @@ extension InvalidationLog {
         }
         for process in dropped.sorted() {
             guard let place = streams.place(of: process) else { continue }
-            effects.append(
-                .drop(StreamPosition(process: process, count: streams[place].floor)))
+            writes.add(.dropped(StreamPosition(process: process, count: streams[place].floor)))
         }
     }
 
     /// The disk has no room any more for records up to these positions: they are dropped, whatever
-    /// was to be kept.
+    /// was to be kept; what was to be written last was not.
     ///
     /// Where one before them is missing that could still come, everything is made soft instead.
     package mutating func giveUp(
@@ -73,11 +90,12 @@ extension InvalidationLog {
             }
             let floor = streams[place].floor
             guard floor > before else { continue }
-            effects.append(.drop(StreamPosition(process: position.process, count: floor)))
+            writes.add(.dropped(StreamPosition(process: position.process, count: floor)))
         }
         let known = positions.filter { streams.place(of: $0.process) != nil }
         takeFloors(known, from: node, now, &effects)
-        flush(&effects)
+        guard !positions.isEmpty else { return writeFailed(now: now) }
+        writes.wasRefused()
     }
 
     /// Where the record lies that came first and may be dropped.
@@ -109,7 +127,6 @@ extension InvalidationLog {
                 }
         }.map(\.process)
         for process in old { retire(process, now, &effects) }
-        flush(&effects)
     }
 
     /// Retires what is too much, if need be before all members have it.
@@ -117,7 +134,6 @@ extension InvalidationLog {
         while streams.count > settings.streamsMax, let oldest = oldestDead {
             retire(oldest, now, &effects)
         }
-        flush(&effects)
     }
 
     /// The stream of a dead process that changed last of all; nil if there is none.
@@ -149,9 +165,11 @@ extension InvalidationLog {
         streams.remove(place)
         confirmations.forget(process)
         guard last.count > 0 else { return }
-        effects.append(.retire(last))
+        writes.add(.retired(last))
+        news.events.append(.retired(last))
         guard let gone = retired.add(last) else { return }
-        effects.append(.forget(gone))
+        writes.add(.forgotten(gone))
+        news.events.append(.forgotten(gone))
         // Who had told of it before would be lagged behind for ever.
         ahead.updateAll { _, told in told[gone] = nil }
     }

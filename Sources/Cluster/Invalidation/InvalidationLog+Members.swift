@@ -35,8 +35,8 @@ extension InvalidationLog {
         let reaches = reaches
         lines[node] = PeerLine(
             connection: connection, toldCount: reaches.isEmpty ? recent.count : nil)
-        if !reaches.isEmpty { effects.append(.tell(reaches, to: node)) }
-        effects.append(.confirm(positions, members: company.recorded, to: [node]))
+        if !reaches.isEmpty { effects.append(.send(.told(reaches), to: [node])) }
+        confirm(positions, to: [node])
         company.review(connected: lines.keys, now: now)
         settle(&effects)
     }

@@ -27,7 +27,6 @@ extension InvalidationLog {
         guard !isFull, let place = streams.place(of: process) else { return .busy }
         let name = RecordName(stream: process, number: streams[place].applied.last + 1)
         apply(InvalidationRecord(name, content: content), at: place, from: nil, now, &effects)
-        flush(&effects)
         return .new(name)
     }
 
@@ -37,7 +36,6 @@ extension InvalidationLog {
         effects: inout [InvalidationEffect]
     ) {
         take(records, from: source, now, &effects)
-        flush(&effects)
     }
 
     mutating func take(
@@ -54,9 +52,9 @@ extension InvalidationLog {
             }
             if streams[place].applied.contains(name.number) {
                 let slot = streams[place].shelf.slot(name.number)
-                if let slot, slot.hash != record.hash { effects.append(.contradiction(name)) }
+                if let slot, slot.hash != record.hash { news.contradicted(name) }
             } else if name.stream == process {
-                effects.append(.contradiction(name))
+                news.contradicted(name)
             } else if isFull {
                 setAhead(source, position)
                 streams[place].want(name.number, at: now + settings.askPatience)
@@ -75,6 +73,8 @@ extension InvalidationLog {
         streams[place].keep(record, count: count, at: now)
         index(record)
         effects.append(.apply(record, count: count))
+        news.applied.insert(record.name.stream)
+        if source != nil, let count = record.countRecord { news.events.append(.recorded(count)) }
         writes.add(.record(record, count: count), from: source)
     }
 
@@ -106,8 +106,8 @@ extension InvalidationLog {
         var issued: [InvalidationRecord] = []
         var touched: [ProcessID] = []
         for write in done {
-            let (process, numbers) = write.covered
-            guard let place = streams.place(of: process) else { continue }
+            guard let (process, numbers) = write.covered, let place = streams.place(of: process)
+            else { continue }
             streams[place].synced(numbers)
             if touched.last != process { touched.append(process) }
             if process == self.process, case .record(let record, _) = write {
@@ -118,15 +118,16 @@ extension InvalidationLog {
             streams.place(of: process).map { streams[$0].position }
         }.filter { $0.count > 0 }
         _ = confirmations.add(had, members: [], by: node, at: now)
+        news.events.append(.synced(had))
+        news.events += issued.compactMap { $0.countRecord.map { .recorded($0) } }
         push(issued, &effects)
-        confirm(had, sources: sources, &effects)
-        trim(now, &effects)
+        confirm(had, sources: sources)
+        trim(now)
         settle(&effects)
-        flush(&effects)
     }
 
     /// What was to be written last is perhaps not synced; it is written again in a while.
-    package mutating func writeFailed(now: Instant, effects: inout [InvalidationEffect]) {
+    package mutating func writeFailed(now: Instant) {
         writes.failed(resumesAt: now + settings.writeDelay)
     }
 
@@ -136,17 +137,37 @@ extension InvalidationLog {
         guard let last = records.last else { return }
         effects.append(.issued(upTo: last.name.number))
         guard !lines.isEmpty else { return }
-        effects.append(.push(records, to: lines.keys))
+        effects.append(.send(.push(records), to: lines.keys))
     }
 
     /// Tells those who gave records, and those who issued them, that they are had.
-    private func confirm(
-        _ had: [StreamPosition], sources: [NodeID], _ effects: inout [InvalidationEffect]
-    ) {
+    private mutating func confirm(_ had: [StreamPosition], sources: [NodeID]) {
         let others = had.filter { $0.process != process }
         let issuers = others.compactMap { company.node(of: $0.process) }
         let targets = Set(sources + issuers).sorted().filter { lines[$0] != nil }
         guard !others.isEmpty, !targets.isEmpty else { return }
-        effects.append(.confirm(others, members: company.recorded, to: targets))
+        confirm(others, to: targets)
+    }
+}
+
+extension LogWrite {
+    /// What it makes this node have of a stream; nil if nothing.
+    fileprivate var covered: (process: ProcessID, numbers: ClosedRange<UInt64>)? {
+        switch self {
+        case .record(let record, _):
+            (record.name.stream, record.name.number...record.name.number)
+        case .floor(let position, _): (position.process, 1...position.count)
+        case .local, .note: nil
+        }
+    }
+}
+
+extension InvalidationRecord {
+    /// What it says of the count; nil if that is not what it is for.
+    var countRecord: CountRecord? {
+        guard Invalidation.isCount(content), case .count(let record) = invalidation.action else {
+            return nil
+        }
+        return record
     }
 }

@@ -56,7 +56,7 @@ extension InvalidationLog {
         guard position.process != process else {
             // Somebody else goes by this process.
             let name = RecordName(stream: process, number: position.count)
-            return effects.append(.contradiction(name))
+            return news.contradicted(name)
         }
         guard let place = place(of: position.process, now, &effects) else { return }
         streams[place].want(position.count, at: dueAt)
@@ -86,7 +86,7 @@ extension InvalidationLog {
             streams[place].repair = repair
         }
         for (node, ranges) in zip(asks.keys, asks.values) {
-            effects.append(.ask(ranges, of: node))
+            effects.append(.send(.ask(ranges), to: [node]))
         }
     }
 
@@ -108,7 +108,6 @@ extension InvalidationLog {
             lookedThrough(covered, place, by: node, now)
         }
         ask(now, &effects)
-        flush(&effects)
     }
 
     /// What is still missing of `covered` is not to be had from `node`.
@@ -214,7 +213,6 @@ extension InvalidationLog {
         _ catchUp: CatchUp, from node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {
         takeFloors(catchUp.retired, from: node, now, &effects)
-        flush(&effects)
         heard(catchUp.positions, from: node, now: now, effects: &effects)
     }
 }

@@ -15,6 +15,9 @@ extension InvalidationLog {
         package var retiredMax = 4_096
         /// The most bytes that may wait to be synced before nothing more is taken.
         package var unsyncedBytesMax = 64 << 20
+        /// And beyond those what this node alone has invalidated, before everything is soft in its
+        /// place.
+        package var localBytesMax = 16 << 20
         /// What is missing is left so long to a push that may be on its way.
         package var askDelay = Interval.milliseconds(20)
         /// Who has not answered after so long is not waited for.

@@ -15,18 +15,17 @@ extension InvalidationLog {
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         ask(now, &effects)
         writes.ticked(now)
-        flush(&effects)
         guard nextConfirm <= now else { return }
         nextConfirm = now + settings.confirmInterval
-        confirmToAll(&effects)
-        trim(now, &effects)
+        confirmToAll()
+        trim(now)
         retireOld(now, &effects)
         retireSurplus(now, &effects)
     }
 
     /// Tells every member what has been synced since it was told last; receipts are seen everywhere
     /// by that, and streams retired.
-    private mutating func confirmToAll(_ effects: inout [InvalidationEffect]) {
+    private mutating func confirmToAll() {
         var had: [StreamPosition] = []
         for place in streams.indices where streams[place].isConfirmDue {
             streams[place].isConfirmDue = false
@@ -34,6 +33,11 @@ extension InvalidationLog {
         }
         guard !lines.isEmpty, !had.isEmpty || company.recorded != confirmedMembers else { return }
         confirmedMembers = company.recorded
-        effects.append(.confirm(had, members: company.recorded, to: lines.keys))
+        confirm(had, to: lines.keys)
+    }
+
+    /// Has these members told what is synced here.
+    mutating func confirm(_ positions: [StreamPosition], to nodes: [NodeID]) {
+        news.confirmations.append((positions, nodes))
     }
 }

@@ -32,10 +32,12 @@ package struct InvalidationLog: Sendable {
     var nextConfirm: Instant
     /// The members that all were told last of.
     var confirmedMembers: [NodeID] = []
+    /// What the fence is yet to be told of, and the members.
+    var news = LogNews()
 
     /// A node's log after a start: `process` is new, `kept` is what the disk had.
     ///
-    /// What was kept is not applied again: its marks are on disk too, with their stamps.
+    /// What was kept is not applied again: the disk had its stamps, too.
     package init(
         node: NodeID, process: ProcessID, settings: Settings = Settings(),
         kept: KeptLog = KeptLog(), now: Instant
@@ -159,17 +161,50 @@ package struct InvalidationLog: Sendable {
         if ids[hash] == name { ids[hash] = nil }
     }
 
-    mutating func flush(_ effects: inout [InvalidationEffect]) {
+    /// To be called last in each event: what is to be written of it.
+    package mutating func flush(_ effects: inout [InvalidationEffect]) {
         if let batch = writes.next() { effects.append(.write(batch)) }
+    }
+
+    /// What the fence is to be told since it was told last: of which streams something was applied,
+    /// and what else, in its order.
+    package mutating func takeNews() -> (applied: Set<ProcessID>, events: [FenceEvent]) {
+        defer { (news.applied, news.events) = ([], []) }
+        return (news.applied, news.events)
+    }
+
+    /// Whom this node has for members, itself included, by id: a confirmation names them.
+    package var recordedMembers: [NodeID] { company.recorded }
+
+    /// What is to be confirmed since it was taken last, and to whom.
+    package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {
+        defer { news.confirmations = [] }
+        return news.confirmations
+    }
+}
+
+/// What a log has come to that others in its node are yet to be told of.
+struct LogNews: Sendable {
+    var applied: Set<ProcessID> = []
+    var events: [FenceEvent] = []
+    var confirmations: [(positions: [StreamPosition], nodes: [NodeID])] = []
+
+    /// There is nothing for the fence.
+    var isEmpty: Bool { applied.isEmpty && events.isEmpty }
+
+    /// There are two contents under this name, or a record of this process that it did not issue.
+    mutating func contradicted(_ name: RecordName) {
+        events.append(
+            .contradicted(StreamPosition(process: name.stream, count: name.number)))
     }
 }
 
 /// What the disk has kept of a log; in any order.
 package struct KeptLog: Hashable, Sendable {
     package var records: [InvalidationRecord]
-    /// From ``LogWrite/floor(_:count:)`` and ``InvalidationEffect/drop(_:)``.
+    /// From ``LogWrite/floor(_:count:)`` and ``LogNote/dropped(_:)``.
     package var floors: [StreamPosition]
-    /// From ``InvalidationEffect/retire(_:)``, in that order.
+    /// From ``LogNote/retired(_:)``, in that order.
     package var retired: [StreamPosition]
 
     package init(

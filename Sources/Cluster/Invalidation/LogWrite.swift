@@ -3,24 +3,50 @@ import Ground
 /// What is written to this node's log on disk.
 package enum LogWrite: Hashable, Sendable {
     /// `count` is what the count of invalidations applied was with it: with the boot epoch, the
-    /// stamp that its marks have.
+    /// stamp of its marks.
     case record(InvalidationRecord, count: UInt64)
     /// Everything up to here counts as applied, for everything was marked soft at `count`.
     case floor(StreamPosition, count: UInt64)
+    /// What this node alone has invalidated: no other is told of it.
+    case local(Purge, count: UInt64)
 
-    /// What it makes this node have.
-    var covered: (process: ProcessID, numbers: ClosedRange<UInt64>) {
-        switch self {
-        case .record(let record, _):
-            (record.name.stream, record.name.number...record.name.number)
-        case .floor(let position, _): (position.process, 1...position.count)
-        }
-    }
+    /// What need not be kept any more, and what has to be in its place; written with the next of
+    /// the above, ahead of it.
+    case note(LogNote)
 
     var bytesCount: Int {
         switch self {
         case .record(let record, _): record.bytesCount
-        case .floor: 34
+        case .floor, .note: 34
+        case .local(let purge, _): purge.targets.reduce(34) { $0 + $1.nameBytes }
+        }
+    }
+
+    /// It makes no room: with nothing else it takes none either.
+    var isNote: Bool {
+        if case .note = self { true } else { false }
+    }
+}
+
+/// What the log says of what is on its disk already.
+package enum LogNote: Hashable, Sendable {
+    /// Records up to here need not be kept; the position must be.
+    case dropped(StreamPosition)
+    /// Nothing of this stream need be kept but this position, as a retired one.
+    case retired(StreamPosition)
+    /// Not even the position of this stream need be kept any longer.
+    case forgotten(ProcessID)
+    /// What is remembered of the count; on disk before anything is gone that a later one names.
+    case memory(CountedMembers.Memory)
+}
+
+extension PurgeTarget {
+    /// Bytes of its name.
+    fileprivate var nameBytes: Int {
+        switch self {
+        case .url(let name), .tag(let name): name.count
+        case .prefix(let host, let path): host.count + path.count
+        case .everything: 0
         }
     }
 }
@@ -29,27 +55,46 @@ package enum LogWrite: Hashable, Sendable {
 struct WriteQueue: Sendable {
     private struct Waiting: Sendable {
         var write: LogWrite
-        /// Who gave it; nil for what this node issued.
+        /// Who gave it; nil for what this node has made.
         var source: NodeID?
     }
 
+    private var notes = WaitingNotes()
     private var waiting: [Waiting] = []
     /// Written, and not known to be synced; empty if nothing is.
     private var batch: [Waiting] = []
-    /// Bytes in both.
+    /// Bytes in both, notes apart.
     private(set) var bytesCount = 0
     /// After a failure nothing is written before this.
     private(set) var resumesAt: Instant?
+    /// There was no room: first the notes go, which make some.
+    private var makesRoom = false
 
     mutating func add(_ write: LogWrite, from source: NodeID?) {
+        // Of what makes everything soft the last says all.
+        if case .local(.everythingSoft, _) = write,
+            case .local(.everythingSoft, _)? = waiting.last?.write
+        {
+            waiting[waiting.count - 1].write = write
+            return
+        }
         waiting.append(Waiting(write: write, source: source))
         bytesCount += write.bytesCount
     }
 
+    /// It is written with the next batch; nothing is written for it alone.
+    mutating func add(_ note: LogNote) { notes.add(note) }
+
     /// The next batch, if none is under way; nil if there is nothing to write.
     mutating func next() -> [LogWrite]? {
-        guard batch.isEmpty, !waiting.isEmpty, resumesAt == nil else { return nil }
-        swap(&batch, &waiting)
+        guard batch.isEmpty, resumesAt == nil, makesRoom ? !notes.isEmpty : !waiting.isEmpty else {
+            return nil
+        }
+        batch = notes.takeAll().map { Waiting(write: .note($0)) }
+        if !makesRoom {
+            batch += waiting
+            waiting.removeAll()
+        }
         return batch.map(\.write)
     }
 
@@ -57,19 +102,67 @@ struct WriteQueue: Sendable {
     mutating func synced() -> (writes: [LogWrite], sources: [NodeID]) {
         let writes = batch.map(\.write)
         let sources = Set(batch.compactMap(\.source)).sorted()
-        bytesCount -= writes.reduce(0) { $0 + $1.bytesCount }
+        bytesCount -= writes.lazy.filter { !$0.isNote }.reduce(0) { $0 + $1.bytesCount }
         batch.removeAll()
+        makesRoom = false
         return (writes, sources)
     }
 
     /// The batch may be on disk or not: it is written again.
     mutating func failed(resumesAt: Instant) {
-        waiting = batch + waiting
-        batch.removeAll()
+        takeBack()
+        makesRoom = false
         self.resumesAt = resumesAt
+    }
+
+    /// There was no room for the batch, and nothing was written: notes of what is given up come
+    /// next.
+    mutating func wasRefused() {
+        takeBack()
+        makesRoom = true
+    }
+
+    private mutating func takeBack() {
+        var later = WaitingNotes()
+        swap(&later, &notes)
+        for case .note(let note) in batch.map(\.write) { notes.add(note) }
+        for note in later.takeAll() { notes.add(note) }
+        waiting = batch.filter { !$0.write.isNote } + waiting
+        batch.removeAll()
     }
 
     mutating func ticked(_ now: Instant) {
         if let resumesAt, resumesAt <= now { self.resumesAt = nil }
+    }
+}
+
+/// Notes that wait; of what was dropped, and of what is remembered, the last counts.
+private struct WaitingNotes: Sendable {
+    private var memory: CountedMembers.Memory?
+    private var dropped = SortedTable<ProcessID, UInt64>()
+    /// Retired and forgotten streams, in this order.
+    private var ends: [LogNote] = []
+
+    var isEmpty: Bool { memory == nil && dropped.isEmpty && ends.isEmpty }
+
+    mutating func add(_ note: LogNote) {
+        switch note {
+        case .memory(let memory): self.memory = memory
+        case .dropped(let position):
+            dropped[position.process] = max(dropped[position.process] ?? 0, position.count)
+        case .retired, .forgotten: ends.append(note)
+        }
+    }
+
+    /// What is remembered of the count comes first: of its records those may be gone that follow.
+    ///
+    /// A stream goes on after it was retired only with a record, which is written behind the notes;
+    /// so what was dropped is of before.
+    mutating func takeAll() -> [LogNote] {
+        defer { self = WaitingNotes() }
+        let positions = zip(dropped.keys, dropped.values).map {
+            LogNote.dropped(StreamPosition(process: $0, count: $1))
+        }
+        return (memory.map { [.memory($0)] } ?? []) + positions + ends
     }
 }

@@ -5,7 +5,8 @@ package import Ground
 ///
 /// Files are appended to and never changed. The last one goes on; each begins with a checkpoint of
 /// all that holds beside records, so that of those before it nothing counts but records, and one
-/// whose records need not be kept any more is deleted.
+/// whose records need not be kept any more is deleted. What those records had invalidated, and
+/// something older may still be held of, is said anew before they go.
 ///
 /// **Law.** What was synced is found by every later start, or that start finds damage. Whatever
 /// subset of what was not synced is lost or torn, no start finds damage for it.
@@ -17,16 +18,15 @@ package struct Journal: Sendable {
     private var plan: JournalPlan
     /// What ``plan`` becomes when what is being written is synced; nil if nothing is.
     private var next: JournalPlan?
-    private var notes = JournalNotes()
-    /// Those that are being written.
-    private var notesUnderWay = JournalNotes()
     /// So many bytes more would have been needed.
     private var shortage = 0
 
     /// A node's journal after a start in this boot epoch, with what the start has found.
+    ///
+    /// What was invalidated up to `released` is in no file: the first checkpoint is to say it.
     package init(
         node: NodeID, epoch: UInt64, settings: Settings = Settings(),
-        recovered: JournalRecovery.Found? = nil
+        recovered: JournalRecovery.Found? = nil, released: Stamp = .zero
     ) {
         precondition(
             (4_096...1 << 30).contains(settings.fileBytesMax)
@@ -35,32 +35,35 @@ package struct Journal: Sendable {
         self.epoch = epoch
         self.settings = settings
         plan = recovered?.plan ?? JournalPlan()
+        plan.state.release(released)
     }
 
-    /// What is to be done to write these, and what was noted since the last time.
+    /// What is to be done to write these.
     ///
     /// Ends with ``synced()`` or ``failed()``; one is under way at a time. The first after a start
-    /// begins a file even if nothing is to be written. `memory` is what the count remembers now.
+    /// begins a file even if nothing is to be written. `marks` gives, in pieces, what has to be
+    /// kept of what was invalidated later than the first stamp and up to the second: nothing else
+    /// says it once the files are gone that named it.
     ///
     /// Nil if there is no room, and nothing has happened: then let the log give up ``surplus``,
-    /// write nothing while ``hasNotes``, and try again.
+    /// write the notes of that, and try again.
     package mutating func write(
-        _ batch: [LogWrite], memory: CountedMembers.Memory?, using dice: inout Dice
+        _ batch: [LogWrite], marks: (_ after: Stamp, _ upTo: Stamp) -> [[UInt8]],
+        using dice: inout Dice
     ) -> [JournalEffect]? {
         precondition(next == nil, "writes while it writes")
-        var writer = JournalWriter(self, plan, memory: memory)
-        writer.write(notes, batch, using: &dice)
+        var writer = JournalWriter(self, plan)
+        writer.write(batch, marks, using: &dice)
         let (after, effects) = writer.finish()
         // What makes room has a file's room for itself.
-        let limit = settings.bytesMax - (batch.isEmpty ? 0 : settings.fileBytesMax)
+        let limit =
+            settings.bytesMax - (batch.allSatisfy(\.isNote) ? 0 : settings.fileBytesMax)
         guard after.bytesCount <= limit else {
             shortage = after.bytesCount - limit + settings.fileBytesMax
             return nil
         }
         shortage = 0
         next = after
-        notesUnderWay = notes
-        notes = JournalNotes()
         return effects
     }
 
@@ -76,29 +79,10 @@ package struct Journal: Sendable {
         guard let next else { preconditionFailure("failed to write nothing") }
         plan.failed(next)
         self.next = nil
-        notes = notesUnderWay.followed(by: notes)
     }
 
-    // MARK: What the log does not keep any longer
-
-    /// See ``InvalidationEffect/drop(_:)``; written with the next batch.
-    package mutating func dropped(_ position: StreamPosition) {
-        notes.dropped[position.process] = max(
-            notes.dropped[position.process] ?? 0, position.count)
-    }
-
-    /// See ``InvalidationEffect/retire(_:)``; written with the next batch.
-    package mutating func retired(_ position: StreamPosition) {
-        notes.ends.append(.retired([position]))
-    }
-
-    /// See ``InvalidationEffect/forget(_:)``; written with the next batch.
-    package mutating func forgot(_ process: ProcessID) {
-        notes.ends.append(.forgotten([process]))
-    }
-
-    /// Something was noted and waits to be written, or files are to be deleted.
-    package var hasNotes: Bool { !notes.isEmpty || !plan.doomed.isEmpty }
+    /// The greatest that anything bears which is synced.
+    package var reached: Stamp { plan.state.reached }
 
     // MARK: Limits
 
@@ -120,29 +104,6 @@ package struct Journal: Sendable {
         }
         return positions.map { StreamPosition(process: $0.key, count: $0.value) }
             .sorted { $0.process < $1.process }
-    }
-}
-
-/// What was noted and is not written yet.
-struct JournalNotes: Hashable, Sendable {
-    /// Of streams that were dropped from before they were retired, if they were.
-    var dropped: [ProcessID: UInt64] = [:]
-    /// Retired and forgotten streams, in this order.
-    var ends: [JournalItem] = []
-
-    var isEmpty: Bool { dropped.isEmpty && ends.isEmpty }
-
-    /// A stream goes on after it was retired only with a record, which is written with the notes
-    /// before it; so what was dropped is of before.
-    var items: [JournalItem] {
-        let positions = dropped.map { StreamPosition(process: $0.key, count: $0.value) }
-            .sorted { $0.process < $1.process }
-        return (positions.isEmpty ? [] : [.dropped(positions)]) + ends
-    }
-
-    func followed(by later: JournalNotes) -> JournalNotes {
-        JournalNotes(
-            dropped: dropped.merging(later.dropped) { max($0, $1) }, ends: ends + later.ends)
     }
 }
 

@@ -48,12 +48,16 @@ struct JournalFile: Hashable, Sendable {
     /// The greatest record of each stream in it, without those that did not count when they were
     /// read.
     var greatest: [ProcessID: UInt64] = [:]
+    /// The greatest that anything in it bears.
+    var reached = Stamp.zero
 
     var place: JournalPlace { JournalPlace(file: number, offset: UInt64(end)) }
 
     mutating func holds(_ name: RecordName) {
         greatest[name.stream] = max(greatest[name.stream] ?? 0, name.number)
     }
+
+    mutating func reaches(_ stamp: Stamp) { reached = max(reached, stamp) }
 
     /// What of it counts, by process; empty if it may be deleted.
     func needed(_ state: JournalState) -> [StreamPosition] {

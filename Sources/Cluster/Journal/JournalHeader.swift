@@ -11,6 +11,8 @@ package struct JournalHeader: Hashable, Sendable {
     package var salt: UInt64
     /// Which file went on before, and how much of it was synced then; nil for the first.
     package var previous: JournalPlace?
+    /// Its checkpoint says what files that are gone had invalidated.
+    package private(set) var hasMarks = true
 
     package init(
         node: NodeID, number: UInt64, epoch: UInt64, salt: UInt64, previous: JournalPlace?
@@ -27,7 +29,7 @@ package struct JournalHeader: Hashable, Sendable {
     /// Files of another major version are not read.
     package static let major: UInt16 = 1
     /// A newer minor version is read as far as it is understood.
-    package static let minor: UInt16 = 0
+    package static let minor: UInt16 = 1
 
     private static let magic = "NUTHJRNL"
 
@@ -70,6 +72,7 @@ package struct JournalHeader: Hashable, Sendable {
         let before = JournalPlace(
             file: bytes.little64(at: 64), offset: bytes.little64(at: 72))
         previous = before.file > 0 ? before : nil
+        hasMarks = bytes.little16(at: 10) >= Self.minor
     }
 }
 

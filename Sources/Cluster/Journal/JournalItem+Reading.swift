@@ -18,6 +18,14 @@ extension JournalItem {
         case .floor:
             _ = try PeerStructure(content, fixedBytes: floorBytes, in: .invalidations)
             return .floor(StreamPosition(content, at: 2), count: content.little64(at: 26))
+        case .local:
+            guard content.count >= 8,
+                let purge = Invalidation(content: content.extracting(8..<content.count)).purge
+            else { throw .malformed(.invalidations) }
+            return .local(purge, count: content.little64(at: 0))
+        case .marks:
+            guard content.count >= 16 else { throw .malformed(.invalidations) }
+            return .marks(content.kept(16..<content.count), upTo: content.stamp(at: 0))
         case .dropped: return .dropped(try positions(content))
         case .retired: return .retired(try positions(content))
         case .forgotten:

@@ -5,6 +5,12 @@ enum JournalItem: Hashable, Sendable {
     /// With what the count of invalidations applied was.
     case record(InvalidationRecord, count: UInt64)
     case floor(StreamPosition, count: UInt64)
+    /// Invalidated here alone.
+    case local(Purge, count: UInt64)
+    /// Of what was invalidated up to this stamp, and no file names any more, what may still cover
+    /// something, as whoever keeps entries has written it: all of it in a checkpoint, behind that
+    /// what was added since.
+    case marks([UInt8], upTo: Stamp)
     /// Records up to these positions need not be kept.
     case dropped([StreamPosition])
     /// Nothing of these streams need be kept but these positions; in the order of retirement.
@@ -48,6 +54,8 @@ extension JournalItem {
         case memoryRecord = 8
         case checkpoint = 9
         case checkpointEnd = 10
+        case local = 11
+        case marks = 12
     }
 
     enum Tag {
@@ -71,6 +79,8 @@ extension JournalItem {
         case .memoryRecord: .memoryRecord
         case .checkpoint: .checkpoint
         case .checkpointEnd: .checkpointEnd
+        case .local: .local
+        case .marks: .marks
         }
     }
 
@@ -109,6 +119,15 @@ extension JournalItem {
         case .memoryRecord(let record): return record.writtenBytes
         case .checkpoint(let checkpoint): writer.put(checkpoint)
         case .checkpointEnd: writer.endFixedPart()
+        case .local(let purge, let count):
+            var bytes: [UInt8] = []
+            bytes.appendLittle(count)
+            return bytes + purge.writtenBytes
+        case .marks(let marks, let stamp):
+            var bytes: [UInt8] = []
+            bytes.appendLittle(stamp.epoch)
+            bytes.appendLittle(stamp.count)
+            return bytes + marks
         }
         return writer.bytes
     }
@@ -121,6 +140,29 @@ extension CountRecord {
             preconditionFailure("a record of the count that the log cannot have: \(self)")
         }
         return bytes
+    }
+}
+
+extension Purge {
+    /// As in a record, of whose id nothing is read; what no record can say is everything.
+    fileprivate var writtenBytes: [UInt8] {
+        let bytes = try? Invalidation(id: [0], .purge(self)).content()
+        return bytes ?? Purge.everythingSoft.writtenBytes
+    }
+}
+
+extension JournalItem {
+    /// What the log has written in items; those of what is remembered follow it.
+    static func items(of write: LogWrite) -> [JournalItem] {
+        switch write {
+        case .record(let record, let count): [.record(record, count: count)]
+        case .floor(let position, let count): [.floor(position, count: count)]
+        case .local(let purge, let count): [.local(purge, count: count)]
+        case .note(.dropped(let position)): [.dropped([position])]
+        case .note(.retired(let position)): [.retired([position])]
+        case .note(.forgotten(let process)): [.forgotten([process])]
+        case .note(.memory(let memory)): JournalState.items(of: memory)
+        }
     }
 }
 

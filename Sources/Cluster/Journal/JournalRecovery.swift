@@ -17,9 +17,16 @@ package struct JournalRecovery: Sendable {
     private var older: [JournalPlace] = []
     private var plan = JournalPlan()
     private var records: [InvalidationRecord] = []
+    private var purges: [(purge: Purge, stamp: Stamp)] = []
+    /// Nothing is held that bears a lesser stamp.
+    private let least: Stamp
     /// Hashes of what was found under each name.
     private var contents: [RecordName: UInt64] = [:]
     private var damage: [JournalDamage] = []
+    /// Of what was invalidated up to its checkpoint what may still cover something, as it was given
+    /// to ``Journal/write(_:marks:using:)``; nil until the file that went on is read.
+    package private(set) var marks: [[UInt8]]?
+    private var isOfOldFormat = false
     private var lastEpoch: UInt64?
 
     private static let numberMax: UInt64 = 1 << 62
@@ -36,14 +43,18 @@ package struct JournalRecovery: Sendable {
         package var epoch: UInt64?
         /// The greatest that anything bears that was ever written.
         package var reached: Stamp
+        /// Files that went before it do not say it.
+        package var isOfOldFormat: Bool
         /// Something that was synced may be missing; by file.
         package var damage: [JournalDamage]
         let plan: JournalPlan
     }
 
-    /// `files` are the numbers of all files that there are, in any order.
-    package init(node: NodeID, files: [UInt64]) {
+    /// `files` are the numbers of all files that there are, in any order; nothing is held that
+    /// bears a lesser stamp than `least`, and what was invalidated up to there is not wanted.
+    package init(node: NodeID, files: [UInt64], least: Stamp = .zero) {
         self.node = node
+        self.least = least
         // What has a greater number was never made by counting.
         numbers = files.filter { $0 <= Self.numberMax }.sorted()
         candidates = numbers
@@ -75,6 +86,12 @@ package struct JournalRecovery: Sendable {
         return records
     }
 
+    /// Takes what was invalidated, in any order, as far as it is wanted.
+    package mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] {
+        defer { purges = [] }
+        return purges
+    }
+
     /// What was found, when nothing is wanted any more.
     package consuming func finish() -> Found {
         precondition(wanted == nil, "ends before all was read")
@@ -88,7 +105,7 @@ package struct JournalRecovery: Sendable {
         return Found(
             floors: plan.state.floorPositions, retired: plan.state.retiredPositions,
             memory: plan.state.memory, epoch: lastEpoch, reached: plan.state.reached,
-            damage: damage, plan: plan)
+            isOfOldFormat: isOfOldFormat, damage: damage, plan: plan)
     }
 
     /// All of that at once.
@@ -121,8 +138,10 @@ package struct JournalRecovery: Sendable {
         if reading.isDamaged(file) { note(reading, number) }
         candidates.removeAll()
         plan.state = reading.state
+        marks = reading.marks
+        isOfOldFormat = !header.hasMarks
         var newest = JournalFile(number: number, end: reading.end, bytesCount: file.count)
-        take(reading.takeRecords(), in: &newest)
+        take(&reading, in: &newest)
         plan.files = [newest]
         older = reading.files.reversed()
         for later in unfinished { requirePrevious(of: later) }
@@ -162,10 +181,11 @@ package struct JournalRecovery: Sendable {
             JournalDamage(file: number, reason: .unreadable(from: UInt64(reading.end))))
     }
 
-    private mutating func take(
-        _ found: [(record: InvalidationRecord, offset: Int)], in file: inout JournalFile
-    ) {
-        for (record, offset) in found {
+    private mutating func take(_ reading: inout JournalReading, in file: inout JournalFile) {
+        file.reached = reading.reached
+        // Also of records that need not be kept.
+        purges += reading.takePurges(after: least)
+        for (record, offset, _) in reading.takeRecords() {
             let place = JournalPlace(file: file.number, offset: UInt64(offset))
             guard !plan.state.isVoid(record.name, at: place) else { continue }
             file.holds(record.name)
@@ -187,7 +207,7 @@ package struct JournalRecovery: Sendable {
         if UInt64(reading.end) < place.offset { note(reading, place.file) }
         var file = JournalFile(
             number: place.file, end: reading.end, bytesCount: bytes.count)
-        take(reading.takeRecords(), in: &file)
+        take(&reading, in: &file)
         plan.files.append(file)
     }
 
@@ -214,13 +234,21 @@ struct JournalReading {
     private(set) var isFinished = false
     /// Where the first item begins that does not check, or the file's end.
     private(set) var end = JournalHeader.bytesCount
-    private var found: [(record: InvalidationRecord, offset: Int)] = []
+    /// See ``JournalRecovery/Found/marks``.
+    private(set) var marks: [[UInt8]] = []
+    /// The greatest that an item behind the checkpoint bears.
+    private(set) var reached = Stamp.zero
+    private var found: [(record: InvalidationRecord, offset: Int, count: UInt64)] = []
+    /// What was invalidated without a record.
+    private var others: [(purge: Purge, stamp: Stamp)] = []
+    private let epoch: UInt64
     /// What does not check was synced: it makes no sense although it is what was written.
     private var isSenseless = false
     private let line: JournalLine
 
     init(_ header: JournalHeader, _ file: Span<UInt8>) {
         line = JournalLine(salt: header.salt)
+        epoch = header.epoch
         while let item = line.item(file, at: end) {
             if let kind = item.kind {
                 guard
@@ -239,7 +267,12 @@ struct JournalReading {
         let place = JournalPlace(file: header.number, offset: UInt64(end))
         state.take(item, at: place, epoch: header.epoch)
         switch item {
-        case .record(let record, _): found.append((record, end))
+        case .record(let record, let count):
+            found.append((record, end, count))
+            reached = max(reached, Stamp(epoch: epoch, count: count))
+        case .floor(_, let count): take(.everythingSoft, count)
+        case .local(let purge, let count): take(purge, count)
+        case .marks(let piece, _): marks.append(piece)
         case .gone(let numbers): files.removeAll { numbers.contains($0.file) }
         case .checkpoint(let checkpoint):
             files = checkpoint.files.filter { $0.file < header.number }
@@ -253,8 +286,24 @@ struct JournalReading {
         isSenseless || line.wasSynced(file, at: end)
     }
 
-    mutating func takeRecords() -> [(record: InvalidationRecord, offset: Int)] {
+    private mutating func take(_ purge: Purge, _ count: UInt64) {
+        others.append((purge, Stamp(epoch: epoch, count: count)))
+        reached = max(reached, Stamp(epoch: epoch, count: count))
+    }
+
+    mutating func takeRecords() -> [(record: InvalidationRecord, offset: Int, count: UInt64)] {
         defer { found = [] }
         return found
+    }
+
+    /// What was invalidated later than `least`, with the records; to be taken before them.
+    mutating func takePurges(after least: Stamp) -> [(purge: Purge, stamp: Stamp)] {
+        defer { others = [] }
+        return others.filter { $0.stamp > least }
+            + found.compactMap { record, _, count in
+                let stamp = Stamp(epoch: epoch, count: count)
+                guard stamp > least, let purge = record.invalidation.purge else { return nil }
+                return (purge, stamp)
+            }
     }
 }

@@ -10,6 +10,8 @@ struct JournalState: Sendable {
     private(set) var voids: [ProcessID: JournalPlace] = [:]
     private(set) var memory: CountedMembers.Memory?
     private(set) var reached = Stamp.zero
+    /// What was invalidated up to here no file names, but for ``JournalItem/marks(_:upTo:)``.
+    private(set) var released = Stamp.zero
     /// Records of the count that belong to the memory that is being read.
     private var unread: (memory: CountedMembers.Memory, left: Int)?
     private var retirements: UInt64 = 0
@@ -28,6 +30,8 @@ struct JournalState: Sendable {
         case .floor(let position, let count):
             written(position.process, count, epoch)
             raise(position)
+        case .local(_, let count): reach(count, epoch)
+        case .marks(_, let stamp): release(stamp)
         case .dropped(let positions):
             for position in positions {
                 revive(position.process)
@@ -62,8 +66,18 @@ struct JournalState: Sendable {
     }
 
     private mutating func written(_ process: ProcessID, _ count: UInt64, _ epoch: UInt64) {
-        reached = max(reached, Stamp(epoch: epoch, count: count))
+        reach(count, epoch)
         revive(process)
+    }
+
+    private mutating func reach(_ count: UInt64, _ epoch: UInt64) {
+        reached = max(reached, Stamp(epoch: epoch, count: count))
+    }
+
+    /// What was invalidated up to `stamp` no file names from now on.
+    mutating func release(_ stamp: Stamp) {
+        released = max(released, stamp)
+        reached = max(reached, stamp)
     }
 
     /// A stream that was retired and goes on begins behind its last number.
@@ -110,8 +124,9 @@ struct JournalState: Sendable {
             .map { StreamPosition(process: $0.key, count: $0.value.count) }
     }
 
-    /// All of this as the items that stand at the beginning of a file.
-    func items(files: [JournalPlace], memory: CountedMembers.Memory?) -> [JournalItem] {
+    /// All of this as the items that stand at the beginning of a file, with `marks` for what was
+    /// invalidated up to ``released``.
+    func items(files: [JournalPlace], marks: [[UInt8]]) -> [JournalItem] {
         let voids = voids.map { JournalCheckpoint.Void(process: $0.key, before: $0.value) }
             .sorted { $0.process < $1.process }
         var items: [JournalItem] = [
@@ -120,6 +135,7 @@ struct JournalState: Sendable {
         if !floors.isEmpty { items.append(.dropped(floorPositions)) }
         if !retired.isEmpty { items.append(.retired(retiredPositions)) }
         if let memory { items += Self.items(of: memory) }
+        items += marks.map { .marks($0, upTo: released) }
         return items + [.checkpointEnd]
     }
 

@@ -5,7 +5,6 @@ struct JournalWriter {
     private let node: NodeID
     private let epoch: UInt64
     private let fileBytesMax: Int
-    private let memory: CountedMembers.Memory?
     private var plan: JournalPlan
     private var effects: [JournalEffect] = []
     /// What is to be appended to the open file, of which this much was synced before.
@@ -13,18 +12,17 @@ struct JournalWriter {
     private var synced = 0
     private var line = JournalLine(salt: 0)
 
-    init(_ journal: Journal, _ plan: JournalPlan, memory: CountedMembers.Memory?) {
+    init(_ journal: Journal, _ plan: JournalPlan) {
         (node, epoch) = (journal.node, journal.epoch)
         fileBytesMax = journal.settings.fileBytesMax
-        self.memory = memory
         self.plan = plan
         line = JournalLine(salt: plan.salt)
         synced = plan.files.last?.end ?? 0
     }
 
-    mutating func write(
-        _ notes: JournalNotes, _ batch: [LogWrite], using dice: inout Dice
-    ) {
+    typealias Marks = (_ after: Stamp, _ upTo: Stamp) -> [[UInt8]]
+
+    mutating func write(_ batch: [LogWrite], _ marks: Marks, using dice: inout Dice) {
         // Before anything is written: what says that they do not count is synced.
         let last = plan.files.last?.number ?? 0
         for number in plan.doomed.keys.sorted(by: >) {
@@ -33,16 +31,26 @@ struct JournalWriter {
             if number > last { effects.append(.syncNames) }
         }
         plan.doomed.removeAll()
-        if !plan.isOpen { beginFile(using: &dice) }
-        // Records of the count that need not be kept any more live on in what it remembers.
-        let endsRecords = !notes.isEmpty || batch.contains(where: \.isFloor)
-        if endsRecords, let memory, memory != plan.state.memory {
-            for item in JournalState.items(of: memory) { put(item, using: &dice) }
+        if !plan.isOpen { beginFile(marks, using: &dice) }
+        for note in batch.prefix(while: \.isNote) {
+            put(JournalItem.items(of: note), marks, using: &dice)
         }
-        for item in notes.items { put(item, using: &dice) }
+        release(marks, using: &dice)
+        for write in batch.drop(while: \.isNote) {
+            put(JournalItem.items(of: write), marks, using: &dice)
+        }
+    }
+
+    /// Lets the files go that need not be kept any more, once it is said what they had invalidated.
+    private mutating func release(_ marks: Marks, using dice: inout Dice) {
+        let before = plan.state.released
         let gone = takeGone()
-        if !gone.isEmpty { put(.gone(gone), using: &dice) }
-        for write in batch { put(write.item, using: &dice) }
+        guard !gone.isEmpty else { return }
+        let after = plan.state.released
+        for piece in after > before ? marks(before, after) : [] {
+            put([.marks(piece, upTo: after)], marks, using: &dice)
+        }
+        put([.gone(gone)], marks, using: &dice)
     }
 
     /// What there is after them, and the effects.
@@ -51,15 +59,17 @@ struct JournalWriter {
         return (plan, effects)
     }
 
-    private mutating func put(_ item: JournalItem, using dice: inout Dice) {
-        let content = item.content
+    /// Appends items that go into one file.
+    private mutating func put(_ items: [JournalItem], _ marks: Marks, using dice: inout Dice) {
+        let contents = items.map(\.content)
         let last = plan.files.count - 1
         let used = plan.files[last].bytesCount - plan.itemsStart
-        if used > 0, used + JournalLine.bytesCount(content) > fileBytesMax {
+        let needed = contents.reduce(0) { $0 + JournalLine.bytesCount($1) }
+        if used > 0, used + needed > fileBytesMax {
             endAppend()
-            beginFile(using: &dice)
+            beginFile(marks, using: &dice)
         }
-        append(item, content)
+        for (item, content) in zip(items, contents) { append(item, content) }
     }
 
     private mutating func append(_ item: JournalItem, _ content: [UInt8]) {
@@ -71,7 +81,11 @@ struct JournalWriter {
         let place = JournalPlace(file: plan.files[last].number, offset: UInt64(offset))
         plan.state.take(item, at: place, epoch: epoch)
         switch item {
-        case .record(let record, _): plan.files[last].holds(record.name)
+        case .record(let record, let count):
+            plan.files[last].holds(record.name)
+            plan.files[last].reaches(Stamp(epoch: epoch, count: count))
+        case .floor(_, let count), .local(_, let count):
+            plan.files[last].reaches(Stamp(epoch: epoch, count: count))
         case .forgotten(let processes):
             for process in processes { plan.files[last].greatest[process] = nil }
         default: break
@@ -88,7 +102,7 @@ struct JournalWriter {
     }
 
     /// Begins the next file: the header is synced alone, so that a file that is longer has one.
-    private mutating func beginFile(using dice: inout Dice) {
+    private mutating func beginFile(_ marks: Marks, using dice: inout Dice) {
         let number = plan.nextNumber
         let header = JournalHeader(
             node: node, number: number, epoch: epoch, salt: dice.next(),
@@ -105,7 +119,8 @@ struct JournalWriter {
         line = JournalLine(salt: header.salt)
         synced = size
         let state = plan.state
-        for item in state.items(files: files, memory: memory) { append(item, item.content) }
+        let pieces = state.released > .zero ? marks(.zero, state.released) : []
+        for item in state.items(files: files, marks: pieces) { append(item, item.content) }
         plan.itemsStart = plan.files[plan.files.count - 1].bytesCount
     }
 
@@ -117,21 +132,9 @@ struct JournalWriter {
             guard !isLast, file.needed(plan.state).isEmpty else { continue }
             gone.append(file.number)
             plan.doomed[file.number] = file.bytesCount
+            plan.state.release(file.reached)
         }
         plan.files.removeAll { gone.contains($0.number) }
         return gone
-    }
-}
-
-extension LogWrite {
-    fileprivate var isFloor: Bool {
-        if case .floor = self { true } else { false }
-    }
-
-    fileprivate var item: JournalItem {
-        switch self {
-        case .record(let record, let count): .record(record, count: count)
-        case .floor(let position, let count): .floor(position, count: count)
-        }
     }
 }

@@ -16,7 +16,7 @@ package struct EntryTags: Hashable, Sendable {
     /// `urls` are canonical keys of what the entry was made from: the last URL to which redirects
     /// led, the original of a transformed URL (``OriginalRule``), and of an answer of the site `*`
     /// the URL that the origin was asked for. Purging any of them is purging the entry. Other
-    /// sites' answers are found by the origin's URL without a tag (``PurgeTarget/names(_:)``): an
+    /// sites' answers are found by the origin's URL without a tag (``PurgeTarget/targets(_:)``): an
     /// entry without tags need not be looked up again for each purge of another URL.
     package init(key: [UInt8], answer: AnswerTags = AnswerTags(), urls: [[UInt8]] = []) {
         cutCount = answer.cutCount

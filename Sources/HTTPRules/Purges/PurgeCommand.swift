@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 
 /// What a PURGE request asks for, by the conventions of caches that clients are written for.
 ///
@@ -55,11 +55,11 @@ package struct PurgeCommand: Hashable, Sendable {
         }
     }
 
-    /// The names of what is to be purged, each once.
-    package func names(_ sites: SiteTable) -> [PurgeName] {
-        let names = PurgeName.names(targets, sites)
-        guard let own = ownName.map(PurgeName.url), !names.contains(own) else { return names }
-        return names + [own]
+    /// All that is to be purged, each once, under the names by which `sites` keep it.
+    package func targets(_ sites: SiteTable) -> [PurgeTarget] {
+        let all = targets.targets(sites)
+        guard let own = ownName.map(PurgeTarget.url), !all.contains(own) else { return all }
+        return all + [own]
     }
 
     private static func readSoft(

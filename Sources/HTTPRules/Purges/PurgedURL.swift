@@ -2,39 +2,50 @@ import Ground
 
 /// A URL, or the beginning of some, that is to be purged.
 struct PurgedURL {
-    /// Canonical.
-    let key: [UInt8]
+    /// Host, path and query, canonical.
+    let name: [UInt8]
     /// It is the beginning of URLs.
     let takesBelow: Bool
 
     /// All names of it, each once, the one that was written first.
     func names(_ sites: SiteTable) -> [[UInt8]] {
-        let written = Array(URLName.name(ofKey: key))
-        guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else { return [written] }
-        var names = [written]
+        var names = [name]
         func add(_ others: [[UInt8]]) {
             for name in others where !names.contains(name) { names.append(name) }
         }
-        let site = sites.find(key.span, at: url.authority.range, isSecure: url.isSecure)
-            .map { sites[$0] }
-        // On the host of a named site every path is the site's.
-        let isElse = site == nil || site?.pattern == .everything
-        if isElse, !takesBelow, let image = image(url) {
-            add([image])
-        } else if let site {
-            add(self.names(url, key[url.target.range], at: site))
-        }
-        for site in sites.sites where site.pattern != .everything {
-            if let target = target(behind: site.origin, written) {
-                add(self.names(url, target, at: site))
+        for key in keys {
+            guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else { continue }
+            let site = sites.find(key.span, at: url.authority.range, isSecure: url.isSecure)
+                .map { sites[$0] }
+            // On the host of a named site every path is the site's.
+            let isElse = site == nil || site?.pattern == .everything
+            if isElse, !takesBelow, let image = image(url, key.span) {
+                add([image])
+            } else if let site {
+                add(self.names(url, key, key[url.target.range], at: site))
+            }
+            for site in sites.sites where site.pattern != .everything {
+                if let target = target(behind: site.origin) {
+                    add(self.names(url, key, target, at: site))
+                }
             }
         }
         return names
     }
 
+    /// The canonical keys that have the name, for http and https: the scheme means nothing beyond
+    /// its port.
+    private var keys: [[UInt8]] {
+        ["http://", "https://"].compactMap { scheme in
+            let url = Array(scheme.utf8) + name
+            var key: [UInt8] = []
+            let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
+            return result == .made && URLName.name(ofKey: key).elementsEqual(name) ? key : nil
+        }
+    }
+
     /// The name of the image that is asked for; nil if it is no URL of the image API.
-    private func image(_ url: OriginURL) -> [UInt8]? {
-        let bytes = key.span
+    private func image(_ url: OriginURL, _ bytes: Span<UInt8>) -> [UInt8]? {
         let range = Self.unsigned(bytes, at: url.target.range)
         guard case .image(let url) = ImageTarget.parse(bytes, at: range) else { return nil }
         var key: [UInt8] = []
@@ -42,17 +53,17 @@ struct PurgedURL {
         return result == .made ? Array(URLName.name(ofKey: key)) : nil
     }
 
-    /// The target of a site whose answers come from `origin` that the origin has under the name
-    /// `written`; nil if there is none.
-    private func target(behind origin: BaseURL, _ written: [UInt8]) -> ArraySlice<UInt8>? {
+    /// The target of a site whose answers come from `origin` that the origin has under the name;
+    /// nil if there is none.
+    private func target(behind origin: BaseURL) -> ArraySlice<UInt8>? {
         guard let base = Self.name(of: origin) else { return nil }
-        if written.starts(with: base), written[base.count...].first == UInt8(ascii: "/") {
-            return written[base.count...]
+        if name.starts(with: base), name[base.count...].first == UInt8(ascii: "/") {
+            return name[base.count...]
         }
         guard takesBelow else { return nil }
         // A prefix that ends above the origin's own path covers all of the site; so does a host
         // without a port, which is a host on any.
-        let start = written.last == Self.slash ? written.dropLast() : written[...]
+        let start = name.last == Self.slash ? name.dropLast() : name[...]
         guard base.starts(with: start) else { return nil }
         let next = base.count > start.count ? base[start.count] : Self.slash
         let isHost = !start.contains(Self.slash)
@@ -72,7 +83,7 @@ struct PurgedURL {
     /// The names of what `site` answers to `target` at the host of `url`: there are two if the site
     /// names the port of a scheme, and none for what can have no key.
     private func names(
-        _ url: OriginURL, _ target: ArraySlice<UInt8>, at site: Site
+        _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
     ) -> [[UInt8]] {
         var target = Array(target)
         if site.settings.isSigned {

@@ -35,8 +35,8 @@ extension Door {
             let options = try PurgeOptions(query)
             let request = try Self.read(body)
             let (wait, timeout) = try options.settled(with: request)
-            let names = PurgeName.names(request.targets, settings.sites)
-            try purge(names, isSoft: request.isSoft, id: request.id, wait, timeout)
+            let targets = request.targets.targets(settings.sites)
+            try purge(targets, isSoft: request.isSoft, id: request.id, wait, timeout)
         } catch {
             answerProblem(Problem(error.problem))
         }
@@ -77,11 +77,11 @@ extension Door {
 
     /// Purges, and answers with the receipt.
     func purge(
-        _ names: [PurgeName], isSoft: Bool, id: [UInt8]?, _ wait: PurgeWait, _ timeout: Interval
+        _ targets: [PurgeTarget], isSoft: Bool, id: [UInt8]?, _ wait: PurgeWait,
+        _ timeout: Interval
     ) throws(PurgeFault) {
-        guard names.count <= Invalidation.targetsMax else { throw .namesTooMany(names.count) }
-        let purge = Purge(isSoft ? .soft : .hard, names.map(Purge.Target.init))
-        guard let name = try issue(purge, id: id) else {
+        guard targets.count <= Invalidation.targetsMax else { throw .namesTooMany(targets.count) }
+        guard let name = try issue(Purge(isSoft ? .soft : .hard, targets), id: id) else {
             return answerProblem(.overloaded(.invalidations))
         }
         answer(after: wait, for: name, within: timeout)
@@ -154,29 +154,6 @@ extension NodeCore {
     }
 }
 
-extension Purge.Target {
-    /// What a record says of a name.
-    init(_ name: PurgeName) {
-        switch name {
-        case .url(let url): self = .url(url)
-        case .prefix(let host, let path): self = .prefix(host: host, path: path)
-        case .tag(let tag): self = .tag(tag)
-        case .everything: self = .everything
-        }
-    }
-}
-
-extension PurgeName {
-    init(_ target: Purge.Target) {
-        switch target {
-        case .url(let url): self = .url(url)
-        case .prefix(let host, let path): self = .prefix(host: host, path: path)
-        case .tag(let tag): self = .tag(tag)
-        case .everything: self = .everything
-        }
-    }
-}
-
 extension ReceiptDocument {
     /// As `node` sees it; nil if it is of no purge.
     init?(_ receipt: Receipt, at node: NodeCore) {
@@ -186,7 +163,7 @@ extension ReceiptDocument {
         self.init(
             ReceiptName(high: name.stream.high, low: name.stream.low, number: name.number),
             id: invalidation.id, isSoft: purge.mode == .soft,
-            targets: purge.targets.map(PurgeName.init),
+            targets: purge.targets,
             issuedBy: node.issuer(of: name).map { "\($0)" },
             seenBy: "\(node.desk.id)", heldMilliseconds: (now - receipt.heldSince).milliseconds,
             majorityMilliseconds: receipt.majorityAt.map {

@@ -96,13 +96,12 @@ extension EntryLook {
 
     /// What no request has made of the entry yet.
     private func purge(of found: Found) -> Prognosis.Purge? {
-        let name = found.name ?? EntryName(ofKey: found.key)
         let marks = node.marks
-        switch marks.effect(on: name, key: found.key, tags: found.tags, stamp: found.stamp) {
+        switch marks.effect(on: found.key, tags: found.tags, stamp: found.stamp) {
         case .dead: return .hard
         case .stale:
             let since = marks.staleSince(
-                name, key: found.key, tags: found.tags, stamp: found.stamp)
+                found.key, tags: found.tags, stamp: found.stamp)
             return .soft(since: since)
         case nil: return nil
         }

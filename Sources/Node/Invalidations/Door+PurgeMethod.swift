@@ -25,8 +25,8 @@ extension Door {
         }
         do throws(PurgeFault) {
             let (wait, timeout) = try PurgeOptions(request.lines, in: lines).settled
-            let names = command.names(settings.sites)
-            try purge(names, isSoft: command.isSoft, id: nil, wait, timeout)
+            let targets = command.targets(settings.sites)
+            try purge(targets, isSoft: command.isSoft, id: nil, wait, timeout)
         } catch {
             answerProblem(Problem(error.problem))
         }

@@ -165,6 +165,12 @@ final class InvalidationDesk: Sendable {
         return try outcome.get()
     }
 
+    /// Invalidates here alone; gives what no request from before is stamped with.
+    func changedLocally(_ purge: Purge) -> Stamp {
+        handle(.changedLocally(purge))
+        return node.marks.stamp
+    }
+
     /// Begins to forget members that are gone for good, by the operator's word.
     ///
     /// - Throws: why that cannot be; nothing was begun.
@@ -313,11 +319,11 @@ final class InvalidationDesk: Sendable {
 
     // MARK: Steps
 
-    private func change(_ step: (inout State, Instant, inout [ExchangeEffect]) -> Void) {
+    private func change(_ step: (inout State, Instant, inout [InvalidationEffect]) -> Void) {
         var woken: [@Sendable () -> Void] = []
         state.withLock { state in
             guard !state.isStopped else { return }
-            var effects: [ExchangeEffect] = []
+            var effects: [InvalidationEffect] = []
             let wasCounting = state.exchange.standing != nil
             step(&state, SystemClock.now(), &effects)
             if !wasCounting, state.exchange.standing != nil { node.hub?.followsCount() }
@@ -374,21 +380,15 @@ final class InvalidationDesk: Sendable {
         if isDue { handle(.ticked) }
     }
 
-    private func run(_ effect: ExchangeEffect, _ state: inout State) {
+    private func run(_ effect: InvalidationEffect, _ state: inout State) {
         switch effect {
-        case .apply(let record, _):
-            guard let purge = record.invalidation.purge else { return }
-            node.mark(purge.targets.map(\.markTarget), isSoft: purge.mode == .soft)
-        case .applyFloors: node.markAllUnknown()
-        case .remember(let memory): journal.remember(memory)
+        case .apply(let record, let count): node.mark(record.invalidation.purge, count)
+        case .applyLocally(let purge, let count): node.mark(purge, count)
+        case .applyFloors(_, let count): node.markAllUnknown(count)
         case .write(let writes):
-            journal.write(writes) { [weak self] isSynced in
-                self?.handle(isSynced ? .synced : .writeFailed)
-            }
-        case .drop(let position): journal.drop(position)
-        case .retire(let position): journal.retire(position)
-        case .forget(let process): journal.forget(process)
-        case .send(let message, let peer): state.lines[peer]?.say(message)
+            journal.write(writes) { [weak self] in self?.handle($0.event) }
+        case .send(let message, let peers):
+            for peer in peers { state.lines[peer]?.say(message) }
         case .issued, .settled: break
         case .contradiction(let contradiction):
             node.logger.critical(

@@ -6,75 +6,59 @@ import Store
 import Synchronization
 import Tiers
 
-/// Has the invalidation log on disk.
+/// Has the invalidation log on disk: one thread does what `Cluster.Journal` wants done with its
+/// files.
 ///
-/// One thread does what `Cluster.Journal` wants done with its files, while the disk tier writes the
-/// marks. Without a disk nothing is kept, which is as much as the cache itself keeps then.
+/// Without a disk nothing is kept, which is as much as the cache itself keeps then.
 final class JournalKeeper: Sendable {
     private let disk: DiskTier?
     private let logger: Logger
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state: Mutex<State>
-    /// Asks the log to give up records, for which there is no room.
-    private let giveUp = Mutex<(@Sendable ([StreamPosition]) -> Void)?>(nil)
+    private let knownEpoch: Atomic<UInt64>
+
+    /// What has become of a batch.
+    enum Outcome: Sendable {
+        case synced
+        case failed
+        /// There is no room unless records up to these positions go.
+        case full([StreamPosition])
+
+        var event: ExchangeEvent {
+            switch self {
+            case .synced: .synced
+            case .failed: .writeFailed
+            case .full(let positions): .full(positions)
+            }
+        }
+    }
 
     private struct State: ~Copyable {
-        /// Nil without a disk.
+        /// Nil without a directory.
         var journal: Journal?
         var files: JournalFiles?
         var dice: Dice
-        /// What the count remembers now.
-        var memory: CountedMembers.Memory?
         var hasFailed = false
         /// That of the directory in which the files are; 0 for none.
         var epoch: UInt64
         /// The next start can tell that there should be a journal of this one.
         var isBegun = false
-
-        /// A directory has come in the place of the former, or there was none: what this process
-        /// has promised is not in it, so that the next start is another member.
-        mutating func begin(
-            in volume: any DiskVolume, epoch: UInt64, _ settings: DiskTier.Settings
-        ) throws(DiskFile.Failure) {
-            let member = NodeID(named: settings.nodeName, in: volume.path, using: &dice)
-            let (room, next) = (settings.journal, JournalFiles(volume))
-            for number in try next.numbers() { next.delete(number) }
-            try next.setMember(JournalMember(node: member, begun: epoch).bytes)
-            journal = Journal(
-                node: member, epoch: epoch,
-                settings: .init(fileBytesMax: room.fileBytes, bytesMax: room.bytesMax))
-            files = next
-            self.epoch = epoch
-            isBegun = true
-            memory = nil
-            isOthers = true
-        }
-
-        /// The files are those of the member that the next start is.
+        /// The files are those of the member that the next start is: nothing of what this one
+        /// remembers is for it.
         var isOthers = false
-
-        mutating func take(_ note: Note) {
-            switch note {
-            case .remembered(let memory): if !isOthers { self.memory = memory }
-            case .dropped(let position): journal?.dropped(position)
-            case .retired(let position): journal?.retired(position)
-            case .forgot(let process): journal?.forgot(process)
-            }
-        }
     }
 
     /// A keeper of what a start has found; `files` are handed over to it.
     init(
-        _ journal: Journal?, _ files: sending JournalFiles?, memory: CountedMembers.Memory?,
-        epoch: UInt64, disk: DiskTier?, logger: Logger
+        _ journal: Journal?, _ files: sending JournalFiles?, epoch: UInt64, disk: DiskTier?,
+        logger: Logger
     ) {
         self.disk = disk
         self.logger = logger
         var random = SystemRandomNumberGenerator()
         state = Mutex(
             State(
-                journal: journal, files: files, dice: Dice(seed: random.next()),
-                memory: memory, epoch: epoch))
+                journal: journal, files: files, dice: Dice(seed: random.next()), epoch: epoch))
         knownEpoch = Atomic(epoch)
         thread.start()
     }
@@ -85,14 +69,10 @@ final class JournalKeeper: Sendable {
             knownEpoch.exchange(epoch, ordering: .relaxed) != epoch
         else { return }
         // What fails is tried again the next time.
-        thread.submit { [self] _ in if !put([]) { knownEpoch.store(0, ordering: .relaxed) } }
-    }
-
-    private let knownEpoch: Atomic<UInt64>
-
-    /// `giveUp` is told, on any thread, what there is no room for.
-    func whenFull(_ giveUp: @escaping @Sendable ([StreamPosition]) -> Void) {
-        self.giveUp.withLock { $0 = giveUp }
+        thread.submit { [self] _ in
+            if case .synced = put([]) { return }
+            knownEpoch.store(0, ordering: .relaxed)
+        }
     }
 
     /// What the journal has promised is not in it: the next start finds it lost.
@@ -115,111 +95,87 @@ final class JournalKeeper: Sendable {
     /// Does what was begun, and ends.
     func close() async {
         try? await thread.shutdownGracefully()
+        disk?.marks.failedToKeep()
     }
 
-    // MARK: What is to be kept
-
-    /// What is written with the next records; the lock is never held while the disk works.
-    private let notes = Mutex<[Note]>([])
-
-    private enum Note {
-        case remembered(CountedMembers.Memory)
-        case dropped(StreamPosition)
-        case retired(StreamPosition)
-        case forgot(ProcessID)
+    /// Writes and syncs a batch; `done` is told on another thread, but when this was closed.
+    func write(_ writes: [LogWrite], done: @escaping @Sendable (Outcome) -> Void) {
+        thread.submit { [self] work in done(work == .active ? put(writes) : .failed) }
     }
 
-    private func note(_ note: Note) {
-        notes.withLock { $0.append(note) }
-    }
-
-    func remember(_ memory: CountedMembers.Memory) { note(.remembered(memory)) }
-    func drop(_ position: StreamPosition) { note(.dropped(position)) }
-    func retire(_ position: StreamPosition) { note(.retired(position)) }
-    func forget(_ process: ProcessID) { note(.forgot(process)) }
-
-    /// Writes and syncs the marks that were applied until now, and then the records; `done` is
-    /// told, on another thread, whether both are on the disk.
-    ///
-    /// A start takes for applied what its journal holds, so no record is there before its marks.
-    func write(_ writes: [LogWrite], done: @escaping @Sendable (Bool) -> Void) {
-        guard let disk else { return put(writes, done) }
-        disk.writeMarks { [self] failure in
-            guard failure == nil else { return thread.submit { _ in done(false) } }
-            put(writes, done)
-        }
-    }
-
-    /// Never tells `done` at once, but when this was closed.
-    private func put(_ writes: [LogWrite], _ done: @escaping @Sendable (Bool) -> Void) {
-        thread.submit { [self] work in done(work == .active && put(writes)) }
-    }
-
-    // MARK: On the thread
-
-    /// False if it could not be written, or there is no room.
-    func put(_ writes: [LogWrite]) -> Bool {
-        while true {
-            switch attempt(writes) {
-            case .written: return true
-            case .failed: return false
-            case .full(let surplus):
-                // What is given up is noted before this returns.
-                giveUp.withLock { $0 }?(surplus)
-                guard !surplus.isEmpty, case .written = attempt([]) else { return false }
-            }
-        }
-    }
-
-    private enum Attempt {
-        case written
-        case failed
-        case full([StreamPosition])
-    }
-
-    private func attempt(_ writes: [LogWrite]) -> Attempt {
-        let taken = notes.withLock { notes in
-            defer { notes = [] }
-            return notes
-        }
-        return state.withLock { state -> Attempt in
-            if let disk, let view = disk.view, let volume = disk.volume,
-                view.identity.bootEpoch != state.epoch
-            {
-                do throws(DiskFile.Failure) {
-                    try state.begin(
-                        in: volume, epoch: view.identity.bootEpoch, disk.settings)
-                } catch {
-                    note(error, isFirst: !state.hasFailed)
-                    state.hasFailed = true
-                    return .failed
-                }
-            }
-            guard state.journal != nil, let files = state.files else { return .written }
-            for note in taken { state.take(note) }
-            let effects = state.journal?.write(
-                writes, memory: state.memory, using: &state.dice)
-            guard let effects else { return .full(state.journal?.surplus ?? []) }
+    /// The same, at once.
+    func put(_ writes: [LogWrite]) -> Outcome {
+        let outcome = state.withLock { state -> Outcome in
             do throws(DiskFile.Failure) {
-                for effect in effects { try Self.run(effect, files) }
-                if !state.isBegun, let journal = state.journal {
-                    let member = JournalMember(node: journal.node, begun: state.epoch)
-                    try files.setMember(member.bytes)
-                    state.isBegun = true
-                }
+                return try attempt(writes, &state)
             } catch {
-                state.journal?.failed()
-                note(error, isFirst: !state.hasFailed)
+                // It is tried again every second; one line is enough until it is well.
+                if !state.hasFailed {
+                    logger.error(
+                        "invalidations are not on disk, and are not confirmed until they are",
+                        metadata: ["why": "\(error)"])
+                }
                 state.hasFailed = true
                 return .failed
             }
-            state.journal?.synced()
-            if state.hasFailed {
-                state.hasFailed = false
-                logger.notice("invalidations are written to disk again")
-            }
-            return .written
         }
+        if case .failed = outcome { disk?.marks.failedToKeep() }
+        return outcome
+    }
+
+    private func attempt(
+        _ writes: [LogWrite], _ state: inout State
+    ) throws(DiskFile.Failure) -> Outcome {
+        guard let disk else { return .synced }
+        if let view = disk.view, let volume = disk.volume,
+            view.identity.bootEpoch != state.epoch
+        {
+            try begin(in: volume, of: disk, epoch: view.identity.bootEpoch, &state)
+        }
+        guard state.journal != nil, let files = state.files else { return .synced }
+        let marks = disk.marks
+        let writes = state.isOthers ? writes.filter { !$0.isMemory } : writes
+        let effects = state.journal?.write(
+            writes, marks: { marks.pieces(after: $0, upTo: $1) }, using: &state.dice)
+        guard let effects else { return .full(state.journal?.surplus ?? []) }
+        do throws(DiskFile.Failure) {
+            for effect in effects { try Self.run(effect, files) }
+            if !state.isBegun, let journal = state.journal {
+                let member = JournalMember(node: journal.node, begun: state.epoch)
+                try files.setMember(member.bytes)
+                state.isBegun = true
+            }
+        } catch {
+            state.journal?.failed()
+            throw error
+        }
+        state.journal?.synced()
+        marks.keeps(upTo: state.journal?.reached ?? .zero)
+        if state.hasFailed {
+            state.hasFailed = false
+            logger.notice("invalidations are written to disk again")
+        }
+        return .synced
+    }
+
+    /// A directory has come in the place of the former: what this process has promised is not in
+    /// it, so that the next start is another member.
+    private func begin(
+        in volume: any DiskVolume, of disk: DiskTier, epoch: UInt64, _ state: inout State
+    ) throws(DiskFile.Failure) {
+        let settings = disk.settings
+        let member = NodeID(named: settings.nodeName, in: volume.path, using: &state.dice)
+        let files = JournalFiles(volume)
+        // Until the journal is begun, what was lost stays lost.
+        try files.setMember(JournalMember(node: member, begun: epoch).bytes)
+        for number in try files.numbers() { files.delete(number) }
+        state.journal = Journal(
+            node: member, epoch: epoch, settings: .init(settings.journal),
+            released: disk.marks.stamp)
+        state.files = files
+        state.epoch = epoch
+        state.isBegun = true
+        state.isOthers = true
     }
 
     private static func run(
@@ -233,12 +189,16 @@ final class JournalKeeper: Sendable {
         case .syncNames: try files.syncNames()
         }
     }
+}
 
-    /// It is tried again every second; one line is enough until it is well.
-    private func note(_ failure: DiskFile.Failure, isFirst: Bool) {
-        guard isFirst else { return }
-        logger.error(
-            "invalidations are not on disk, and are not confirmed until they are",
-            metadata: ["why": "\(failure)"])
+extension Journal.Settings {
+    init(_ room: JournalRoom) {
+        self.init(fileBytesMax: room.fileBytes, bytesMax: room.bytesMax)
+    }
+}
+
+extension LogWrite {
+    fileprivate var isMemory: Bool {
+        if case .note(.memory) = self { true } else { false }
     }
 }

@@ -6,26 +6,30 @@ import Synchronization
 import Tiers
 
 extension NodeCore {
-    /// Invalidates what the targets cover, in memory, on disk and among the fetches under way; a
-    /// disk has it written down in time.
-    func mark(_ targets: [DiskMark.Target], isSoft: Bool) {
-        marks.apply(targets, isSoft: isSoft, now: SystemClock.now())
-        for case .url(let name) in targets {
+    /// Invalidates what a purge covers, in memory, on disk and among the fetches under way.
+    ///
+    /// Of nil nothing; `count` is what the log counts with it, as the stamps of requests do.
+    func mark(_ purge: Purge?, _ count: UInt64) {
+        let stamp = marks.apply(
+            purge?.targets ?? [], isSoft: purge?.mode == .soft, now: SystemClock.now())
+        assert(stamp.count == count, "the log counts \(count), and marks \(stamp.count)")
+        for case .url(let name) in purge?.targets ?? [] {
             for key in URLName.keys(of: name) { store.settle(key) }
         }
     }
 
     /// Nobody can say any more what was invalidated: everything is held against its origin before
     /// it is used, also where stale answers may be.
-    func markAllUnknown() {
-        marks.apply([.everything], isSoft: true, now: nil)
+    func markAllUnknown(_ count: UInt64) {
+        let stamp = marks.apply([.everything], isSoft: true, now: nil)
+        assert(stamp.count == count, "the log counts \(count), and marks \(stamp.count)")
     }
 
     /// Lets go of marks that nothing needs any more, where no disk does that; to be called several
     /// times a second by one loop.
     func dropMarks() {
-        marks.ticked()
         guard disk == nil else { return }
+        marks.ticked()
         let folded = marks.takeFolded()
         guard folded > 0 else { return }
         let note = DiskNote.folded(marks: folded)
@@ -48,7 +52,7 @@ extension NodeCore {
             invalidationPace.withLock { $0.owes(host) }
             warnOfUntold()
         }
-        mark([.url(name)], isSoft: false)
+        _ = desk.changedLocally(Purge(.hard, [.url(name)]))
     }
 
     /// Something of the host of `key` was changed, and the other nodes may not know.

@@ -57,7 +57,7 @@ final class FillRun: Sendable {
         let marks = hall.node.marks
         let stale = stale.flatMap { stale in
             let effect = marks.effect(
-                on: stale.name, key: stale.key, tags: stale.tags, stamp: stale.stamp)
+                on: stale.key, tags: stale.tags, stamp: stale.stamp)
             return effect == .dead ? nil : stale
         }
         self.client = client

@@ -1,3 +1,4 @@
+import Cluster
 import Ground
 import HTTPRules
 import Logging
@@ -15,7 +16,7 @@ import Tiers
 /// is. So whatever is lost on the way costs one question more for each answer, and finds each.
 final class OriginalsKeeper: Sendable {
     private let disk: DiskTier?
-    private let marks: MarkBook
+    private let deskBox = Mutex<InvalidationDesk?>(nil)
     private let logger: Logger
     private let state: Mutex<State>
     /// Held while the file is read or written, on threads that may wait for the disk.
@@ -35,17 +36,18 @@ final class OriginalsKeeper: Sendable {
         var generation = 0
     }
 
-    init(_ sites: SiteTable, disk: DiskTier?, marks: MarkBook, logger: Logger) {
+    init(_ sites: SiteTable, disk: DiskTier?, logger: Logger) {
         self.disk = disk
-        self.marks = marks
         self.logger = logger
         state = Mutex(State(sites: sites, known: TaggingNote(sites)))
     }
 
     // MARK: The directory
 
-    /// To be told when the disk tier has started; returns when answers may be kept.
-    func start() async {
+    /// To be told when the disk tier has started and the log is open; returns when answers may be
+    /// kept.
+    func start(_ desk: InvalidationDesk) async {
+        deskBox.withLock { $0 = desk }
         guard let disk, takeUpDirectory() else { return }
         try? await disk.readers.runIfActive { [self] in compare() }
     }
@@ -120,28 +122,28 @@ final class OriginalsKeeper: Sendable {
         guard let sites else { return }
         let note = TaggingNote(sites)
         let changed = sites.sites.filter { known[$0.name] != note[$0.name] }
-        if !changed.isEmpty {
-            let targets = changed.map { site -> DiskMark.Target in
-                site.pattern == .everything ? .everything : .host(Array(site.name.utf8))
-            }
-            marks.apply(targets, isSoft: true, now: SystemClock.now())
-            logger.notice(
-                "answers are held against their origins once: other rules name their originals",
-                metadata: ["sites": .array(changed.map { .string($0.name) })])
+        guard !changed.isEmpty, let desk = deskBox.withLock({ $0 }) else {
+            return settle(note, generation)
         }
+        let targets = changed.map { site -> PurgeTarget in
+            site.pattern == .everything
+                ? .everything : .prefix(host: Array(site.name.utf8), path: [])
+        }
+        let stamp = desk.changedLocally(Purge(.soft, targets))
+        logger.notice(
+            "answers are held against their origins once: other rules name their originals",
+            metadata: ["sites": .array(changed.map { .string($0.name) })])
         guard let disk else { return settle(note, generation) }
-        disk.writeMarks { [self] failure in
-            guard failure == nil else { return }
-            disk.readers.submit { [self] _ in
-                settle(note, generation)
-                writeKnown()
-            }
+        disk.marks.whenKept(stamp) { [self] isKept in
+            guard isKept else { return }
+            disk.readers.submit { [self] _ in settle(note, generation) }
         }
     }
 
     /// Everything that is kept is tagged by the rules of `note`, unless others have come since.
     private func settle(_ note: TaggingNote, _ generation: Int) {
         state.withLock { if $0.generation == generation { $0.known = note } }
+        writeKnown()
     }
 
     // MARK: The file

@@ -7,7 +7,7 @@ extension Fill.Standing {
     /// to the origin or to a peer that was not *behind*. It `isExcluded` if its request is older
     /// than a closed fence allows. What is not shared is nobody's stored answer but one client's:
     /// that one is given it as it came.
-    package init(of effect: DiskMark.Effect?, isExcluded: Bool, isShared: Bool) {
+    package init(of effect: Mark.Effect?, isExcluded: Bool, isShared: Bool) {
         switch (effect, isShared) {
         case (nil, _): self = isShared && isExcluded ? .void : .current
         case (_, false): self = .overtaken

@@ -42,8 +42,8 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
     package static let copyTaken = InvalidationMutation(rawValue: 1 << 16)
     /// The operator has a node forget a majority, and what only that knew is forgotten with it.
     package static let majorityForgotten = InvalidationMutation(rawValue: 1 << 17)
-    /// The records of a batch are written before its marks.
-    package static let recordsBeforeMarks = InvalidationMutation(rawValue: 1 << 18)
+    /// When records need not be kept any more, what they have invalidated goes with them.
+    package static let marksGoneWithRecords = InvalidationMutation(rawValue: 1 << 18)
 
     package static let all: [(name: String, mutation: InvalidationMutation)] = [
         ("number reused after a crash", .numberReused),
@@ -64,7 +64,7 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
         ("a recovered count with what was held before", .recoveryTrustsAll),
         ("a majority forgotten by order", .majorityForgotten),
         ("an older copy of a directory taken for the member's", .copyTaken),
-        ("records before their marks", .recordsBeforeMarks),
+        ("marks gone with their records", .marksGoneWithRecords),
     ]
 }
 
@@ -74,7 +74,7 @@ package enum InvalidationClass: Int, CaseIterable, Hashable, Sendable {
     case duringFetch, duringGet, duringProbe, duringOffer, duringDrain, duringHotCopy
     case duringRevalidation, duringPromotion, duringReinsertion, duringRecovery
     case joinerDuringReceipt
-    case crashBetweenApplyAndSync, crashBetweenMarksAndRecords
+    case crashBetweenApplyAndSync
     /// An answer that may not be kept or shared came, and one that stood in for an origin that
     /// fails.
     case unshareable, staleIfError

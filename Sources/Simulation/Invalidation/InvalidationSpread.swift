@@ -125,17 +125,18 @@ package struct InvalidationSpread: Sendable {
 
     private mutating func run(
         _ index: Int,
-        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [ExchangeEffect]) -> Void
+        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [InvalidationEffect]) ->
+            Void
     ) {
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
         event(&exchanges[index], now, &dice, &effects)
         for effect in effects {
             switch effect {
             case .write:
                 let delay = Int64.random(in: 500_000...5_000_000, using: &dice)
                 timeline.plan(.synced(index), at: now + Interval(nanoseconds: delay))
-            case .send(let message, let id):
-                if let to = places[id] { send(message, from: index, to: to) }
+            case .send(let message, let ids):
+                for to in ids.compactMap({ places[$0] }) { send(message, from: index, to: to) }
             default: break
             }
         }

@@ -37,7 +37,7 @@ extension InvalidationWorld {
     }
 
     private mutating func anyPurge(of key: Int) -> Invalidation {
-        let target: Purge.Target
+        let target: PurgeTarget
         switch Int.random(in: 0..<10, using: &dice) {
         case 0...5: target = .url(keys[key].urlName)
         case 6: target = .prefix(host: keys[key].host, path: keys[key].path)
@@ -73,7 +73,7 @@ extension InvalidationWorld {
         let marks = purge.marks(at: .last)
         let covers = keys.map { key in
             marks.contains {
-                $0.effect(on: key.name, key: key.url, tags: key.tags, stamp: .zero) != nil
+                $0.effect(on: key.url, tags: key.tags, stamp: .zero) != nil
             }
         }
         number = truth.purges.count

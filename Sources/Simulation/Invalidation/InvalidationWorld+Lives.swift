@@ -283,7 +283,7 @@ extension InvalidationWorld {
         storage.entries = nodes[index].storage.entries
         storage.sequence = nodes[index].storage.sequence
         let stamp = Stamp(epoch: storage.epoch, count: .max)
-        storage.marks = [DiskMark(.everything, isSoft: true, stamp: stamp)]
+        storage.marks = [Mark(.everything, isSoft: true, stamp: stamp)]
         storage.validateBefore = stamp
         nodes[index].storage = storage
         timeline.plan(.start(index), at: now + milliseconds(20...500))

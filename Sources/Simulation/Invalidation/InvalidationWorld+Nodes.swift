@@ -19,8 +19,6 @@ extension InvalidationWorld {
         node.epoch = disk.epoch + 1
         if !plan.mutation.contains(.stampBeforeBootEpoch) { node.storage.epoch += 1 }
         node.batch = []
-        node.isBatchMarked = false
-        node.notes = []
         node.markList = disk.marks
         node.marks = MarkTable(disk.marks)
         node.validateBefore = disk.validateBefore
@@ -97,11 +95,10 @@ extension InvalidationWorld {
         note("crash \(index), \(nodes[index].batch.count) unsynced")
         trace.note(5, process: index, at: now)
         let batch = nodes[index].batch
-        if batch.contains(where: { $0.isRecord }) {
-            let isMarked = nodes[index].isBatchMarked
-            reach(isMarked ? .crashBetweenMarksAndRecords : .crashBetweenApplyAndSync)
+        if batch.contains(where: { $0.isRecord }) { reach(.crashBetweenApplyAndSync) }
+        for write in batch.prefix(Int.random(in: 0...batch.count, using: &dice)) {
+            persist(write, index)
         }
-        if !batch.isEmpty { _ = persist(batch, index) { Bool.random(using: &$0) } }
         var kept: [SimulatedEntry] = []
         for entry in nodes[index].storage.entries {
             let isSynced = now - entry.writtenAt >= .milliseconds(200)
@@ -121,12 +118,13 @@ extension InvalidationWorld {
 
     mutating func run(
         _ index: Int,
-        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [ExchangeEffect]) -> Void
+        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [InvalidationEffect]) ->
+            Void
     ) {
         guard var exchange = nodes[index].exchange else { return }
         // The only copy: nothing is copied when it changes.
         nodes[index].exchange = nil
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
         event(&exchange, clock(index), &dice, &effects)
         let next = nodes[index].clock.instant(of: exchange.nextTick)
         nodes[index].exchange = exchange
@@ -151,24 +149,26 @@ extension InvalidationWorld {
         forgetFenced(index, isCurrent)
     }
 
-    private mutating func perform(_ effect: ExchangeEffect, _ index: Int) {
+    private mutating func perform(_ effect: InvalidationEffect, _ index: Int) {
         switch effect {
         case .apply(let record, let count): apply(record, count, index)
+        case .applyLocally(let purge, let count):
+            mark(purge.marks(at: Stamp(epoch: nodes[index].epoch, count: count)), index)
         case .applyFloors(_, let count):
             let stamp = Stamp(epoch: nodes[index].epoch, count: count)
-            mark([DiskMark(.everything, isSoft: true, stamp: stamp)], index)
+            mark(Purge.everythingSoft.marks(at: stamp), index)
             nodes[index].validateBefore = stamp
             floorsApplied += 1
             note("node \(index) applies floors at \(stamp)")
-        case .remember, .drop, .retire, .forget: nodes[index].notes.append(effect)
         case .write(let batch):
             nodes[index].batch = batch
-            nodes[index].isBatchMarked = false
             planSync(index)
-        case .send(let message, let id):
-            send(.said(message), from: index, to: self.index(of: id))
-            if case .push(let records) = message, let last = records.last {
-                nodes[index].exchange?.pushed(upTo: last.name.number, to: id)
+        case .send(let message, let ids):
+            for id in ids {
+                send(.said(message), from: index, to: self.index(of: id))
+                if case .push(let records) = message, let last = records.last {
+                    nodes[index].exchange?.pushed(upTo: last.name.number, to: id)
+                }
             }
         case .contradiction(let found): fail("node \(index) finds \(found)")
         case .issued, .settled, .window: break
@@ -183,15 +183,10 @@ extension InvalidationWorld {
         timeline.plan(.sync(index, run: nodes[index].run), at: now + delay)
     }
 
-    /// The marks of a batch are written before its records.
     mutating func synced(_ index: Int) {
         let batch = nodes[index].batch
         guard !batch.isEmpty else { return }
-        if persist(batch, index, where: { _ in true }) { persistNotes(index) }
-        guard nodes[index].isBatchMarked else {
-            nodes[index].isBatchMarked = true
-            return planSync(index)
-        }
+        for write in batch { persist(write, index) }
         nodes[index].batch = []
         tell(index, .synced)
         guard plan.mutation.contains(.markDroppedAtConfirmation) else { return }
@@ -200,62 +195,60 @@ extension InvalidationWorld {
         nodes[index].marks = MarkTable()
     }
 
-    /// Does the step that is due: with the records only those for which `isKept`.
-    private mutating func persist(
-        _ batch: [LogWrite], _ index: Int, where isKept: (inout Dice) -> Bool
-    ) -> Bool {
-        let isReversed = plan.mutation.contains(.recordsBeforeMarks)
-        guard nodes[index].isBatchMarked != isReversed else {
-            if isKept(&dice) { persistMarks(index) }
-            return false
-        }
-        for write in batch where isKept(&dice) { persistRecord(write, index) }
-        return true
-    }
-
-    private mutating func persistRecord(_ write: LogWrite, _ index: Int) {
+    /// Has the disk hold what a write says: one after the other, and what the first of a batch
+    /// says whatever becomes of the others.
+    private mutating func persist(_ write: LogWrite, _ index: Int) {
         switch write {
-        case .record(let record, _):
+        case .record(let record, let count):
             nodes[index].storage.records.append(record)
+            let stamp = Stamp(epoch: nodes[index].epoch, count: count)
+            nodes[index].storage.marks += marks(of: record, stamp)
             if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
             let isOwn = record.name.stream == nodes[index].process
             truth.synced(record, at: nodes[index].id, isOwn: isOwn, now: now)
-        case .floor(let position, _):
+        case .floor(let position, let count):
             truth.synced(position, at: nodes[index].id, now: now)
             nodes[index].storage.floors.append(position)
+            persist(.everythingSoft, count, index)
+        case .local(let purge, let count): persist(purge, count, index)
+        case .note(let note): persist(note, index)
         }
     }
 
-    /// All that were applied until now, whatever for.
-    private mutating func persistMarks(_ index: Int) {
-        nodes[index].storage.marks = nodes[index].markList
-        nodes[index].storage.validateBefore = nodes[index].validateBefore
+    private mutating func persist(_ purge: Purge, _ count: UInt64, _ index: Int) {
+        let stamp = Stamp(epoch: nodes[index].epoch, count: count)
+        nodes[index].storage.marks += purge.marks(at: stamp)
+        guard purge == .everythingSoft else { return }
+        nodes[index].storage.validateBefore = max(nodes[index].storage.validateBefore, stamp)
     }
 
-    /// What the log remembers or gives up is written with its next records.
-    private mutating func persistNotes(_ index: Int) {
-        let notes = nodes[index].notes
-        nodes[index].notes = []
-        for note in notes {
-            switch note {
-            case .remember(let memory): nodes[index].storage.memory = memory
-            case .drop(let position):
-                nodes[index].storage.records.removeAll {
-                    $0.name.stream == position.process && $0.name.number <= position.count
-                }
-                nodes[index].storage.floors.append(position)
-            case .retire(let position):
-                nodes[index].storage.records.removeAll { $0.name.stream == position.process }
-                nodes[index].storage.floors.removeAll { $0.process == position.process }
-                nodes[index].storage.retired.append(position)
-            case .forget(let process):
-                nodes[index].storage.retired.removeAll { $0.process == process }
-            default: break
+    /// Records go, and what they have invalidated stays.
+    private mutating func persist(_ note: LogNote, _ index: Int) {
+        switch note {
+        case .memory(let memory): nodes[index].storage.memory = memory
+        case .dropped(let position):
+            drop(index) { $0.stream == position.process && $0.number <= position.count }
+            nodes[index].storage.floors.append(position)
+        case .retired(let position):
+            drop(index) { $0.stream == position.process }
+            nodes[index].storage.floors.removeAll { $0.process == position.process }
+            nodes[index].storage.retired.append(position)
+        case .forgotten(let process):
+            nodes[index].storage.retired.removeAll { $0.process == process }
+        }
+    }
+
+    private mutating func drop(_ index: Int, where isGone: (RecordName) -> Bool) {
+        if plan.mutation.contains(.marksGoneWithRecords) {
+            for record in nodes[index].storage.records where isGone(record.name) {
+                let targets = record.invalidation.purge?.targets ?? []
+                nodes[index].storage.marks.removeAll { targets.contains($0.target) }
             }
         }
+        nodes[index].storage.records.removeAll { isGone($0.name) }
     }
 
-    private func marks(of record: InvalidationRecord, _ stamp: Stamp) -> [DiskMark] {
+    private func marks(of record: InvalidationRecord, _ stamp: Stamp) -> [Mark] {
         let invalidation = record.invalidation
         if case .foreign = invalidation.action, plan.mutation.contains(.unknownPurgeSkipped) {
             return []
@@ -280,7 +273,7 @@ extension InvalidationWorld {
         trace.note(6, process: index, at: now)
     }
 
-    private mutating func mark(_ marks: [DiskMark], _ index: Int) {
+    private mutating func mark(_ marks: [Mark], _ index: Int) {
         for mark in marks {
             nodes[index].marks.apply(mark)
             nodes[index].markList.append(mark)
@@ -338,6 +331,13 @@ extension InvalidationWorld {
         run(index) { exchange, now, dice, effects in
             try? exchange.forget(gone, now: now, using: &dice, effects: &effects)
         }
+    }
+}
+
+extension Purge {
+    /// What it leaves where entries are kept, applied at `stamp`.
+    func marks(at stamp: Stamp) -> [Mark] {
+        targets.map { Mark($0, isSoft: mode == .soft, stamp: stamp) }
     }
 }
 

@@ -10,14 +10,14 @@ extension InvalidationWorld {
         case fresh, stale, validate
     }
 
-    func effect(on entry: SimulatedEntry, _ index: Int) -> DiskMark.Effect? {
+    func effect(on entry: SimulatedEntry, _ index: Int) -> Mark.Effect? {
         effect(on: entry.key, entry.stamp, index)
     }
 
     /// Of an answer to a request that began with `begun`.
-    private func effect(on key: Int, _ begun: Stamp, _ index: Int) -> DiskMark.Effect? {
+    private func effect(on key: Int, _ begun: Stamp, _ index: Int) -> Mark.Effect? {
         nodes[index].marks.effect(
-            on: keys[key].name, key: keys[key].url, tags: keys[key].tags, stamp: begun)
+            on: keys[key].url, tags: keys[key].tags, stamp: begun)
     }
 
     /// The fence does not let it be given.

@@ -148,7 +148,7 @@ struct SimulatedStorage: Sendable {
     var floors: [StreamPosition] = []
     var retired: [StreamPosition] = []
     var memory: CountedMembers.Memory?
-    var marks: [DiskMark] = []
+    var marks: [Mark] = []
     /// Everything stamped before it is to be validated, whatever else is granted.
     var validateBefore = Stamp.zero
     /// Of stored answers, those that are superseded and not reclaimed included.
@@ -175,12 +175,8 @@ struct SimulatedCacheNode: Sendable {
     var laggingUntil = Instant.zero
     var plannedTick = Instant.distantFuture
     var batch: [LogWrite] = []
-    /// What is written with the next records.
-    var notes: [ExchangeEffect] = []
-    /// Of ``batch`` the marks are written, and the records are not.
-    var isBatchMarked = false
     var marks = MarkTable()
-    var markList: [DiskMark] = []
+    var markList: [Mark] = []
     var validateBefore = Stamp.zero
     /// By key.
     var memory: [SimulatedEntry?] = []

@@ -16,14 +16,13 @@ extension DiskLog {
 
     /// Appends an answer, in the place of what the entry was until now.
     ///
-    /// The chunk checksums of `record` are made here. `now` is in milliseconds since 1970.
+    /// The chunk checksums of `record` are made here. `now` is in milliseconds since 1970. To be
+    /// called when the journal has what the record is later than: a start could not tell that an
+    /// invalidation was lost.
     package func store(
         _ record: DiskRecord, body: [ByteBuffer], now: Int64
     ) throws(DiskFile.Failure) -> Kept {
         guard !isDead(record) else { return .dead }
-        // No record is on the disk before the marks that it is later than: a start could not tell
-        // that one was lost.
-        if marks.lacksMarks(before: record.stamp) { try writeMarks() }
         guard makeShare(for: record) else { return .beyondShare }
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
@@ -208,7 +207,7 @@ extension DiskLog {
         }
         let header = SegmentHeader(
             nodeID: identity.nodeID, segmentBytes: segmentBytes, sequence: sequence,
-            salt: dice.next(), openedAt: marks.writtenStamp, openedWall: now, queue: queue.rawValue)
+            salt: dice.next(), openedAt: marks.keptStamp, openedWall: now, queue: queue.rawValue)
         do {
             let file = try file(of: id)
             try write(header.bytes, to: file, at: 0)
@@ -225,11 +224,9 @@ extension DiskLog {
         }
     }
 
-    /// Fails if nothing can be written and synced, or there is no room for the next segment; writes
-    /// the marks that could not be written before.
+    /// Fails if nothing can be written and synced, or there is no room for the next segment.
     package func probe() throws(DiskFile.Failure) {
         try volume.probe()
-        try writeMarks()
         guard let missing = files.firstIndex(where: { $0 == nil }) else { return }
         _ = try file(of: SegmentID(index: UInt32(missing)))
     }

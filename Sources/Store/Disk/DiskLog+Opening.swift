@@ -1,4 +1,3 @@
-import Glibc
 import Ground
 package import Tiers
 
@@ -27,55 +26,79 @@ extension DiskLog {
     /// `formerWall` is the newest wall time known before this start, `now` the present one, both in
     /// milliseconds since 1970. `note` is told what an operator should know.
     ///
-    /// `book` takes over the marks, and gives those that were applied without a log.
+    /// `book` takes over what was invalidated, beside what it has of a time without a log.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        book: MarkBook = MarkBook(isForDisk: true), figures: DiskFigures, formerWall: Int64,
+        book: MarkBook = MarkBook(), figures: DiskFigures, formerWall: Int64,
         now: Int64, note: (DiskNote) -> Void
     ) throws(DiskFile.Failure) -> DiskLog {
         var found = try segments(of: volume, identity, note)
         try discard(&found, beyond: settings.plan.segments, of: volume)
-        let recovery = MarksLog.recover(
-            [marks(0, of: volume), marks(1, of: volume)], nodeID: identity.nodeID,
-            fileBytes: settings.plan.marksFileBytes, key: book.key)
-        let table = MarkTable(recovery.log.marks, key: recovery.log.key)
         var merge = Merge(
             settings,
             recovery: LogRecovery(
-                marks: table,
                 leastAccess: UInt32(clamping: now / 1000 - settings.ageLimit.seconds)),
             newestWall: formerWall, now: now)
         for index in found.indices.reversed() {
             merge.take(&found[index], identity, note)
         }
         let log = DiskLog(
-            volume, settings, identity, figures: figures, marks: recovery.log,
-            book: book, shards: merge.shards,
+            volume, settings, identity, figures: figures, book: book, shards: merge.shards,
             recovered: found.map { recovered in
                 var segment = recovered.segment
                 segment.setLive(merge.live[recovered.number])
                 return (SegmentID(index: UInt32(recovered.number)), segment, recovered.file)
             })
-        try log.finishOpening(found, table)
         try log.spareMarks(of: found)
-        // Files of marks whose size is out of date are written anew. They are made before the first
-        // segment: from then on, one without a header is damage, not a start that was killed.
-        log.marksAreBehind = recovery.log.isOtherSize || recovery.log.isNew
-        if let doubt = recovery.doubt(reached: merge.reached) {
-            if try !SegmentFiles.numbers(in: volume).isEmpty {
-                note(.revalidatesAll(why: doubt.text))
-            }
-            try log.replaceMarks()
-        } else if now + 1000 < merge.newestWall {
-            note(.revalidatesAll(why: "the clock is behind the newest stored time"))
-            try log.revalidateAll()
-        }
-        try log.writeMarks()
+        let isClockBehind = now + 1000 < merge.newestWall
+        try log.openMarks(reached: merge.reached, isClockBehind: isClockBehind, note)
+        try log.finishOpening(found)
         note(
             .opened(
                 path: volume.path, entries: log.view.shards.count, segments: found.count,
                 scanned: found.count { $0.unclosed != nil }))
         return log
+    }
+
+    /// Takes over what was invalidated; `reached` is the greatest stamp that anything here bears,
+    /// and all up to there was in the journal before.
+    ///
+    /// Where some of it may be missing every entry of before this start is held against its origin
+    /// before it is served. The journal's first file of this start says so.
+    private func openMarks(
+        reached: Stamp, isClockBehind: Bool, _ note: (DiskNote) -> Void
+    ) throws(DiskFile.Failure) {
+        hasFormerMarks = try emptyFormerMarks()
+        var found = settings.marks(volume, identity, leastStamp)
+        if found.doubt == nil, found.reached < reached, reached.count > 0 {
+            found.doubt = "what was invalidated last is missing"
+        }
+        if hasFormerMarks { found.doubt = found.doubt ?? "another version has kept what was" }
+        if isClockBehind {
+            found.doubt = found.doubt ?? "the clock is behind the newest stored time"
+        }
+        if let doubt = found.doubt {
+            if ledger.leastStamp != nil { note(.revalidatesAll(why: doubt)) }
+            let stamp = Stamp(epoch: identity.bootEpoch, count: 0)
+            found.table.apply(Mark(.everything, isSoft: true, stamp: stamp))
+        }
+        marks.open(epoch: identity.bootEpoch, found)
+    }
+
+    private static let formerMarks = ["marks-0", "marks-1"]
+
+    /// Gives back what files of marks of an earlier version take; true if there are any.
+    private func emptyFormerMarks() throws(DiskFile.Failure) -> Bool {
+        let names = try volume.names().filter(Self.formerMarks.contains)
+        for name in names { try volume.open(name, creates: false).truncate(to: 0) }
+        return !names.isEmpty
+    }
+
+    /// Removes them when the journal says what they have said.
+    package func removeFormerMarks() throws(DiskFile.Failure) {
+        guard hasFormerMarks, marks.keptStamp.epoch == identity.bootEpoch else { return }
+        for name in Self.formerMarks { try? volume.remove(name) }
+        hasFormerMarks = false
     }
 
     /// The segments of this node, the newest first; what is none is removed.
@@ -117,17 +140,6 @@ extension DiskLog {
                 SegmentFiles.name(found[index].number), to: SegmentFiles.name(free))
             taken.insert(free)
             found[index].number = free
-        }
-    }
-
-    /// The bytes of a file of marks; nil if there is none, and nothing if it cannot be read, which
-    /// is damage.
-    private static func marks(_ number: Int, of volume: any DiskVolume) -> [UInt8]? {
-        do throws(DiskFile.Failure) {
-            let file = try volume.open("marks-\(number)", creates: false)
-            return try file.read(Int(min(file.size(), 1 << 30)), at: 0)
-        } catch {
-            return error.code == ENOENT ? nil : []
         }
     }
 
@@ -203,10 +215,7 @@ extension DiskLog {
     }
 
     /// Lets readers in, and writes what is missing.
-    private func finishOpening(
-        _ found: [Recovered], _ table: MarkTable
-    ) throws(DiskFile.Failure) {
-        marks.open(epoch: identity.bootEpoch, table: table, capacity: marksLog.capacity)
+    private func finishOpening(_ found: [Recovered]) throws(DiskFile.Failure) {
         rule.entriesGrew(to: view.shards.count)
         for recovered in found {
             let header = recovered.header
@@ -218,15 +227,6 @@ extension DiskLog {
             try writeFooter(
                 of: SegmentID(index: UInt32(recovered.number)), recovered.header,
                 segment.entries, recordsEnd: segment.recordsEnd, to: recovered.file)
-        }
-    }
-}
-
-extension MarksLog.Doubt {
-    fileprivate var text: String {
-        switch self {
-        case .damaged: "the record of what was deleted is damaged"
-        case .version: "the record of what was deleted is of another version"
         }
     }
 }

@@ -20,6 +20,8 @@ package final class DiskLog {
         package var dice: Dice
         /// What is held against each record that is read for a request.
         package var fault: RecordFault = { _ in nil }
+        /// What the directory's journal has of what was invalidated.
+        package var marks: MarksReader = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
         package init(plan: DiskPlan, ageLimit: Interval, keys: (UInt64, UInt64), dice: Dice) {
             self.plan = plan
@@ -60,10 +62,9 @@ package final class DiskLog {
     var ahead: [Set<EntryDigest>] = [[], []]
     /// Segments that were given up, and whose files still begin with what they were.
     var standing: [Bool]
-    var marksLog: MarksLog
-    var marksFiles: [any VolumeFile] = []
-    /// What was written of the marks may not be what the log believes.
-    var marksAreBehind = false
+    /// Files of an earlier version are there, emptied: they say that marks are missing until the
+    /// journal says so.
+    var hasFormerMarks = false
     /// What sites may take of the log.
     var shares = DiskShares()
     /// Where the search for entries of a site that has to give some up goes on.
@@ -80,14 +81,13 @@ package final class DiskLog {
     /// one.
     init(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        figures: DiskFigures, marks: MarksLog, book: MarkBook, shards: DiskShards,
+        figures: DiskFigures, book: MarkBook, shards: DiskShards,
         recovered: [(id: SegmentID, segment: Segment, file: any VolumeFile)]
     ) {
         let plan = settings.plan
         self.volume = volume
         self.settings = settings
         self.figures = figures
-        marksLog = marks
         dice = settings.dice
         view = DiskView(
             identity: identity, segments: plan.segments,
@@ -111,10 +111,8 @@ package final class DiskLog {
         }
     }
 
-    /// Writes the marks that wait and the footers that are behind, and closes the open segments; at
-    /// shutdown.
+    /// Writes the footers that are behind, and closes the open segments; at shutdown.
     package func close() throws(DiskFile.Failure) {
-        try writeMarks()
         try checkpoint()
         for queue in SegmentQueue.allCases {
             guard let segment = open[Int(queue.rawValue)] else { continue }
@@ -136,4 +134,19 @@ package final class DiskLog {
         figures.add(.writtenBytes, bytes.count)
         try file.write(bytes, at: offset)
     }
+
+    /// What nothing in the log, or left behind on its disk, is stamped before.
+    package var leastStamp: Stamp {
+        min(ledger.leastStamp ?? .last, leastOnDisk.compactMap { $0 }.min() ?? .last)
+    }
+
+    /// Takes an entry out of the index; its record may be found again by a start that finds the
+    /// segment not closed.
+    package func forget(_ name: EntryName) {
+        guard let entry = view.shards.remove(name.digest) else { return }
+        forgotten(name.digest, entry)
+    }
+
+    /// True if the record was invalidated after its request began.
+    func isDead(_ record: DiskRecord) -> Bool { view.effect(on: record) == .dead }
 }

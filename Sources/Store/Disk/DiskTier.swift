@@ -30,6 +30,8 @@ package final class DiskTier: Sendable {
         package var checkpointInterval: Interval
         /// What is held against each record that is read for a request.
         package var fault: RecordFault = { _ in nil }
+        /// What the directory's journal has of what was invalidated.
+        package var marks: MarksReader = { _, _, _ in RecoveredMarks(table: MarkTable()) }
 
         package init(
             root: String, limitBytes: UInt64, journal: JournalRoom = .none, ageLimit: Interval,
@@ -121,7 +123,7 @@ package final class DiskTier: Sendable {
     package func keep(_ resident: Resident, now: Instant) {
         guard let name = resident.name, view != nil else { return }
         // What comes too late has replaced nothing.
-        guard !isDead(resident, name) else { return figures.add(.droppedRecords) }
+        guard !isDead(resident) else { return figures.add(.droppedRecords) }
         // What has, and is not kept, must not leave the older answer to be found in its place: a
         // purge may have named what the newer one alone is tagged with.
         guard takeRoom(for: resident) else { return forget(name) }
@@ -129,11 +131,14 @@ package final class DiskTier: Sendable {
         let wall = clock.wall(now)
         let record = resident.record(name, clock: clock, now: wall)
         let lease = marks.lease(of: resident.stamp)
-        submit { [self] work in
-            if !work.store(record, resident.body.chunks, now: wall) { work.forget(name) }
-            waiting.withLock { if $0[name] === resident { $0[name] = nil } }
-            lease.end()
-            giveBackRoom(of: resident)
+        marks.whenKept(resident.stamp) { [self] isKept in
+            submit { [self] work in
+                let isStored = isKept && work.store(record, resident.body.chunks, now: wall)
+                if !isStored { work.forget(name) }
+                waiting.withLock { if $0[name] === resident { $0[name] = nil } }
+                lease.end()
+                giveBackRoom(of: resident)
+            }
         }
     }
 
@@ -162,19 +167,22 @@ package final class DiskTier: Sendable {
         record.accessCount = UInt16(clamping: touches)
         let isKept = Mutex(false)
         let lease = marks.lease(of: resident.stamp)
-        submit { [self, record] work in
-            let isThere = work.takeOver(record, resident.body.chunks, now: wall)
-            lease.end()
-            isKept.withLock { $0 = isThere }
-            giveBackRoom(of: resident)
-        } then: {
-            done(isKept.withLock { $0 })
+        marks.whenKept(resident.stamp) { [self, record] mayBeKept in
+            submit { [self, record] work in
+                let isThere =
+                    mayBeKept && work.takeOver(record, resident.body.chunks, now: wall)
+                lease.end()
+                isKept.withLock { $0 = isThere }
+                giveBackRoom(of: resident)
+            } then: {
+                done(isKept.withLock { $0 })
+            }
         }
     }
 
-    private func isDead(_ resident: Resident, _ name: EntryName) -> Bool {
+    private func isDead(_ resident: Resident) -> Bool {
         marks.effect(
-            on: name, key: resident.key, tags: resident.tags, stamp: resident.stamp) == .dead
+            on: resident.key, tags: resident.tags, stamp: resident.stamp) == .dead
     }
 
     private func takeRoom(for resident: Resident) -> Bool {
@@ -197,13 +205,8 @@ package final class DiskTier: Sendable {
         // Not only what is found now: the record may stand in the queue.
         guard view != nil else { return }
         waiting.withLock { $0[name] = nil }
-        submit { $0.forget(name) }
-    }
-
-    /// Writes the marks that were applied until now; `done` is told, on the writer's thread, when
-    /// no failure can bring back what they cover, or what keeps them from being written.
-    package func writeMarks(done: @escaping @Sendable (DiskFile.Failure?) -> Void) {
-        submit { done($0.writeMarks()) }
+        // Behind what was to be kept before.
+        marks.whenKept(.zero) { [self] _ in submit { $0.forget(name) } }
     }
 
     /// Takes over accesses: how many, and when last, in seconds since 1970; drops them if too many

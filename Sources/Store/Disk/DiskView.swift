@@ -56,8 +56,8 @@ package final class DiskView: Sendable {
     }
 
     /// What the marks make of a record.
-    func effect(on record: DiskRecord) -> DiskMark.Effect? {
-        marks.effect(on: record.name, key: record.key, tags: record.tags, stamp: record.stamp)
+    func effect(on record: DiskRecord) -> Mark.Effect? {
+        marks.effect(on: record.key, tags: record.tags, stamp: record.stamp)
     }
 
     /// True if there is a record that may be served, as far as the index knows.

@@ -75,6 +75,7 @@ struct DiskWork: ~Copyable {
             plan: plan, ageLimit: settings.ageLimit,
             keys: (random.next(), random.next()), dice: Dice(seed: random.next()))
         logSettings.fault = settings.fault
+        logSettings.marks = settings.marks
         log = try DiskLog.open(
             volume, logSettings,
             directory.identity, book: marks, figures: figures, formerWall: directory.formerWall,
@@ -132,20 +133,6 @@ struct DiskWork: ~Copyable {
         log?.forget(name)
     }
 
-    /// What keeps the marks that were applied until now from being on the disk for certain.
-    mutating func writeMarks() -> DiskFile.Failure? {
-        // They are written when a log can be opened again.
-        guard let log else { return DiskFile.Failure("write marks", settings.root, code: ENOENT) }
-        do throws(DiskFile.Failure) {
-            try log.writeMarks()
-            noteFolded()
-            return nil
-        } catch {
-            failed("\(error)")
-            return error
-        }
-    }
-
     mutating func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
         for touch in touches { log?.touch(touch.digest, count: touch.count, at: touch.second) }
     }
@@ -163,6 +150,8 @@ struct DiskWork: ~Copyable {
             try volume.check()
             allocatedBytes = volume.allocatedBytes()
             log.sweep(atMost: Self.sweptMax, now: wall)
+            marks.ticked { log.leastStamp }
+            try log.removeFormerMarks()
             guard now >= checkpointAt else { return }
             checkpointAt = now + settings.checkpointInterval
             try log.checkpoint()

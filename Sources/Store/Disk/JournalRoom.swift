@@ -1,3 +1,5 @@
+import Tiers
+
 /// What of a node's disk limit its invalidation log has.
 package struct JournalRoom: Hashable, Sendable {
     /// The most bytes of its files.
@@ -24,6 +26,10 @@ package struct JournalRoom: Hashable, Sendable {
     /// What a file system takes for files beside their bytes: twice as many as fit, for some wait
     /// to be deleted, and the one that says which member the node is.
     private static let overheadBytes = 33 * (8 << 10)
+
+    /// So many marks the journal keeps when the records are gone that named them: a quarter of its
+    /// room, and no more than some 40 MiB of memory hold.
+    package var marksMax: Int { min(4 * fileBytes / MarkTable.markBytes, 1 << 19) }
 
     /// All that it takes of the limit.
     package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + Self.overheadBytes) }

@@ -45,14 +45,17 @@ extension MarkBook {
         }
     }
 
-    /// Looks a little further for marks that can be dropped, where no disk does that; to be called
-    /// several times a second, by one thread at a time.
-    package func ticked() {
-        guard !isForDisk else { return }
+    /// Looks a little further for marks that can be dropped.
+    ///
+    /// To be called several times a second by one thread at a time.
+    ///
+    /// `leastElsewhere` is asked when it was looked at everything here: what nothing on a disk is
+    /// stamped before. What has come there since was leased.
+    package func ticked(leastElsewhere: () -> Stamp = { .last }) {
         let (count, marksMax) = state.withLock { ($0.table.count, $0.marksMax) }
         search.withLock { search in
             guard let least = search.next(self, count: count, marksMax: marksMax) else { return }
-            search.ended(count: drop(upTo: least))
+            search.ended(count: drop(upTo: min(least, leastElsewhere())))
         }
     }
 
@@ -61,7 +64,11 @@ extension MarkBook {
         state.withLock { state in
             let before = state.table.count
             state.table.fold(upTo: least)
-            if state.table.count < before { state.noteFold(least, 0) }
+            // Nothing that is held is covered anew by the mark for those that were dropped.
+            if state.table.count < before {
+                state.noteFold(least, 0)
+                state.hasDropped = true
+            }
             return state.table.count
         }
     }

@@ -5,8 +5,9 @@ package import Tiers
 /// What was invalidated, for all of a node: memory, disk and the fetches under way are held against
 /// one table, and stamped from one count (DESIGN.md §7 "Stamps and marks").
 ///
-/// A mark counts from the moment it is in the table, whether or not a disk has it yet; those that
-/// no disk has are kept for it.
+/// A mark counts from the moment it is in the table, whether or not the journal has it yet. Nothing
+/// is written to the disk that is later than what the journal has: a start could not tell that an
+/// invalidation was lost.
 ///
 /// Marks that nothing which is held can be older than are dropped, and where there are still too
 /// many the oldest half is folded. In both cases one soft mark for everything takes their place,
@@ -17,14 +18,17 @@ package final class MarkBook: Sendable {
     struct State {
         var table: MarkTable
         var stamp = Stamp.zero
-        var unwritten = UnwrittenMarks()
+        /// The journal has all marks up to here.
+        var kept: Stamp
+        /// Those that wait for it.
+        var waiters: [(stamp: Stamp, done: @Sendable (Bool) -> Void)] = []
         var softTimes = SoftTimes()
         /// What is stamped before is stale since ever, for nobody knows what covers it.
         var unknownBefore = Stamp.zero
         /// Things that may be covered in the table.
         var marksMax: Int
-        /// Some of the table's marks were given to a disk, and are not known but by their hashes.
-        var wasWritten = false
+        /// Some were dropped since the start.
+        var hasDropped = false
         /// Marks that have become one since ``MarkBook/takeFolded()``.
         var folded = 0
         /// What fetches and the like hold that are under way.
@@ -35,29 +39,34 @@ package final class MarkBook: Sendable {
     let state: Mutex<State>
     /// Where the search for marks that can be dropped has come to.
     let search = Mutex(MarkSearch())
-    /// There is a disk that is to have every mark.
-    let isForDisk: Bool
+    private let isJournaled: Bool
     private let all = Atomic<UInt64>(0)
     private let broad = Atomic<UInt64>(0)
 
-    /// So many things may be covered where there is no disk; the oldest half is then folded.
+    /// So many things may be covered where there is no journal; the oldest half is then folded.
     ///
     /// They take some 20 MiB.
-    static let marksMax = 1 << 18
+    package static let marksMax = 1 << 18
 
-    /// An empty book; `isForDisk`: its marks are written, sooner or later.
-    package convenience init(isForDisk: Bool = false) {
+    /// An empty book under a key that is drawn.
+    ///
+    /// `isJournaled`: nothing is kept on disk before a journal has what it is later than.
+    package convenience init(isJournaled: Bool = false, marksMax: Int = MarkBook.marksMax) {
         var random = SystemRandomNumberGenerator()
         self.init(
-            isForDisk: isForDisk, key: MarkKey(first: random.next(), second: random.next()),
-            marksMax: Self.marksMax)
+            isJournaled: isJournaled, key: MarkKey(first: random.next(), second: random.next()),
+            marksMax: marksMax)
     }
 
-    /// One that hashes by `key` until a disk with another one is opened.
-    package init(isForDisk: Bool, key: MarkKey, marksMax: Int) {
-        self.isForDisk = isForDisk
-        state = Mutex(State(table: MarkTable(key: key), marksMax: marksMax))
+    /// One that hashes by `key` until a directory with another one is opened.
+    package init(isJournaled: Bool = false, key: MarkKey, marksMax: Int) {
+        self.isJournaled = isJournaled
+        let kept = isJournaled ? Stamp.zero : .last
+        state = Mutex(State(table: MarkTable(key: key), kept: kept, marksMax: marksMax))
     }
+
+    /// By which a directory hashes that has no marks yet.
+    package var key: MarkKey { state.withLock { $0.table.key } }
 
     /// What a request that begins now is stamped with.
     package var stamp: Stamp { state.withLock { $0.stamp } }
@@ -77,16 +86,15 @@ package final class MarkBook: Sendable {
     /// Gives the stamp of the marks, which no earlier request has. What soft marks cover is stale
     /// since `now`; nil: for ever, so that it is not used unasked.
     @discardableResult
-    package func apply(_ targets: [DiskMark.Target], isSoft: Bool, now: Instant?) -> Stamp {
+    package func apply(_ targets: [PurgeTarget], isSoft: Bool, now: Instant?) -> Stamp {
         state.withLock { state in
             state.stamp.count += 1
             let stamp = state.stamp
+            guard !targets.isEmpty else { return stamp }
             if isSoft { state.softTimes.note(stamp, at: now) }
             if isSoft, now == nil, targets.contains(.everything) { state.unknownBefore = stamp }
             for target in targets {
-                let mark = DiskMark(target, isSoft: isSoft, stamp: stamp)
-                state.table.apply(mark)
-                if isForDisk { state.unwritten.append(mark) }
+                state.table.apply(Mark(target, isSoft: isSoft, stamp: stamp))
             }
             let isFolded = state.foldWhatIsTooMuch()
             if isFolded || targets.contains(where: \.isBroad) {
@@ -98,26 +106,95 @@ package final class MarkBook: Sendable {
     }
 
     /// What the marks make of an entry whose request began at `stamp`; nil if nothing covers it.
-    package func effect(
-        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
-    ) -> DiskMark.Effect? {
+    package func effect(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Mark.Effect? {
         state.withLock { state in
             guard stamp < state.stamp else { return nil }
-            return state.table.effect(on: name, key: key, tags: tags, stamp: stamp)
+            return state.table.effect(on: key, tags: tags, stamp: stamp)
         }
     }
 
     /// When the latest soft mark that covers an entry was applied, to a second; the least instant
     /// if that is not known.
-    package func staleSince(
-        _ name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
-    ) -> Instant {
+    package func staleSince(_ key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Instant {
         state.withLock { state in
-            let latest = state.table.soft(on: name, key: key, tags: tags, stamp: stamp)
+            let latest = state.table.soft(on: key, tags: tags, stamp: stamp)
             let isKnown = stamp >= state.unknownBefore
             return latest.flatMap { isKnown ? state.softTimes.time(of: $0) : nil }
                 ?? Instant(nanoseconds: .min)
         }
+    }
+
+    // MARK: The journal
+
+    /// A directory was opened, for the first time or anew: stamps are of `epoch` from now on, and
+    /// `found` is what its journal has kept.
+    ///
+    /// What was invalidated until now, and that journal does not have, covers everything that the
+    /// directory holds; so does, softly, what it cannot be told of: marks that were dropped while
+    /// there was another directory, and those that are hashed by another key.
+    package func open(epoch: UInt64, _ found: RecoveredMarks) {
+        state.withLock { state in
+            precondition(epoch > state.stamp.epoch, "epoch \(epoch) after \(state.stamp.epoch)")
+            let (former, last) = (state.table, state.stamp)
+            // Nobody else writes in this epoch.
+            let isSame = found.reached.epoch == last.epoch && last.epoch > 0
+            let isOtherKey = former.key != found.table.key && former.count > 0
+            state.table = found.table
+            // Of when its soft marks were applied nothing is known.
+            state.unknownBefore = max(state.unknownBefore, found.table.softForAll)
+            state.stamp.epoch = epoch
+            if isJournaled { state.kept = .zero }
+            state.table.join(former) { stamp in
+                let isKept = isSame && stamp <= found.reached
+                return isKept ? stamp : Stamp(epoch: epoch, count: stamp.count)
+            }
+            if isOtherKey || (state.hasDropped && !isSame) {
+                let stamp = Stamp(epoch: epoch, count: last.count)
+                state.table.apply(Mark(.everything, isSoft: true, stamp: stamp))
+                state.noteFold(stamp, former.count)
+            }
+            _ = state.foldWhatIsTooMuch()
+            changed()
+        }
+    }
+
+    /// What the journal is to keep of the marks that are later than `after` and no later than
+    /// `last`: see ``MarkTable/pieces(after:upTo:)``.
+    package func pieces(after: Stamp, upTo last: Stamp) -> [[UInt8]] {
+        state.withLock { $0.table.pieces(after: after, upTo: last) }
+    }
+
+    /// The journal has all marks up to `stamp`.
+    package func keeps(upTo stamp: Stamp) {
+        state.withLock { state in
+            state.kept = max(state.kept, stamp)
+            let kept = state.kept
+            let count = state.waiters.firstIndex { $0.stamp > kept } ?? state.waiters.count
+            for waiter in state.waiters.prefix(count) { waiter.done(true) }
+            state.waiters.removeFirst(count)
+        }
+    }
+
+    /// The journal could not be written, or is closed: who waits for it waits in vain.
+    package func failedToKeep() {
+        state.withLock { state in
+            for waiter in state.waiters { waiter.done(false) }
+            state.waiters = []
+        }
+    }
+
+    /// The journal has all marks up to this stamp: what bears it promises no more.
+    package var keptStamp: Stamp { state.withLock { min($0.kept, $0.stamp) } }
+
+    /// `done` is told, on any thread, whether the journal has all marks that a request which began
+    /// at `stamp` is later than; in the order of the calls, and under the lock of this book.
+    package func whenKept(_ stamp: Stamp, done: @escaping @Sendable (Bool) -> Void) {
+        let isKept = state.withLock { state in
+            if state.waiters.isEmpty, stamp <= state.kept { return true }
+            state.waiters.append((stamp, done))
+            return false
+        }
+        if isKept { done(true) }
     }
 
     func changed() {
@@ -130,12 +207,7 @@ extension MarkBook.State {
     /// True if what was not covered may be now.
     fileprivate mutating func foldWhatIsTooMuch() -> Bool {
         var isFolded = false
-        if let (last, count) = unwritten.foldWhatIsTooMuch() {
-            table.apply(.unknown(before: last))
-            noteFold(last, count)
-            isFolded = true
-        }
-        if table.count > marksMax, let median = table.medianStamp {
+        while table.count > marksMax, let median = table.medianStamp {
             let before = table.count
             table.fold(upTo: median)
             noteFold(median, before - table.count)
@@ -151,12 +223,12 @@ extension MarkBook.State {
     }
 }
 
-extension DiskMark.Target {
+extension PurgeTarget {
     /// It covers entries whose keys it does not name.
     fileprivate var isBroad: Bool {
         switch self {
-        case .everything, .prefix, .host: true
-        case .entry, .url, .tag: false
+        case .everything, .prefix: true
+        case .url, .tag: false
         }
     }
 }

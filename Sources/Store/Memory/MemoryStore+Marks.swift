@@ -46,10 +46,10 @@ extension MemoryStore {
     package func form(of resident: Resident) -> Resident? {
         let number = marks.number(isPlain: resident.isPlain)
         let (key, tags, stamp) = (resident.key, resident.tags, resident.stamp)
-        switch marks.effect(on: resident.name, key: key, tags: tags, stamp: stamp) {
+        switch marks.effect(on: key, tags: tags, stamp: stamp) {
         case .dead: return nil
         case .stale:
-            let since = marks.staleSince(resident.name, key: key, tags: tags, stamp: stamp)
+            let since = marks.staleSince(key, tags: tags, stamp: stamp)
             guard resident.facts.freshUntil <= since else {
                 return stale(resident, since: since, number)
             }

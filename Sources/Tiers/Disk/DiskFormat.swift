@@ -5,9 +5,6 @@ package enum DiskFormat {
     package static let major: UInt16 = 1
     /// A newer minor version is read as far as it is understood.
     package static let minor: UInt16 = 1
-    /// The same for the files of marks, which have versions of their own.
-    package static let marksMajor: UInt16 = 2
-    package static let marksMinor: UInt16 = 0
     /// Size of a segment's header.
     package static let headerBytes = 4096
     /// Records begin at multiples of this from the segment's beginning.

@@ -1,12 +1,9 @@
-/// How a node's disk limit is divided: segments of one size, two files of marks, and what the file
-/// system takes beside.
+/// How a node's disk limit is divided: segments of one size, and what the file system takes beside.
 package struct DiskPlan: Hashable, Sendable {
     /// A power of two.
     package let segmentBytes: Int
     /// The most segments there may be, the free one included.
     package let segments: Int
-    /// Size of each of the two files of marks.
-    package let marksFileBytes: Int
 
     /// No log can be kept within the limit.
     package struct TooSmall: Error, Hashable {
@@ -16,7 +13,7 @@ package struct DiskPlan: Hashable, Sendable {
 
     /// The least limit there can be.
     package static let limitBytesMin =
-        fixedBytes(marksFileBytesMin)
+        fixedBytes
         + UInt64(SegmentLedger.Settings.segmentsMin * (segmentBytesMin + fileOverheadBytes))
 
     static let segmentBytesMin = 1 << 20
@@ -29,21 +26,8 @@ package struct DiskPlan: Hashable, Sendable {
     private static let segmentsMax = 65_000
     /// Blocks that a file system adds to a file's own, for where its parts lie.
     static let fileOverheadBytes = 8 << 10
-    /// Room for 32,764 marks.
-    private static let marksFileBytesMin = 1 << 20
-    /// Room for 1,048,572 marks: in memory, where all are looked up, they take some 120 MiB.
-    private static let marksFileBytesMax = 32 << 20
-
-    /// A 128th of the limit: at 1 GiB, room for 262,140 marks.
-    private static func marksFileBytes(_ limitBytes: UInt64) -> Int {
-        let share = Int(clamping: limitBytes / 128) / (64 << 10) * (64 << 10)
-        return min(max(share, marksFileBytesMin), marksFileBytesMax)
-    }
-
-    /// The marks, the directory, the lock, the identity and its successor.
-    private static func fixedBytes(_ marksFileBytes: Int) -> UInt64 {
-        UInt64(2 * (marksFileBytes + fileOverheadBytes) + (64 << 10))
-    }
+    /// The directory, the lock, the identity and its successor.
+    private static let fixedBytes: UInt64 = 64 << 10
 
     /// A plan for `limitBytes`, of a limit that has `otherBytes` more for other things.
     ///
@@ -55,8 +39,7 @@ package struct DiskPlan: Hashable, Sendable {
         guard limitBytes >= Self.limitBytesMin else {
             throw TooSmall(neededBytes: Self.limitBytesMin)
         }
-        marksFileBytes = Self.marksFileBytes(limitBytes)
-        let room = limitBytes - Self.fixedBytes(marksFileBytes)
+        let room = limitBytes - Self.fixedBytes
         let bytes =
             Self.kept(formerSegmentBytes, room: room) ?? Self.chosen(limitBytes + otherBytes)
         segmentBytes = bytes

@@ -4,17 +4,13 @@ package import Ground
 /// and what the ledger takes over.
 ///
 /// Segments are taken in the order of their sequence, records in the order in which they were
-/// written, and the later one of an entry counts. What a mark has killed, or what was not asked for
-/// within the age limit, is not taken over.
+/// written, and the later one of an entry counts. What was not asked for within the age limit is
+/// not taken over; what marks have killed is found when it is read.
 package struct LogRecovery: Sendable {
-    private let marks: MarkTable
     private let leastAccess: UInt32
 
-    /// - Parameters:
-    ///   - marks: those that may still cover something.
-    ///   - leastAccess: what was last asked for before this second is not taken over.
-    package init(marks: MarkTable, leastAccess: UInt32) {
-        self.marks = marks
+    /// What was last asked for before the second `leastAccess` is not taken over.
+    package init(leastAccess: UInt32) {
         self.leastAccess = leastAccess
     }
 
@@ -30,8 +26,6 @@ package struct LogRecovery: Sendable {
         let flags: DiskEntry.Flags =
             segment.header.queue == SegmentQueue.main.rawValue ? .inMain : []
         for found in segment.entries {
-            // No entry with this stamp or a lesser one is alive, so an older record is none either.
-            if marks.isDead(found.digest, stamp: found.stamp) { continue }
             let access =
                 segment.needsFooter ? max(found.lastAccess, newestAccess) : found.lastAccess
             guard access >= leastAccess else { continue }

@@ -13,6 +13,8 @@ struct KillEntry {
         Array("http://images.example/kill/\(name).jpg".utf8)
     }
 
+    static func target(_ name: Int) -> PurgeTarget { .url(Array(URLName.name(ofKey: key(name)))) }
+
     static func entryName(_ name: Int) -> EntryName { EntryName(ofKey: key(name)) }
 
     /// Field lines as long as real ones, which say the version.

@@ -38,12 +38,17 @@ struct KillWorld {
     func openTier() async -> DiskTier {
         let readers = NIOThreadPool(numberOfThreads: 1)
         readers.start()
+        let journal = KillJournal(self)
+        var settings = settings
+        settings.marks = { _, _, least in journal.read(after: least) }
+        let marks = MarkBook(isJournaled: true)
         let tier = DiskTier(
-            settings, marks: MarkBook(isForDisk: true),
+            settings, marks: marks,
             clock: DiskClock(instant: .zero, wall: 1_800_000_000_000),
             readers: readers
         ) { KillLine($0)?.say() }
         await tier.start(now: begin)
+        marks.keeps(upTo: marks.stamp)
         return tier
     }
 }

@@ -15,6 +15,7 @@ final class KillWriter {
     private var fetches: [(entry: KillEntry, lease: StampLease)] = []
     private var reclaims = 0
     private let deleted = KillDeleted()
+    private let journal: KillJournal
     private var looker: KillLooker
 
     /// Bytes that may wait before it looks up entries instead of storing more.
@@ -24,6 +25,7 @@ final class KillWriter {
     init(_ world: KillWorld, _ dice: Dice) {
         self.world = world
         self.dice = dice
+        journal = KillJournal(world)
         now = world.begin
         version = world.firstVersion
         looker = KillLooker(deleted, Dice(seed: self.dice.next()))
@@ -93,16 +95,13 @@ final class KillWriter {
     /// asked for before is not, whenever it comes.
     private func delete(_ tier: DiskTier) {
         let names = someNames(3)
-        // Marks of what nobody has stored fill their files, so that those are rewritten.
-        let strangers =
-            Int.random(in: 0..<4, using: &dice) == 0 ? Int.random(in: 1...100, using: &dice) : 0
-        let all = names + (0..<strangers).map { KillWorld.names + $0 }
-        tier.marks.apply(all.map { .entry(KillEntry.entryName($0)) }, isSoft: false, now: now)
-        tier.writeMarks { [version, deleted] failure in
-            if let failure { return KillLine.wrong("a delete has failed: \(failure)").say() }
-            for name in names { deleted.note(name, below: version) }
-            for name in names { KillLine.deleted(name: name, version: version).say() }
+        let stamp = tier.marks.apply(names.map(KillEntry.target), isSoft: false, now: now)
+        guard journal.add(names, at: stamp) else {
+            return KillLine.wrong("a delete has failed").say()
         }
+        tier.marks.keeps(upTo: stamp)
+        for name in names { deleted.note(name, below: version) }
+        for name in names { KillLine.deleted(name: name, version: version).say() }
     }
 
     private func touch(_ tier: DiskTier) {

@@ -35,7 +35,8 @@ struct PurgeRequestTests {
         #expect(request.wait == .all && request.timeout == .milliseconds(250))
         #expect(
             request.targets == [
-                .url(Self.key("https://a.test/x.jpg")), .prefix(Self.key("http://b.test/img/")),
+                .url(Self.key("a.test/x.jpg")),
+                .prefix(host: Self.key("b.test"), path: Self.key("/img/")),
                 .tag(Self.key("news")), .everything,
             ])
     }

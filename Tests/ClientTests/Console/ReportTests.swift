@@ -1,6 +1,7 @@
 import Admin
 import Client
 import Foundation
+import Ground
 import HTTPRules
 import Telemetry
 import Testing

@@ -9,7 +9,7 @@ struct ExchangeStoryTests {
         var exchange: InvalidationExchange
         var dice = Dice(seed: 1)
         var now = Instant(nanoseconds: 1_000_000_000)
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
 
         init(
             mayOpen: Bool = true, kept: KeptLog = KeptLog(), memory: CountedMembers.Memory? = nil

@@ -49,7 +49,7 @@ struct ExchangeWorld {
     private(set) var served = 0
     private(set) var currentChecks = 0
     /// Everything that came out, for comparing two runs.
-    private(set) var trace: [ExchangeEffect] = []
+    private(set) var trace: [InvalidationEffect] = []
 
     init(_ count: Int, seed: UInt64) {
         dice = Dice(seed: seed)
@@ -139,10 +139,11 @@ struct ExchangeWorld {
 
     mutating func happens(
         _ index: Int,
-        _ event: (inout InvalidationExchange, Instant, inout Dice, inout [ExchangeEffect]) -> Void
+        _ event:
+            (inout InvalidationExchange, Instant, inout Dice, inout [InvalidationEffect]) -> Void
     ) {
         guard var exchange = hosts[index].exchange else { return }
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
         event(&exchange, now, &dice, &effects)
         hosts[index].exchange = exchange
         for effect in effects { perform(effect, index) }
@@ -181,6 +182,11 @@ struct ExchangeWorld {
     }
 
     private mutating func noteSynced(_ write: LogWrite, _ index: Int) {
+        switch write {
+        case .note(.memory(let memory)): hosts[index].memory = memory
+        case .note(.retired(let position)): hosts[index].retired.append(position)
+        default: break
+        }
         guard let record = write.record else { return }
         hosts[index].synced.insert(record.name)
         let isOwn = record.name.stream == hosts[index].process
@@ -245,7 +251,7 @@ struct ExchangeWorld {
 
     // MARK: What must be true
 
-    private mutating func perform(_ effect: ExchangeEffect, _ index: Int) {
+    private mutating func perform(_ effect: InvalidationEffect, _ index: Int) {
         switch effect {
         case .apply(let record, _):
             guard record.invalidation.purge != nil else { return }
@@ -256,18 +262,16 @@ struct ExchangeWorld {
         case .write(let batch):
             #expect(hosts[index].batch == nil, "two batches at once")
             hosts[index].batch = batch
-        case .remember(let memory): hosts[index].memory = memory
-        case .send(let message, let node):
-            let other = Self.index(node)
-            guard connected[index][other] else { return }
-            lines[index][other].append(.said(message))
-            if case .push(let records) = message, let last = records.last {
-                hosts[index].exchange?.pushed(upTo: last.name.number, to: node)
+        case .send(let message, let nodes):
+            for node in nodes where connected[index][Self.index(node)] {
+                lines[index][Self.index(node)].append(.said(message))
+                if case .push(let records) = message, let last = records.last {
+                    hosts[index].exchange?.pushed(upTo: last.name.number, to: node)
+                }
             }
         case .window(let window): hosts[index].window = window
-        case .retire(let position): hosts[index].retired.append(position)
         case .contradiction(let contradiction): Issue.record("\(contradiction)")
-        case .applyFloors, .drop, .forget, .issued, .settled: return
+        case .applyFloors, .applyLocally, .issued, .settled: return
         }
     }
 

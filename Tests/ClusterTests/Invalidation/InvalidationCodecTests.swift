@@ -16,7 +16,7 @@ struct InvalidationCodecTests {
         }
     }
 
-    private static func target(using dice: inout Dice) -> Purge.Target {
+    private static func target(using dice: inout Dice) -> PurgeTarget {
         switch Int.random(in: 0..<4, using: &dice) {
         case 0: .url(dice.bytes(max: 2_000) + [7])
         case 1: .prefix(host: dice.bytes(max: 254) + [7], path: dice.bytes(max: 300))
@@ -93,7 +93,7 @@ struct InvalidationCodecTests {
 
     @Test("what nobody may ask for is refused")
     func refused() {
-        func fault(_ id: [UInt8], _ targets: [Purge.Target]) -> InvalidationFault? {
+        func fault(_ id: [UInt8], _ targets: [PurgeTarget]) -> InvalidationFault? {
             do throws(InvalidationFault) {
                 _ = try Invalidation(id: id, .purge(Purge(.soft, targets))).content()
                 return nil

@@ -57,6 +57,7 @@ struct LogStage {
     ) -> [InvalidationEffect] {
         var effects: [InvalidationEffect] = []
         event(&log, now, &effects)
+        log.flush(&effects)
         return effects
     }
 
@@ -145,6 +146,34 @@ struct LogStage {
         return happens { $0.ticked(now: $1, effects: &$2) }
     }
 
+    /// What was noted and not written; writes it, with something that this node alone has
+    /// invalidated.
+    mutating func notes() -> [LogNote] {
+        let effects = happens {
+            $0.applyLocally(Purge(.soft, [.tag([1])]), effects: &$2)
+        }
+        synced()
+        return effects.writes.compactMap { write in
+            if case .note(let note) = write { note } else { nil }
+        }
+    }
+
+    /// Whom was confirmed what, since this was asked last.
+    mutating func confirmations() -> [String] {
+        log.takeConfirmations().map { positions, nodes in
+            let had = positions.map { "\($0.process.high).\($0.count)" }
+            let whom = nodes.map { "\($0.low)" }
+            return had.joined(separator: ", ") + " to " + whom.joined(separator: ", ")
+        }
+    }
+
+    /// What was found to contradict itself since this was asked last.
+    mutating func contradictions() -> [StreamPosition] {
+        log.takeNews().events.compactMap { event in
+            if case .contradicted(let position) = event { position } else { nil }
+        }
+    }
+
     /// The standing of a member in the receipt of this node's own record.
     func standing(_ number: UInt64, of count: UInt64 = 1) -> Receipt.Standing? {
         log.receipt(of: Self.name(100, count))?.lines.first { $0.node == Self.id(number) }?
@@ -171,8 +200,8 @@ extension [InvalidationEffect] {
     /// Whom is asked for what.
     var asks: [UInt64: [StreamRange]] {
         reduce(into: [:]) { asks, effect in
-            guard case .ask(let ranges, let node) = effect else { return }
-            asks[node.low, default: []] += ranges
+            guard case .send(.ask(let ranges), let nodes) = effect else { return }
+            for node in nodes { asks[node.low, default: []] += ranges }
         }
     }
 }

@@ -10,7 +10,13 @@ extension LogWorld {
     ) {
         var effects: [InvalidationEffect] = []
         event(&hosts[index].log, now, &effects)
+        hosts[index].log.flush(&effects)
         for effect in effects { perform(effect, index) }
+        for event in hosts[index].log.takeNews().events { take(event, index) }
+        for (positions, nodes) in hosts[index].log.takeConfirmations() {
+            // Whom it has for members every node says: nobody else is there.
+            send(.confirm(positions, hosts.map(\.log.node)), from: index, to: nodes)
+        }
         check(index)
     }
 
@@ -28,23 +34,29 @@ extension LogWorld {
             #expect(
                 hosts[index].disk.filter { $0.isOwn(of: hosts[index].log.process) }.count
                     == Int(number))
-        case .push(let records, let nodes):
+        case .send(.push(let records), let nodes):
             for record in records { #expect(hosts[index].has(record.name)) }
             send(.push(records), from: index, to: nodes)
             for node in nodes where Bool.random(using: &dice) {
                 hosts[index].log.pushed(upTo: records.map(\.name.number).max() ?? 0, to: node)
             }
-        case .confirm(let positions, let members, let nodes):
-            send(.confirm(positions, members), from: index, to: nodes)
-        case .tell(let positions, let node): send(.tell(positions), from: index, to: [node])
-        case .ask(let ranges, let node): send(.ask(ranges), from: index, to: [node])
+        case .send(.told(let positions), let nodes):
+            send(.tell(positions), from: index, to: nodes)
+        case .send(.ask(let ranges), let nodes): send(.ask(ranges), from: index, to: nodes)
         case .settled(let number):
             #expect(number > hosts[index].settledCount)
             hosts[index].settledCount = number
-        case .drop: break
-        case .retire(let position): hosts[index].retired.append(position)
-        case .forget(let process): hosts[index].retired.removeAll { $0.process == process }
-        case .contradiction(let name): hosts[index].contradictions.append(name)
+        case .send, .applyLocally, .contradiction, .window:
+            Issue.record("no effect of a log: \(effect)")
+        }
+    }
+
+    private mutating func take(_ event: FenceEvent, _ index: Int) {
+        switch event {
+        case .retired(let position): hosts[index].retired.append(position)
+        case .forgotten(let process): hosts[index].retired.removeAll { $0.process == process }
+        case .contradicted(let position): hosts[index].contradictions.append(position)
+        default: break
         }
     }
 

@@ -33,7 +33,7 @@ struct LogWorld {
         var applied: [RecordName: Int] = [:]
         var floors: [(positions: [StreamPosition], count: UInt64)] = []
         var settledCount: UInt64 = 0
-        var contradictions: [RecordName] = []
+        var contradictions: [StreamPosition] = []
         /// What the one that it caught up with had.
         var toHave: [StreamPosition]?
         /// Positions that were found to be true.

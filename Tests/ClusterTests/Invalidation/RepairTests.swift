@@ -119,7 +119,7 @@ struct KnowledgeTests {
         // On a new connection everything is told first.
         let opening = stage.connect(1, on: 50)
         let all = [LogStage.position(2, 1), LogStage.position(100, 1)]
-        #expect(opening.first == .tell(all, to: LogStage.id(1)))
+        #expect(opening.first == .send(.told(all), to: [LogStage.id(1)]))
         // A question may overtake that, and tells it by itself.
         let first = stage.log.untold(to: LogStage.id(1))
         #expect(first?.positions == all && first?.records.isEmpty == true)

@@ -109,3 +109,54 @@ extension JournalDisk.File {
         }
     }
 }
+
+/// What was invalidated, as it is kept: the last ones by their stamps, and of all before these that
+/// something was.
+struct JournalMarks: Equatable {
+    var stamps: Set<Stamp> = []
+    var foldedTo = Stamp.zero
+
+    private static let stampsMax = 40
+
+    /// Those in the range as a piece of marks.
+    func piece(after: Stamp, upTo last: Stamp) -> [UInt8] {
+        var wanted = stamps.filter { $0 > after && $0 <= last }.sorted()
+        var folded = foldedTo
+        if wanted.count > Self.stampsMax {
+            folded = wanted[wanted.count - Self.stampsMax - 1]
+            wanted.removeFirst(wanted.count - Self.stampsMax)
+        }
+        var bytes: [UInt8] = []
+        for stamp in [folded] + wanted {
+            bytes.appendLittle(stamp.epoch)
+            bytes.appendLittle(stamp.count)
+        }
+        return bytes
+    }
+
+    /// As the pieces and items of a journal have it.
+    init(of files: [UInt64: [UInt8]], node: NodeID) {
+        var recovery = JournalRecovery(node: node, files: files.keys.sorted())
+        while let number = recovery.wanted {
+            let file = files[number] ?? []
+            recovery.read(file.span)
+            for purge in recovery.takePurges() { stamps.insert(purge.stamp) }
+        }
+        for piece in recovery.marks ?? [] {
+            for start in stride(from: 0, to: piece.count, by: 16) {
+                let stamp = Stamp(
+                    epoch: piece.span.little64(at: start),
+                    count: piece.span.little64(at: start + 8))
+                if start == 0 {
+                    foldedTo = max(foldedTo, stamp)
+                } else {
+                    stamps.insert(stamp)
+                }
+            }
+        }
+    }
+
+    init() {}
+
+    func covers(_ stamp: Stamp) -> Bool { stamp <= foldedTo || stamps.contains(stamp) }
+}

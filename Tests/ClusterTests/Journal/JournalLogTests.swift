@@ -20,40 +20,24 @@ private struct KeepingNode {
 
     /// Does what the log wants of the disk, and all that follows.
     mutating func run(_ effects: [InvalidationEffect]) {
-        for effect in effects {
-            switch effect {
-            case .drop(let position):
-                journal.dropped(position)
-                dropped += 1
-            case .retire(let position): journal.retired(position)
-            case .forget(let process): journal.forgot(process)
-            case .write(let batch): write(batch)
-            default: break
-            }
-        }
+        for case .write(let batch) in effects { write(batch) }
     }
 
     private mutating func write(_ batch: [LogWrite]) {
-        guard append(batch) else {
-            run(stage.happens { $0.writeFailed(now: $1, effects: &$2) })
+        let effects = journal.write(batch, marks: { _, _ in [] }, using: &dice)
+        guard let effects else {
             let surplus = journal.surplus
-            run(stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) })
-            flush()
-            return
+            return run(stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) })
         }
+        for effect in effects { disk.run(effect) }
+        journal.synced()
+        for case .note(.dropped) in batch { dropped += 1 }
         run(stage.synced())
     }
 
     /// Writes what was noted.
     mutating func flush() {
-        while journal.hasNotes, append([]) {}
-    }
-
-    private mutating func append(_ batch: [LogWrite]) -> Bool {
-        guard let effects = journal.write(batch, memory: nil, using: &dice) else { return false }
-        for effect in effects { disk.run(effect) }
-        journal.synced()
-        return true
+        run(stage.happens { $0.applyLocally(.everythingSoft, effects: &$2) })
     }
 
     /// What a start finds, as a log.
@@ -159,13 +143,14 @@ struct JournalLogTests {
         stage.synced()
         let surplus = [LogStage.position(1, 8), LogStage.position(2, 3), LogStage.position(7, 3)]
         let effects = stage.happens { $0.giveUp(surplus, now: $1, effects: &$2) }
+        let dropped = [LogStage.position(1, 4), LogStage.position(2, 3)]
         #expect(
             effects == [
-                .drop(LogStage.position(1, 4)), .drop(LogStage.position(2, 3)),
                 .applyFloors([LogStage.position(1, 8)], count: 13),
-                .write([.floor(LogStage.position(1, 8), count: 13)]),
+                .write(dropped.map { .note(.dropped($0)) }),
             ])
         #expect(stage.log.heldCount == 2)
+        #expect(stage.synced().writes == [.floor(LogStage.position(1, 8), count: 13)])
         stage.synced()
         #expect(stage.log.positions == [LogStage.position(1, 9), LogStage.position(2, 4)])
     }

@@ -3,31 +3,23 @@ import Ground
 
 /// What a journal has been told, kept without files.
 struct JournalModel: Equatable {
-    /// One thing that it was told.
-    enum Step {
-        case wrote(LogWrite)
-        case dropped(StreamPosition)
-        case retired(StreamPosition)
-        case forgot(ProcessID)
-    }
-
     var records: [RecordName: [UInt8]] = [:]
     var floors: [ProcessID: UInt64] = [:]
     var retired: [StreamPosition] = []
 
-    mutating func take(_ step: Step) {
-        switch step {
-        case .wrote(.record(let record, _)):
+    mutating func take(_ write: LogWrite) {
+        switch write {
+        case .record(let record, _):
             revive(record.name.stream)
             records[record.name] = record.content
             cut(record.name.stream)
-        case .wrote(.floor(let position, _)):
+        case .floor(let position, _):
             revive(position.process)
             raise(position)
-        case .dropped(let position):
+        case .note(.dropped(let position)):
             revive(position.process)
             raise(position)
-        case .retired(let position):
+        case .note(.retired(let position)):
             records = records.filter { $0.key.stream != position.process }
             floors[position.process] = nil
             if let place = retired.firstIndex(where: { $0.process == position.process }) {
@@ -35,10 +27,11 @@ struct JournalModel: Equatable {
             } else {
                 retired.append(position)
             }
-        case .forgot(let process):
+        case .note(.forgotten(let process)):
             records = records.filter { $0.key.stream != process }
             floors[process] = nil
             retired.removeAll { $0.process == process }
+        case .note(.memory), .local: break
         }
     }
 

@@ -23,7 +23,7 @@ struct JournalPageTests {
 
     @Test("a file is written, and read, as the page has it")
     func page() throws {
-        var journal = Journal(node: Self.node, epoch: 3)
+        var journal = Journal(node: Self.node, epoch: 3, released: Stamp(epoch: 3, count: 0))
         var disk = JournalDisk()
         func run(_ effects: [JournalEffect]?) throws {
             for effect in try #require(effects) { disk.run(effect) }
@@ -40,12 +40,19 @@ struct JournalPageTests {
                     base: CountedSet(openedBy: Self.node), member: Self.node,
                     ballot: CountBallot(round: 1, owner: Self.node), body: .joined(previous: nil))
             ])
-        try run(journal.write([.record(record, count: 9)], memory: nil, using: &dice))
-        journal.dropped(StreamPosition(process: process, count: 4))
-        journal.retired(StreamPosition(process: ProcessID(high: 0, low: 8), count: 6))
-        journal.forgot(ProcessID(high: 0, low: 8))
+        func write(_ batch: [LogWrite]) throws {
+            try run(journal.write(batch, marks: { _, _ in [[1, 2]] }, using: &dice))
+        }
+        try write([.record(record, count: 9)])
         let floor = StreamPosition(process: ProcessID(high: 0, low: 3), count: 2)
-        try run(journal.write([.floor(floor, count: 10)], memory: memory, using: &dice))
+        let retired = ProcessID(high: 0, low: 8)
+        try write([
+            .note(.memory(memory)),
+            .note(.dropped(StreamPosition(process: process, count: 4))),
+            .note(.retired(StreamPosition(process: retired, count: 6))),
+            .note(.forgotten(retired)), .floor(floor, count: 10),
+            .local(Purge(.soft, [.tag(Array("news".utf8))]), count: 11),
+        ])
         let written = try #require(disk.contents[1])
         let vector = try vector()
         #expect(written == vector)
@@ -53,6 +60,6 @@ struct JournalPageTests {
         #expect(kept.records == [record])
         #expect(kept.floors == [floor, StreamPosition(process: process, count: 4)])
         #expect(kept.retired == [] && found.memory == memory && found.epoch == 3)
-        #expect(found.reached == Stamp(epoch: 3, count: 10) && found.damage == [])
+        #expect(found.reached == Stamp(epoch: 3, count: 11) && found.damage == [])
     }
 }

@@ -20,7 +20,7 @@ struct JournalStartTests {
                 number += 1
                 return LogWrite.record(LogStage.record(1, number), count: number)
             }
-            run(journal.write(batch, memory: nil, using: &dice))
+            run(journal.write(batch, marks: { _, _ in [] }, using: &dice))
         }
 
         mutating func run(_ effects: [JournalEffect]?) {
@@ -109,7 +109,7 @@ struct JournalStartTests {
             var story = Story()
             story.write(1)
             let batch = [LogWrite.record(second, count: 2)]
-            story.run(story.journal.write(batch, memory: nil, using: &story.dice))
+            story.run(story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
             let reason = JournalDamage.Reason.twoRecords(record.name)
             #expect(
                 recover(story.disk).damage == (isDamage ? [.init(file: 1, reason: reason)] : []))
@@ -135,12 +135,11 @@ struct JournalStartTests {
         disk.damage(2) { $0 += $0.prefix(800) }
         #expect(recover(disk) == (120, []))
         // Records 1 to 100 need not be kept, and the files that hold only such are gone.
-        story.journal.dropped(LogStage.position(1, 100))
-        story.run(story.journal.write([], memory: nil, using: &story.dice))
+        let dropped = LogWrite.note(.dropped(LogStage.position(1, 100)))
+        story.run(story.journal.write([dropped], marks: { _, _ in [] }, using: &story.dice))
         let before = story.disk.contents
-        story.run(story.journal.write([], memory: nil, using: &story.dice))
+        story.run(story.journal.write([], marks: { _, _ in [] }, using: &story.dice))
         #expect(story.disk.contents.count < before.count)
-        #expect(story.journal.hasNotes == false)
         // Back again, or not: it is the same.
         #expect(recover(story.disk) == (20, []))
         let (kept, found) = JournalRecovery.recover(before, node: Self.node)
@@ -199,12 +198,13 @@ struct JournalStartTests {
         var story = Story()
         story.write(5)
         let batch = [LogWrite.record(LogStage.record(1, 6), count: 6)]
-        let effects = try #require(story.journal.write(batch, memory: nil, using: &story.dice))
+        let effects = try #require(
+            story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
         // It went to disk whole, and nobody knows.
         for effect in effects { story.disk.run(effect) }
         story.journal.failed()
         #expect(recover(story.disk) == (6, []))
-        story.run(story.journal.write(batch, memory: nil, using: &story.dice))
+        story.run(story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
         #expect(story.disk.contents.keys.sorted() == [1, 2])
         #expect(recover(story.disk) == (6, []))
         let (kept, _) = JournalRecovery.recover(story.disk.contents, node: Self.node)
@@ -216,11 +216,13 @@ struct JournalStartTests {
         var story = Story()
         story.write(5)
         let batch = (6...105).map { LogWrite.record(LogStage.record(1, $0), count: $0) }
-        let first = try #require(story.journal.write(batch, memory: nil, using: &story.dice))
+        let first = try #require(
+            story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
         #expect(first.contains(.create(3)))
         for effect in first { story.disk.run(effect) }
         story.journal.failed()
-        let next = try #require(story.journal.write(batch, memory: nil, using: &story.dice))
+        let next = try #require(
+            story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
         let created = first.compactMap { effect -> UInt64? in
             if case .create(let number) = effect { number } else { nil }
         }

@@ -14,13 +14,15 @@ struct JournalWorld {
     /// As of what is synced.
     private(set) var model = JournalModel()
     /// Since then, each list what was to be written at once.
-    private var attempts: [[JournalModel.Step]] = []
-    /// Notes that no write was given yet.
-    private var notes: [JournalModel.Step] = []
+    private var attempts: [[LogWrite]] = []
+    /// Notes that were not synced yet.
+    private var notes: [LogNote] = []
+    /// What this life has invalidated, and what it has found; and what of it is synced.
+    private var marks = JournalMarks()
+    private var keptMarks: Set<Stamp> = []
     /// What waits for a write that failed to be made again.
     private var unwritten: [LogWrite] = []
-    private(set) var memory = CountedMembers.Memory(
-        standing: nil, joins: 0, needs: nil, records: [])
+    private(set) var memory: CountedMembers.Memory?
     /// Every memory that may be found.
     private var memories: Set<CountedMembers.Memory?> = [nil]
     /// The greatest number of each stream that was written, or is to be.
@@ -28,8 +30,8 @@ struct JournalWorld {
     private(set) var reached = Stamp.zero
     private(set) var reachedAtMost = Stamp.zero
     private var count: UInt64 = 0
-    /// The last write said that records need not be kept any more.
-    private(set) var hasEnded = false
+    /// What is remembered was written.
+    private(set) var hasRemembered = true
     /// Every record that there ever was.
     private(set) var written: Set<InvalidationRecord> = []
     /// How often what came about.
@@ -62,7 +64,11 @@ struct JournalWorld {
         dice.list(max: 40) { $0.next() }.map { _ in
             count += 1
             let process = randomProcess()
+            marks.stamps.insert(Stamp(epoch: epoch, count: count))
             let isFloor = Int.random(in: 0..<60, using: &dice) == 0
+            if Int.random(in: 0..<60, using: &dice) == 0 {
+                return .local(Purge(.hard, [.tag([1, 2])]), count: count)
+            }
             let step = Int.random(in: 0..<12, using: &dice) == 0 ? 2 : 1
             let number = (heads[process] ?? 0) + UInt64(step)
             heads[process] = number
@@ -86,33 +92,23 @@ struct JournalWorld {
         guard let head = heads[process], !waiting.contains(process) else { return }
         switch Int.random(in: 0..<8, using: &dice) {
         case 0:
-            note(.retired(StreamPosition(process: process, count: head)))
-        case 1 where isRetired(process): note(.forgot(process))
+            notes.append(.retired(StreamPosition(process: process, count: head)))
+        case 1 where isRetired(process): notes.append(.forgotten(process))
         default:
             guard !isRetired(process) else { return }
             let lead = min(head - 1, UInt64.random(in: 0...30, using: &dice))
-            note(.dropped(StreamPosition(process: process, count: head - lead)))
+            notes.append(.dropped(StreamPosition(process: process, count: head - lead)))
         }
     }
 
     private func isRetired(_ process: ProcessID) -> Bool {
         var now = model
-        for step in notes { now.take(step) }
+        for note in notes { now.take(.note(note)) }
         return now.retired.contains { $0.process == process }
     }
 
-    private mutating func note(_ step: JournalModel.Step) {
-        notes.append(step)
-        switch step {
-        case .dropped(let position): journal.dropped(position)
-        case .retired(let position): journal.retired(position)
-        case .forgot(let process): journal.forgot(process)
-        case .wrote: break
-        }
-    }
-
     mutating func remember() {
-        memory = CountedMembers.Memory(
+        let memory = CountedMembers.Memory(
             standing: Bool.random(using: &dice)
                 ? nil : .random(using: &dice, listMax: 3),
             joins: UInt64.random(in: 0...9, using: &dice),
@@ -121,7 +117,12 @@ struct JournalWorld {
             records: (0..<Int.random(in: 0...3, using: &dice)).map { _ in
                 .random(using: &dice, listMax: 2, holdsMax: 3)
             })
+        self.memory = memory
+        notes.append(.memory(memory))
+        hasRemembered = false
     }
+
+    private var isMemoryNoted: Bool { memory.map { notes.contains(.memory($0)) } ?? false }
 
     /// Nothing was given to a write that failed and not written again.
     var isSynced: Bool { attempts.isEmpty }
@@ -140,26 +141,21 @@ struct JournalWorld {
     mutating func write(_ end: End, _ batch: [LogWrite]? = nil) {
         var batch = unwritten + (batch ?? randomBatch())
         // What the disk has no room for waits.
-        var effects = journal.write(batch, memory: memory, using: &dice)
+        var effects = given(batch)
         if effects == nil {
             seen["refused", default: 0] += 1
             unwritten = batch
             giveUp()
             batch = []
-            effects = journal.write([], memory: memory, using: &dice)
+            effects = given([])
         }
         guard let effects else {
             Issue.record("there is no room to make room")
             return
         }
-        memories.insert(memory)
+        if isMemoryNoted { memories.insert(memory) }
         for write in batch { reachedAtMost = max(reachedAtMost, stamp(write)) }
-        // What was dropped comes first, in one item.
-        let isDrop = { (step: JournalModel.Step) in
-            if case .dropped = step { true } else { false }
-        }
-        attempts.append(
-            notes.filter(isDrop) + notes.filter { !isDrop($0) } + batch.map { .wrote($0) })
+        attempts.append(notes.map { .note($0) } + batch)
         let stop = end == .synced ? effects.count : Int.random(in: 0...effects.count, using: &dice)
         for (index, effect) in effects.enumerated() where index <= stop {
             if index < stop { disk.run(effect) } else { disk.fail(effect, using: &dice) }
@@ -181,21 +177,35 @@ struct JournalWorld {
         }
     }
 
+    /// Gives the journal what waits.
+    private mutating func given(_ batch: [LogWrite]) -> [JournalEffect]? {
+        let marks = marks
+        return journal.write(
+            notes.map { .note($0) } + batch,
+            marks: { [marks.piece(after: $0, upTo: $1)] }, using: &dice)
+    }
+
     private mutating func synced(_ batch: [LogWrite]) {
         journal.synced()
-        for step in attempts.removeLast() { model.take(step) }
-        for write in batch { reached = max(reached, stamp(write)) }
+        for write in attempts.removeLast() { model.take(write) }
+        for write in batch {
+            reached = max(reached, stamp(write))
+            keptMarks.insert(stamp(write))
+        }
+        #expect(journal.reached == reached)
         attempts = []
         if !batch.isEmpty { unwritten = [] }
-        if !notes.isEmpty { memories = [memory] }
-        hasEnded = !notes.isEmpty
+        if isMemoryNoted { memories = [memory] }
+        hasRemembered = hasRemembered || isMemoryNoted
         notes = []
         seen["synced", default: 0] += 1
     }
 
     private func stamp(_ write: LogWrite) -> Stamp {
         switch write {
-        case .record(_, let count), .floor(_, let count): Stamp(epoch: epoch, count: count)
+        case .record(_, let count), .floor(_, let count), .local(_, let count):
+            Stamp(epoch: epoch, count: count)
+        case .note: .zero
         }
     }
 
@@ -206,7 +216,7 @@ struct JournalWorld {
             let least = waiting.filter { $0.stream == position.process }.map(\.number).min()
             let last = min(position.count, (least ?? .max) - 1)
             guard last > 0, !isRetired(position.process) else { continue }
-            note(.dropped(StreamPosition(process: position.process, count: last)))
+            notes.append(.dropped(StreamPosition(process: position.process, count: last)))
         }
     }
 
@@ -225,12 +235,17 @@ struct JournalWorld {
         #expect(memories.contains(found.memory))
         #expect(found.reached >= reached && found.reached <= reachedAtMost)
         if recovered != model { seen["more than synced", default: 0] += 1 }
+        let marks = JournalMarks(of: disk.contents, node: Self.node)
+        let isKept = keptMarks.allSatisfy(marks.covers)
+        #expect(isKept, "what was synced is not invalidated any more")
+        (self.marks, keptMarks) = (marks, marks.stamps)
         begin(recovered, found)
     }
 
     private mutating func begin(_ recovered: JournalModel, _ found: JournalRecovery.Found) {
         model = recovered
         (attempts, notes, unwritten, memories) = ([], [], [], [found.memory])
+        (memory, hasRemembered) = (found.memory, true)
         (reached, reachedAtMost) = (found.reached, found.reached)
         epoch += 1
         count = 0

@@ -8,14 +8,14 @@ private let header = SegmentHeader(
     nodeID: NodeID(low: 1, high: 2), segmentBytes: segmentBytes, sequence: 3, salt: salt,
     openedAt: .zero, openedWall: 0, queue: 0)
 
-/// Segments, footers, marks, identities and notes of sites as a disk may hold them.
+/// Segments, footers, identities, notes of sites, and pieces of marks, as a disk may hold them.
 ///
 /// A checksum hides everything behind it from a fuzzer, so after each input was read as it is, it
 /// is read again with the checksums made right.
 ///
 /// Held: whatever the bytes, the reading ends; records lie within the segment and do not overlap; a
 /// record that was read is the same after it was written and read again; what else was read is,
-/// too; a log of marks goes on with the marks that it found.
+/// too.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let start = unsafe start else { return 0 }
@@ -24,8 +24,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     readSegment(sealed(input))
     readFooter(input)
     readMarks(input)
-    readMarks(chained(input, salt: salt))
-    DiskFiles(nodeID: header.nodeID).read(input)
+    DiskFiles().read(input)
     return 0
 }
 
@@ -119,12 +118,20 @@ private func readFooter(_ input: [UInt8]) {
     precondition(read == footer, "a footer is another after it was written again")
 }
 
-private func readMarks(_ bytes: [UInt8]) {
-    let reading = MarkReading(bytes.span, salt: salt)
-    precondition(reading.end <= bytes.count)
-    var again: [UInt8] = []
-    var writer = MarkWriter(salt: salt)
-    for mark in reading.marks { writer.append(mark, to: &again) }
-    let read = MarkReading(again.span, salt: salt)
-    precondition(read.marks == reading.marks && read.damagedFrom == nil)
+/// The input as pieces of marks, whose key is the first one's.
+private func readMarks(_ input: [UInt8]) {
+    let size = MarkTable().pieces()[0].count
+    var pieces: [[UInt8]] = []
+    for start in stride(from: 0, to: input.count, by: size + MarkTable.markBytes) {
+        let piece = Array(input[start..<min(input.count, start + size + MarkTable.markBytes)])
+        pieces.append((pieces.first ?? piece).prefix(16) + piece.dropFirst(16))
+    }
+    guard let table = MarkTable(pieces: pieces, key: .known) else { return }
+    let again = MarkTable(pieces: table.pieces(), key: .known)
+    precondition(again?.key == table.key && again?.count == table.count, "other marks")
+    for stamp in [Stamp.zero, Stamp(epoch: 1, count: 1), .last] {
+        let key = Array("http://a.test/b".utf8)
+        let effect = table.effect(on: key, tags: [input], stamp: stamp)
+        precondition(again?.effect(on: key, tags: [input], stamp: stamp) == effect)
+    }
 }

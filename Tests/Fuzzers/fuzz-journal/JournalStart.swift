@@ -68,7 +68,7 @@ struct JournalStart {
         var journal = Journal(
             node: Self.node, epoch: epoch, settings: settings, recovered: found)
         var disk = JournalFiles(files)
-        guard let begun = journal.write([], memory: found.memory, using: &dice) else {
+        guard let begun = journal.write([], marks: { _, _ in [] }, using: &dice) else {
             preconditionFailure("no room for a checkpoint")
         }
         for effect in begun { disk.run(effect) }
@@ -82,7 +82,7 @@ struct JournalStart {
         let record = InvalidationRecord(name, content: [1, 2, 3])
         let writes = [LogWrite.record(record, count: 9)]
         // Without room for it nothing has happened.
-        guard let effects = journal.write(writes, memory: found.memory, using: &dice) else {
+        guard let effects = journal.write(writes, marks: { _, _ in [] }, using: &dice) else {
             return
         }
         for effect in effects { disk.run(effect) }
@@ -101,7 +101,7 @@ struct JournalStart {
         start.memory = found.memory
         let now = Instant(nanoseconds: 1_000_000_000)
         var exchange = InvalidationExchange(start, now: now)
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
         exchange.started(now: now, using: &dice, effects: &effects)
         for record in kept.records {
             precondition(exchange.record(record.name) != nil, "the log lacks a kept record")

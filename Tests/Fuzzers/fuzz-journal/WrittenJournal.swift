@@ -9,9 +9,10 @@ struct WrittenJournal {
     private var journal: Journal
     private var epoch: UInt64 = 1
     private var dice = Dice(seed: 3)
-    /// Written with every write, as nothing of it changes.
-    private let memory = CountedMembers.Memory(
-        standing: nil, joins: 1, needs: nil, records: [])
+    /// What is written with the next write.
+    private var notes: [LogNote] = [
+        .memory(CountedMembers.Memory(standing: nil, joins: 1, needs: nil, records: []))
+    ]
     /// The greatest number of each stream.
     private var heads: [ProcessID: UInt64] = [:]
     private var count: UInt64 = 0
@@ -80,22 +81,30 @@ struct WrittenJournal {
         guard head > 0 else { return }
         let position = StreamPosition(process: process, count: head)
         switch what >> 2 {
-        case 0, 1: journal.retired(position)
+        case 0, 1: notes.append(.retired(position))
         case 2:
-            journal.forgot(process)
+            notes.append(.forgotten(process))
             synced = synced.filter { $0.name.stream != process }
         default:
             let count = max(1, head - min(head, UInt64(what >> 2)))
-            journal.dropped(StreamPosition(process: process, count: count))
+            notes.append(.dropped(StreamPosition(process: process, count: count)))
         }
     }
 
+    /// What the journal wants done for the batch, behind what was noted; of its marks a piece is
+    /// kept that says nothing.
+    private mutating func effects(_ batch: [LogWrite]) -> [JournalEffect]? {
+        journal.write(
+            notes.map { .note($0) } + batch, marks: { _, _ in [[1, 2, 3]] }, using: &dice)
+    }
+
     private mutating func run(_ batch: [LogWrite]) {
-        guard let effects = journal.write(batch, memory: memory, using: &dice) else {
+        guard let effects = effects(batch) else {
             preconditionFailure("no room in a megabyte")
         }
         for effect in effects { disk.run(effect) }
         journal.synced()
+        notes = []
         for case .record(let record, _) in batch { synced.insert(RecordPrint(record)) }
     }
 
@@ -113,7 +122,7 @@ struct WrittenJournal {
 
     /// Some of the effects are done, and the batch is written again.
     private mutating func fail(_ batch: [LogWrite]) {
-        guard let effects = journal.write(batch, memory: memory, using: &dice) else { return }
+        guard let effects = effects(batch) else { return }
         let done = script.number(below: effects.count + 1)
         for effect in effects.prefix(done) { disk.run(effect) }
         journal.failed()
@@ -176,7 +185,7 @@ struct WrittenJournal {
     /// The power fails in the midst of one write more.
     mutating func tearAndCheck() {
         let batch = batch(Int(script.next()))
-        guard let effects = journal.write(batch, memory: memory, using: &dice) else { return }
+        guard let effects = effects(batch) else { return }
         let last = script.number(below: effects.count)
         for effect in effects.prefix(last) { disk.run(effect) }
         if case .append(let number, let bytes) = effects[last] {

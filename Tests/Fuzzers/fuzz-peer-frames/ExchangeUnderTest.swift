@@ -28,7 +28,7 @@ struct ExchangeUnderTest {
 
     /// The node starts, and there is a connection with the peer; what it says to it.
     mutating func begin(now: Instant) -> [InvalidationMessage] {
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
         exchange.started(now: now, using: &dice, effects: &effects)
         let member = ExchangeMember(peer, ProcessID(using: &dice), .here)
         return perform(effects, now) + tell(.membersChanged([member]), now: now)
@@ -69,27 +69,27 @@ struct ExchangeUnderTest {
     // MARK: Inside
 
     private mutating func tell(_ event: ExchangeEvent, now: Instant) -> [InvalidationMessage] {
-        var effects: [ExchangeEffect] = []
+        var effects: [InvalidationEffect] = []
         exchange.handle(event, now: now, using: &dice, effects: &effects)
         return perform(effects, now)
     }
 
     /// Does what is wanted, and what follows from that.
     private mutating func perform(
-        _ first: [ExchangeEffect], _ now: Instant
+        _ first: [InvalidationEffect], _ now: Instant
     ) -> [InvalidationMessage] {
         var messages = said(first)
         for _ in 0..<Self.stepsMax {
             guard isWriting else { return messages }
             isWriting = false
-            var effects: [ExchangeEffect] = []
+            var effects: [InvalidationEffect] = []
             exchange.handle(.synced, now: now, using: &dice, effects: &effects)
             messages += said(effects)
         }
         preconditionFailure("the writing does not end")
     }
 
-    private mutating func said(_ effects: [ExchangeEffect]) -> [InvalidationMessage] {
+    private mutating func said(_ effects: [InvalidationEffect]) -> [InvalidationMessage] {
         var messages: [InvalidationMessage] = []
         for effect in effects {
             switch effect {

@@ -24,15 +24,7 @@ func readBody(_ body: [UInt8]) {
 
 /// What is asked for, as a record of the log.
 private func issue(_ request: PurgeRequest) {
-    let names = PurgeName.names(request.targets, .none)
-    let targets = names.map { name -> Purge.Target in
-        switch name {
-        case .url(let url): .url(url)
-        case .prefix(let host, let path): .prefix(host: host, path: path)
-        case .tag(let tag): .tag(tag)
-        case .everything: .everything
-        }
-    }
+    let targets = request.targets.targets(.none)
     let purge = Purge(request.isSoft ? .soft : .hard, targets)
     let invalidation = Invalidation(id: request.id ?? [1], .purge(purge))
     guard let content = try? invalidation.content() else {
@@ -78,14 +70,21 @@ extension PurgeRequest {
         if let timeout { members.append("\"timeout_ms\":\(timeout.milliseconds)") }
         let list = targets.map { target in
             switch target {
-            case .url(let key): "{\"url\":\(Self.quoted(key))}"
-            case .prefix(let key): "{\"prefix\":\(Self.quoted(key))}"
+            case .url(let name): "{\"url\":\(Self.quoted(Self.url(name)))}"
+            case .prefix(let host, let path):
+                "{\"prefix\":\(Self.quoted(Self.url(host) + path))}"
             case .tag(let tag): "{\"tag\":\(Self.quoted(tag))}"
             case .everything: "{\"everything\":true}"
             }
         }
         members.append("\"targets\":[\(list.joined(separator: ","))]")
         return "{\(members.joined(separator: ","))}"
+    }
+
+    /// A URL that has this name: under the scheme of whose port it is not.
+    private static func url(_ name: [UInt8]) -> [UInt8] {
+        let isHTTP = name.prefix { $0 != UInt8(ascii: "/") }.suffix(3).elementsEqual(":80".utf8)
+        return Array((isHTTP ? "https://" : "http://").utf8) + name
     }
 
     /// A string of JSON (RFC 8259 §7).

@@ -95,7 +95,7 @@ struct EntryTagsTests {
                 [Array(URLName.name(ofKey: key))]
                 + EntryTags(key: key).tags.compactMap { URLName.name(inTag: $0).map(Array.init) }
             let url = (Bool.random(using: &dice) ? "https://" : "http://") + host + path
-            let names = try PurgeTarget.url(reading: url.bytes).names(sites)
+            let names = try PurgeTarget.url(reading: url.bytes).targets(sites)
             #expect(names.contains { name in has.contains { name == .url($0) } }, "\(url)")
         }
     }

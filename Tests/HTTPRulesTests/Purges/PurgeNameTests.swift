@@ -16,7 +16,7 @@ struct PurgeNameTests {
     }
 
     private func urls(_ text: String, _ sites: SiteTable) throws -> [String] {
-        try PurgeTarget.url(reading: text.bytes).names(sites).map { name in
+        try PurgeTarget.url(reading: text.bytes).targets(sites).map { name in
             guard case .url(let name) = name else { return "no URL" }
             return name.text
         }
@@ -32,7 +32,7 @@ struct PurgeNameTests {
         #expect(try urls("http://other.test:8080/a", table) == ["other.test:8080/a"])
         let prefix = try PurgeTarget.prefix(reading: "www.test:8080/a/".bytes)
         #expect(
-            prefix.names(table) == [
+            prefix.targets(table) == [
                 .prefix(host: "www.test:8080".bytes, path: "/a/".bytes),
                 .prefix(host: "www.test".bytes, path: "/a/".bytes),
             ])
@@ -87,7 +87,7 @@ struct PurgeNameTests {
         #expect(try urls("http://o.test:9000/", table) == ["o.test:9000/", "a.test/"])
 
         func prefixes(_ text: String) throws -> [String] {
-            try PurgeTarget.prefix(reading: text.bytes).names(table).map { name in
+            try PurgeTarget.prefix(reading: text.bytes).targets(table).map { name in
                 guard case .prefix(let host, let path) = name else { return "no prefix" }
                 return host.text + " " + path.text
             }
@@ -118,7 +118,7 @@ struct PurgeNameTests {
             .url(reading: "https://a.test/x".bytes), .everything, .everything,
         ]
         #expect(
-            PurgeName.names(targets, .none)
+            targets.targets(.none)
                 == [.tag("t".bytes), .url("a.test/x".bytes), .everything])
     }
 }

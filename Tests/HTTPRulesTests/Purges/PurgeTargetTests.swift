@@ -12,8 +12,8 @@ struct PurgeTargetTests {
         ])
     func spellings(text: String) throws {
         let target = try PurgeTarget.url(reading: text.bytes)
-        #expect(target == .url("http://a.test/x/y?q=1".bytes))
-        #expect(target.names(.none) == [.url("a.test/x/y?q=1".bytes)])
+        #expect(target == .url("a.test/x/y?q=1".bytes))
+        #expect(target.targets(.none) == [target])
     }
 
     @Test("http and https of a URL have one name, other ports have others")
@@ -23,7 +23,7 @@ struct PurgeTargetTests {
             ("https://a.test:80/x", "a.test:80/x"), ("http://a.test:8080/x", "a.test:8080/x"),
         ] {
             let target = try PurgeTarget.url(reading: text.bytes)
-            #expect(target.names(.none) == [.url(name.bytes)])
+            #expect(target.targets(.none) == [.url(name.bytes)])
         }
     }
 
@@ -38,7 +38,7 @@ struct PurgeTargetTests {
     @Test("a prefix is a host, or a host and a path", arguments: prefixes)
     func prefix(text: String, host: String, path: String) throws {
         let target = try PurgeTarget.prefix(reading: text.bytes)
-        #expect(target.names(.none) == [.prefix(host: host.bytes, path: path.bytes)])
+        #expect(target.targets(.none) == [.prefix(host: host.bytes, path: path.bytes)])
     }
 
     @Test("what names nothing is refused")
@@ -61,7 +61,7 @@ struct PurgeTargetTests {
     func tags() throws {
         let long = [UInt8](repeating: 0x78, count: 1024)
         for tag in ["a".bytes, "a b".bytes, "a,b".bytes, "\u{e9}".bytes, [0xE9], long] {
-            #expect(try PurgeTarget.tag(reading: tag).names(.none) == [.tag(tag)])
+            #expect(try PurgeTarget.tag(reading: tag).targets(.none) == [.tag(tag)])
         }
         typealias Fault = PurgeTargetFault
         #expect(throws: Fault.tagEmpty) { try PurgeTarget.tag(reading: []) }

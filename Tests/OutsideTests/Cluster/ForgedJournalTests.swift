@@ -50,7 +50,7 @@ extension Outside {
             var dice = Dice(seed: 7)
             let effects = try #require(
                 journal.write(
-                    [.record(other, count: found.reached.count)], memory: found.memory,
+                    [.record(other, count: found.reached.count)], marks: { _, _ in [] },
                     using: &dice))
             for effect in effects {
                 switch effect {

@@ -5,7 +5,7 @@ import Tiers
 @Suite("What an answer is good for when it comes")
 struct StandingTests {
     struct Case: Sendable {
-        let effect: DiskMark.Effect?
+        let effect: Mark.Effect?
         let isExcluded: Bool
         let isShared: Bool
         let standing: Fill.Standing

@@ -1,6 +1,6 @@
 package import Ground
 
-extension DiskMark {
+extension Mark {
     /// What a mark makes of a record.
     package enum Effect: Hashable, Sendable {
         /// Never served again.
@@ -9,25 +9,22 @@ extension DiskMark {
         case stale
     }
 
-    /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
+    /// What becomes of an entry with this key and these tags, whose request began at `stamp`; nil
     /// if it is not covered, or was asked for after the mark.
-    package func effect(
-        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
-    ) -> Effect? {
-        guard self.stamp > stamp, covers(name, key, tags) else { return nil }
+    package func effect(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Effect? {
+        guard self.stamp > stamp, covers(key, tags) else { return nil }
         return isSoft ? .stale : .dead
     }
 
-    private func covers(_ name: EntryName?, _ key: [UInt8], _ tags: [[UInt8]]) -> Bool {
+    private func covers(_ key: [UInt8], _ tags: [[UInt8]]) -> Bool {
         switch target {
-        case .entry(let other): name == other
         case .url(let url): Self.names(key, tags).contains { $0.elementsEqual(url) }
         case .tag(let tag): tags.contains(tag)
         case .everything: true
-        case .host(let host):
-            Self.names(key, tags).contains { $0.begins(with: host, atPort: true) }
-        case .prefix(let prefix):
-            Self.names(key, tags).contains { $0.begins(with: prefix, atPort: false) }
+        case .prefix(let host, let path):
+            Self.names(key, tags).contains {
+                $0.begins(with: host + path, atPort: path.isEmpty)
+            }
         }
     }
 
@@ -52,6 +49,6 @@ extension ArraySlice<UInt8> {
     fileprivate func begins(with start: [UInt8], atPort: Bool) -> Bool {
         guard starts(with: start) else { return false }
         let next = count > start.count ? self[startIndex + start.count] : nil
-        return DiskMark.ends(before: next, after: start.last, atPort: atPort)
+        return Mark.ends(before: next, after: start.last, atPort: atPort)
     }
 }

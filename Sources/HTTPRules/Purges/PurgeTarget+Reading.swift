@@ -1,27 +1,18 @@
-import Ground
+package import Ground
 
-/// What a client wants to be purged, checked and in canonical form.
-package enum PurgeTarget: Hashable, Sendable {
-    /// One URL with all its variants, as the client's or the origin's; a canonical key.
-    case url([UInt8])
-    /// A whole host, or a path and all below it; a canonical key without a query.
-    ///
-    /// `/a` is `/a`, `/a?…` and `/a/…`, and not `/ab`; `/a/` is all below it. `/`, or no path, is
-    /// the host, and that on every port where none is written.
-    case prefix([UInt8])
-    case tag([UInt8])
-    case everything
-
+/// What a client writes, checked and in canonical form.
+extension PurgeTarget {
     /// The target for the URL that `text` spells, `https://…`, `http://…` or `//…`; the scheme
     /// means nothing beyond its port.
     package static func url(
         reading text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
-        .url(try key(of: text, bytesMax: bytesMax))
+        .url(try name(of: text, bytesMax: bytesMax))
     }
 
-    /// The target for all URLs that begin with `text`, `https://HOST[:PORT][/PATH]`; scheme and
-    /// slashes may be left out.
+    /// The target for all URLs that begin with `text`, `https://HOST[:PORT][/PATH]`.
+    ///
+    /// Scheme and slashes may be left out; `/`, or no path, is the host.
     package static func prefix(
         reading text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
@@ -32,7 +23,7 @@ package enum PurgeTarget: Hashable, Sendable {
         let slash = text.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
         let isURL = text[slash...].starts(with: "//".utf8)
         let url = isURL ? text : Array("//".utf8) + text
-        return .prefix(try key(of: url, bytesMax: bytesMax))
+        return prefix(named: try name(of: url, bytesMax: bytesMax)[...])
     }
 
     /// The target for all answers with the tag `text`.
@@ -45,7 +36,14 @@ package enum PurgeTarget: Hashable, Sendable {
         return .tag(text)
     }
 
-    private static func key(
+    /// The target for what begins with `name`, a host and a path.
+    private static func prefix(named name: ArraySlice<UInt8>) -> PurgeTarget {
+        let slash = name.firstIndex(of: UInt8(ascii: "/")) ?? name.endIndex
+        let path = name[slash...]
+        return .prefix(host: Array(name[..<slash]), path: path.count > 1 ? Array(path) : [])
+    }
+
+    private static func name(
         of text: [UInt8], bytesMax: Int
     ) throws(PurgeTargetFault) -> [UInt8] {
         let url = text.starts(with: "//".utf8) ? Array("http:".utf8) + text : text
@@ -53,7 +51,35 @@ package enum PurgeTarget: Hashable, Sendable {
         let result = CacheKey.normalise(
             url: url.span, at: 0..<url.count, into: &key, bytesMax: bytesMax)
         if case .refused(let refusal) = result { throw .url(refusal) }
-        return key
+        return Array(URLName.name(ofKey: key))
+    }
+
+    // MARK: Where sites keep it
+
+    /// The target as it was written; behind it, if they are others, those under whose names this
+    /// node has what it answers to that URL, or fetches there.
+    ///
+    /// An image is kept under its own URL, whatever node it is asked of, at `/v1/image`. What a
+    /// site answers is kept under the site's own name, without what the site ignores of the query;
+    /// of `*` under the client's host, so that its answers need the origin's URL as a tag
+    /// (``EntryTags``) to be found by it.
+    package func targets(_ sites: SiteTable) -> [PurgeTarget] {
+        switch self {
+        case .everything, .tag: [self]
+        case .url(let name):
+            PurgedURL(name: name, takesBelow: false).names(sites).map(PurgeTarget.url)
+        case .prefix(let host, let path):
+            PurgedURL(name: host + (path.isEmpty ? [UInt8(ascii: "/")] : path), takesBelow: true)
+                .names(sites).map { Self.prefix(named: $0[...]) }
+        }
+    }
+}
+
+extension [PurgeTarget] {
+    /// All targets that ``PurgeTarget/targets(_:)`` makes of these, each once, in their order.
+    package func targets(_ sites: SiteTable) -> [PurgeTarget] {
+        var seen: Set<PurgeTarget> = []
+        return flatMap { $0.targets(sites) }.filter { seen.insert($0).inserted }
     }
 }
 

@@ -3,29 +3,31 @@ import Testing
 import Tiers
 
 @Suite("What a mark covers")
-struct DiskMarkCoverageTests {
+struct MarkCoverageTests {
     private static let stamp = Stamp(epoch: 3, count: 5)
 
     private func covers(
-        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: Stamp = .zero
+        _ target: PurgeTarget, _ key: String, tags: [String] = [], stamp: Stamp = .zero
     ) -> Bool {
         effect(target, key, tags: tags, stamp: stamp) != nil
     }
 
     private func effect(
-        _ target: DiskMark.Target, _ key: String, tags: [String] = [], stamp: Stamp = .zero,
+        _ target: PurgeTarget, _ key: String, tags: [String] = [], stamp: Stamp = .zero,
         isSoft: Bool = false
-    ) -> DiskMark.Effect? {
-        DiskMark(target, isSoft: isSoft, stamp: Self.stamp).effect(
-            on: name(1), key: Array(key.utf8), tags: tags.map { Array($0.utf8) }, stamp: stamp)
+    ) -> Mark.Effect? {
+        Mark(target, isSoft: isSoft, stamp: Self.stamp).effect(
+            on: Array(key.utf8), tags: tags.map { Array($0.utf8) }, stamp: stamp)
     }
 
-    private func name(_ byte: UInt8) -> EntryName {
-        EntryName([UInt8](repeating: byte, count: 32).span)
+    private func host(_ text: String) -> PurgeTarget {
+        .prefix(host: Array(text.utf8), path: [])
     }
 
-    private func host(_ text: String) -> DiskMark.Target { .host(Array(text.utf8)) }
-    private func prefix(_ text: String) -> DiskMark.Target { .prefix(Array(text.utf8)) }
+    private func prefix(_ text: String) -> PurgeTarget {
+        let path = text.drop { $0 != "/" }
+        return .prefix(host: Array(text.dropLast(path.count).utf8), path: Array(path.utf8))
+    }
 
     @Test("what was asked for before the mark is dead or stale, what came after is neither")
     func stamps() {
@@ -38,10 +40,8 @@ struct DiskMarkCoverageTests {
             effect(.everything, "http://a/b", stamp: Stamp(epoch: 2, count: 99)) == .dead)
     }
 
-    @Test("an entry, a URL and a tag cover themselves")
+    @Test("a URL and a tag cover themselves")
     func exact() {
-        #expect(covers(.entry(name(1)), "http://a/b"))
-        #expect(!covers(.entry(name(2)), "http://a/b"))
         #expect(covers(.url(Array("a/b".utf8)), "http://a/b"))
         #expect(!covers(.url(Array("a/b".utf8)), "http://a/bc"))
         #expect(covers(.tag(Array("news".utf8)), "http://a/b", tags: ["front", "news"]))
@@ -81,7 +81,7 @@ struct DiskMarkCoverageTests {
 
     @Test("a URL is covered whatever the scheme, with all its variants")
     func urls() {
-        let url = DiskMark.Target.url(Array("a.test/b?c".utf8))
+        let url = PurgeTarget.url(Array("a.test/b?c".utf8))
         for key in [
             "http://a.test/b?c", "https://a.test/b?c", "//a.test/b?c", "//a.test/b?c#https",
             "//a.test/b?c\nwebp", "//a.test/b?c#https\nwebp#/",
@@ -106,7 +106,7 @@ struct DiskMarkCoverageTests {
     func implicitURLs() {
         let tags = ["news"] + ["o.test/photo.jpg?v", "cdn.test:81/p/1"].map(implicit)
         let key = "//w.test/thumb/7"
-        func isCovered(_ target: DiskMark.Target) -> Bool { covers(target, key, tags: tags) }
+        func isCovered(_ target: PurgeTarget) -> Bool { covers(target, key, tags: tags) }
         #expect(isCovered(.url(Array("o.test/photo.jpg?v".utf8))))
         #expect(isCovered(.url(Array("cdn.test:81/p/1".utf8))))
         #expect(isCovered(.url(Array("w.test/thumb/7".utf8))))
@@ -114,7 +114,7 @@ struct DiskMarkCoverageTests {
         #expect(isCovered(host("o.test")) && isCovered(host("cdn.test")))
         #expect(isCovered(.tag(Array("news".utf8))))
         #expect(!isCovered(.url(Array("o.test/photo.jpg".utf8))))
-        #expect(!isCovered(.url(Array("news".utf8))) && !isCovered(prefix("news")))
+        #expect(!isCovered(.url(Array("news".utf8))) && !isCovered(host("news")))
         #expect(!isCovered(.tag(Array("o.test/photo.jpg?v".utf8))))
         #expect(!isCovered(prefix("o.test/photo")) && !isCovered(host("cdn.tes")))
     }
@@ -161,11 +161,10 @@ struct LogRecoveryTests {
     }
 
     private func kept(
-        _ segment: SegmentRecovery.Segment, _ marks: [DiskMark] = [], least: UInt32 = 0,
-        newest: UInt32 = 0
+        _ segment: SegmentRecovery.Segment, least: UInt32 = 0, newest: UInt32 = 0
     ) -> [(digest: EntryDigest, entry: DiskEntry)] {
         var kept: [(digest: EntryDigest, entry: DiskEntry)] = []
-        LogRecovery(marks: MarkTable(marks), leastAccess: least)
+        LogRecovery(leastAccess: least)
             .keep(segment, at: 7, newestAccess: newest) { kept.append(($0, $1)) }
         return kept
     }
@@ -179,25 +178,6 @@ struct LogRecoveryTests {
         #expect(first.location == DiskLocation(segment: 7, offsetUnits: 64))
         #expect(first.lengthUnits == 4 && first.flags == .inMain)
         #expect(first.accessCount == .max && first.lastAccess == 1_000)
-    }
-
-    @Test("what a hard mark covers is not taken over, what came after it or is stale is")
-    func marks() throws {
-        let segment = try segment([
-            entry(1, at: 64, count: 4), entry(1, at: 68, count: 5), entry(2, at: 72, count: 4),
-        ])
-        let at = Stamp(epoch: 1, count: 5)
-        let offsets = { (marks: [DiskMark]) in
-            kept(segment, marks).map(\.entry.location.offsetUnits)
-        }
-        #expect(offsets([DiskMark(.entry(name(1)), isSoft: false, stamp: at)]) == [68, 72])
-        #expect(offsets([DiskMark(.entry(name(1)), isSoft: true, stamp: at)]) == [64, 68, 72])
-        #expect(offsets([DiskMark(.everything, isSoft: false, stamp: at)]) == [68])
-        #expect(offsets([DiskMark(.everything, isSoft: true, stamp: at)]) == [64, 68, 72])
-        let older = DiskMark(
-            .entry(name(1)), isSoft: false, stamp: Stamp(epoch: 1, count: 1))
-        let mark = DiskMark(.entry(name(1)), isSoft: false, stamp: at)
-        #expect(offsets([mark, older]) == [68, 72])
     }
 
     @Test("what is too old is left, but in a segment that was not closed nobody knows")

@@ -3,21 +3,23 @@ package import Ground
 /// What was invalidated and when, found by what it covers: an entry is held against any number of
 /// marks with a look-up for each part of its URL where a prefix may end, and one for each tag.
 ///
-/// Marks are known by their hashes; see ``StoredMark``.
+/// Marks are known by their hashes under a ``MarkKey``: two that share one cover what either
+/// covers, so that an entry is asked for again in vain, and never served in error.
 ///
-/// **Laws.** ``effect(on:key:tags:stamp:)`` is the worst of what `DiskMark.effect` says for each
-/// mark that was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)`` it is
-/// no better than `stale` where it was not nil before.
+/// **Laws.** ``effect(on:tags:stamp:)`` is the worst of what `Mark.effect` says for each mark that
+/// was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)`` it is no better
+/// than `stale` where it was not nil before. A table that took all ``pieces(after:upTo:)`` of
+/// another, and the marks that are later, says what that one says.
 package struct MarkTable: Sendable {
     /// The latest marks that cover one thing.
-    private struct Latest {
+    struct Latest {
         var hard = Stamp.zero
         var soft = Stamp.zero
 
         var newest: Stamp { max(hard, soft) }
 
-        mutating func note(_ mark: StoredMark) {
-            if mark.isSoft { soft = max(soft, mark.stamp) } else { hard = max(hard, mark.stamp) }
+        mutating func note(_ stamp: Stamp, isSoft: Bool) {
+            if isSoft { soft = max(soft, stamp) } else { hard = max(hard, stamp) }
         }
 
         /// Gives the later one of those that are forgotten.
@@ -28,6 +30,12 @@ package struct MarkTable: Sendable {
             return gone > .zero ? gone : nil
         }
 
+        func stamped(_ stamped: (Stamp) -> Stamp) -> Latest {
+            Latest(
+                hard: hard > .zero ? stamped(hard) : hard, soft: soft > .zero ? stamped(soft) : soft
+            )
+        }
+
         mutating func join(_ other: Latest) {
             hard = max(hard, other.hard)
             soft = max(soft, other.soft)
@@ -35,25 +43,33 @@ package struct MarkTable: Sendable {
 
         func holds(_ other: Latest) -> Bool { hard >= other.hard && soft >= other.soft }
 
-        func effect(on stamp: Stamp) -> DiskMark.Effect? {
+        func effect(on stamp: Stamp) -> Mark.Effect? {
             if hard > stamp { return .dead }
             return soft > stamp ? .stale : nil
         }
     }
 
-    private var everything = Latest()
-    private var others: [UInt64: Latest] = [:]
+    var everything = Latest()
+    var others: [UInt64: Latest] = [:]
     /// Of the marks of each kind; what was asked for after them is not looked up.
-    private var newest = Array(repeating: Stamp.zero, count: Kind.allCases.count)
+    var newest = Array(repeating: Stamp.zero, count: Kind.allCases.count)
     /// Bytes of the longest prefix, and of the longest host: further no URL is looked at.
-    private var prefixBytesMax = 0
-    private var hostBytesMax = 0
+    var prefixBytesMax = 0
+    var hostBytesMax = 0
     /// By which marks and names are hashed.
     package let key: MarkKey
     /// The hash of no bytes.
     private let start: KeyedHashStream
 
-    private typealias Kind = StoredMark.Kind
+    /// What a hash is of, so that no two kinds have one; the number is that in ``newest``.
+    private enum Kind: UInt8, CaseIterable {
+        case url, prefix, host, tag
+
+        @inline(__always)
+        func hash(_ text: UInt64) -> UInt64 {
+            text &+ UInt64(rawValue + 1) &* 0x9E37_79B9_7F4A_7C15
+        }
+    }
 
     /// A table without marks.
     package init(key: MarkKey = .known) {
@@ -62,15 +78,8 @@ package struct MarkTable: Sendable {
     }
 
     /// The table of `marks`.
-    package init(_ marks: [DiskMark], key: MarkKey = .known) {
+    package init(_ marks: [Mark], key: MarkKey = .known) {
         self.init(key: key)
-        for mark in marks { apply(mark) }
-    }
-
-    /// The table of `marks`, which are hashed by `key`.
-    package init(_ marks: [StoredMark], key: MarkKey) {
-        self.init(key: key)
-        others.reserveCapacity(marks.count)
         for mark in marks { apply(mark) }
     }
 
@@ -80,39 +89,38 @@ package struct MarkTable: Sendable {
     /// Whatever is stamped before is stale.
     package var softForAll: Stamp { everything.soft }
 
-    package mutating func apply(_ mark: DiskMark) { apply(StoredMark(mark, key: key)) }
-
-    /// Applies a mark that is hashed by ``key``.
-    package mutating func apply(_ mark: StoredMark) {
-        let index = Int(mark.kind.rawValue) - 1
-        newest[index] = max(newest[index], mark.stamp)
-        let length = mark.length == .max ? Int.max : Int(mark.length)
-        switch mark.kind {
-        case .everything: return everything.note(mark)
-        case .prefix: prefixBytesMax = max(prefixBytesMax, length)
-        case .host: hostBytesMax = max(hostBytesMax, length)
-        case .entry, .url, .tag: break
+    package mutating func apply(_ mark: Mark) {
+        switch mark.target {
+        case .everything: everything.note(mark.stamp, isSoft: mark.isSoft)
+        case .url(let name): apply(mark, .url, hash(name[...]))
+        case .tag(let tag): apply(mark, .tag, hash(tag[...]))
+        case .prefix(let host, let path) where path.isEmpty:
+            hostBytesMax = max(hostBytesMax, host.count)
+            apply(mark, .host, hash(host[...]))
+        case .prefix(let host, let path):
+            let prefix = host + path
+            prefixBytesMax = max(prefixBytesMax, prefix.count)
+            apply(mark, .prefix, hash(prefix[...]))
         }
-        others[mark.hash, default: Latest()].note(mark)
     }
 
-    /// Takes over the marks of another table; by another key only those for everything.
-    package mutating func join(_ other: MarkTable) {
-        everything.join(other.everything)
+    private mutating func apply(_ mark: Mark, _ kind: Kind, _ hash: UInt64) {
+        let index = Int(kind.rawValue)
+        newest[index] = max(newest[index], mark.stamp)
+        others[kind.hash(hash), default: Latest()].note(mark.stamp, isSoft: mark.isSoft)
+    }
+
+    /// Takes over the marks of another table, each with the stamp that `stamped` makes of its own;
+    /// by another key only those for everything.
+    package mutating func join(_ other: MarkTable, stamped: (Stamp) -> Stamp = { $0 }) {
+        everything.join(other.everything.stamped(stamped))
         guard other.key == key else { return }
-        for (hash, latest) in other.others { others[hash, default: Latest()].join(latest) }
-        newest = zip(newest, other.newest).map { max($0, $1) }
+        for (hash, latest) in other.others {
+            others[hash, default: Latest()].join(latest.stamped(stamped))
+        }
+        newest = zip(newest, other.newest).map { $1 > .zero ? max($0, stamped($1)) : $0 }
         prefixBytesMax = max(prefixBytesMax, other.prefixBytesMax)
         hostBytesMax = max(hostBytesMax, other.hostBytesMax)
-    }
-
-    /// True if joining the other table would change nothing.
-    ///
-    /// A table under another key is held only if it has no marks but those for everything.
-    package func holds(_ other: MarkTable) -> Bool {
-        guard everything.holds(other.everything) else { return false }
-        guard other.key == key else { return other.others.isEmpty }
-        return other.others.allSatisfy { hash, latest in others[hash]?.holds(latest) ?? false }
     }
 
     // MARK: Forgetting
@@ -130,7 +138,7 @@ package struct MarkTable: Sendable {
         }
         guard let last else { return }
         others = kept
-        apply(.unknown(before: last))
+        everything.note(last, isSoft: true)
     }
 
     /// The stamp up to which about half of the things that are covered were last invalidated; nil
@@ -142,42 +150,24 @@ package struct MarkTable: Sendable {
         return sample.isEmpty ? nil : sample[(sample.count - 1) / 2]
     }
 
-    /// True if a record is dead by what is known of it without its key and tags.
-    package func isDead(_ digest: EntryDigest, stamp: Stamp) -> Bool {
-        if everything.hard > stamp { return true }
-        guard isNewer(.entry, than: stamp) else { return false }
-        var latest = Latest()
-        look(.entry, hash(digest.bytes[...]), &latest)
-        return latest.hard > stamp
-    }
-
     // MARK: Looking up
 
-    /// What becomes of a record with this name, key and tags, whose request began at `stamp`; nil
+    /// What becomes of an entry with this key and these tags, whose request began at `stamp`; nil
     /// if nothing covers it that came after.
     ///
     /// `key` is a URL, or that of one of its variants: the URL, a line feed, and what selects it.
-    package func effect(
-        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
-    ) -> DiskMark.Effect? {
-        latest(name, key, tags, stamp).effect(on: stamp)
+    package func effect(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Mark.Effect? {
+        latest(key, tags, stamp).effect(on: stamp)
     }
 
-    /// The latest soft mark that covers such a record and came after it; nil if there is none.
-    package func soft(
-        on name: EntryName?, key: [UInt8], tags: [[UInt8]], stamp: Stamp
-    ) -> Stamp? {
-        let soft = latest(name, key, tags, stamp).soft
+    /// The latest soft mark that covers such an entry and came after it; nil if there is none.
+    package func soft(on key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Stamp? {
+        let soft = latest(key, tags, stamp).soft
         return soft > stamp ? soft : nil
     }
 
-    private func latest(
-        _ name: EntryName?, _ key: [UInt8], _ tags: [[UInt8]], _ stamp: Stamp
-    ) -> Latest {
+    private func latest(_ key: [UInt8], _ tags: [[UInt8]], _ stamp: Stamp) -> Latest {
         var latest = everything
-        if isNewer(.entry, than: stamp), let name {
-            look(.entry, hash(name.digest.bytes[...]), &latest)
-        }
         lookForURL(URLName.name(ofKey: key), &latest, stamp)
         let looksForTags = isNewer(.tag, than: stamp)
         for tag in tags {
@@ -201,7 +191,7 @@ package struct MarkTable: Sendable {
     }
 
     private func isNewer(_ kind: Kind, than stamp: Stamp) -> Bool {
-        newest[Int(kind.rawValue) - 1] > stamp
+        newest[Int(kind.rawValue)] > stamp
     }
 
     private func hash(_ text: ArraySlice<UInt8>) -> UInt64 {
@@ -224,9 +214,9 @@ package struct MarkTable: Sendable {
             let end = url.startIndex + length
             let next = length < url.count ? url[end] : nil
             let isPrefix =
-                length <= prefixBytesMax && DiskMark.ends(before: next, after: last, atPort: false)
+                length <= prefixBytesMax && Mark.ends(before: next, after: last, atPort: false)
             let isHost =
-                length <= hostBytesMax && DiskMark.ends(before: next, after: last, atPort: true)
+                length <= hostBytesMax && Mark.ends(before: next, after: last, atPort: true)
             if isPrefix || isHost {
                 hash.add(url[hashedTo..<end])
                 hashedTo = end

@@ -1,0 +1,70 @@
+package import Ground
+
+/// A table as bytes, to be kept; see "Marks" in <doc:DiskFormat>.
+extension MarkTable {
+    /// The marks that are later than `after`, and no later than `last`, in pieces that can be taken
+    /// one by one in any order; at least one.
+    package func pieces(after: Stamp = .zero, upTo last: Stamp = .last) -> [[UInt8]] {
+        let wanted = { (stamp: Stamp) in stamp > after && stamp <= last }
+        var pieces = [head]
+        for (hash, latest) in others where wanted(latest.hard) || wanted(latest.soft) {
+            if pieces[pieces.count - 1].count >= Self.pieceBytesMax { pieces.append(head) }
+            let place = pieces.count - 1
+            pieces[place].appendLittle(hash)
+            pieces[place].append(latest.hard)
+            pieces[place].append(latest.soft)
+        }
+        return pieces
+    }
+
+    /// About the most bytes of a piece.
+    private static let pieceBytesMax = 48 << 10
+    /// Size of one mark in bytes.
+    package static let markBytes = 40
+    private static let headBytes = 16 + 2 * 16 + 4 * 16 + 2 * 8
+
+    /// What every piece begins with: the key, what covers everything, and what look-ups go by.
+    private var head: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.appendLittle(key.first)
+        bytes.appendLittle(key.second)
+        for stamp in [everything.hard, everything.soft] + newest { bytes.append(stamp) }
+        bytes.appendLittle(UInt64(prefixBytesMax))
+        bytes.appendLittle(UInt64(hostBytesMax))
+        return bytes
+    }
+
+    /// The table that `pieces` were made of; an empty one under `key` if there are none.
+    ///
+    /// Nil if they cannot have been made of one.
+    package init?(pieces: [[UInt8]], key: MarkKey) {
+        let found = pieces.first.flatMap { piece in
+            piece.count < 16
+                ? nil
+                : MarkKey(first: piece.span.little64(at: 0), second: piece.span.little64(at: 8))
+        }
+        self.init(key: found ?? key)
+        for piece in pieces where !take(piece.span) { return nil }
+    }
+
+    private mutating func take(_ piece: Span<UInt8>) -> Bool {
+        let marksBytes = piece.count - Self.headBytes
+        guard marksBytes >= 0, marksBytes.isMultiple(of: Self.markBytes),
+            piece.little64(at: 0) == key.first, piece.little64(at: 8) == key.second
+        else { return false }
+        everything.hard = max(everything.hard, piece.stamp(at: 16))
+        everything.soft = max(everything.soft, piece.stamp(at: 32))
+        for kind in newest.indices {
+            newest[kind] = max(newest[kind], piece.stamp(at: 48 + 16 * kind))
+        }
+        let lengths = 48 + 16 * newest.count
+        prefixBytesMax = max(prefixBytesMax, Int(clamping: piece.little64(at: lengths)))
+        hostBytesMax = max(hostBytesMax, Int(clamping: piece.little64(at: lengths + 8)))
+        for start in stride(from: Self.headBytes, to: piece.count, by: Self.markBytes) {
+            let latest = Latest(
+                hard: piece.stamp(at: start + 8), soft: piece.stamp(at: start + 24))
+            others[piece.little64(at: start), default: Latest()].join(latest)
+        }
+        return true
+    }
+}
