@@ -39,4 +39,17 @@ package enum URLName {
     package static func name(inTag tag: [UInt8]) -> ArraySlice<UInt8>? {
         tag.first == tagMark ? tag[1...] : nil
     }
+
+    /// 32 bits that tell names apart, mostly.
+    ///
+    /// Nothing secret is in them: whoever makes two names with one fingerprint has the marks of one
+    /// kept while the other is stored.
+    package static func fingerprint(_ name: ArraySlice<UInt8>) -> UInt32 {
+        UInt32(truncatingIfNeeded: XXH64.hash(name.span, seed: 0))
+    }
+
+    /// Those of all names of an entry, in its key and its tags.
+    package static func fingerprints(ofKey key: [UInt8], tags: [[UInt8]]) -> [UInt32] {
+        [fingerprint(name(ofKey: key))] + tags.compactMap { name(inTag: $0).map(fingerprint) }
+    }
 }

@@ -54,6 +54,8 @@ struct InvalidationCampaignTests {
         Mistake(mutation: .majorityForgotten, seed: 366),
         Mistake(mutation: .copyTaken, seed: 959),
         Mistake(mutation: .marksGoneWithRecords, seed: 10),
+        Mistake(mutation: .markGoneDuringFetch, seed: 5),
+        Mistake(mutation: .markGoneBesideDisk, seed: 0),
     ]
 
     @Test(

@@ -93,9 +93,9 @@ final class LogRig {
             dice: Dice(seed: dice.next()))
         settings.fault = fault
         let (marks, reached) = (journal, journalReached)
-        settings.marks = { _, _, least in
+        settings.marks = { _, _, isWanted in
             RecoveredMarks(
-                table: MarkTable(marks.filter { $0.stamp > least }),
+                table: MarkTable(marks.filter { isWanted($0.target, $0.stamp) }),
                 reached: reached)
         }
         let log = try DiskLog.open(
@@ -143,6 +143,14 @@ final class LogRig {
         journal += marks
         journalReached = stamp
         return marks
+    }
+
+    /// Some ticks, by which marks go that nothing wants any more.
+    func tickMarks() throws {
+        let log = try log()
+        for _ in 0..<4 {
+            log.marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
+        }
     }
 
     func touch(_ name: Int, count: UInt32 = 1) throws {

@@ -11,15 +11,18 @@ struct ManyMarksTests {
         .url(Array("origin/\(number)".utf8))
     }
 
-    private func purge(_ numbers: Range<Int>, _ book: MarkBook) {
+    private func purge(_ numbers: Range<Int>, _ book: MarkBook, byTag: Bool = false) {
         for number in numbers {
-            book.apply([Self.url(number)], isSoft: number % 2 == 0, now: .zero)
+            let target = byTag ? PurgeTarget.tag(Array("\(number)".utf8)) : Self.url(number)
+            book.apply([target], isSoft: number % 2 == 0, now: .zero)
         }
     }
 
     /// A node's tick: a few of them find what can be dropped.
     private func tick(_ book: MarkBook, _ leastElsewhere: Stamp = .last) {
-        for _ in 0..<4 { book.ticked { leastElsewhere } }
+        for _ in 0..<4 {
+            book.ticked(leastElsewhere: { leastElsewhere }, isElsewhere: { _ in false })
+        }
     }
 
     @Test("100,000 URLs are purged: 10,000 entries not among them are hits, the others are not")
@@ -42,7 +45,8 @@ struct ManyMarksTests {
             #expect(hits == 10_000 && covered == 100, "life \(life)")
             #expect(rig.warnings == [])
             let (count, folded) = (try rig.log().marks.count, try rig.log().marks.takeFolded())
-            #expect(count == 100_000 && folded == 0)
+            // A start takes up what may cover something; few others have a fingerprint of those.
+            #expect((life == 0 ? 100_000...100_000 : 100...110).contains(count) && folded == 0)
             if life == 0 {
                 rig.kill()
                 try rig.start()
@@ -58,8 +62,8 @@ struct ManyMarksTests {
         let rig = try LogRig(segments: 4, seed: 9)
         let log = try rig.log()
         for start in stride(from: 0, to: 600_000, by: 50_000) {
-            purge(start..<start + 50_000, log.marks)
-            tick(log.marks, log.leastStamp)
+            purge(start..<start + 50_000, log.marks, byTag: true)
+            try rig.tickMarks()
         }
         #expect(log.marks.takeFolded() == 0, "nothing was held that they cover")
         #expect(log.marks.count < 200_000)
@@ -75,7 +79,7 @@ struct ManyMarksTests {
         purge(0..<140_000, log.marks)
         let lease = log.marks.lease()
         purge(140_000..<200_000, log.marks)
-        tick(log.marks, log.leastStamp)
+        try rig.tickMarks()
         #expect(log.marks.count == 60_000)
         let late = try rig.store(Answer(150_001, version: 1, bytes: 10), stamp: lease.stamp)
         #expect(late == .dead)
@@ -92,16 +96,16 @@ struct ManyMarksTests {
         let entries = Entries(limitBytes: 1 << 20, marks: book)
         entries.put("photo", bytes: 10)
         #expect(book.leastHeld() == book.stamp)
-        purge(0..<20_000, book)
+        purge(0..<20_000, book, byTag: true)
         #expect(book.leastHeld() < book.stamp)
         tick(book)
         #expect(book.count == 20_000)
-        purge(20_000..<40_000, book)
+        purge(20_000..<40_000, book, byTag: true)
         #expect(book.takeFolded() > 0, "there was no room for all")
         #expect(entries.find("photo")?.facts.freshUntil == Instant(nanoseconds: .min))
         entries.put("photo", bytes: 10)
         tick(book)
-        purge(40_000..<60_000, book)
+        purge(40_000..<60_000, book, byTag: true)
         #expect(entries.find("photo")?.facts.freshUntil == .distantFuture)
         #expect(book.takeFolded() == 0)
     }
@@ -109,11 +113,66 @@ struct ManyMarksTests {
     @Test("what the disk holds keeps the marks that came since it was asked for")
     func elsewhere() throws {
         let book = MarkBook(key: .known, marksMax: 1_000)
-        purge(0..<400, book)
+        purge(0..<400, book, byTag: true)
         let stamp = book.stamp
-        purge(400..<800, book)
+        purge(400..<800, book, byTag: true)
         tick(book, stamp)
         #expect(book.count == 400)
+    }
+
+    @Test("purges of names that nobody has stored leave nothing, and hits stay hits")
+    func strangers() throws {
+        let rig = try LogRig(segments: 4, seed: 9)
+        for number in 0..<100 { try rig.store(Answer(number, version: 1, bytes: 100)) }
+        let log = try rig.log()
+        let entries = Entries(limitBytes: 1 << 20, marks: log.marks)
+        for number in 100..<200 { entries.put("\(number)", bytes: 10) }
+        for start in stride(from: 1_000, to: 401_000, by: 20_000) {
+            purge(start..<start + 20_000, log.marks)
+            log.marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
+        }
+        try rig.tickMarks()
+        #expect(log.marks.takeFolded() == 0)
+        #expect(log.marks.count < 20, "but for one of a fingerprint with one that is held")
+        for number in 0..<100 {
+            let found = try rig.find(number)
+            #expect(found?.isStale == false)
+        }
+        for number in 100..<200 {
+            #expect(entries.find("\(number)")?.facts.freshUntil == .distantFuture)
+        }
+        // What is held is covered, wherever it is, however late it is looked at.
+        purge(50..<150, log.marks)
+        for number in 100..<150 {
+            for key in URLName.keys(of: Array("origin/\(number)".utf8)) {
+                entries.store.settle(key)
+            }
+        }
+        try rig.tickMarks()
+        #expect(log.marks.count >= 75, "of memory those that are hard have done their work")
+        for number in 50..<100 {
+            let found = try rig.find(number)
+            #expect(found?.isStale ?? true)
+        }
+        for number in 100..<150 {
+            #expect(entries.find("\(number)")?.facts.freshUntil != .distantFuture, "\(number)")
+        }
+    }
+
+    @Test("a request that takes very long is not waited for: what comes of it is kept nowhere")
+    func late() {
+        let book = MarkBook(key: .known, marksMax: MarkBook.marksMax)
+        let lease = book.lease()
+        purge(0..<100_000, book)
+        tick(book)
+        #expect(book.count == 100_000 && !book.isLate(lease.stamp))
+        purge(100_000..<200_000, book)
+        tick(book)
+        #expect(book.count < 140_000 && book.isLate(lease.stamp))
+        let next = book.lease()
+        #expect(!book.isLate(next.stamp) && book.takeFolded() == 0)
+        lease.end()
+        next.end()
     }
 
     @Test("marks are bounded, and those of before a directory was opened hold in it")

@@ -83,8 +83,12 @@ private struct MarkWorld {
     private mutating func invalidateOthers() throws {
         for _ in 0..<4 {
             let first = Int(dice.next() % 1 << 40)
+            let isURL = Bool.random(using: &dice)
             try apply(
-                (0..<500).map { .url(Array("other/\(first + $0)".utf8)) }, isSoft: false)
+                (0..<500).map {
+                    let name = Array("other/\(first + $0)".utf8)
+                    return isURL ? .url(name) : .tag(name)
+                }, isSoft: false)
         }
     }
 
@@ -98,7 +102,7 @@ private struct MarkWorld {
             foldedTo = stamp
         }
         let before = log.marks.count
-        log.marks.ticked { log.leastStamp }
+        log.marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
         if log.marks.count < before { drops += 1 }
         // A journal keeps no more than may cover something.
         if rig.journal.count > 4 * Self.marksMax {
@@ -180,7 +184,8 @@ struct MarkWorldTests {
                     case 1: .prefix(host: Array("origin".utf8), path: Array("/\(name)".utf8))
                     case 2: .tag([7])
                     case 3..<6: .url(Array("origin/\(name)".utf8))
-                    default: .url(Array("other/\(number)".utf8))
+                    case 6..<20: .url(Array("other/\(number)".utf8))
+                    default: .tag(Array("other/\(number)".utf8))
                     }
                 let isSoft = Bool.random(using: &dice)
                 let stamp = book.apply([target], isSoft: isSoft, now: .zero)
@@ -190,7 +195,7 @@ struct MarkWorldTests {
                 }
             default:
                 let before = book.count
-                book.ticked()
+                book.ticked(leastElsewhere: { .last }, isElsewhere: { _ in false })
                 drops += book.count < before ? 1 : 0
             }
             if book.takeFolded() > 0 {

@@ -203,12 +203,12 @@ struct MarkBookTests {
             var asked: [Stamp] = []
             for number in 0... {
                 asked.append(book.stamp)
-                book.apply([.url(Array("origin/\(number)".utf8))], isSoft: false, now: .zero)
+                book.apply([.tag(Array("\(number)".utf8))], isSoft: false, now: .zero)
                 // Those of some time, and not each time, for the writer is to have its turn, too.
                 let looks = number % 16 == 0 ? max(0, number - 400)...number : number...number
                 let isMissed = looks.contains {
-                    let (key, stamp) = (Answer.key($0), asked[$0])
-                    return book.effect(on: key, tags: [], stamp: stamp) == nil
+                    let tags = [Array("\($0)".utf8)]
+                    return book.effect(on: Answer.key(0), tags: tags, stamp: asked[$0]) == nil
                 }
                 if isMissed { missed.add(1, ordering: .relaxed) }
                 if isOver.load(ordering: .relaxed) { return }
@@ -232,7 +232,7 @@ struct MarkBookTests {
         var pieces = 0
         while book.stamp.count < 100_000 {
             let lease = book.lease()
-            book.ticked()
+            book.ticked(leastElsewhere: { .last }, isElsewhere: { _ in false })
             pieces += book.pieces(after: .zero, upTo: lease.stamp).count
             lease.end()
         }

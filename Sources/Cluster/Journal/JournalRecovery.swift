@@ -18,8 +18,6 @@ package struct JournalRecovery: Sendable {
     private var plan = JournalPlan()
     private var records: [InvalidationRecord] = []
     private var purges: [(purge: Purge, stamp: Stamp)] = []
-    /// Nothing is held that bears a lesser stamp.
-    private let least: Stamp
     /// Hashes of what was found under each name.
     private var contents: [RecordName: UInt64] = [:]
     private var damage: [JournalDamage] = []
@@ -50,11 +48,9 @@ package struct JournalRecovery: Sendable {
         let plan: JournalPlan
     }
 
-    /// `files` are the numbers of all files that there are, in any order; nothing is held that
-    /// bears a lesser stamp than `least`, and what was invalidated up to there is not wanted.
-    package init(node: NodeID, files: [UInt64], least: Stamp = .zero) {
+    /// `files` are the numbers of all files that there are, in any order.
+    package init(node: NodeID, files: [UInt64]) {
         self.node = node
-        self.least = least
         // What has a greater number was never made by counting.
         numbers = files.filter { $0 <= Self.numberMax }.sorted()
         candidates = numbers
@@ -86,7 +82,7 @@ package struct JournalRecovery: Sendable {
         return records
     }
 
-    /// Takes what was invalidated, in any order, as far as it is wanted.
+    /// Takes what was invalidated since it was taken last, in any order.
     package mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] {
         defer { purges = [] }
         return purges
@@ -184,7 +180,7 @@ package struct JournalRecovery: Sendable {
     private mutating func take(_ reading: inout JournalReading, in file: inout JournalFile) {
         file.reached = reading.reached
         // Also of records that need not be kept.
-        purges += reading.takePurges(after: least)
+        purges += reading.takePurges()
         for (record, offset, _) in reading.takeRecords() {
             let place = JournalPlace(file: file.number, offset: UInt64(offset))
             guard !plan.state.isVoid(record.name, at: place) else { continue }
@@ -296,14 +292,12 @@ struct JournalReading {
         return found
     }
 
-    /// What was invalidated later than `least`, with the records; to be taken before them.
-    mutating func takePurges(after least: Stamp) -> [(purge: Purge, stamp: Stamp)] {
+    /// What was invalidated, with the records; to be taken before them.
+    mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] {
         defer { others = [] }
-        return others.filter { $0.stamp > least }
+        return others
             + found.compactMap { record, _, count in
-                let stamp = Stamp(epoch: epoch, count: count)
-                guard stamp > least, let purge = record.invalidation.purge else { return nil }
-                return (purge, stamp)
+                record.invalidation.purge.map { ($0, Stamp(epoch: epoch, count: count)) }
             }
     }
 }

@@ -20,9 +20,12 @@ struct JournalFindings: Sendable {
 
     /// Reads the journal of a directory that the start in `epoch` has taken.
     ///
-    /// `key` hashes marks if the journal has none; of what nothing there is stamped before, as
-    /// `least` says, nothing is wanted.
-    init(_ files: JournalFiles, own: NodeID, epoch: UInt64, key: MarkKey, least: Stamp) {
+    /// `key` hashes marks if the journal has none; of what was invalidated that is kept which
+    /// `isWanted`.
+    init(
+        _ files: JournalFiles, own: NodeID, epoch: UInt64, key: MarkKey,
+        isWanted: (PurgeTarget, Stamp) -> Bool
+    ) {
         member = own
         marks = RecoveredMarks(table: MarkTable(key: key))
         do {
@@ -32,7 +35,7 @@ struct JournalFindings: Sendable {
                     try JournalMember(bytes.span)
                 } ?? JournalMember(node: own, begun: 0)
             member = known.node
-            let found = try read(files, key: key, least: least)
+            let found = try read(files, key: key, isWanted)
             recovered = found
             marks.reached = found.reached
             if found.isOfOldFormat { marks.doubt = "an earlier version has kept what was" }
@@ -49,9 +52,9 @@ struct JournalFindings: Sendable {
     }
 
     private mutating func read(
-        _ files: JournalFiles, key: MarkKey, least: Stamp
+        _ files: JournalFiles, key: MarkKey, _ isWanted: (PurgeTarget, Stamp) -> Bool
     ) throws(DiskFile.Failure) -> JournalRecovery.Found {
-        var recovery = JournalRecovery(node: member, files: try files.numbers(), least: least)
+        var recovery = JournalRecovery(node: member, files: try files.numbers())
         var isFirst = true
         while let number = recovery.wanted {
             do throws(DiskFile.Failure) {
@@ -70,7 +73,7 @@ struct JournalFindings: Sendable {
                 }
             }
             for (purge, stamp) in recovery.takePurges() {
-                for target in purge.targets {
+                for target in purge.targets where isWanted(target, stamp) {
                     marks.table.apply(Mark(target, isSoft: purge.mode == .soft, stamp: stamp))
                 }
             }
@@ -101,11 +104,12 @@ final class JournalReader: Sendable {
     init(key: MarkKey) { self.key = key }
 
     func read(
-        _ volume: any DiskVolume, _ identity: NodeIdentity, _ least: Stamp
+        _ volume: any DiskVolume, _ identity: NodeIdentity,
+        _ isWanted: (PurgeTarget, Stamp) -> Bool
     ) -> RecoveredMarks {
         let found = JournalFindings(
             JournalFiles(volume), own: identity.nodeID, epoch: identity.bootEpoch, key: key,
-            least: least)
+            isWanted: isWanted)
         // What is found in a later directory is another member's but for its marks.
         state.withLock { if !$0.isOver { $0.findings = found } }
         return found.marks

@@ -45,6 +45,11 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
     /// When records need not be kept any more, what they have invalidated goes with them.
     package static let marksGoneWithRecords = InvalidationMutation(rawValue: 1 << 18)
 
+    /// A mark goes whose URL nobody holds, though it is being fetched.
+    package static let markGoneDuringFetch = InvalidationMutation(rawValue: 1 << 19)
+    /// A mark goes whose URL memory does not hold, though the disk does.
+    package static let markGoneBesideDisk = InvalidationMutation(rawValue: 1 << 20)
+
     package static let all: [(name: String, mutation: InvalidationMutation)] = [
         ("number reused after a crash", .numberReused),
         ("forgetting while fenced", .forgettingWhileFenced),
@@ -65,6 +70,8 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
         ("a majority forgotten by order", .majorityForgotten),
         ("an older copy of a directory taken for the member's", .copyTaken),
         ("marks gone with their records", .marksGoneWithRecords),
+        ("a mark gone while its URL is fetched", .markGoneDuringFetch),
+        ("a mark gone while the disk has its URL", .markGoneBesideDisk),
     ]
 }
 
@@ -81,6 +88,8 @@ package enum InvalidationClass: Int, CaseIterable, Hashable, Sendable {
     /// With a majority of the counted members away.
     case restartOfOldDisk
     case reinsertionOfPurged
+    /// A mark was let go of, for nothing could be held that it covers.
+    case markGone
     case longPartition
     case rivalForgetting
     case threeToSeven

@@ -21,6 +21,7 @@ extension InvalidationWorld {
         node.batch = []
         node.markList = disk.marks
         node.marks = MarkTable(disk.marks)
+        node.young = YoungMarks()
         node.validateBefore = disk.validateBefore
         node.memory = Array(repeating: nil, count: keys.count)
         node.index = node.memory
@@ -275,8 +276,11 @@ extension InvalidationWorld {
 
     private mutating func mark(_ marks: [Mark], _ index: Int) {
         for mark in marks {
-            nodes[index].marks.apply(mark)
+            let slot = nodes[index].marks.apply(mark)
             nodes[index].markList.append(mark)
+            if case .url(let name) = mark.target, let slot {
+                nodes[index].young.add(name, slot, mark.stamp)
+            }
         }
         for key in keys.indices {
             guard let entry = nodes[index].memory[key], effect(on: entry, index) == .dead else {

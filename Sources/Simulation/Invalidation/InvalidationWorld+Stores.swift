@@ -55,6 +55,7 @@ extension InvalidationWorld {
         timeline.plan(.housekeeping(index, run: run), at: now + milliseconds(200...1_500))
         let key = Int.random(in: keys.indices, using: &dice)
         if throwsOne(in: 3) { nodes[index].memory[key] = nil }
+        reviewMarks(index)
         dropMarks(index)
         if nodes[index].offersDue > now { offerAll(index, .offer) }
         if nodes[index].isDraining { offerAll(index, .drain) }
@@ -91,21 +92,42 @@ extension InvalidationWorld {
         }
     }
 
-    /// Marks go when nothing that is held, or on its way, is older.
-    private mutating func dropMarks(_ index: Int) {
+    /// Marks of URLs go when nothing is held, or on its way, that they might cover.
+    private mutating func reviewMarks(_ index: Int) {
         let node = nodes[index]
-        guard node.isScanned, node.markList.count > 40 else { return }
+        guard node.isScanned else { return }
+        let isHasty = plan.mutation.contains(.markGoneDuringFetch)
+        let due = nodes[index].young.take(upTo: isHasty ? node.stamp : leastOnItsWay(node))
+        var held = (node.memory + node.reinserting).compactMap(\.self)
+        if !plan.mutation.contains(.markGoneBesideDisk) { held += node.storage.entries }
+        let names = Set(held.map { URLName.fingerprint(keys[$0.key].urlName[...]) })
+        for young in due where !names.contains(young.name) {
+            nodes[index].marks.forget(young.slot, upTo: young.stamp)
+            reach(.markGone)
+        }
+    }
+
+    /// What no request that is under way, and no entry that is being moved, is stamped before.
+    private func leastOnItsWay(_ node: SimulatedCacheNode) -> Stamp {
         var least = node.stamp
-        for entry in node.memory.compactMap(\.self) { least = min(least, entry.stamp) }
-        for entry in node.storage.entries { least = min(least, entry.stamp) }
         for entry in node.reinserting.compactMap(\.self) { least = min(least, entry.stamp) }
         for fill in node.fills.values {
             least = min(least, fill.begun)
             if let held = fill.held { least = min(least, held.stamp) }
         }
+        return least
+    }
+
+    /// Marks go when nothing that is held, or on its way, is older.
+    private mutating func dropMarks(_ index: Int) {
+        let node = nodes[index]
+        guard node.isScanned, node.markList.count > 40 else { return }
+        var least = leastOnItsWay(node)
+        for entry in node.memory.compactMap(\.self) { least = min(least, entry.stamp) }
+        for entry in node.storage.entries { least = min(least, entry.stamp) }
         nodes[index].markList.removeAll { $0.stamp <= least }
         nodes[index].storage.marks.removeAll { $0.stamp <= least }
-        nodes[index].marks = MarkTable(nodes[index].markList)
+        nodes[index].marks.fold(upTo: least)
     }
 
     // MARK: Peers

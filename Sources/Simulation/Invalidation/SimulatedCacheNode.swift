@@ -176,6 +176,9 @@ struct SimulatedCacheNode: Sendable {
     var plannedTick = Instant.distantFuture
     var batch: [LogWrite] = []
     var marks = MarkTable()
+    /// Those of this run that may turn out to cover nothing.
+    var young = YoungMarks()
+    /// All, also those that were let go of: what a start goes by.
     var markList: [Mark] = []
     var validateBefore = Stamp.zero
     /// By key.

@@ -145,6 +145,9 @@ extension DiskLog {
         open[Int(queue.rawValue)]?.recordsEnd = UInt64(offset + record.extent.recordBytes)
         let least = leastOnDisk[Int(id.index)]
         leastOnDisk[Int(id.index)] = min(least ?? record.stamp, record.stamp)
+        let names = record.names
+        if names.count > SegmentFooter.namesMax { self.names[Int(id.index)] = nil }
+        for name in names { self.names[Int(id.index)]?.insert(name) }
         return DiskLocation(segment: UInt16(id.index), offsetUnits: entry.offsetUnits)
     }
 
@@ -213,6 +216,7 @@ extension DiskLog {
             try write(header.bytes, to: file, at: 0)
             try file.sync()
             leastOnDisk[Int(id.index)] = nil
+            names[Int(id.index)] = NameSet()
             standing[Int(id.index)] = false
             view.slots[Int(id.index)].begin(
                 .init(file: file, salt: header.salt, sequence: sequence))
@@ -269,7 +273,7 @@ extension DiskLog {
         }
         let footer = SegmentFooter(
             entries: current, recordsEnd: recordsEnd, sequence: header.sequence,
-            leastLeftOut: leastOnDisk[Int(id.index)])
+            leastLeftOut: leastOnDisk[Int(id.index)], names: names[Int(id.index)]?.names)
         let bytes = footer.bytes(salt: header.salt, segmentBytes: segmentBytes)
         touched[Int(id.index)] = false
         try write(bytes, to: file, at: segmentBytes - UInt64(bytes.count))

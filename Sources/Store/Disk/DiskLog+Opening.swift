@@ -10,6 +10,8 @@ extension DiskLog {
         /// Nil if all its records are named by its footer.
         var unclosed: SegmentRecovery.Segment?
         var segment: Segment
+        /// Of all its records; nil for any.
+        var names: NameSet?
 
         init(number: Int, file: any VolumeFile, header: SegmentHeader) {
             self.number = number
@@ -47,7 +49,8 @@ extension DiskLog {
             recovered: found.map { recovered in
                 var segment = recovered.segment
                 segment.setLive(merge.live[recovered.number])
-                return (SegmentID(index: UInt32(recovered.number)), segment, recovered.file)
+                let id = SegmentID(index: UInt32(recovered.number))
+                return (id, segment, recovered.names, recovered.file)
             })
         try log.spareMarks(of: found)
         let isClockBehind = now + 1000 < merge.newestWall
@@ -69,7 +72,11 @@ extension DiskLog {
         reached: Stamp, isClockBehind: Bool, _ note: (DiskNote) -> Void
     ) throws(DiskFile.Failure) {
         hasFormerMarks = try emptyFormerMarks()
-        var found = settings.marks(volume, identity, leastStamp)
+        let least = leastStamp
+        var found = settings.marks(volume, identity) { target, stamp in
+            guard stamp > least, case .url(let name) = target else { return stamp > least }
+            return mayHold(URLName.fingerprint(name[...]))
+        }
         if found.doubt == nil, found.reached < reached, reached.count > 0 {
             found.doubt = "what was invalidated last is missing"
         }
@@ -188,6 +195,7 @@ extension DiskLog {
                 live[Int(old.location.segment)] -= old.bytes + SegmentFooter.Entry.bytesCount
             }
             if found.needsFooter { recovered.unclosed = found }
+            recovered.names = found.names
             // No file, whatever is in it, makes a start fail.
             let used = min(
                 room,
@@ -208,6 +216,7 @@ extension DiskLog {
         where !found.contains(where: { $0.number == number }) {
             if number < leastOnDisk.count {
                 leastOnDisk[number] = .zero
+                names[number] = nil
             } else {
                 try volume.remove(SegmentFiles.name(number))
             }

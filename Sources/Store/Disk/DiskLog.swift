@@ -55,6 +55,8 @@ package final class DiskLog {
     /// The least stamp of what a power failure may still bring back from each file: a segment that
     /// was given up is on the disk until its next header is.
     var leastOnDisk: [Stamp?]
+    /// The names of all records that a start might find in each file; nil for any.
+    var names: [NameSet?]
     /// Segments whose footers are behind the index.
     var touched: [Bool]
     /// By ``Tiers/SegmentQueue``, entries that were forgotten while a record of theirs lies in a
@@ -82,7 +84,7 @@ package final class DiskLog {
     init(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
         figures: DiskFigures, book: MarkBook, shards: DiskShards,
-        recovered: [(id: SegmentID, segment: Segment, file: any VolumeFile)]
+        recovered: [(id: SegmentID, segment: Segment, names: NameSet?, file: any VolumeFile)]
     ) {
         let plan = settings.plan
         self.volume = volume
@@ -96,17 +98,19 @@ package final class DiskLog {
             settings: .init(
                 segments: plan.segments, segmentBytes: plan.segmentBytes,
                 headerBytes: DiskFormat.headerBytes, footerBytes: SegmentFooter.trailerBytes,
-                footerBytesPerRecord: SegmentFooter.Entry.bytesCount),
+                footerBytesPerRecord: SegmentFooter.bytesPerRecord),
             recovered: recovered.map { ($0.id, $0.segment) })
         rule = ReclaimRule(
             capacityBytes: UInt64(plan.segments - 1) * UInt64(plan.segmentBytes),
             expectedEntries: 1024, ageLimit: settings.ageLimit)
         files = Array(repeating: nil, count: plan.segments)
         leastOnDisk = Array(repeating: nil, count: plan.segments)
+        names = Array(repeating: NameSet(), count: plan.segments)
         touched = Array(repeating: false, count: plan.segments)
         standing = Array(repeating: false, count: plan.segments)
-        for (id, segment, file) in recovered {
+        for (id, segment, names, file) in recovered {
             files[Int(id.index)] = file
+            self.names[Int(id.index)] = names
             leastOnDisk[Int(id.index)] = segment.leastStamp
         }
     }
@@ -138,6 +142,12 @@ package final class DiskLog {
     /// What nothing in the log, or left behind on its disk, is stamped before.
     package var leastStamp: Stamp {
         min(ledger.leastStamp ?? .last, leastOnDisk.compactMap { $0 }.min() ?? .last)
+    }
+
+    /// An entry of this name may be in the log, or left behind on its disk.
+    package func mayHold(_ name: UInt32) -> Bool {
+        for index in names.indices where names[index]?.contains(name) ?? true { return true }
+        return false
     }
 
     /// Takes an entry out of the index; its record may be found again by a start that finds the

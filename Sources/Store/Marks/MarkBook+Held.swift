@@ -47,15 +47,45 @@ extension MarkBook {
 
     /// Looks a little further for marks that can be dropped.
     ///
-    /// To be called several times a second by one thread at a time.
-    ///
-    /// `leastElsewhere` is asked when it was looked at everything here: what nothing on a disk is
-    /// stamped before. What has come there since was leased.
-    package func ticked(leastElsewhere: () -> Stamp = { .last }) {
+    /// To be called several times a second by one thread at a time. `isElsewhere` is asked of names
+    /// that no entry in memory has, and `leastElsewhere` when everything here was looked at: what
+    /// nothing on a disk is stamped before. What has come there since was leased.
+    package func ticked(
+        leastElsewhere: () -> Stamp, isElsewhere: (_ name: UInt32) -> Bool
+    ) {
+        review(isElsewhere)
         let (count, marksMax) = state.withLock { ($0.table.count, $0.marksMax) }
         search.withLock { search in
             guard let least = search.next(self, count: count, marksMax: marksMax) else { return }
             search.ended(count: drop(upTo: min(least, leastElsewhere())))
+        }
+    }
+
+    /// Young marks beyond that are not waited for, whatever requests are under way: what comes of
+    /// those is kept nowhere.
+    static let youngMax = 1 << 17
+
+    /// Lets marks go of URLs that nothing can be held of; see ``YoungMarks``.
+    ///
+    /// Those of the last tick stay, so that what looks an entry up, and takes its lease then, finds
+    /// what was invalidated between.
+    private func review(_ isElsewhere: (UInt32) -> Bool) {
+        let (due, memory) = state.withLock { state in
+            let least = min(state.leases.least ?? .last, state.ticks.former)
+            state.ticks = (state.ticks.last, state.stamp)
+            var due = state.young.take(upTo: least)
+            if state.young.count > Self.youngMax {
+                due += state.young.takeHalf()
+                state.lateBefore = max(state.lateBefore, due.last?.stamp ?? .zero)
+            }
+            return (due, state.memory)
+        }
+        let gone = due.filter { young in
+            memory?.names.contains(young.name) != true && !isElsewhere(young.name)
+        }
+        guard !gone.isEmpty else { return }
+        state.withLock { state in
+            for young in gone { state.table.forget(young.slot, upTo: young.stamp) }
         }
     }
 

@@ -27,6 +27,13 @@ package final class MarkBook: Sendable {
         var unknownBefore = Stamp.zero
         /// Things that may be covered in the table.
         var marksMax: Int
+        /// Those that may turn out to cover nothing.
+        var young = YoungMarks()
+        /// The stamp of the last tick but one, and of the last.
+        var ticks = (former: Stamp.zero, last: Stamp.zero)
+        /// Of what was invalidated up to here nothing is known any more that covers answers which
+        /// were asked for before and did not come yet.
+        var lateBefore = Stamp.zero
         /// Some were dropped since the start.
         var hasDropped = false
         /// Marks that have become one since ``MarkBook/takeFolded()``.
@@ -94,7 +101,8 @@ package final class MarkBook: Sendable {
             if isSoft { state.softTimes.note(stamp, at: now) }
             if isSoft, now == nil, targets.contains(.everything) { state.unknownBefore = stamp }
             for target in targets {
-                state.table.apply(Mark(target, isSoft: isSoft, stamp: stamp))
+                let slot = state.table.apply(Mark(target, isSoft: isSoft, stamp: stamp))
+                if case .url(let name) = target, let slot { state.young.add(name, slot, stamp) }
             }
             let isFolded = state.foldWhatIsTooMuch()
             if isFolded || targets.contains(where: \.isBroad) {
@@ -112,6 +120,10 @@ package final class MarkBook: Sendable {
             return state.table.effect(on: key, tags: tags, stamp: stamp)
         }
     }
+
+    /// An answer that was asked for at `stamp`, and comes now, may have been invalidated by what is
+    /// not known any more: it is to be kept nowhere.
+    package func isLate(_ stamp: Stamp) -> Bool { state.withLock { stamp < $0.lateBefore } }
 
     /// When the latest soft mark that covers an entry was applied, to a second; the least instant
     /// if that is not known.
@@ -144,6 +156,7 @@ package final class MarkBook: Sendable {
             state.unknownBefore = max(state.unknownBefore, found.table.softForAll)
             state.stamp.epoch = epoch
             if isJournaled { state.kept = .zero }
+            state.young = YoungMarks()
             state.table.join(former) { stamp in
                 let isKept = isSame && stamp <= found.reached
                 return isKept ? stamp : Stamp(epoch: epoch, count: stamp.count)

@@ -16,6 +16,9 @@ package struct RecoveredMarks: Sendable {
     }
 }
 
-/// Reads it, on a thread that may wait for the disk; of what was invalidated up to the stamp, which
-/// nothing in the directory is stamped before, nothing is wanted.
-package typealias MarksReader = @Sendable (any DiskVolume, NodeIdentity, Stamp) -> RecoveredMarks
+/// Reads it, on a thread that may wait for the disk; of it that is wanted which may cover something
+/// in the directory.
+package typealias MarksReader =
+    @Sendable (
+        any DiskVolume, NodeIdentity, _ isWanted: (PurgeTarget, Stamp) -> Bool
+    ) -> RecoveredMarks

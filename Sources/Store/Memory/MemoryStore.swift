@@ -38,6 +38,8 @@ package final class MemoryStore: Sendable {
     private let shards: [Shard]
     private let entryCount = Atomic<Int>(0)
     package let evictions = EvictionFigures()
+    /// The names of all entries.
+    let names = NameCounts()
 
     private final class Shard: Sendable {
         let state: Mutex<MemoryShard>
@@ -328,6 +330,7 @@ package final class MemoryStore: Sendable {
         let bytes = sign * resident.indexedBytes
         account.countIndexed(bytes, overheadBytes: sign * resident.overheadBytes)
         shard(resident.hash).bytes.add(bytes, ordering: .relaxed)
+        if sign > 0 { names.add(resident) } else { names.remove(resident) }
     }
 
     @inline(__always)

@@ -42,14 +42,19 @@ package struct SegmentFooter: Hashable, Sendable {
     ///
     /// A scan would find them again, so marks that cover them are still wanted.
     package var leastLeftOut: Stamp?
+    /// The fingerprints of all names of records in the segment, those without an entry included,
+    /// ascending; nil if that is not known, as in footers of earlier versions.
+    package var names: [UInt32]?
 
     package init(
-        entries: [Entry], recordsEnd: UInt64, sequence: UInt64, leastLeftOut: Stamp? = nil
+        entries: [Entry], recordsEnd: UInt64, sequence: UInt64, leastLeftOut: Stamp? = nil,
+        names: [UInt32]? = nil
     ) {
         self.entries = entries
         self.recordsEnd = recordsEnd
         self.sequence = sequence
         self.leastLeftOut = leastLeftOut
+        self.names = names
     }
 
     /// The least stamp of the segment's records; ``Stamp/last`` if there are none.
@@ -60,17 +65,24 @@ package struct SegmentFooter: Hashable, Sendable {
     /// Size of the trailer.
     package static let trailerBytes = 64
 
-    private static let magic = "NUTHFOOT"
+    /// One with names, and one without.
+    private static let (magic, formerMagic) = ("NUTHFOO2", "NUTHFOOT")
 
-    /// What a footer of `count` entries takes at the end of a segment.
-    package static func bytesCount(of count: Int) -> Int {
-        count * Entry.bytesCount + trailerBytes
+    /// The most names of a record that there is room for; a segment with one of more has a footer
+    /// without names.
+    package static let namesMax = 8
+    /// The most bytes that a record takes in the footer.
+    package static let bytesPerRecord = Entry.bytesCount + 4 * namesMax
+
+    /// What a footer of `count` entries, and so many names, takes at the end of a segment.
+    package static func bytesCount(of count: Int, names: Int = 0) -> Int {
+        count * Entry.bytesCount + (names + 1) / 2 * 8 + trailerBytes
     }
 
     /// The bytes that end a segment with this `salt` of `segmentBytes`.
     package func bytes(salt: UInt64, segmentBytes: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
-        let size = Self.bytesCount(of: entries.count)
+        let size = Self.bytesCount(of: entries.count, names: names?.count ?? 0)
         bytes.reserveCapacity(size)
         for entry in entries {
             bytes.appendLittle(entry.digest.first)
@@ -82,11 +94,13 @@ package struct SegmentFooter: Hashable, Sendable {
             bytes.appendLittle(entry.accessCount)
             bytes.appendLittle(entry.share)
         }
+        for name in names ?? [] { bytes.appendLittle(name) }
+        bytes.pad(to: size - Self.trailerBytes)
         let trailer = bytes.count
-        bytes += Array(Self.magic.utf8)
+        bytes += Array((names == nil ? Self.formerMagic : Self.magic).utf8)
         bytes.appendLittle(UInt64(0))
         bytes.appendLittle(UInt32(entries.count))
-        bytes.appendLittle(UInt32(Entry.bytesCount))
+        bytes.appendLittle(UInt32(names?.count ?? Entry.bytesCount))
         bytes.appendLittle(segmentBytes - UInt64(size))
         bytes.append(leastStamp)
         bytes.appendLittle(recordsEnd)
@@ -104,10 +118,11 @@ package struct SegmentFooter: Hashable, Sendable {
         trailer: Span<UInt8>, segmentBytes: UInt64
     ) throws(DiskDamage) -> Int {
         guard trailer.count >= trailerBytes else { throw .truncated }
-        guard trailer.holds(magic, at: 0..<8) else { throw .foreign }
-        let count = UInt64(trailer.little32(at: 16))
-        let size = count * UInt64(Entry.bytesCount) + UInt64(trailerBytes)
-        guard Int(trailer.little32(at: 20)) == Entry.bytesCount,
+        let hasNames = trailer.holds(magic, at: 0..<8)
+        guard hasNames || trailer.holds(formerMagic, at: 0..<8) else { throw .foreign }
+        let names = hasNames ? Int(trailer.little32(at: 20)) : 0
+        let size = UInt64(bytesCount(of: Int(trailer.little32(at: 16)), names: names))
+        guard hasNames || Int(trailer.little32(at: 20)) == Entry.bytesCount,
             size + UInt64(DiskFormat.headerBytes) <= segmentBytes,
             trailer.little64(at: 24) == segmentBytes - size
         else { throw .truncated }
@@ -131,9 +146,14 @@ package struct SegmentFooter: Hashable, Sendable {
         guard size == bytes.count, sequence == header.sequence else { throw .foreign }
         recordsEnd = bytes.little64(at: trailer + 48)
         entries = []
-        entries.reserveCapacity(trailer / Entry.bytesCount)
-        for start in stride(from: 0, to: trailer, by: Entry.bytesCount) {
+        let entriesEnd = Int(bytes.little32(at: trailer + 16)) * Entry.bytesCount
+        entries.reserveCapacity(entriesEnd / Entry.bytesCount)
+        for start in stride(from: 0, to: entriesEnd, by: Entry.bytesCount) {
             entries.append(Entry(bytes, at: start))
+        }
+        if bytes.holds(Self.magic, at: trailer..<trailer + 8) {
+            let count = Int(bytes.little32(at: trailer + 20))
+            names = (0..<count).map { bytes.little32(at: entriesEnd + 4 * $0) }
         }
         let least = bytes.stamp(at: trailer + 32)
         leastLeftOut = least < leastStamp ? least : nil

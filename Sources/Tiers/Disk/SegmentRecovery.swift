@@ -20,6 +20,8 @@ package struct SegmentRecovery: Sendable {
         package var damaged: [UInt64]
         /// The least stamp of records that the footer leaves out.
         package var leastLeftOut: Stamp?
+        /// The fingerprints of all names of its records; nil if that is not known.
+        package var names: NameSet?
 
         /// The least stamp of all records in the segment; nil if there are none.
         package var leastStamp: Stamp? {
@@ -47,6 +49,7 @@ package struct SegmentRecovery: Sendable {
     private var state = State.header
     private var entries: [SegmentFooter.Entry] = []
     private var damaged: [UInt64] = []
+    private var names = NameSet()
     /// Nil until ``wanted`` is.
     package private(set) var outcome: Outcome?
 
@@ -120,7 +123,8 @@ package struct SegmentRecovery: Sendable {
             .recovered(
                 Segment(
                     header: header, entries: footer.entries, recordsEnd: footer.recordsEnd,
-                    needsFooter: false, damaged: [], leastLeftOut: footer.leastLeftOut)))
+                    needsFooter: false, damaged: [], leastLeftOut: footer.leastLeftOut,
+                    names: footer.names.map(NameSet.init))))
     }
 
     private func lies(_ entry: SegmentFooter.Entry, within end: UInt64) -> Bool {
@@ -137,6 +141,7 @@ package struct SegmentRecovery: Sendable {
         switch finding {
         case .record(let record, let offset):
             entries.append(SegmentFooter.Entry(record, at: offset))
+            for name in record.names { names.insert(name) }
         case .damaged(let offset, _): damaged.append(offset)
         case nil: break
         }
@@ -149,7 +154,9 @@ package struct SegmentRecovery: Sendable {
             .recovered(
                 Segment(
                     header: header, entries: entries, recordsEnd: scan.recordsEnd,
-                    needsFooter: true, damaged: damaged)))
+                    needsFooter: true, damaged: damaged,
+                    // What does not check may be read by a later start.
+                    names: damaged.isEmpty ? names : nil)))
     }
 
     private mutating func finish(_ outcome: Outcome) {
@@ -168,4 +175,9 @@ extension SegmentFooter.Entry {
             stamp: record.stamp, lastAccess: record.lastAccess, accessCount: record.accessCount,
             share: DiskShare.number(ofKey: record.key.span))
     }
+}
+
+extension DiskRecord {
+    /// The fingerprints of its names.
+    package var names: [UInt32] { URLName.fingerprints(ofKey: key, tags: tags) }
 }

@@ -89,25 +89,36 @@ package struct MarkTable: Sendable {
     /// Whatever is stamped before is stale.
     package var softForAll: Stamp { everything.soft }
 
-    package mutating func apply(_ mark: Mark) {
+    /// Where the marks are that cover one thing.
+    package struct Slot: Hashable, Sendable {
+        fileprivate let hash: UInt64
+    }
+
+    /// Applies a mark; gives where it is, nil for one that covers everything.
+    @discardableResult
+    package mutating func apply(_ mark: Mark) -> Slot? {
         switch mark.target {
-        case .everything: everything.note(mark.stamp, isSoft: mark.isSoft)
-        case .url(let name): apply(mark, .url, hash(name[...]))
-        case .tag(let tag): apply(mark, .tag, hash(tag[...]))
+        case .everything:
+            everything.note(mark.stamp, isSoft: mark.isSoft)
+            return nil
+        case .url(let name): return apply(mark, .url, hash(name[...]))
+        case .tag(let tag): return apply(mark, .tag, hash(tag[...]))
         case .prefix(let host, let path) where path.isEmpty:
             hostBytesMax = max(hostBytesMax, host.count)
-            apply(mark, .host, hash(host[...]))
+            return apply(mark, .host, hash(host[...]))
         case .prefix(let host, let path):
             let prefix = host + path
             prefixBytesMax = max(prefixBytesMax, prefix.count)
-            apply(mark, .prefix, hash(prefix[...]))
+            return apply(mark, .prefix, hash(prefix[...]))
         }
     }
 
-    private mutating func apply(_ mark: Mark, _ kind: Kind, _ hash: UInt64) {
+    private mutating func apply(_ mark: Mark, _ kind: Kind, _ hash: UInt64) -> Slot {
         let index = Int(kind.rawValue)
         newest[index] = max(newest[index], mark.stamp)
-        others[kind.hash(hash), default: Latest()].note(mark.stamp, isSoft: mark.isSoft)
+        let slot = Slot(hash: kind.hash(hash))
+        others[slot.hash, default: Latest()].note(mark.stamp, isSoft: mark.isSoft)
+        return slot
     }
 
     /// Takes over the marks of another table, each with the stamp that `stamped` makes of its own;
@@ -139,6 +150,12 @@ package struct MarkTable: Sendable {
         guard let last else { return }
         others = kept
         everything.note(last, isSoft: true)
+    }
+
+    /// Forgets marks of which nothing is left to be covered; later ones in the same place stay.
+    package mutating func forget(_ slot: Slot, upTo stamp: Stamp) {
+        guard let latest = others[slot.hash], latest.newest <= stamp else { return }
+        others[slot.hash] = nil
     }
 
     /// The stamp up to which about half of the things that are covered were last invalidated; nil

@@ -22,8 +22,8 @@ final class KillJournal: Sendable {
         return unsafe write(file, bytes, bytes.count) == bytes.count && fdatasync(file) == 0
     }
 
-    /// All that is not older than everything that the directory holds.
-    func read(after least: Stamp) -> RecoveredMarks {
+    /// All of it that is wanted.
+    func read(where isWanted: (PurgeTarget, Stamp) -> Bool) -> RecoveredMarks {
         var found = RecoveredMarks(table: MarkTable())
         let bytes = (try? Data(contentsOf: URL(fileURLWithPath: path))) ?? Data()
         // What is behind the last line's end was not synced.
@@ -34,9 +34,9 @@ final class KillJournal: Sendable {
             guard numbers.count == 3 else { continue }
             let stamp = Stamp(epoch: numbers[1], count: numbers[2])
             found.reached = max(found.reached, stamp)
-            guard stamp > least else { continue }
-            found.table.apply(
-                Mark(KillEntry.target(Int(numbers[0])), isSoft: false, stamp: stamp))
+            let target = KillEntry.target(Int(numbers[0]))
+            guard isWanted(target, stamp) else { continue }
+            found.table.apply(Mark(target, isSoft: false, stamp: stamp))
         }
         return found
     }

@@ -35,7 +35,8 @@ struct KillReader {
     private mutating func find(_ name: Int, _ view: DiskView) throws(KillViolation) -> Int? {
         let atOnce = try Self.readAtOnce(name, view, &room)
         guard let (reading, chunks) = Self.read(name, view) else {
-            guard case .absent = atOnce else {
+            // What was deleted is in the index until its place is wanted.
+            if case .version = atOnce {
                 throw KillViolation("entry \(name) is there at once, and not for a thread")
             }
             return nil

@@ -59,7 +59,7 @@ extension Outside {
             let names = try FileManager.default.contentsOfDirectory(atPath: stage.directory.path)
             #expect(names.isEmpty)
             let refused = try NodeProcess.run(
-                ["serve", "--cache-dir", stage.directory.path, "--disk-limit", "6MiB"])
+                ["serve", "--cache-dir", stage.directory.path, "--disk-limit", "4MiB"])
             #expect(refused.status == 78)
             #expect(refused.errors.contains("disk-limit"), "\(refused.errors)")
             #expect(refused.errors.contains("at least"), "\(refused.errors)")

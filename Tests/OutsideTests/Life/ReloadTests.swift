@@ -28,7 +28,7 @@ extension Outside {
                 ["line 1", "memory-limit", "16MiB"]
             ),
             (Data("url-limit: 700B\nurl-limt: 600B\n".utf8), ["line 2", "url-limt", "url-limit"]),
-            (Data("url-limit: 700B\ndisk-limit: 6MiB\n".utf8), ["disk-limit", "line 2", "6MiB"]),
+            (Data("url-limit: 700B\ndisk-limit: 4MiB\n".utf8), ["disk-limit", "line 2", "4MiB"]),
             (
                 Data("object-limit: 1GiB\nmemory-limit: 16MiB\n".utf8),
                 ["object-limit", "line 1", "memory-limit", "line 2"]
