@@ -32,9 +32,12 @@ extension InvalidationExchange {
     package func receipt(of name: RecordName) -> Receipt? {
         var receipt = log.receipt(of: name)
         if settings.fence.fence == nil { receipt?.boundedAt = nil }
-        receipt?.isCompanyKnown = !keeper.mayLackSomebody
+        receipt?.isCompanyKnown = isCompanyKnown
         return receipt
     }
+
+    /// Everybody who can serve is in this node's receipts.
+    package var isCompanyKnown: Bool { !keeper.mayLackSomebody }
 
     /// The record that is held with this client's id.
     package func record(withID id: [UInt8]) -> RecordName? { log.record(withID: id) }

@@ -98,14 +98,31 @@ package struct InvalidationExchange: Sendable {
         _ event: ExchangeEvent, now: Instant, using dice: inout Dice,
         effects: inout [InvalidationEffect]
     ) {
-        var answer: (InvalidationMessage, NodeID)?
+        handle([event], now: now, using: &dice, effects: &effects)
+    }
+
+    /// The same of several, in their order.
+    package mutating func handle(
+        _ events: [ExchangeEvent], now: Instant, using dice: inout Dice,
+        effects: inout [InvalidationEffect]
+    ) {
+        let answers = events.compactMap { take($0, now, &dice, &effects) }
+        finish(now, &dice, &effects)
+        for (answer, node) in answers { effects.append(.send(answer, to: [node])) }
+    }
+
+    /// Takes in an event; gives what is to be answered, and to whom.
+    private mutating func take(
+        _ event: ExchangeEvent, _ now: Instant, _ dice: inout Dice,
+        _ effects: inout [InvalidationEffect]
+    ) -> (InvalidationMessage, NodeID)? {
         switch event {
         case .ticked:
             log.ticked(now: now, effects: &effects)
             tell(.ticked, now, &dice)
             if company.nextReview.map({ $0 <= now }) ?? false { review(now, &effects) }
         case .message(let message, let node):
-            answer = take(message, node, now, &dice, &effects).map { ($0, node) }
+            return take(message, node, now, &dice, &effects).map { ($0, node) }
         case .question(let knowledge, let records, let node):
             log.received(records, from: node, now: now, effects: &effects)
             log.told(knowledge, by: node, now: now, effects: &effects)
@@ -129,8 +146,7 @@ package struct InvalidationExchange: Sendable {
         case .leaveRequested: tell(.leaveRequested, now, &dice)
         case .recovers: tell(.recovers, now, &dice)
         }
-        finish(now, &dice, &effects)
-        if let answer { effects.append(.send(answer.0, to: [answer.1])) }
+        return nil
     }
 
     /// Takes what a peer says; what is to be answered is of after that.

@@ -39,8 +39,13 @@ extension PeerLink {
     ///
     /// - Throws: why nothing of it is sent.
     package mutating func send(_ message: InvalidationMessage) throws(SendRefusal) {
+        try send(frames: try message.frames())
+    }
+
+    /// The same of a message whose frames were made before, for several peers.
+    package mutating func send(frames: [[UInt8]]) throws(SendRefusal) {
         guard isOpen else { throw .notOpen }
-        for frame in try message.frames() { enqueue(frame) }
+        for frame in frames { enqueue(frame) }
     }
 
     private func checkRoom() throws(SendRefusal) {

@@ -11,8 +11,11 @@ import Tiers
 /// What a node does about invalidations: runs the decisions of `Cluster.InvalidationExchange` over
 /// its marks, its journal, and the connections with its peers.
 ///
-/// Told from any thread. Events are taken one after the other under one lock, and what follows is
-/// done under it too, in order: when an event has been told, what it invalidates is invalidated.
+/// Told from any thread. What peers say, and what has become of the disk, waits in an inbox for the
+/// loop that keeps time, or for whoever is next to look at the state: so one step takes in all that
+/// has come, and no loop that serves clients waits for another. Events are taken one after the other
+/// under one lock, and what follows is done under it too, in order: when a step is over, what it
+/// invalidates is invalidated.
 final class InvalidationDesk: Sendable {
     /// Under which id the node is a member.
     let id: NodeID
@@ -22,11 +25,13 @@ final class InvalidationDesk: Sendable {
     private unowned let node: NodeCore
     private let loop: any EventLoop
     private let journal: JournalKeeper
-    private let state: Mutex<State>
+    let state: Mutex<State>
     private let fence: FenceGate
-    private let applied = Atomic<UInt64>(0)
+    let applied = Atomic<UInt64>(0)
+    /// What is to be taken in by the next step, in the order in which it came.
+    let inbox = Mutex<[ExchangeEvent]>([])
 
-    private struct State {
+    struct State {
         var exchange: InvalidationExchange
         var dice: Dice
         /// Those that wait for a receipt.
@@ -39,12 +44,15 @@ final class InvalidationDesk: Sendable {
         var openers: [@Sendable () -> Void] = []
         /// With whom this node speaks, and on which connection.
         var lines: [NodeID: PeerConnection] = [:]
+        /// Of this node's records up to these numbers all are synced here, and none is pending.
+        var issuedUpTo: UInt64 = 0
+        var settledUpTo: UInt64 = 0
         var wakesAt: Instant?
         var isStopped = false
     }
 
     /// A question that is answered when this node has what its asker has.
-    private struct Lagging {
+    struct Lagging {
         let asker: NodeID
         /// It was answered otherwise by then.
         let until: Instant
@@ -92,58 +100,19 @@ final class InvalidationDesk: Sendable {
         journal.followDisk()
     }
 
-    // MARK: Read from any thread
-
-    /// Changes with every invalidation.
-    var appliedCount: UInt64 { applied.load(ordering: .acquiring) }
-
-    /// Records that were applied since the start, those that are held, and members that count.
-    var figures: (applied: UInt64, held: Int, counted: Int) {
-        state.withLock {
-            // A change is not made before it is settled.
-            let standing = $0.exchange.standing
-            let counted = (standing?.previous ?? standing?.set)?.members.count ?? 0
-            return ($0.exchange.appliedCount, $0.exchange.heldCount, counted)
-        }
-    }
-    var isCounting: Bool { figures.counted > 0 }
-    /// Majorities are of this node, too.
-    var isCounted: Bool { state.withLock { $0.exchange.isCounted } }
-
-    func receipt(of name: RecordName) -> Receipt? {
-        state.withLock { $0.exchange.receipt(of: name) }
-    }
-
-    func record(withID id: [UInt8]) -> RecordName? {
-        state.withLock { $0.exchange.record(withID: id) }
-    }
-
-    /// The receipts of the purges that came last, at most `countMax`, the newest first.
-    func lastPurges(_ countMax: Int) -> [Receipt] {
-        state.withLock { state in
-            state.exchange.lastPurges(countMax).compactMap { state.exchange.receipt(of: $0) }
-        }
-    }
-
-    /// How many of this node's records somebody has yet to confirm.
-    var receiptsPending: Int { state.withLock { Int(clamping: $0.exchange.receiptsPending) } }
-
-    /// By member, how many invalidations are synced here that it has not confirmed.
-    func lags(of nodes: [NodeID]) -> [NodeID: UInt64] {
-        state.withLock { state in
-            Dictionary(uniqueKeysWithValues: nodes.map { ($0, state.exchange.lag(of: $0)) })
-        }
-    }
-
-    /// Counted and connected members, this node included.
-    func table(at now: Instant) -> [FenceKeeper.Line] {
-        state.withLock { $0.exchange.table(at: now) }
-    }
-
     // MARK: Told
 
     func handle(_ event: ExchangeEvent) {
         change { $0.exchange.handle(event, now: $1, using: &$0.dice, effects: &$2) }
+    }
+
+    /// The same in a moment, before anything that is told or asked later.
+    func handleSoon(_ event: ExchangeEvent) {
+        let isFirst = inbox.withLock { inbox in
+            inbox.append(event)
+            return inbox.count == 1
+        }
+        if isFirst { loop.execute { [weak self] in self?.change { _, _, _ in } } }
     }
 
     /// Purges, unless that was asked for before under this id; without one it is given a new one.
@@ -216,54 +185,6 @@ final class InvalidationDesk: Sendable {
         return receipt.lines.contains { $0.node == own && $0.standing.isConfirmed }
     }
 
-    // MARK: Questions
-
-    /// What `peer` has to know before a question; nil if `connection` is no longer that on which
-    /// this node speaks with it, so that nothing may be asked there.
-    ///
-    /// This node's own records up to `pushed` went over the connection before. When it is sent,
-    /// ``told(_:to:)`` is to be told.
-    func untold(to peer: NodeID, pushed: UInt64, on connection: PeerConnection) -> Untold? {
-        state.withLock { state -> Untold? in
-            guard state.lines[peer] === connection else { return nil }
-            state.exchange.pushed(upTo: pushed, to: peer)
-            return state.exchange.untold(to: peer)
-        }
-    }
-
-    /// `untold` was sent to `peer`.
-    func told(_ untold: Untold, to peer: NodeID) {
-        state.withLock { $0.exchange.told(untold, to: peer) }
-    }
-
-    /// Takes in what came with a question.
-    func took(_ question: PeerQuestion, from peer: NodeID) {
-        guard !question.knowledge.isEmpty || !question.invalidations.isEmpty else { return }
-        let records = question.invalidations.compactMap { InvalidationRecord.read($0.span) }
-        handle(.question(knowledge: question.knowledge, records: records, from: peer))
-    }
-
-    /// This node lacks something that `peer` has told of.
-    func isBehind(_ peer: NodeID) -> Bool {
-        state.withLock { $0.exchange.isBehind(peer) }
-    }
-
-    /// `done` is told, on any thread, when this node has all that `peer` has told of; if that is
-    /// not so within `limit`, it may never be told.
-    func whenCaughtUp(
-        with peer: NodeID, within limit: Interval, done: @escaping @Sendable () -> Void
-    ) {
-        let isCaughtUp = state.withLock { state in
-            guard state.exchange.isBehind(peer) else { return true }
-            let now = SystemClock.now()
-            let pastCount = state.lagging.prefix { $0.until <= now }.count
-            state.lagging.removeFirst(pastCount)
-            state.lagging.append(Lagging(asker: peer, until: now + limit, done: done))
-            return false
-        }
-        if isCaughtUp { done() }
-    }
-
     // MARK: Members
 
     /// Returns when the node, which was told that it goes, is counted no longer, or will not be
@@ -319,13 +240,17 @@ final class InvalidationDesk: Sendable {
 
     // MARK: Steps
 
-    private func change(_ step: (inout State, Instant, inout [InvalidationEffect]) -> Void) {
+    func change(_ step: (inout State, Instant, inout [InvalidationEffect]) -> Void) {
         var woken: [@Sendable () -> Void] = []
         state.withLock { state in
+            let (now, events) = (SystemClock.now(), takeInbox())
             guard !state.isStopped else { return }
             var effects: [InvalidationEffect] = []
             let wasCounting = state.exchange.standing != nil
-            step(&state, SystemClock.now(), &effects)
+            if !events.isEmpty {
+                state.exchange.handle(events, now: now, using: &state.dice, effects: &effects)
+            }
+            step(&state, now, &effects)
             if !wasCounting, state.exchange.standing != nil { node.hub?.followsCount() }
             // Before any mark: a question whose stamp is behind a mark must not find a count that
             // does not hold the purge, and go without it. Who finds this one waits for the lock.
@@ -342,12 +267,26 @@ final class InvalidationDesk: Sendable {
         for done in woken { done() }
     }
 
+    private func takeInbox() -> [ExchangeEvent] {
+        inbox.withLock { inbox in
+            defer { inbox = [] }
+            return inbox
+        }
+    }
+
     private static func wake(_ state: inout State) -> [@Sendable () -> Void] {
         var woken: [@Sendable () -> Void] = []
         if !state.waiters.isEmpty {
             var waiters = Waiters()
             swap(&waiters, &state.waiters)
-            woken = waiters.take { isOver($0, $1, state.exchange) }
+            woken = waiters.take { name, isForAll in
+                guard name.stream == state.exchange.process else {
+                    return isOver(name, isForAll, state.exchange)
+                }
+                return isForAll
+                    ? name.number <= state.settledUpTo && state.exchange.isCompanyKnown
+                    : name.number <= state.issuedUpTo
+            }
             state.waiters = waiters
         }
         if !state.lagging.isEmpty {
@@ -386,15 +325,31 @@ final class InvalidationDesk: Sendable {
         case .applyLocally(let purge, let count): node.mark(purge, count)
         case .applyFloors(_, let count): node.markAllUnknown(count)
         case .write(let writes):
-            journal.write(writes) { [weak self] in self?.handle($0.event) }
-        case .send(let message, let peers):
-            for peer in peers { state.lines[peer]?.say(message) }
-        case .issued, .settled: break
+            journal.write(writes) { [weak self] in self?.handleSoon($0.event) }
+        case .send(let message, let peers): send(message, to: peers, state)
+        case .issued(let number): state.issuedUpTo = number
+        case .settled(let number): state.settledUpTo = number
         case .contradiction(let contradiction):
             node.logger.critical(
                 "fenced until an operator decides: invalidations contradict each other",
                 metadata: ["what": "\(contradiction)", "way_out": "nuthatch members recover"])
         case .window(let window): fence.window = window
+        }
+    }
+
+    private func send(
+        _ message: InvalidationMessage, to peers: [NodeID], _ state: borrowing State
+    ) {
+        let connections = peers.compactMap { state.lines[$0] }
+        guard !connections.isEmpty else { return }
+        var pushed: UInt64 = 0
+        if case .push(let records) = message { pushed = records.last?.name.number ?? 0 }
+        do throws(SendRefusal) {
+            let frames = try message.frames()
+            for connection in connections { connection.say(frames, pushed: pushed) }
+        } catch {
+            node.logger.error(
+                "what is known of invalidations cannot be told", metadata: ["why": "\(error)"])
         }
     }
 }

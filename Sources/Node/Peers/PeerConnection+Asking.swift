@@ -18,14 +18,12 @@ extension PeerConnection {
     }
 
     /// Says something about invalidations behind what was sent before, and before any later
-    /// question.
-    func say(_ message: InvalidationMessage) {
+    /// question; this node's own records up to `pushed` are in it.
+    func say(_ frames: [[UInt8]], pushed: UInt64) {
         onLoop { connection in
             do throws(SendRefusal) {
-                try connection.link.send(message)
-                if case .push(let records) = message, let last = records.last {
-                    connection.pushedNumber = max(connection.pushedNumber, last.name.number)
-                }
+                try connection.link.send(frames: frames)
+                connection.pushedNumber = max(connection.pushedNumber, pushed)
             } catch {
                 // On the next connection all is told anew.
             }

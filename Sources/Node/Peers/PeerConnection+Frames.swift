@@ -100,7 +100,7 @@ extension PeerConnection {
         case .broken(let stream, _), .lost(let stream, _):
             if let ask = asks[stream] { end(ask, .lost) }
         case .heard(let message):
-            if let peer { hall?.desk.handle(.message(message, from: peer)) }
+            if let peer { hall?.desk.handleSoon(.message(message, from: peer)) }
         case .touched(let touches): hall?.node.collect(fromPeer: touches)
         case .offered(let offers): hub.offered(offers, on: self)
         case .offersAnswered(let verdicts): hub.answered(verdicts, on: self)

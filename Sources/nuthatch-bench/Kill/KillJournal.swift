@@ -12,6 +12,8 @@ final class KillJournal: Sendable {
 
     init(_ world: KillWorld) {
         path = world.directory + "/deleted"
+        try? FileManager.default.createDirectory(
+            atPath: world.directory, withIntermediateDirectories: true)
         file = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     }
 
