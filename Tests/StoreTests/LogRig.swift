@@ -149,7 +149,7 @@ final class LogRig {
     func tickMarks() throws {
         let log = try log()
         for _ in 0..<4 {
-            log.marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
+            log.marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
         }
     }
 

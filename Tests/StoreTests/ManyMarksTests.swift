@@ -21,7 +21,7 @@ struct ManyMarksTests {
     /// A node's tick: a few of them find what can be dropped.
     private func tick(_ book: MarkBook, _ leastElsewhere: Stamp = .last) {
         for _ in 0..<4 {
-            book.ticked(leastElsewhere: { leastElsewhere }, isElsewhere: { _ in false })
+            book.ticked(leastElsewhere: { leastElsewhere }, heldElsewhere: { _ in [] })
         }
     }
 
@@ -129,7 +129,7 @@ struct ManyMarksTests {
         for number in 100..<200 { entries.put("\(number)", bytes: 10) }
         for start in stride(from: 1_000, to: 401_000, by: 20_000) {
             purge(start..<start + 20_000, log.marks)
-            log.marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
+            log.marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
         }
         try rig.tickMarks()
         #expect(log.marks.takeFolded() == 0)

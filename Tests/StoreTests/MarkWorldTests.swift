@@ -102,7 +102,7 @@ private struct MarkWorld {
             foldedTo = stamp
         }
         let before = log.marks.count
-        log.marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
+        log.marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
         if log.marks.count < before { drops += 1 }
         // A journal keeps no more than may cover something.
         if rig.journal.count > 4 * Self.marksMax {
@@ -195,7 +195,7 @@ struct MarkWorldTests {
                 }
             default:
                 let before = book.count
-                book.ticked(leastElsewhere: { .last }, isElsewhere: { _ in false })
+                book.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] })
                 drops += book.count < before ? 1 : 0
             }
             if book.takeFolded() > 0 {

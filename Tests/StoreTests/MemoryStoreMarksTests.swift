@@ -232,7 +232,7 @@ struct MarkBookTests {
         var pieces = 0
         while book.stamp.count < 100_000 {
             let lease = book.lease()
-            book.ticked(leastElsewhere: { .last }, isElsewhere: { _ in false })
+            book.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] })
             pieces += book.pieces(after: .zero, upTo: lease.stamp).count
             lease.end()
         }

@@ -25,8 +25,8 @@ extension InvalidationLog {
         let others = company.counted.lazy.filter { $0 != node }
         let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? synced
         guard had < synced else { return 0 }
-        return UInt64(
-            streams[place].shelf.count(had + 1...synced) { !Invalidation.isCount($0) })
+        let ofCount = ownCounts.count { $0 > had && $0 <= synced }
+        return synced - had - UInt64(ofCount)
     }
 
     /// How many invalidations are synced here that `node` has not confirmed.

@@ -75,6 +75,9 @@ extension InvalidationLog {
         effects.append(.apply(record, count: count))
         news.applied.insert(record.name.stream)
         if source != nil, let count = record.countRecord { news.events.append(.recorded(count)) }
+        if source == nil, Invalidation.isCount(record.content) {
+            ownCounts.append(record.name.number)
+        }
         writes.add(.record(record, count: count), from: source)
     }
 
@@ -121,7 +124,7 @@ extension InvalidationLog {
         news.events.append(.synced(had))
         news.events += issued.compactMap { $0.countRecord.map { .recorded($0) } }
         push(issued, &effects)
-        confirm(had, sources: sources)
+        owe(had, sources, now)
         trim(now)
         settle(&effects)
     }
@@ -140,13 +143,17 @@ extension InvalidationLog {
         effects.append(.send(.push(records), to: lines.keys))
     }
 
-    /// Tells those who gave records, and those who issued them, that they are had.
-    private mutating func confirm(_ had: [StreamPosition], sources: [NodeID]) {
-        let others = had.filter { $0.process != process }
-        let issuers = others.compactMap { company.node(of: $0.process) }
-        let targets = Set(sources + issuers).sorted().filter { lines[$0] != nil }
-        guard !others.isEmpty, !targets.isEmpty else { return }
-        confirm(others, to: targets)
+    /// Those who gave records, and those who issued them, are to be told that they are had: at once
+    /// where they are few.
+    private mutating func owe(_ had: [StreamPosition], _ sources: [NodeID], _ now: Instant) {
+        let others = had.map(\.process).filter { $0 != process }
+        guard !others.isEmpty else { return }
+        let dueAt = now + settings.confirmDelay(lines.count)
+        for source in sources { owed.owe(others, to: source, at: dueAt) }
+        for stream in others {
+            if let issuer = company.node(of: stream) { owed.owe([stream], to: issuer, at: dueAt) }
+        }
+        confirmOwed(now)
     }
 }
 

@@ -24,14 +24,31 @@ extension InvalidationLog {
         package var askPatience = Interval.seconds(1)
         /// Ranges that one member is asked for at once.
         package var rangesMax = 64
-        /// Between two confirmations to all members; who has missed a push learns of it by them.
+        /// Between two confirmations to all members, of few; who has missed a push learns of it by
+        /// them.
         package var confirmInterval = Interval.milliseconds(400)
+        /// So many members are told at once what of theirs is synced; with each one more all are
+        /// told ``confirmDelay`` later, of everything until then.
+        package var promptMembersMax = 8
+        package var confirmDelay = Interval.milliseconds(1)
         /// After a write that failed.
         package var writeDelay = Interval.seconds(1)
         /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.
         package var fence = Interval.seconds(10)
 
         package init() {}
+
+        /// How long what is synced waits for more, for so many others: what that costs a receipt.
+        func confirmDelay(_ others: Int) -> Interval {
+            let surplus = max(0, others - promptMembersMax)
+            return Interval(nanoseconds: confirmDelay.nanoseconds * Int64(surplus))
+        }
+
+        /// Between two confirmations to so many others: that all tell all costs each member no more
+        /// than it costs fifty.
+        func confirmInterval(_ others: Int) -> Interval {
+            Interval(nanoseconds: confirmInterval.nanoseconds * Int64(max(1, others / 50)))
+        }
 
         /// Positions that are taken of one peer at once.
         var positionsMax: Int { streamsMax + retiredMax }

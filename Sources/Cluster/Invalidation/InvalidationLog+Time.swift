@@ -8,6 +8,7 @@ extension InvalidationLog {
         for stream in streams.streams {
             if let repair = stream.repair { next = min(next, repair.dueAt) }
         }
+        if let dueAt = owed.dueAt { next = min(next, dueAt) }
         return writes.resumesAt.map { min(next, $0) } ?? next
     }
 
@@ -15,8 +16,9 @@ extension InvalidationLog {
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         ask(now, &effects)
         writes.ticked(now)
+        confirmOwed(now)
         guard nextConfirm <= now else { return }
-        nextConfirm = now + settings.confirmInterval
+        nextConfirm = now + settings.confirmInterval(lines.count)
         confirmToAll()
         trim(now)
         retireOld(now, &effects)
@@ -34,6 +36,13 @@ extension InvalidationLog {
         guard !lines.isEmpty, !had.isEmpty || company.recorded != confirmedMembers else { return }
         confirmedMembers = company.recorded
         confirm(had, to: lines.keys)
+    }
+
+    /// Tells those who gave records, or issued them, how far their streams are synced.
+    mutating func confirmOwed(_ now: Instant) {
+        for (node, processes) in owed.take(at: now) where lines[node] != nil {
+            confirm(processes.compactMap { position(of: $0) }, to: [node])
+        }
     }
 
     /// Has these members told what is synced here.

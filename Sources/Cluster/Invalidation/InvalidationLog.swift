@@ -27,9 +27,12 @@ package struct InvalidationLog: Sendable {
     var ahead = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
     var company: LogCompany
     var confirmations: Confirmations
+    /// The numbers of this node's own records of the count, ascending: they have no receipts.
+    var ownCounts: [UInt64] = []
     /// No receipt of this node's own records up to this number is pending, or was.
     var settledCount: UInt64 = 0
     var nextConfirm: Instant
+    var owed = OwedConfirmations()
     /// The members that all were told last of.
     var confirmedMembers: [NodeID] = []
     /// What the fence is yet to be told of, and the members.

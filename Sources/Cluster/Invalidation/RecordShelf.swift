@@ -80,20 +80,6 @@ struct RecordShelf: Sendable {
         return found
     }
 
-    /// How many of these numbers are held whose content is wanted.
-    func count(
-        _ numbers: ClosedRange<UInt64>, where isWanted: (Span<UInt8>) -> Bool
-    ) -> Int {
-        var count = 0
-        for page in pages.reversed() {
-            for slot in page.slots.reversed() where slot.number <= numbers.upperBound {
-                guard slot.number >= numbers.lowerBound else { return count }
-                if isWanted(page.bytes.span.extracting(slot.extent)) { count += 1 }
-            }
-        }
-        return count
-    }
-
     /// The content of the record of this number; nil if it is not held.
     func content(_ number: UInt64) -> [UInt8]? {
         guard let (page, slot) = place(of: number) else { return nil }

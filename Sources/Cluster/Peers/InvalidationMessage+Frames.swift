@@ -26,6 +26,8 @@ extension InvalidationMessage {
         static let isCurrent = Flags(rawValue: 1 << 3)
         static let isUnchanged = Flags(rawValue: 1 << 4)
         static let isYoung = Flags(rawValue: 1 << 5)
+        /// Of a confirmation: members and set are those of the one before with this digest.
+        static let isShort = Flags(rawValue: 1 << 6)
     }
 
     static let confirmationFixedBytes = 4
@@ -46,7 +48,7 @@ extension InvalidationMessage {
             for record in records { try cutter.put(record) }
             return try cutter.finish()
         case .confirm(let positions, let members, let view):
-            return try Self.confirm(positions, members, view)
+            return try Self.confirm(positions, members, view, isShort: false)
         case .told(let positions):
             var cutter = FrameCutter(.told)
             try cutter.put(Tag.position, positions)
@@ -75,23 +77,39 @@ extension InvalidationMessage {
         }
     }
 
-    private static func confirm(
-        _ positions: [StreamPosition], _ members: [NodeID], _ view: CountView
+    /// `isShort`: members and set are not said, but a digest of them, which the receiver has heard
+    /// with them.
+    static func confirm(
+        _ positions: [StreamPosition], _ members: [NodeID], _ view: CountView, isShort: Bool
     ) throws(SendRefusal) -> [[UInt8]] {
         guard members.count <= PeerProtocol.companyMax else { throw .tooLong(.company) }
         var writer = StructureWriter.payload
-        writer.put(Flags(view).rawValue)
+        let flags = Flags(view).union(isShort ? .isShort : [])
+        writer.put(flags.rawValue)
         writer.put(UInt8(0))
         writer.endFixedPart()
-        if let standing = view.standing { try writer.put(standing) }
+        writer.beginField(Tag.digest, bytesCount: 8)
+        writer.put(companyDigest(members, view.standing))
         writer.put(nominee: view.nominee)
-        for member in members {
-            writer.beginField(Tag.member, bytesCount: NodeID.bytesCount)
-            writer.put(member)
+        if !isShort {
+            if let standing = view.standing { try writer.put(standing) }
+            for member in members {
+                writer.beginField(Tag.member, bytesCount: NodeID.bytesCount)
+                writer.put(member)
+            }
         }
         var cutter = FrameCutter(.confirmed, writer)
         try cutter.put(Tag.position, positions)
         return try cutter.finish()
+    }
+
+    /// What tells members and set of one confirmation from those of another (XXH64).
+    static func companyDigest(_ members: [NodeID], _ standing: CountStanding?) -> UInt64 {
+        var bytes: [UInt8] = []
+        for member in members { bytes.append(member) }
+        // One that is too long to be written is refused where it is.
+        if let standing { bytes += (try? standing.bytes()) ?? [] }
+        return XXH64.hash(bytes.span, seed: UInt64(members.count))
     }
 
     private static func repair(_ answer: RepairAnswer) throws(SendRefusal) -> [[UInt8]] {

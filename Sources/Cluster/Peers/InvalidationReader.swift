@@ -4,6 +4,11 @@ import Ground
 package struct InvalidationReader: Sendable {
     /// What came of an answer whose last frame did not.
     private var begun: Positions?
+    /// Members and set of the last confirmation that said them, with their digest.
+    private var company: (digest: UInt64, members: [NodeID], standing: CountStanding?)?
+
+    /// The peer says digests, and so understands them.
+    package var hearsDigests: Bool { company != nil }
 
     private struct Positions: Sendable {
         var holds: [StreamPosition] = []
@@ -30,7 +35,7 @@ package struct InvalidationReader: Sendable {
             }
         var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: kind)
         switch kind {
-        case .confirmed: return try Self.confirmation(&structure, payload)
+        case .confirmed: return try confirmation(&structure, payload)
         case .told: return .told(try Self.positions(&structure, payload))
         case .wanted: return .ask(try Self.ranges(&structure, payload))
         case .repair: return .repair(try Self.repair(&structure, payload))
@@ -66,15 +71,19 @@ package struct InvalidationReader: Sendable {
         return positions
     }
 
-    private static func confirmation(
+    private mutating func confirmation(
         _ structure: inout PeerStructure, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage {
         var positions: [StreamPosition] = []
         var members: [NodeID] = []
         var standing: CountStanding?
         var nominee: NodeID?
+        var digest: UInt64?
         while let field = try structure.next(payload) {
             switch field.tag {
+            case Tag.digest:
+                try structure.require(8, of: field)
+                digest = payload.little64(at: field.range.lowerBound)
             case Tag.position: positions.append(try structure.position(payload, field))
             case Tag.member:
                 let member = try structure.node(payload, field)
@@ -87,6 +96,12 @@ package struct InvalidationReader: Sendable {
             }
         }
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
+        if flags.contains(.isShort) {
+            guard let company, company.digest == digest else { throw .malformed(.confirmed) }
+            (members, standing) = (company.members, company.standing)
+        } else if let digest {
+            company = (digest, members, standing)
+        }
         return .confirm(positions, members: members, view: flags.view(standing, nominee))
     }
 

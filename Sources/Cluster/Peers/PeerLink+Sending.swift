@@ -39,12 +39,18 @@ extension PeerLink {
     ///
     /// - Throws: why nothing of it is sent.
     package mutating func send(_ message: InvalidationMessage) throws(SendRefusal) {
-        try send(frames: try message.frames())
+        try send(try SaidMessage(message))
     }
 
     /// The same of a message whose frames were made before, for several peers.
-    package mutating func send(frames: [[UInt8]]) throws(SendRefusal) {
+    ///
+    /// - Throws: why nothing of it is sent.
+    package mutating func send(_ said: SaidMessage) throws(SendRefusal) {
         guard isOpen else { throw .notOpen }
+        let isKnown = said.company == toldCompany && invalidations.hearsDigests
+        let frames =
+            said.company == nil || isKnown ? said.frames : try said.message.frames()
+        toldCompany = said.company ?? toldCompany
         for frame in frames { enqueue(frame) }
     }
 

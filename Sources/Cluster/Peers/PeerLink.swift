@@ -34,6 +34,8 @@ package struct PeerLink: Sendable {
     var lastPeerStream: UInt32 = 0
     var allowance = IdleAllowance()
     var invalidations = InvalidationReader()
+    /// The digest of the members and the set that the peer was told last.
+    var toldCompany: UInt64?
 
     /// HELLO, gossip and grants: sent before everything else.
     var urgent = FrameQueue()

@@ -13,9 +13,9 @@ import Tiers
 ///
 /// Told from any thread. What peers say, and what has become of the disk, waits in an inbox for the
 /// loop that keeps time, or for whoever is next to look at the state: so one step takes in all that
-/// has come, and no loop that serves clients waits for another. Events are taken one after the other
-/// under one lock, and what follows is done under it too, in order: when a step is over, what it
-/// invalidates is invalidated.
+/// has come, and no loop that serves clients waits for another. Events are taken in order, under one
+/// lock, and what follows is done under it too: when a step is over, what it invalidates is
+/// invalidated.
 final class InvalidationDesk: Sendable {
     /// Under which id the node is a member.
     let id: NodeID
@@ -345,8 +345,8 @@ final class InvalidationDesk: Sendable {
         var pushed: UInt64 = 0
         if case .push(let records) = message { pushed = records.last?.name.number ?? 0 }
         do throws(SendRefusal) {
-            let frames = try message.frames()
-            for connection in connections { connection.say(frames, pushed: pushed) }
+            let said = try SaidMessage(message)
+            for connection in connections { connection.say(said, pushed: pushed) }
         } catch {
             node.logger.error(
                 "what is known of invalidations cannot be told", metadata: ["why": "\(error)"])

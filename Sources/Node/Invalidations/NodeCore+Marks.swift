@@ -29,7 +29,7 @@ extension NodeCore {
     /// times a second by one loop.
     func dropMarks() {
         guard disk == nil else { return }
-        marks.ticked(leastElsewhere: { .last }, isElsewhere: { _ in false })
+        marks.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] })
         let folded = marks.takeFolded()
         guard folded > 0 else { return }
         let note = DiskNote.folded(marks: folded)

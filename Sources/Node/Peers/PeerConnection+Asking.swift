@@ -19,10 +19,10 @@ extension PeerConnection {
 
     /// Says something about invalidations behind what was sent before, and before any later
     /// question; this node's own records up to `pushed` are in it.
-    func say(_ frames: [[UInt8]], pushed: UInt64) {
+    func say(_ said: SaidMessage, pushed: UInt64) {
         onLoop { connection in
             do throws(SendRefusal) {
-                try connection.link.send(frames: frames)
+                try connection.link.send(said)
                 connection.pushedNumber = max(connection.pushedNumber, pushed)
             } catch {
                 // On the next connection all is told anew.

@@ -75,7 +75,7 @@ extension DiskLog {
         let least = leastStamp
         var found = settings.marks(volume, identity) { target, stamp in
             guard stamp > least, case .url(let name) = target else { return stamp > least }
-            return mayHold(URLName.fingerprint(name[...]))
+            return !held(of: [URLName.fingerprint(name[...])]).isEmpty
         }
         if found.doubt == nil, found.reached < reached, reached.count > 0 {
             found.doubt = "what was invalidated last is missing"

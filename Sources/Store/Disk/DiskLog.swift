@@ -144,10 +144,13 @@ package final class DiskLog {
         min(ledger.leastStamp ?? .last, leastOnDisk.compactMap { $0 }.min() ?? .last)
     }
 
-    /// An entry of this name may be in the log, or left behind on its disk.
-    package func mayHold(_ name: UInt32) -> Bool {
-        for index in names.indices where names[index]?.contains(name) ?? true { return true }
-        return false
+    /// Those of the names, which ascend, of which an entry may be in the log, or left behind on its
+    /// disk.
+    package func held(of wanted: [UInt32]) -> Set<UInt32> {
+        guard names.allSatisfy({ $0 != nil }) else { return Set(wanted) }
+        var found: Set<UInt32> = []
+        for index in names.indices { names[index]?.find(wanted, into: &found) }
+        return found
     }
 
     /// Takes an entry out of the index; its record may be found again by a start that finds the

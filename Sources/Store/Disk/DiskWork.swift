@@ -150,7 +150,7 @@ struct DiskWork: ~Copyable {
             try volume.check()
             allocatedBytes = volume.allocatedBytes()
             log.sweep(atMost: Self.sweptMax, now: wall)
-            marks.ticked(leastElsewhere: { log.leastStamp }, isElsewhere: log.mayHold)
+            marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
             try log.removeFormerMarks()
             guard now >= checkpointAt else { return }
             checkpointAt = now + settings.checkpointInterval

@@ -47,13 +47,14 @@ extension MarkBook {
 
     /// Looks a little further for marks that can be dropped.
     ///
-    /// To be called several times a second by one thread at a time. `isElsewhere` is asked of names
-    /// that no entry in memory has, and `leastElsewhere` when everything here was looked at: what
-    /// nothing on a disk is stamped before. What has come there since was leased.
+    /// To be called several times a second by one thread at a time. `heldElsewhere` is asked which
+    /// of some names, ascending and of no entry in memory, may be there, and `leastElsewhere`, when
+    /// everything here was looked at, what nothing there is stamped before. What has come there
+    /// since was leased.
     package func ticked(
-        leastElsewhere: () -> Stamp, isElsewhere: (_ name: UInt32) -> Bool
+        leastElsewhere: () -> Stamp, heldElsewhere: (_ names: [UInt32]) -> Set<UInt32>
     ) {
-        review(isElsewhere)
+        review(heldElsewhere)
         let (count, marksMax) = state.withLock { ($0.table.count, $0.marksMax) }
         search.withLock { search in
             guard let least = search.next(self, count: count, marksMax: marksMax) else { return }
@@ -64,12 +65,14 @@ extension MarkBook {
     /// Young marks beyond that are not waited for, whatever requests are under way: what comes of
     /// those is kept nowhere.
     static let youngMax = 1 << 17
+    /// Marks that are forgotten under one lock.
+    private static let forgottenMax = 256
 
     /// Lets marks go of URLs that nothing can be held of; see ``YoungMarks``.
     ///
     /// Those of the last tick stay, so that what looks an entry up, and takes its lease then, finds
     /// what was invalidated between.
-    private func review(_ isElsewhere: (UInt32) -> Bool) {
+    private func review(_ heldElsewhere: ([UInt32]) -> Set<UInt32>) {
         let (due, memory) = state.withLock { state in
             let least = min(state.leases.least ?? .last, state.ticks.former)
             state.ticks = (state.ticks.last, state.stamp)
@@ -80,12 +83,17 @@ extension MarkBook {
             }
             return (due, state.memory)
         }
-        let gone = due.filter { young in
-            memory?.names.contains(young.name) != true && !isElsewhere(young.name)
-        }
-        guard !gone.isEmpty else { return }
-        state.withLock { state in
-            for young in gone { state.table.forget(young.slot, upTo: young.stamp) }
+        let free = due.filter { memory?.names.contains($0.name) != true }
+        guard !free.isEmpty else { return }
+        let held = heldElsewhere(Set(free.map(\.name)).sorted())
+        // In parts, for who is served waits for the lock.
+        for start in stride(from: 0, to: free.count, by: Self.forgottenMax) {
+            state.withLock { state in
+                for young in free[start...].prefix(Self.forgottenMax)
+                where !held.contains(young.name) {
+                    state.table.forget(young.slot, upTo: young.stamp)
+                }
+            }
         }
     }
 

@@ -27,6 +27,23 @@ package struct NameSet: Hashable, Sendable {
         return place < sorted.count && sorted[place] == name
     }
 
+    /// Adds to `found` what is here of `wanted`, which ascends.
+    ///
+    /// Few are looked for one by one, many with one walk over both.
+    package mutating func find(_ wanted: [UInt32], into found: inout Set<UInt32>) {
+        guard wanted.count * 16 > sorted.count + added.count else {
+            for name in wanted where contains(name) { found.insert(name) }
+            return
+        }
+        sort()
+        var place = 0
+        for name in wanted {
+            while place < sorted.count, sorted[place] < name { place += 1 }
+            guard place < sorted.count else { return }
+            if sorted[place] == name { found.insert(name) }
+        }
+    }
+
     private mutating func sort() {
         guard !added.isEmpty else { return }
         var all = sorted + added

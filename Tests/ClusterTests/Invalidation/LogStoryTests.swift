@@ -85,12 +85,29 @@ struct LogStoryTests {
         stage.receive([LogStage.record(1, 1)], from: 2)
         _ = stage.log.takeConfirmations()
         stage.synced()
-        #expect(stage.confirmations() == ["1.1 to 1, 2"])
+        #expect(stage.confirmations() == ["1.1 to 1", "1.1 to 2"])
         // The others hear so with the next round.
         stage.wait(.seconds(1))
         #expect(stage.confirmations() == ["1.1 to 1, 2, 3"])
         stage.wait(.seconds(1))
         #expect(stage.confirmations() == [])
+    }
+
+    @Test("of many members each is told a moment later, of all that it gave and issued until then")
+    func confirmationOfMany() {
+        var stage = LogStage(members: 1...20)
+        stage.wait(.zero)
+        _ = stage.log.takeConfirmations()
+        for number in 1...3 as ClosedRange<UInt64> {
+            stage.receive([LogStage.record(1, number)], from: 1)
+            stage.synced()
+        }
+        stage.receive([LogStage.record(2, 1)], from: 1)
+        stage.synced()
+        #expect(stage.confirmations() == [])
+        #expect(stage.log.nextTick == stage.now + .milliseconds(12))
+        stage.wait(.milliseconds(12))
+        #expect(stage.confirmations() == ["1.3, 2.1 to 1", "2.1 to 2"])
     }
 
     @Test("two contents under one number are found, and records of this process by another")

@@ -55,6 +55,49 @@ struct PeerLinkInvalidationTests {
         #expect(pair.dialling.fault == nil)
     }
 
+    @Test("members and set are said once, and then their digest, to whoever says digests too")
+    func digests() throws {
+        var pair = PeerPair()
+        pair.run()
+        _ = (pair.dialling.takeEvents(), pair.accepting.takeEvents())
+        let members = (1...200 as ClosedRange<UInt64>).map { NodeID(low: $0, high: 0) }
+        func confirmation(_ members: [NodeID]) -> InvalidationMessage {
+            .confirm(
+                [PeerSamples.position], members: members,
+                view: CountView(standing: nil, isCurrent: true))
+        }
+        var sizes: [Bool] = []
+        func say(_ members: [NodeID]) throws {
+            try pair.accepting.link.send(confirmation(members))
+            let bytes = pair.accepting.bytes(framesMax: 9)
+            sizes.append(bytes.count < 200)
+            pair.dialling.receive(bytes)
+            #expect(pair.dialling.takeEvents() == [.heard(confirmation(members))])
+        }
+        try say(members)
+        try say(members)
+        try pair.dialling.link.send(confirmation(members))
+        pair.run()
+        _ = pair.accepting.takeEvents()
+        try say(members)
+        try say(Array(members.dropLast()))
+        try say(Array(members.dropLast()))
+        #expect(sizes == [false, false, true, false, true])
+        #expect(pair.dialling.fault == nil)
+    }
+
+    @Test("a digest of members that were never said ends the connection")
+    func unknownDigest() throws {
+        var reader = InvalidationReader()
+        let said = try SaidMessage(
+            .confirm([], members: [], view: CountView(standing: nil, isCurrent: true)))
+        let short = try #require(said.frames.first)
+        #expect(throws: PeerFault.self) {
+            _ = try reader.read(
+                .confirmed, payload: short.span.extracting(PeerFrameHead.bytesCount..<short.count))
+        }
+    }
+
     @Test("nothing of what is refused is sent, and nothing is refused for want of room")
     func refusals() throws {
         var link = PeerLink(.dialling, hello: .of(1))

@@ -1,0 +1,22 @@
+import Ground
+
+/// Whom is to be told soon how far their streams are synced here: those who issued records, and
+/// those who gave them.
+struct OwedConfirmations: Sendable {
+    private var streams = SortedTable<NodeID, Set<ProcessID>>()
+    /// When they are to be told; nil if nobody is.
+    private(set) var dueAt: Instant?
+
+    /// `node` is to be told of these at `dueAt`, or with what is due before.
+    mutating func owe(_ processes: [ProcessID], to node: NodeID, at dueAt: Instant) {
+        streams.update(node, or: []) { $0.formUnion(processes) }
+        self.dueAt = self.dueAt ?? dueAt
+    }
+
+    /// Takes all if that is due.
+    mutating func take(at now: Instant) -> [(node: NodeID, processes: [ProcessID])] {
+        guard let dueAt, dueAt <= now else { return [] }
+        defer { self = OwedConfirmations() }
+        return zip(streams.keys, streams.values).map { ($0, $1.sorted()) }
+    }
+}
