@@ -47,7 +47,7 @@ extension Hall {
                 let resident = store.promote(
                     reading, chunks, hash: query.hash, clock: disk.clock, share: query.share)
             else { return .later(name) }
-            store.insert(resident)
+            store.insert(resident) { view.isStill(reading) }
             return .found(resident)
         }
     }

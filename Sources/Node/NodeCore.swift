@@ -205,7 +205,6 @@ final class NodeCore: Sendable {
 
     /// Makes an answer findable in memory, and sooner or later on disk, if this node owns it.
     func keep(_ resident: Resident) {
-        guard !marks.isLate(resident.stamp) else { return forget(resident) }
         store.insert(resident)
         // One that owns a URL keeps all its variants: their names have one place on the ring.
         if let name = resident.name, let hub, !hub.owns(name) { return }

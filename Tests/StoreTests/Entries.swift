@@ -24,6 +24,18 @@ struct Entries {
         flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
         stamp: Stamp? = nil
     ) -> Resident? {
+        let made = make(
+            path, bytes: bytes, name: name, marker: marker, flags: flags, share: share,
+            tags: tags, stamp: stamp)
+        return made.flatMap { store.insert($0) ? $0 : nil }
+    }
+
+    /// The same, and it is not in memory yet.
+    func make(
+        _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
+        flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
+        stamp: Stamp? = nil
+    ) -> Resident? {
         let key = Self.key(path)
         let capacity = BodyLayout.capacity(UInt64(bytes))
         let overhead = Resident.overhead(
@@ -38,7 +50,7 @@ struct Entries {
         let facts = EntryFacts(
             size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: flags,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
-        let resident = Resident(
+        return Resident(
             key: key, hash: store.hash(key.span, 0..<key.count), name: name, facts: facts,
             head: [],
             layout: HeadLayout(
@@ -48,7 +60,6 @@ struct Entries {
                 chunks: chunks, size: UInt64(bytes), capacityBytes: capacity,
                 account: store.account),
             account: store.account, share: share)
-        return store.insert(resident) ? resident : nil
     }
 
     func find(_ name: String) -> Resident? {

@@ -93,10 +93,8 @@ final class LogRig {
             dice: Dice(seed: dice.next()))
         settings.fault = fault
         let (marks, reached) = (journal, journalReached)
-        settings.marks = { _, _, isWanted in
-            RecoveredMarks(
-                table: MarkTable(marks.filter { isWanted($0.target, $0.stamp) }),
-                reached: reached)
+        settings.marks = { _, _, wanted in
+            RecoveredMarks(table: MarkTable(wanted(marks)), reached: reached)
         }
         let log = try DiskLog.open(
             volume, settings, identity, book: book, figures: figures, formerWall: formerWall,

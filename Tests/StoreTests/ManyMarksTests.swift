@@ -160,8 +160,14 @@ struct ManyMarksTests {
     }
 
     @Test("a request that takes very long is not waited for: what comes of it is kept nowhere")
-    func late() {
-        let book = MarkBook(key: .known, marksMax: MarkBook.marksMax)
+    func late() throws {
+        let rig = try LogRig(segments: 4, seed: 9)
+        let log = try rig.log()
+        let book = log.marks
+        let entries = Entries(limitBytes: 1 << 20, marks: book)
+        let (old, fresh) = (entries.make("old", bytes: 10), entries.make("fresh", bytes: 10))
+        let (early, late) = (try #require(old), try #require(fresh))
+        entries.store.insert(early)
         let lease = book.lease()
         purge(0..<100_000, book)
         tick(book)
@@ -169,10 +175,57 @@ struct ManyMarksTests {
         purge(100_000..<200_000, book)
         tick(book)
         #expect(book.count < 140_000 && book.isLate(lease.stamp))
+        let (key, stamp) = (Answer.key(9_999), lease.stamp)
+        #expect(book.effect(on: key, tags: [], stamp: stamp) == nil, "its mark is forgotten")
+        #expect(book.effect(onAnswer: key, tags: [], stamp: stamp) == .dead)
+        let stored = try rig.store(Answer(9_999, version: 1, bytes: 10), stamp: stamp)
+        #expect(stored == .dead && !entries.store.insert(late))
+        #expect(entries.find("old") != nil, "what was held when it was looked stays")
         let next = book.lease()
         #expect(!book.isLate(next.stamp) && book.takeFolded() == 0)
+        #expect(entries.store.insert(late, begun: next.stamp), "it was on disk until now")
         lease.end()
         next.end()
+    }
+
+    @Test("an entry that nobody holds a lease for is put in only if it is still where it was")
+    func atOnce() throws {
+        let entries = Entries(limitBytes: 1 << 20)
+        let read = try #require(entries.make("photo", bytes: 10))
+        #expect(!entries.store.insert(read) { false } && entries.find("photo") == nil)
+        #expect(entries.store.insert(read) { true } && entries.find("photo") === read)
+    }
+
+    @Test("young marks that nobody reviews are no more than twice so many, and still cover")
+    func unreviewed() {
+        let book = MarkBook(key: .known, marksMax: 1 << 20)
+        let before = book.stamp
+        purge(0..<400_000, book)
+        #expect(book.count == 400_000 && book.takeFolded() == 0)
+        for number in [0, 200_000, 399_999] {
+            let effect = book.effect(on: Answer.key(number), tags: [], stamp: before)
+            #expect(effect != nil, "\(number)")
+        }
+        tick(book)
+        #expect((140_000..<300_000).contains(book.count), "those that became old stay")
+    }
+
+    @Test("what is purged again before the journal has that is in it still, for the first purge")
+    func again() throws {
+        let book = MarkBook(isJournaled: true, marksMax: 1_000)
+        book.open(epoch: 1, RecoveredMarks(table: MarkTable(key: .known)))
+        let before = book.stamp
+        let first = book.apply([Self.url(1)], isSoft: false, now: .zero)
+        book.keeps(upTo: first)
+        book.apply([Self.url(1)], isSoft: true, now: .zero)
+        func effect() throws -> Mark.Effect? {
+            let pieces = book.pieces(after: .zero, upTo: first)
+            let read = try #require(MarkTable(pieces: pieces, key: .known))
+            return read.effect(on: Answer.key(1), tags: [], stamp: before)
+        }
+        #expect(try effect() == .dead)
+        book.apply([Self.url(1)], isSoft: false, now: .zero)
+        #expect(try effect() == .dead, "a kill now leaves neither of the later two")
     }
 
     @Test("marks are bounded, and those of before a directory was opened hold in it")

@@ -167,7 +167,7 @@ struct MarkTableTests {
             let whole = MarkTable(marks, key: key)
             let (first, second) = (stamp(&dice), stamp(&dice))
             let (from, to) = (min(first, second), max(first, second))
-            let pieces = whole.pieces(upTo: from) + whole.pieces(after: from, upTo: to)
+            let pieces = whole.pieces { $0 <= from } + whole.pieces { $0 > from && $0 <= to }
             var read = try #require(MarkTable(pieces: pieces.shuffled(using: &dice), key: .known))
             #expect(read.key == key)
             for mark in marks where mark.stamp > to { read.apply(mark) }

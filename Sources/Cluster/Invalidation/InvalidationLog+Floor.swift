@@ -3,11 +3,12 @@ package import Ground
 /// What is not kept any longer.
 extension InvalidationLog {
     /// Records up to these positions can no longer be had: everything is made soft once, and then
-    /// they count as applied.
+    /// they count as applied; false if all did before.
+    @discardableResult
     mutating func takeFloors(
         _ floors: [StreamPosition], from source: NodeID, _ now: Instant,
         _ effects: inout [InvalidationEffect]
-    ) {
+    ) -> Bool {
         var raised: [StreamPosition] = []
         for floor in floors where floor.process != process && lags(behind: floor) {
             // Beyond the limit on streams too: it must not be asked for again and again.
@@ -20,6 +21,7 @@ extension InvalidationLog {
             raised.append(floor)
         }
         announce(raised, from: source, &effects)
+        return !raised.isEmpty
     }
 
     /// Makes everything soft once, here alone.
@@ -76,12 +78,14 @@ extension InvalidationLog {
     }
 
     /// The disk has no room any more for records up to these positions: they are dropped, whatever
-    /// was to be kept; what was to be written last was not.
+    /// was to be kept; what was to be written last was not, and comes again.
     ///
     /// Where one before them is missing that could still come, everything is made soft instead.
+    /// Where nothing is left to be dropped, it comes again in a while.
     package mutating func giveUp(
         _ positions: [StreamPosition], now: Instant, effects: inout [InvalidationEffect]
     ) {
+        var isGiven = false
         for position in positions {
             guard let place = streams.place(of: position.process) else { continue }
             let before = streams[place].floor
@@ -91,11 +95,11 @@ extension InvalidationLog {
             let floor = streams[place].floor
             guard floor > before else { continue }
             writes.add(.dropped(StreamPosition(process: position.process, count: floor)))
+            isGiven = true
         }
         let known = positions.filter { streams.place(of: $0.process) != nil }
-        takeFloors(known, from: node, now, &effects)
-        guard !positions.isEmpty else { return writeFailed(now: now) }
-        writes.wasRefused()
+        isGiven = takeFloors(known, from: node, now, &effects) || isGiven
+        if !isGiven || !writes.wasRefused() { writeFailed(now: now) }
     }
 
     /// Where the record lies that came first and may be dropped.

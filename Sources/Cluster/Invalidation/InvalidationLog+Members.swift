@@ -36,7 +36,7 @@ extension InvalidationLog {
         lines[node] = PeerLine(
             connection: connection, toldCount: reaches.isEmpty ? recent.count : nil)
         if !reaches.isEmpty { effects.append(.send(.told(reaches), to: [node])) }
-        confirm(positions, to: [node])
+        news.confirmations.append((positions, [node]))
         company.review(connected: lines.keys, now: now)
         settle(&effects)
     }

@@ -35,13 +35,6 @@ extension InvalidationLog {
         _ records: [InvalidationRecord], from source: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
-        take(records, from: source, now, &effects)
-    }
-
-    mutating func take(
-        _ records: [InvalidationRecord], from source: NodeID, _ now: Instant,
-        _ effects: inout [InvalidationEffect]
-    ) {
         for record in records {
             let name = record.name
             guard name.number > retired[name.stream] ?? 0 else { continue }

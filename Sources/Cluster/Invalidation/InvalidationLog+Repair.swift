@@ -100,7 +100,7 @@ extension InvalidationLog {
         _ answer: RepairAnswer, from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
-        take(answer.records, from: node, now, &effects)
+        received(answer.records, from: node, now: now, effects: &effects)
         takeFloors(answer.floors, from: node, now, &effects)
         for process in Set(answer.covered.map(\.process)).sorted() {
             guard let place = streams.place(of: process) else { continue }

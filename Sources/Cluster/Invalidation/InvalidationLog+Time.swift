@@ -35,18 +35,13 @@ extension InvalidationLog {
         }
         guard !lines.isEmpty, !had.isEmpty || company.recorded != confirmedMembers else { return }
         confirmedMembers = company.recorded
-        confirm(had, to: lines.keys)
+        news.confirmations.append((had, lines.keys))
     }
 
     /// Tells those who gave records, or issued them, how far their streams are synced.
     mutating func confirmOwed(_ now: Instant) {
         for (node, processes) in owed.take(at: now) where lines[node] != nil {
-            confirm(processes.compactMap { position(of: $0) }, to: [node])
+            news.confirmations.append((processes.compactMap { position(of: $0) }, [node]))
         }
-    }
-
-    /// Has these members told what is synced here.
-    mutating func confirm(_ positions: [StreamPosition], to nodes: [NodeID]) {
-        news.confirmations.append((positions, nodes))
     }
 }

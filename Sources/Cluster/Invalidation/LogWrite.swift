@@ -22,9 +22,12 @@ package enum LogWrite: Hashable, Sendable {
         }
     }
 
-    /// It makes no room: with nothing else it takes none either.
     var isNote: Bool {
         if case .note = self { true } else { false }
+    }
+
+    var isFloor: Bool {
+        if case .floor = self { true } else { false }
     }
 }
 
@@ -116,10 +119,14 @@ struct WriteQueue: Sendable {
     }
 
     /// There was no room for the batch, and nothing was written: notes of what is given up come
-    /// next.
-    mutating func wasRefused() {
+    /// next, as far as there are any.
+    ///
+    /// False if there was no room for such notes.
+    mutating func wasRefused() -> Bool {
+        guard !makesRoom else { return false }
         takeBack()
-        makesRoom = true
+        makesRoom = !notes.isEmpty
+        return true
     }
 
     private mutating func takeBack() {

@@ -18,7 +18,7 @@ package struct Journal: Sendable {
     private var plan: JournalPlan
     /// What ``plan`` becomes when what is being written is synced; nil if nothing is.
     private var next: JournalPlan?
-    /// So many bytes more would have been needed.
+    /// So many bytes would have had to be free.
     private var shortage = 0
 
     /// A node's journal after a start in this boot epoch, with what the start has found.
@@ -30,7 +30,7 @@ package struct Journal: Sendable {
     ) {
         precondition(
             (4_096...1 << 30).contains(settings.fileBytesMax)
-                && settings.bytesMax >= 4 * settings.fileBytesMax, "settings: \(settings)")
+                && settings.bytesMax >= 8 * settings.fileBytesMax, "settings: \(settings)")
         self.node = node
         self.epoch = epoch
         self.settings = settings
@@ -55,16 +55,21 @@ package struct Journal: Sendable {
         var writer = JournalWriter(self, plan)
         writer.write(batch, marks, using: &dice)
         let (after, effects) = writer.finish()
-        // What makes room has a file's room for itself.
-        let limit =
-            settings.bytesMax - (batch.allSatisfy(\.isNote) ? 0 : settings.fileBytesMax)
-        guard after.bytesCount <= limit else {
-            shortage = after.bytesCount - limit + settings.fileBytesMax
+        let reserve = reserve(ahead: batch)
+        guard after.bytesCount + reserve <= settings.bytesMax else {
+            shortage = after.bytesCount - plan.bytesCount + reserve
             return nil
         }
         shortage = 0
         next = after
         return effects
+    }
+
+    /// What is left for what makes room, in bytes: a checkpoint and a file behind it for notes, and
+    /// a file more for floors, without which some records cannot be dropped.
+    private func reserve(ahead batch: [LogWrite]) -> Int {
+        if batch.allSatisfy(\.isNote) { return 0 }
+        return settings.fileBytesMax * (batch.contains(where: \.isFloor) ? 2 : 3)
     }
 
     /// All that was to be done last is done.

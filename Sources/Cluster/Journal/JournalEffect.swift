@@ -34,7 +34,7 @@ extension Journal {
         }
 
         /// When so few bytes are left the log is to give up records.
-        var reserveBytes: Int { max(bytesMax / 8, 2 * fileBytesMax) }
+        var reserveBytes: Int { max(bytesMax / 8, 4 * fileBytesMax) }
     }
 }
 

@@ -12,9 +12,9 @@ import Tiers
 /// its marks, its journal, and the connections with its peers.
 ///
 /// Told from any thread. What peers say, and what has become of the disk, waits in an inbox for the
-/// loop that keeps time, or for whoever is next to look at the state: so one step takes in all that
-/// has come, and no loop that serves clients waits for another. Events are taken in order, under one
-/// lock, and what follows is done under it too: when a step is over, what it invalidates is
+/// loop that keeps time, or for whoever is next to change something: so one step takes in all that
+/// has come, and no loop that serves clients waits for another. Events are taken in order, under
+/// one lock, and what follows is done under it too: when a step is over, what it invalidates is
 /// invalidated.
 final class InvalidationDesk: Sendable {
     /// Under which id the node is a member.
@@ -30,6 +30,8 @@ final class InvalidationDesk: Sendable {
     let applied = Atomic<UInt64>(0)
     /// What is to be taken in by the next step, in the order in which it came.
     let inbox = Mutex<[ExchangeEvent]>([])
+    /// Who tells more does the step himself, and so tells no faster than that is done.
+    private static let inboxMax = 1_024
 
     struct State {
         var exchange: InvalidationExchange
@@ -106,13 +108,15 @@ final class InvalidationDesk: Sendable {
         change { $0.exchange.handle(event, now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// The same in a moment, before anything that is told or asked later.
+    /// The same in a moment, before anything that is told or asked later; where very many wait, at
+    /// once.
     func handleSoon(_ event: ExchangeEvent) {
-        let isFirst = inbox.withLock { inbox in
+        let count = inbox.withLock { inbox in
             inbox.append(event)
-            return inbox.count == 1
+            return inbox.count
         }
-        if isFirst { loop.execute { [weak self] in self?.change { _, _, _ in } } }
+        if count >= Self.inboxMax { return change { _, _, _ in } }
+        if count == 1 { loop.execute { [weak self] in self?.change { _, _, _ in } } }
     }
 
     /// Purges, unless that was asked for before under this id; without one it is given a new one.

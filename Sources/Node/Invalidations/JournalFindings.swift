@@ -21,10 +21,10 @@ struct JournalFindings: Sendable {
     /// Reads the journal of a directory that the start in `epoch` has taken.
     ///
     /// `key` hashes marks if the journal has none; of what was invalidated that is kept which
-    /// `isWanted`.
+    /// `wanted` gives.
     init(
         _ files: JournalFiles, own: NodeID, epoch: UInt64, key: MarkKey,
-        isWanted: (PurgeTarget, Stamp) -> Bool
+        wanted: ([Mark]) -> [Mark]
     ) {
         member = own
         marks = RecoveredMarks(table: MarkTable(key: key))
@@ -35,7 +35,7 @@ struct JournalFindings: Sendable {
                     try JournalMember(bytes.span)
                 } ?? JournalMember(node: own, begun: 0)
             member = known.node
-            let found = try read(files, key: key, isWanted)
+            let found = try read(files, key: key, wanted)
             recovered = found
             marks.reached = found.reached
             if found.isOfOldFormat { marks.doubt = "an earlier version has kept what was" }
@@ -52,7 +52,7 @@ struct JournalFindings: Sendable {
     }
 
     private mutating func read(
-        _ files: JournalFiles, key: MarkKey, _ isWanted: (PurgeTarget, Stamp) -> Bool
+        _ files: JournalFiles, key: MarkKey, _ wanted: ([Mark]) -> [Mark]
     ) throws(DiskFile.Failure) -> JournalRecovery.Found {
         var recovery = JournalRecovery(node: member, files: try files.numbers())
         var isFirst = true
@@ -72,11 +72,10 @@ struct JournalFindings: Sendable {
                     marks.doubt = "marks in journal-\(number) make no sense"
                 }
             }
-            for (purge, stamp) in recovery.takePurges() {
-                for target in purge.targets where isWanted(target, stamp) {
-                    marks.table.apply(Mark(target, isSoft: purge.mode == .soft, stamp: stamp))
-                }
+            let found = recovery.takePurges().flatMap { purge, stamp in
+                purge.targets.map { Mark($0, isSoft: purge.mode == .soft, stamp: stamp) }
             }
+            for mark in wanted(found) { marks.table.apply(mark) }
             kept.records += recovery.takeRecords()
         }
         let found = recovery.finish()
@@ -105,11 +104,11 @@ final class JournalReader: Sendable {
 
     func read(
         _ volume: any DiskVolume, _ identity: NodeIdentity,
-        _ isWanted: (PurgeTarget, Stamp) -> Bool
+        _ wanted: ([Mark]) -> [Mark]
     ) -> RecoveredMarks {
         let found = JournalFindings(
             JournalFiles(volume), own: identity.nodeID, epoch: identity.bootEpoch, key: key,
-            isWanted: isWanted)
+            wanted: wanted)
         // What is found in a later directory is another member's but for its marks.
         state.withLock { if !$0.isOver { $0.findings = found } }
         return found.marks

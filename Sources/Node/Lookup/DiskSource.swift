@@ -195,12 +195,12 @@ final class DiskSource: AnswerSource {
         guard let resident = hall.store.form(of: read) else { return look() }
         guard Self.isUsable(resident.facts, for: run) else {
             // What may stand in for an origin that fails must be found then.
-            if isInserted, !run.wish.isProbe { hall.store.insert(resident) }
+            if isInserted, !run.wish.isProbe { hall.store.insert(resident, begun: run.stamp) }
             guard query.reuse(resident.facts, now: now) != .unusable else { return absent() }
             run.ask(about: resident)
             return absent()
         }
-        if isInserted { hall.store.insert(resident) }
+        if isInserted { hall.store.insert(resident, begun: run.stamp) }
         hall.touch(resident, now: now)
         run.found(resident, nominated: query.nominated(of: resident))
         finish()
@@ -299,7 +299,7 @@ final class DiskSource: AnswerSource {
             (reading.facts(tier.clock), RenderedHead(reading))
         }
         if let resident {
-            hall.store.insert(resident)
+            hall.store.insert(resident, begun: run.stamp)
             hall.touch(resident, now: SystemClock.now())
         }
         finish()

@@ -11,7 +11,7 @@ extension FillRun {
     func standing(_ tags: [[UInt8]], _ facts: EntryFacts?, isShared: Bool) -> Fill.Standing {
         let node = hall.node
         return Fill.Standing(
-            of: node.marks.effect(on: key, tags: tags, stamp: stamp),
+            of: node.marks.effect(onAnswer: key, tags: tags, stamp: stamp),
             isExcluded: facts.map {
                 node.fence.excludes($0.validatedAt, now: SystemClock.now())
             } ?? false, isShared: isShared)
@@ -20,7 +20,7 @@ extension FillRun {
     /// Who comes now may not wait for what it brings, as far as is known what that is.
     var isOvertaken: Bool {
         let tags = state.withLock { $0.tags }
-        return hall.node.marks.effect(on: key, tags: tags, stamp: stamp) != nil
+        return hall.node.marks.effect(onAnswer: key, tags: tags, stamp: stamp) != nil
     }
 
     /// What it brings may be given to nobody any more, be it that it was good when it came.

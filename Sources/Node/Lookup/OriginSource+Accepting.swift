@@ -84,7 +84,6 @@ extension OriginSource {
             (facts, head)
         }
         guard let resident else { return true }
-        guard !hall.node.marks.isLate(resident.stamp) else { return true }
         hall.node.store.insert(resident)
         keepIndex(variant?.index, names, variant?.place, ofAbsence: true)
         return true

@@ -22,7 +22,7 @@ extension DiskLog {
     package func store(
         _ record: DiskRecord, body: [ByteBuffer], now: Int64
     ) throws(DiskFile.Failure) -> Kept {
-        guard !isDead(record) else { return .dead }
+        guard view.effect(on: record) != .dead, !marks.isLate(record.stamp) else { return .dead }
         guard makeShare(for: record) else { return .beyondShare }
         var record = record
         record.chunkSums = Array(repeating: 0, count: DiskRecord.chunkCount(record.bodyBytes))
@@ -124,7 +124,7 @@ extension DiskLog {
                 bytes += span.copy(0..<span.count)
                 continue
             }
-            try write(bytes, to: file, at: position)
+            try write(bytes.span, to: file, at: position)
             position += UInt64(bytes.count)
             bytes.removeAll(keepingCapacity: true)
             try write(span, to: file, at: position)
@@ -132,7 +132,7 @@ extension DiskLog {
         }
         let left = offset + record.extent.recordBytes - Int(position) - bytes.count
         bytes.append(contentsOf: repeatElement(0, count: left))
-        if !bytes.isEmpty { try write(bytes, to: file, at: position) }
+        if !bytes.isEmpty { try write(bytes.span, to: file, at: position) }
     }
 
     /// The footer of the open segment will name a record that was written.
@@ -213,7 +213,7 @@ extension DiskLog {
             salt: dice.next(), openedAt: marks.keptStamp, openedWall: now, queue: queue.rawValue)
         do {
             let file = try file(of: id)
-            try write(header.bytes, to: file, at: 0)
+            try write(header.bytes.span, to: file, at: 0)
             try file.sync()
             leastOnDisk[Int(id.index)] = nil
             names[Int(id.index)] = NameSet()
@@ -271,12 +271,14 @@ extension DiskLog {
             entry.accessCount = UInt16(known.accessCount)
             return entry
         }
-        let footer = SegmentFooter(
+        var footer = SegmentFooter(
             entries: current, recordsEnd: recordsEnd, sequence: header.sequence,
             leastLeftOut: leastOnDisk[Int(id.index)], names: names[Int(id.index)]?.names)
+        // A segment of an earlier version may be too full for them.
+        if footer.start(segmentBytes: segmentBytes) < recordsEnd { footer.names = nil }
         let bytes = footer.bytes(salt: header.salt, segmentBytes: segmentBytes)
         touched[Int(id.index)] = false
-        try write(bytes, to: file, at: segmentBytes - UInt64(bytes.count))
+        try write(bytes.span, to: file, at: segmentBytes - UInt64(bytes.count))
     }
 
     /// A write into the open segment has failed: the place is lost, and the segment takes no more.

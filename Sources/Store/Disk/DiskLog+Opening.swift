@@ -73,9 +73,10 @@ extension DiskLog {
     ) throws(DiskFile.Failure) {
         hasFormerMarks = try emptyFormerMarks()
         let least = leastStamp
-        var found = settings.marks(volume, identity) { target, stamp in
-            guard stamp > least, case .url(let name) = target else { return stamp > least }
-            return !held(of: [URLName.fingerprint(name[...])]).isEmpty
+        var found = settings.marks(volume, identity) { marks in
+            let later = marks.filter { $0.stamp > least }
+            let held = held(of: Set(later.compactMap(\.name)).sorted())
+            return later.filter { $0.name.map(held.contains) ?? true }
         }
         if found.doubt == nil, found.reached < reached, reached.count > 0 {
             found.doubt = "what was invalidated last is missing"
@@ -97,7 +98,7 @@ extension DiskLog {
     /// Gives back what files of marks of an earlier version take; true if there are any.
     private func emptyFormerMarks() throws(DiskFile.Failure) -> Bool {
         let names = try volume.names().filter(Self.formerMarks.contains)
-        for name in names { try volume.open(name, creates: false).truncate(to: 0) }
+        for name in names { try? volume.open(name, creates: false).truncate(to: 0) }
         return !names.isEmpty
     }
 
@@ -177,7 +178,11 @@ extension DiskLog {
             _ recovered: inout Recovered, _ identity: NodeIdentity, _ note: (DiskNote) -> Void
         ) {
             guard case .recovered(let found) = SegmentFiles.recover(recovered.file, identity)
-            else { return }
+            else {
+                // What is in it may be read by a later start.
+                recovered.segment.leastStamp = .zero
+                return
+            }
             // What lies behind the records is what remains of the file's use before.
             let damaged = found.damaged.filter { $0 <= found.recordsEnd }
             if !damaged.isEmpty {
@@ -190,9 +195,9 @@ extension DiskLog {
             }
             let newest = UInt32(clamping: min(newestWall, now) / 1000)
             recovery.keep(found, at: UInt16(recovered.number), newestAccess: newest) {
-                live[recovered.number] += $1.bytes + SegmentFooter.Entry.bytesCount
+                live[recovered.number] += $1.bytes + SegmentFooter.bytesPerRecord
                 guard let old = shards.insert($0, $1) else { return }
-                live[Int(old.location.segment)] -= old.bytes + SegmentFooter.Entry.bytesCount
+                live[Int(old.location.segment)] -= old.bytes + SegmentFooter.bytesPerRecord
             }
             if found.needsFooter { recovered.unclosed = found }
             recovered.names = found.names
@@ -200,7 +205,7 @@ extension DiskLog {
             let used = min(
                 room,
                 Int(found.recordsEnd) - DiskFormat.headerBytes
-                    + found.entries.count * SegmentFooter.Entry.bytesCount)
+                    + found.entries.count * SegmentFooter.bytesPerRecord)
             recovered.segment = Segment(
                 closedIn: SegmentQueue(rawValue: found.header.queue) ?? .small,
                 sequence: found.header.sequence, usedBytes: used,
@@ -237,5 +242,12 @@ extension DiskLog {
                 of: SegmentID(index: UInt32(recovered.number)), recovered.header,
                 segment.entries, recordsEnd: segment.recordsEnd, to: recovered.file)
         }
+    }
+}
+
+extension Mark {
+    /// The fingerprint of the URL that it covers; nil if it covers anything else.
+    fileprivate var name: UInt32? {
+        if case .url(let name) = target { URLName.fingerprint(name[...]) } else { nil }
     }
 }

@@ -22,7 +22,8 @@ extension DiskLog {
     /// Writes zeros over the header of a segment that was given up.
     func blank(_ index: Int) throws(DiskFile.Failure) {
         if standing[index], let file = files[index] {
-            try write([UInt8](repeating: 0, count: DiskFormat.headerBytes), to: file, at: 0)
+            let zeros = [UInt8](repeating: 0, count: DiskFormat.headerBytes)
+            try write(zeros.span, to: file, at: 0)
         }
         standing[index] = false
     }
@@ -36,7 +37,7 @@ extension DiskLog {
                 entry.location
                     == DiskLocation(segment: UInt16(id.index), offsetUnits: found.offsetUnits)
             else { continue }
-            handledBytes += entry.bytes + SegmentFooter.Entry.bytesCount
+            handledBytes += entry.bytes + SegmentFooter.bytesPerRecord
             let idle = Interval.seconds(now / 1000 - Int64(entry.lastAccess))
             switch rule.verdict(count: entry.accessCount, idle: idle, in: queue) {
             case .keep(let count):
@@ -127,7 +128,7 @@ extension DiskLog {
                 meta: block.span.extracting(0..<extent.metaBytes), salt: use.salt,
                 offset: entry.offset)
         else { return false }
-        return isDead(record)
+        return view.effect(on: record) == .dead
     }
 
     private enum CopyFailure: Error {
@@ -179,17 +180,17 @@ extension DiskLog {
                 seed: DiskFormat.chunkSeed(
                     salt: segment.header.salt, offset: UInt64(offset), number: number))
             let place = UInt64(offset + meta + number * DiskFormat.chunkBytes)
-            guard (try? write(chunk, to: segment.file, at: place)) != nil else {
+            guard (try? write(chunk.span, to: segment.file, at: place)) != nil else {
                 throw .unwritable
             }
         }
         let end = meta + Int(record.bodyBytes)
         let padding = [UInt8](repeating: 0, count: record.extent.recordBytes - end)
-        guard (try? write(padding, to: segment.file, at: UInt64(offset + end))) != nil else {
+        guard (try? write(padding.span, to: segment.file, at: UInt64(offset + end))) != nil else {
             throw .unwritable
         }
         let head = record.metaBytes(salt: segment.header.salt, offset: UInt64(offset))
-        guard (try? write(head, to: segment.file, at: UInt64(offset))) != nil else {
+        guard (try? write(head.span, to: segment.file, at: UInt64(offset))) != nil else {
             throw .unwritable
         }
         let location = noted(record, in: .main, at: offset)

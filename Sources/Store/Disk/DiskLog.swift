@@ -127,12 +127,6 @@ package final class DiskLog {
     }
 
     func write(
-        _ bytes: [UInt8], to file: any VolumeFile, at offset: UInt64
-    ) throws(DiskFile.Failure) {
-        try write(bytes.span, to: file, at: offset)
-    }
-
-    func write(
         _ bytes: Span<UInt8>, to file: any VolumeFile, at offset: UInt64
     ) throws(DiskFile.Failure) {
         figures.add(.writtenBytes, bytes.count)
@@ -159,7 +153,4 @@ package final class DiskLog {
         guard let entry = view.shards.remove(name.digest) else { return }
         forgotten(name.digest, entry)
     }
-
-    /// True if the record was invalidated after its request began.
-    func isDead(_ record: DiskRecord) -> Bool { view.effect(on: record) == .dead }
 }

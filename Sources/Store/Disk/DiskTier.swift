@@ -182,7 +182,7 @@ package final class DiskTier: Sendable {
 
     private func isDead(_ resident: Resident) -> Bool {
         marks.effect(
-            on: resident.key, tags: resident.tags, stamp: resident.stamp) == .dead
+            onAnswer: resident.key, tags: resident.tags, stamp: resident.stamp) == .dead
     }
 
     private func takeRoom(for resident: Resident) -> Bool {

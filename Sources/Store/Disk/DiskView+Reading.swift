@@ -28,6 +28,9 @@ extension DiskView {
         return nil
     }
 
+    /// True if the record that was read is where it was.
+    package func isStill(_ reading: DiskReading) -> Bool { isStill(reading.entry, reading.use) }
+
     func isStill(_ entry: DiskEntry, _ use: SegmentSlot.Use) -> Bool {
         slots[Int(entry.location.segment)].isStill(use)
     }

@@ -19,7 +19,7 @@ package struct JournalRoom: Hashable, Sendable {
 
     private init(bytesMax: Int) {
         self.bytesMax = bytesMax
-        fileBytes = bytesMax / 16
+        fileBytes = max(bytesMax / 16, min(bytesMax / 8, 32 << 20))
     }
 
     private static let bytesMin = 256 << 10
@@ -27,9 +27,9 @@ package struct JournalRoom: Hashable, Sendable {
     /// to be deleted, and the one that says which member the node is.
     private static let overheadBytes = 33 * (8 << 10)
 
-    /// So many marks the journal keeps when the records are gone that named them: a quarter of its
-    /// room, and no more than some 40 MiB of memory hold.
-    package var marksMax: Int { min(4 * fileBytes / MarkTable.markBytes, 1 << 19) }
+    /// So many marks the journal keeps when the records are gone that named them: what one of its
+    /// files holds, for each begins with all of them, and no more than some 40 MiB of memory hold.
+    package var marksMax: Int { min(fileBytes / (MarkTable.markBytes + 4), 1 << 19) }
 
     /// All that it takes of the limit.
     package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + Self.overheadBytes) }

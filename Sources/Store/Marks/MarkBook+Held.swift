@@ -62,8 +62,8 @@ extension MarkBook {
         }
     }
 
-    /// Young marks beyond that are not waited for, whatever requests are under way: what comes of
-    /// those is kept nowhere.
+    /// Young marks beyond that do not wait for the requests that are under way: what comes of those
+    /// is kept nowhere.
     static let youngMax = 1 << 17
     /// Marks that are forgotten under one lock.
     private static let forgottenMax = 256
@@ -85,6 +85,7 @@ extension MarkBook {
         }
         let free = due.filter { memory?.names.contains($0.name) != true }
         guard !free.isEmpty else { return }
+        state.withLock { $0.hasDropped = true }
         let held = heldElsewhere(Set(free.map(\.name)).sorted())
         // In parts, for who is served waits for the lock.
         for start in stride(from: 0, to: free.count, by: Self.forgottenMax) {

@@ -9,7 +9,8 @@ package import Tiers
 /// is written to the disk that is later than what the journal has: a start could not tell that an
 /// invalidation was lost.
 ///
-/// Marks that nothing which is held can be older than are dropped, and where there are still too
+/// Marks for URLs of which nothing can be held go without a trace; see ``YoungMarks``. Of others
+/// those are dropped that nothing which is held can be older than, and where there are still too
 /// many the oldest half is folded. In both cases one soft mark for everything takes their place,
 /// which is not less than any of them. So what they covered is never served unasked, even if it was
 /// overlooked when it was said what is held: that costs a request to the origin in vain, no more.
@@ -104,6 +105,8 @@ package final class MarkBook: Sendable {
                 let slot = state.table.apply(Mark(target, isSoft: isSoft, stamp: stamp))
                 if case .url(let name) = target, let slot { state.young.add(name, slot, stamp) }
             }
+            // Where nobody reviews them they stay, as others do.
+            if state.young.count > 2 * Self.youngMax { _ = state.young.takeHalf() }
             let isFolded = state.foldWhatIsTooMuch()
             if isFolded || targets.contains(where: \.isBroad) {
                 broad.add(1, ordering: .releasing)
@@ -121,8 +124,14 @@ package final class MarkBook: Sendable {
         }
     }
 
-    /// An answer that was asked for at `stamp`, and comes now, may have been invalidated by what is
-    /// not known any more: it is to be kept nowhere.
+    /// The same of an answer that was asked for at `stamp` and is in no place yet: `dead`, too, if
+    /// what may cover it is not known any more.
+    package func effect(onAnswer key: [UInt8], tags: [[UInt8]], stamp: Stamp) -> Mark.Effect? {
+        isLate(stamp) ? .dead : effect(on: key, tags: tags, stamp: stamp)
+    }
+
+    /// Of what covers an answer that was asked for at `stamp`, and comes now, something may not be
+    /// known any more: it is to be kept nowhere.
     package func isLate(_ stamp: Stamp) -> Bool { state.withLock { stamp < $0.lateBefore } }
 
     /// When the latest soft mark that covers an entry was applied, to a second; the least instant
@@ -167,14 +176,20 @@ package final class MarkBook: Sendable {
                 state.noteFold(stamp, former.count)
             }
             _ = state.foldWhatIsTooMuch()
+            // Of the journal's marks those were left that cover nothing in this directory.
+            state.hasDropped = true
             changed()
         }
     }
 
     /// What the journal is to keep of the marks that are later than `after` and no later than
-    /// `last`: see ``MarkTable/pieces(after:upTo:)``.
+    /// `last`; see ``MarkTable/pieces(where:)``.
+    ///
+    /// Where something was invalidated again, and the journal does not have that yet, nothing else
+    /// would be left of both.
     package func pieces(after: Stamp, upTo last: Stamp) -> [[UInt8]] {
-        state.withLock { $0.table.pieces(after: after, upTo: last) }
+        let (table, kept) = state.withLock { ($0.table, $0.kept) }
+        return table.pieces { $0 > after && ($0 <= last || $0 > kept) }
     }
 
     /// The journal has all marks up to `stamp`.

@@ -16,9 +16,9 @@ package struct RecoveredMarks: Sendable {
     }
 }
 
-/// Reads it, on a thread that may wait for the disk; of it that is wanted which may cover something
-/// in the directory.
+/// Reads it, on a thread that may wait for the disk; `wanted` gives those of many marks that may
+/// cover something in the directory.
 package typealias MarksReader =
     @Sendable (
-        any DiskVolume, NodeIdentity, _ isWanted: (PurgeTarget, Stamp) -> Bool
+        any DiskVolume, NodeIdentity, _ wanted: ([Mark]) -> [Mark]
     ) -> RecoveredMarks

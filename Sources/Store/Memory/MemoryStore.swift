@@ -105,41 +105,56 @@ package final class MemoryStore: Sendable {
     ///
     /// Its bytes are reserved already; only the limit on entries and the share of its site are kept
     /// here. What became stale by an invalidation stands there as stale.
+    ///
+    /// `begun` is when the request began that has brought it here, which is its stamp if it comes
+    /// from another place than the disk.
     @discardableResult
-    package func insert(_ resident: Resident) -> Bool {
-        insert(resident, inPlaceOf: nil)
+    package func insert(_ resident: Resident, begun: Stamp? = nil) -> Bool {
+        insert(resident, begun: begun ?? resident.stamp) { _ in true }
     }
 
-    /// With `former`: only while that very entry is there.
-    func insert(_ resident: Resident, inPlaceOf former: Resident?) -> Bool {
+    /// The same of an entry for which nobody holds a lease: it stays only if it is still, when it
+    /// has its place, where it was found.
+    @discardableResult
+    package func insert(_ resident: Resident, whileThere isThere: () -> Bool) -> Bool {
+        insert(resident, begun: .last) { _ in isThere() }
+    }
+
+    /// In the place of `former`, while that very entry is there.
+    func insert(_ resident: Resident, inPlaceOf former: Resident) -> Bool {
+        insert(resident, begun: .last) { $0.has(former) }
+    }
+
+    private func insert(
+        _ resident: Resident, begun: Stamp, if isFit: (borrowing MemoryShard) -> Bool
+    ) -> Bool {
         var resident = resident
         while true {
             let number = marks.number(isPlain: false)
-            guard let form = form(of: resident) else { return false }
+            // What is forgotten after that look was there for it, or has changed the number.
+            guard let form = form(of: resident), !marks.isLate(begun) else { return false }
             resident = form
             guard takeShare(for: resident) else { return false }
-            let outcome = place(resident, .init(number: number, former: former))
+            let outcome = place(resident, number, isFit)
             settleShare(of: resident, isIn: outcome == .isIn)
             if outcome != .overtaken { return outcome == .isIn }
         }
     }
 
-    private func place(_ resident: Resident, _ condition: Condition) -> Placing {
+    /// `number` and `isFit` have to hold of the moment in which the entry becomes findable.
+    ///
+    /// With the number nothing was invalidated since the entry was held against the marks: an
+    /// invalidation looks for what it covers only after it has changed the number, so one of the
+    /// two sees the other.
+    private func place(
+        _ resident: Resident, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool
+    ) -> Placing {
         // What replaces another needs no place, so nothing is evicted for it.
         if entriesMax.load(ordering: .relaxed) > 0 {
-            let outcome = put(resident, condition, hasPlace: false)
+            let outcome = put(resident, number, isFit, hasPlace: false)
             if outcome != .isOut { return outcome }
         }
-        return takePlace() ? put(resident, condition, hasPlace: true) : .isOut
-    }
-
-    /// What has to hold of the moment in which an entry becomes findable.
-    private struct Condition {
-        /// Nothing was invalidated since the entry was held against the marks: an invalidation
-        /// looks for what it covers only after it has changed the number, so one of the two sees
-        /// the other.
-        var number: UInt64
-        var former: Resident?
+        return takePlace() ? put(resident, number, isFit, hasPlace: true) : .isOut
     }
 
     private enum Placing {
@@ -239,13 +254,16 @@ package final class MemoryStore: Sendable {
 
     /// Makes an entry findable that has a place, or that takes one over from what it replaces; if
     /// not, nothing is changed, and a place is given back.
-    private func put(_ resident: Resident, _ condition: Condition, hasPlace: Bool) -> Placing {
+    private func put(
+        _ resident: Resident, _ number: UInt64, _ isFit: (borrowing MemoryShard) -> Bool,
+        hasPlace: Bool
+    ) -> Placing {
         var replaced: [Resident] = []
         let shard = shard(resident.hash)
         count(bytesOf: resident, sign: 1)
         let outcome = shard.state.withLock { state -> Placing in
-            guard marks.number(isPlain: false) == condition.number else { return .overtaken }
-            if let former = condition.former, !state.has(former) { return .isOut }
+            guard marks.number(isPlain: false) == number else { return .overtaken }
+            guard isFit(state) else { return .isOut }
             return state.insert(resident, adds: hasPlace, replaced: &replaced) ? .isIn : .isOut
         }
         for gone in replaced {

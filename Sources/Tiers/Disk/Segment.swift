@@ -25,7 +25,7 @@ package struct Segment: Hashable, Sendable {
     /// Those of ``usedBytes`` whose entries are not known to be gone.
     package internal(set) var liveBytes = 0
     /// The least stamp of its records; nil if it has none.
-    package internal(set) var leastStamp: Stamp?
+    package var leastStamp: Stamp?
 
     package init() {}
 

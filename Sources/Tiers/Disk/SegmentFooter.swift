@@ -79,10 +79,17 @@ package struct SegmentFooter: Hashable, Sendable {
         count * Entry.bytesCount + (names + 1) / 2 * 8 + trailerBytes
     }
 
+    private var bytesCount: Int {
+        Self.bytesCount(of: entries.count, names: names?.count ?? 0)
+    }
+
+    /// Where it begins in a segment of `segmentBytes`.
+    package func start(segmentBytes: UInt64) -> UInt64 { segmentBytes - UInt64(bytesCount) }
+
     /// The bytes that end a segment with this `salt` of `segmentBytes`.
     package func bytes(salt: UInt64, segmentBytes: UInt64) -> [UInt8] {
         var bytes: [UInt8] = []
-        let size = Self.bytesCount(of: entries.count, names: names?.count ?? 0)
+        let size = bytesCount
         bytes.reserveCapacity(size)
         for entry in entries {
             bytes.appendLittle(entry.digest.first)
@@ -101,7 +108,7 @@ package struct SegmentFooter: Hashable, Sendable {
         bytes.appendLittle(UInt64(0))
         bytes.appendLittle(UInt32(entries.count))
         bytes.appendLittle(UInt32(names?.count ?? Entry.bytesCount))
-        bytes.appendLittle(segmentBytes - UInt64(size))
+        bytes.appendLittle(start(segmentBytes: segmentBytes))
         bytes.append(leastStamp)
         bytes.appendLittle(recordsEnd)
         bytes.appendLittle(sequence)

@@ -18,9 +18,10 @@ package struct SegmentRecovery: Sendable {
         package var needsFooter: Bool
         /// What began as a record and does not check, with its offset.
         package var damaged: [UInt64]
-        /// The least stamp of records that the footer leaves out.
+        /// The least stamp of records that the footer leaves out, or a later start may read.
         package var leastLeftOut: Stamp?
-        /// The fingerprints of all names of its records; nil if that is not known.
+        /// The fingerprints of all names of its records, and of those that a later start may read;
+        /// nil if that is not known.
         package var names: NameSet?
 
         /// The least stamp of all records in the segment; nil if there are none.
@@ -50,6 +51,10 @@ package struct SegmentRecovery: Sendable {
     private var entries: [SegmentFooter.Entry] = []
     private var damaged: [UInt64] = []
     private var names = NameSet()
+    /// A record has more names than a footer has room for.
+    private var hasManyNames = false
+    /// Some of the file could not be read, which a later start perhaps can.
+    private var isUnread = false
     /// Nil until ``wanted`` is.
     package private(set) var outcome: Outcome?
 
@@ -100,6 +105,7 @@ package struct SegmentRecovery: Sendable {
         case .header: finish(.discarded(.truncated))
         case .trailer(let header), .footer(let header, _): beginScan(header)
         case .scan(let header, var scan):
+            isUnread = true
             note(scan.unreadable())
             goOn(header, scan)
         case .over: preconditionFailure("nothing was wanted")
@@ -141,6 +147,7 @@ package struct SegmentRecovery: Sendable {
         switch finding {
         case .record(let record, let offset):
             entries.append(SegmentFooter.Entry(record, at: offset))
+            if record.names.count > SegmentFooter.namesMax { hasManyNames = true }
             for name in record.names { names.insert(name) }
         case .damaged(let offset, _): damaged.append(offset)
         case nil: break
@@ -150,13 +157,14 @@ package struct SegmentRecovery: Sendable {
     private mutating func goOn(_ header: SegmentHeader, _ scan: SegmentScan) {
         state = .scan(header, scan)
         guard scan.wanted == nil else { return }
+        // Behind the records lies what the file was used for before, or one that was torn.
+        let isWhole = !isUnread && !damaged.contains { $0 < scan.recordsEnd }
         finish(
             .recovered(
                 Segment(
                     header: header, entries: entries, recordsEnd: scan.recordsEnd,
-                    needsFooter: true, damaged: damaged,
-                    // What does not check may be read by a later start.
-                    names: damaged.isEmpty ? names : nil)))
+                    needsFooter: true, damaged: damaged, leastLeftOut: isWhole ? nil : .zero,
+                    names: isWhole && !hasManyNames ? names : nil)))
     }
 
     private mutating func finish(_ outcome: Outcome) {

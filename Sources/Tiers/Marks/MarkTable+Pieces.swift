@@ -2,12 +2,11 @@ package import Ground
 
 /// A table as bytes, to be kept; see "Marks" in <doc:DiskFormat>.
 extension MarkTable {
-    /// The marks that are later than `after`, and no later than `last`, in pieces that can be taken
-    /// one by one in any order; at least one.
-    package func pieces(after: Stamp = .zero, upTo last: Stamp = .last) -> [[UInt8]] {
-        let wanted = { (stamp: Stamp) in stamp > after && stamp <= last }
+    /// The marks with stamps that are wanted, in pieces that can be taken one by one in any order;
+    /// at least one.
+    package func pieces(where isWanted: (Stamp) -> Bool = { _ in true }) -> [[UInt8]] {
         var pieces = [head]
-        for (hash, latest) in others where wanted(latest.hard) || wanted(latest.soft) {
+        for (hash, latest) in others where isWanted(latest.hard) || isWanted(latest.soft) {
             if pieces[pieces.count - 1].count >= Self.pieceBytesMax { pieces.append(head) }
             let place = pieces.count - 1
             pieces[place].appendLittle(hash)

@@ -8,8 +8,8 @@ package import Ground
 ///
 /// **Laws.** ``effect(on:tags:stamp:)`` is the worst of what `Mark.effect` says for each mark that
 /// was applied, unless hashes collide: then it may be worse. After ``fold(upTo:)`` it is no better
-/// than `stale` where it was not nil before. A table that took all ``pieces(after:upTo:)`` of
-/// another, and the marks that are later, says what that one says.
+/// than `stale` where it was not nil before. A table that took all ``pieces(where:)`` of
+/// another, and the marks that were not wanted, says what that one says.
 package struct MarkTable: Sendable {
     /// The latest marks that cover one thing.
     struct Latest {

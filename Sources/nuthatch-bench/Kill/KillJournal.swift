@@ -25,7 +25,8 @@ final class KillJournal: Sendable {
     }
 
     /// All of it that is wanted.
-    func read(where isWanted: (PurgeTarget, Stamp) -> Bool) -> RecoveredMarks {
+    func read(_ wanted: ([Mark]) -> [Mark]) -> RecoveredMarks {
+        var marks: [Mark] = []
         var found = RecoveredMarks(table: MarkTable())
         let bytes = (try? Data(contentsOf: URL(fileURLWithPath: path))) ?? Data()
         // What is behind the last line's end was not synced.
@@ -36,10 +37,10 @@ final class KillJournal: Sendable {
             guard numbers.count == 3 else { continue }
             let stamp = Stamp(epoch: numbers[1], count: numbers[2])
             found.reached = max(found.reached, stamp)
-            let target = KillEntry.target(Int(numbers[0]))
-            guard isWanted(target, stamp) else { continue }
-            found.table.apply(Mark(target, isSoft: false, stamp: stamp))
+            marks.append(
+                Mark(KillEntry.target(Int(numbers[0])), isSoft: false, stamp: stamp))
         }
+        found.table = MarkTable(wanted(marks))
         return found
     }
 }

@@ -40,7 +40,7 @@ struct KillWorld {
         readers.start()
         let journal = KillJournal(self)
         var settings = settings
-        settings.marks = { _, _, isWanted in journal.read(where: isWanted) }
+        settings.marks = { _, _, wanted in journal.read(wanted) }
         let marks = MarkBook(isJournaled: true)
         let tier = DiskTier(
             settings, marks: marks,

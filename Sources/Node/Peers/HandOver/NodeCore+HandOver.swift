@@ -11,7 +11,6 @@ extension NodeCore {
     func takeOver(
         _ resident: Resident, _ offer: PeerOffer, done: @escaping @Sendable (Bool) -> Void
     ) {
-        guard !marks.isLate(resident.stamp) else { return done(false) }
         let held = store.find(resident.key, hash: resident.hash)
         if let held {
             guard held.facts.date <= resident.facts.date else { return done(true) }
