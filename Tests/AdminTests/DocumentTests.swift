@@ -8,18 +8,18 @@ struct DocumentTests {
 
     @Test("health is ok, and only a ready node asks for requests")
     func health() {
-        #expect(HealthDocument.alive.page == "{\"status\":\"ok\"}\n")
+        #expect(HealthDocument.alive.text == "{\"status\":\"ok\"}\n")
         #expect(ShapeCheck.faults(HealthDocument.alive, .getHealth) == [])
         for (readiness, status) in zip(
             Readiness.allCases, [503, 503, 200, 503] as [UInt16])
         {
             let document = HealthDocument.json(readiness, isFenced: false)
             #expect(HealthDocument.status(readiness) == status)
-            #expect(document.page == "{\"status\":\"\(readiness)\"}\n")
+            #expect(document.text == "{\"status\":\"\(readiness)\"}\n")
             #expect(ShapeCheck.faults(document, .getReadiness, status) == [])
         }
         let fenced = HealthDocument.json(.ready, isFenced: true)
-        #expect(fenced.page == "{\"status\":\"ready\",\"fenced\":true}\n")
+        #expect(fenced.text == "{\"status\":\"ready\",\"fenced\":true}\n")
         #expect(ShapeCheck.faults(fenced, .getReadiness) == [])
     }
 
@@ -30,7 +30,7 @@ struct DocumentTests {
             failures: 20, retryAfterMilliseconds: 4000)
         let document = OriginRow.json([row])
         #expect(
-            document.page == """
+            document.text == """
                 {"origins":[
                 {"origin":"a.example:80","connections":3,"idle":1,"waiting":2,"circuit":"open",\
                 "failures":20,"retry_after_ms":4000}
@@ -50,7 +50,7 @@ struct DocumentTests {
             lagRecords: 7)
         let document = MemberRow.json([row])
         #expect(
-            document.page == """
+            document.text == """
                 {"members":[
                 {"node":"\(Self.id)","process":"\(Self.id)","address":"10.0.0.1:8082",\
                 "state":"alive","counted":true,"contact_ms_ago":0,\
@@ -60,7 +60,7 @@ struct DocumentTests {
 
                 """)
         #expect(ShapeCheck.faults(document, .listMembers) == [])
-        #expect(MemberRow.json([]).page == "{\"members\":[]}\n")
+        #expect(MemberRow.json([]).text == "{\"members\":[]}\n")
     }
 
     @Test("a node's status says what there is, and null for what there is not")

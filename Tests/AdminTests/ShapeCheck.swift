@@ -90,3 +90,8 @@ extension JSON {
         return members.first { $0.name == name }?.value
     }
 }
+
+extension JSON {
+    /// What is sent.
+    var text: String { String(decoding: page, as: UTF8.self) }
+}

@@ -34,31 +34,45 @@ package indirect enum JSON: Hashable, Sendable {
 
     /// On one line.
     package var line: String {
-        switch self {
-        case .null: "null"
-        case .bool(let value): value ? "true" : "false"
-        case .number(let number): "\(number)"
-        case .decimal(let number): number.isFinite ? "\(number)" : "null"
-        case .text(let text): JSONText.quoted(text)
-        case .list(let values): "[\(values.map(\.line).joined(separator: ","))]"
-        case .object(let members):
-            "{"
-                + members.map { "\(JSONText.quoted($0.name)):\($0.value.line)" }
-                .joined(separator: ",") + "}"
-        }
+        var bytes: [UInt8] = []
+        append(to: &bytes, isPaged: false)
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The same with each element of a list of objects on a line of its own, and a line's end.
-    package var page: String { paged + "\n" }
+    package var page: [UInt8] {
+        var bytes: [UInt8] = []
+        append(to: &bytes, isPaged: true)
+        bytes.append(UInt8(ascii: "\n"))
+        return bytes
+    }
 
-    private var paged: String {
+    private func append(to bytes: inout [UInt8], isPaged: Bool) {
         switch self {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .number(let number): bytes += "\(number)".utf8
+        case .decimal(let number): bytes += (number.isFinite ? "\(number)" : "null").utf8
+        case .text(let text): JSONText.append(text, to: &bytes)
+        case .list(let values):
+            let hasLines = isPaged && values.contains(where: \.isObject)
+            bytes.append(UInt8(ascii: "["))
+            for (index, value) in values.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                if hasLines { bytes.append(UInt8(ascii: "\n")) }
+                value.append(to: &bytes, isPaged: false)
+            }
+            if hasLines { bytes.append(UInt8(ascii: "\n")) }
+            bytes.append(UInt8(ascii: "]"))
         case .object(let members):
-            let lines = members.map { "\(JSONText.quoted($0.name)):\($0.value.paged)" }
-            return "{\(lines.joined(separator: ","))}"
-        case .list(let values) where values.contains(where: \.isObject):
-            return "[" + values.map { "\n" + $0.line }.joined(separator: ",") + "\n]"
-        default: return line
+            bytes.append(UInt8(ascii: "{"))
+            for (index, member) in members.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                JSONText.append(member.name, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                member.value.append(to: &bytes, isPaged: isPaged)
+            }
+            bytes.append(UInt8(ascii: "}"))
         }
     }
 

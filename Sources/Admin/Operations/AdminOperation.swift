@@ -43,6 +43,7 @@ package struct AdminOperation: Sendable {
     package let method: String
     /// Segments in braces are parameters.
     package let path: String
+    let segments: [Substring]
     /// Nil for everybody.
     package let role: AdminRole?
     /// One line, without a full stop.
@@ -97,6 +98,7 @@ package struct AdminOperation: Sendable {
         self.name = name
         self.method = method
         self.path = path
+        segments = path.split(separator: "/", omittingEmptySubsequences: false)
         self.role = role
         self.summary = summary
         self.parameters = parameters
@@ -134,11 +136,6 @@ package struct AdminOperation: Sendable {
         case .getEntry, .getRing, .getMetrics, .listPurges, .listPrefetches: return 5
         default: return 1
         }
-    }
-
-    /// Segments of ``path``.
-    var segments: [Substring] {
-        path.split(separator: "/", omittingEmptySubsequences: false)
     }
 
     /// HEAD is answered as GET is, without the body.

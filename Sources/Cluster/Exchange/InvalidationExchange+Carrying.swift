@@ -89,7 +89,7 @@ extension InvalidationExchange {
             effects.append(.contradiction(contradiction))
         }
         told = counted.contradiction
-        log.flush(&effects)
+        log.flush(now, &effects)
         let (view, members) = (view(at: now), log.recordedMembers)
         for (positions, nodes) in log.takeConfirmations() {
             effects.append(.send(.confirm(positions, members: members, view: view), to: nodes))

@@ -124,7 +124,7 @@ extension InvalidationLog {
 
     /// What was to be written last is perhaps not synced; it is written again in a while.
     package mutating func writeFailed(now: Instant) {
-        writes.failed(resumesAt: now + settings.writeDelay)
+        writes.failed(beginsAt: now + settings.writeDelay)
     }
 
     private mutating func push(

@@ -31,6 +31,10 @@ extension InvalidationLog {
         /// told ``confirmDelay`` later, of everything until then.
         package var promptMembersMax = 8
         package var confirmDelay = Interval.milliseconds(1)
+        /// Between the beginnings of two batches that are written.
+        ///
+        /// What comes meanwhile is synced with the second; what comes alone does not wait.
+        package var batchInterval = Interval.milliseconds(2)
         /// After a write that failed.
         package var writeDelay = Interval.seconds(1)
         /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.

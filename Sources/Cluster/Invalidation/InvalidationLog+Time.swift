@@ -9,13 +9,12 @@ extension InvalidationLog {
             if let repair = stream.repair { next = min(next, repair.dueAt) }
         }
         if let dueAt = owed.dueAt { next = min(next, dueAt) }
-        return writes.resumesAt.map { min(next, $0) } ?? next
+        return writes.dueAt.map { min(next, $0) } ?? next
     }
 
     /// ``nextTick`` has come; coming earlier does no harm.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         ask(now, &effects)
-        writes.ticked(now)
         confirmOwed(now)
         guard nextConfirm <= now else { return }
         nextConfirm = now + settings.confirmInterval(lines.count)

@@ -165,8 +165,9 @@ package struct InvalidationLog: Sendable {
     }
 
     /// To be called last in each event: what is to be written of it.
-    package mutating func flush(_ effects: inout [InvalidationEffect]) {
-        if let batch = writes.next() { effects.append(.write(batch)) }
+    package mutating func flush(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        let batch = writes.next(at: now, interval: settings.batchInterval)
+        if let batch { effects.append(.write(batch)) }
     }
 
     /// What the fence is to be told since it was told last: of which streams something was applied,

@@ -68,8 +68,8 @@ struct WriteQueue: Sendable {
     private var batch: [Waiting] = []
     /// Bytes in both, notes apart.
     private(set) var bytesCount = 0
-    /// After a failure nothing is written before this.
-    private(set) var resumesAt: Instant?
+    /// No batch is begun before this: for what comes meanwhile to go with it, or after a failure.
+    private var beginsAt: Instant?
     /// There was no room: first the notes go, which make some.
     private var makesRoom = false
 
@@ -88,11 +88,16 @@ struct WriteQueue: Sendable {
     /// It is written with the next batch; nothing is written for it alone.
     mutating func add(_ note: LogNote) { notes.add(note) }
 
-    /// The next batch, if none is under way; nil if there is nothing to write.
-    mutating func next() -> [LogWrite]? {
-        guard batch.isEmpty, resumesAt == nil, makesRoom ? !notes.isEmpty : !waiting.isEmpty else {
-            return nil
-        }
+    /// When the next batch may be begun; nil while one is under way, or nothing is to be written.
+    var dueAt: Instant? {
+        let isWaiting = makesRoom ? !notes.isEmpty : !waiting.isEmpty
+        return batch.isEmpty && isWaiting ? beginsAt ?? .distantPast : nil
+    }
+
+    /// The next batch, if it may be begun at `now`; the one after it not within `interval`.
+    mutating func next(at now: Instant, interval: Interval) -> [LogWrite]? {
+        guard let dueAt, dueAt <= now else { return nil }
+        beginsAt = now + interval
         batch = notes.takeAll().map { Waiting(write: .note($0)) }
         if !makesRoom {
             batch += waiting
@@ -112,10 +117,10 @@ struct WriteQueue: Sendable {
     }
 
     /// The batch may be on disk or not: it is written again.
-    mutating func failed(resumesAt: Instant) {
+    mutating func failed(beginsAt: Instant) {
         takeBack()
         makesRoom = false
-        self.resumesAt = resumesAt
+        self.beginsAt = beginsAt
     }
 
     /// There was no room for the batch, and nothing was written: notes of what is given up come
@@ -126,6 +131,7 @@ struct WriteQueue: Sendable {
         guard !makesRoom else { return false }
         takeBack()
         makesRoom = !notes.isEmpty
+        beginsAt = nil
         return true
     }
 
@@ -136,10 +142,6 @@ struct WriteQueue: Sendable {
         for note in later.takeAll() { notes.add(note) }
         waiting = batch.filter { !$0.write.isNote } + waiting
         batch.removeAll()
-    }
-
-    mutating func ticked(_ now: Instant) {
-        if let resumesAt, resumesAt <= now { self.resumesAt = nil }
     }
 }
 

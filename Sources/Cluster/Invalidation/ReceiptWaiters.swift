@@ -21,7 +21,33 @@ package struct ReceiptWaiters<Waiter> {
         let waiter: Waiter
     }
 
-    private var lines: [Line: [Place]] = [:]
+    /// In the order of their numbers.
+    private struct Queue {
+        private var places: [Place] = []
+        /// Those before are gone.
+        private var start = 0
+
+        var waiting: ArraySlice<Place> { places[start...] }
+
+        /// Inserts behind all that are not greater; what comes in order costs nothing.
+        mutating func insert(_ place: Place) {
+            var index = places.count
+            while index > start, places[index - 1].number > place.number { index -= 1 }
+            places.insert(place, at: index)
+        }
+
+        mutating func remove(at index: Int) { places.remove(at: index) }
+
+        mutating func drop(_ count: Int) {
+            start += count
+            // Half of it at once, so that each is moved about once.
+            guard start > places.count / 2 else { return }
+            places.removeFirst(start)
+            start = 0
+        }
+    }
+
+    private var lines: [Line: Queue] = [:]
     private var serial: UInt64 = 0
 
     package init() {}
@@ -35,18 +61,18 @@ package struct ReceiptWaiters<Waiter> {
     ) -> Ticket {
         serial += 1
         let line = Line(stream: name.stream, isForAll: isForAll)
-        lines[line, default: []].insert(
-            Place(number: name.number, serial: serial, waiter: waiter), sortedBy: \.number)
+        lines[line, default: Queue()].insert(
+            Place(number: name.number, serial: serial, waiter: waiter))
         return Ticket(line: line, number: name.number, serial: serial)
     }
 
     /// It waits no longer, if it still did.
     package mutating func remove(_ ticket: Ticket) {
-        guard let waiters = lines[ticket.line] else { return }
-        let first = waiters.sortedCount { $0.number < ticket.number }
-        let place = waiters[first...].firstIndex { $0.serial == ticket.serial }
+        guard let waiting = lines[ticket.line]?.waiting else { return }
+        let first = waiting.sortedCount { $0.number < ticket.number }
+        let place = waiting.dropFirst(first).firstIndex { $0.serial == ticket.serial }
         guard let place else { return }
-        if waiters.count == 1 {
+        if waiting.count == 1 {
             lines[ticket.line] = nil
         } else {
             lines[ticket.line]?.remove(at: place)
@@ -59,27 +85,18 @@ package struct ReceiptWaiters<Waiter> {
         where isOver: (_ name: RecordName, _ isForAll: Bool) -> Bool
     ) -> [Waiter] {
         var taken: [Waiter] = []
-        for (line, waiters) in lines {
-            let count =
-                waiters.firstIndex {
-                    !isOver(RecordName(stream: line.stream, number: $0.number), line.isForAll)
-                } ?? waiters.count
-            guard count > 0 else { continue }
-            taken += waiters.prefix(count).map(\.waiter)
-            lines[line] = count == waiters.count ? nil : Array(waiters.dropFirst(count))
+        for (line, queue) in lines {
+            let over = queue.waiting.prefix {
+                isOver(RecordName(stream: line.stream, number: $0.number), line.isForAll)
+            }
+            guard !over.isEmpty else { continue }
+            taken += over.map(\.waiter)
+            if over.count == queue.waiting.count {
+                lines[line] = nil
+            } else {
+                lines[line]?.drop(over.count)
+            }
         }
         return taken
-    }
-}
-
-extension Array {
-    /// Inserts behind all that are not greater; what is appended in order costs nothing.
-    fileprivate mutating func insert<Value: Comparable>(
-        _ element: Element, sortedBy value: (Element) -> Value
-    ) {
-        let key = value(element)
-        var index = count
-        while index > 0, value(self[index - 1]) > key { index -= 1 }
-        insert(element, at: index)
     }
 }

@@ -77,13 +77,12 @@ extension Door {
 
     private static let noStore = "Cache-Control: no-store\r\n"
     /// Rendered once: everybody may ask for it.
-    private static let description = Array(
-        OpenAPI.document(version: Configuration.version).page.utf8)
+    private static let description = OpenAPI.document(version: Configuration.version).page
 
     /// Answers with a document, which nobody is to store.
     func send(_ document: JSON, status: UInt16 = 200, fields: String = "") {
         sendText(
-            status: status, contentType: "application/json", Array(document.page.utf8),
+            status: status, contentType: "application/json", document.page,
             fields: Self.noStore + fields)
     }
 

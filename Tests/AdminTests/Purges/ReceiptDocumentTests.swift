@@ -54,7 +54,7 @@ struct ReceiptDocumentTests {
     private func read(_ receipt: ReceiptDocument) throws -> Read {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return try decoder.decode(Read.self, from: Data(receipt.json.page.utf8))
+        return try decoder.decode(Read.self, from: Data(receipt.json.page))
     }
 
     @Test("the document says who has confirmed, and what was purged")
@@ -94,7 +94,8 @@ struct ReceiptDocumentTests {
             ",\"bounded_in_ms\":8512,", ",\"members\":[\n{\"node\":\"", ",\"elapsed_ms\":5},\n",
             ",\"unreachable_since_ms_ago\":6}\n]", ",\"targets\":[\n{\"url\":\"", "]}\n",
         ] {
-            #expect(receipt.json.page.contains(part), "\(part) in \(receipt.json.page)")
+            let page = String(decoding: receipt.json.page, as: UTF8.self)
+            #expect(page.contains(part), "\(part) in \(page)")
         }
     }
 
@@ -109,7 +110,7 @@ struct ReceiptDocumentTests {
         #expect(read.issuedBy == nil && read.majorityMs == nil && read.boundedInMs == nil)
         #expect(read.mode == "soft")
         for name in ["issued_by", "majority_ms", "bounded_in_ms"] {
-            #expect(receipt.json.page.contains("\"\(name)\":null"))
+            #expect(receipt.json.line.contains("\"\(name)\":null"))
         }
     }
 

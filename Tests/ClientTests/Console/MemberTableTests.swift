@@ -15,8 +15,7 @@ struct MemberTableTests {
     }
 
     private func page(_ rows: [MemberRow]) throws -> MemberRow.Page {
-        let text = MemberRow.json(rows).page
-        return try JSONDecoder().decode(MemberRow.Page.self, from: Data(text.utf8))
+        try JSONDecoder().decode(MemberRow.Page.self, from: Data(MemberRow.json(rows).page))
     }
 
     @Test("what the admin port says of members is read as it was meant")

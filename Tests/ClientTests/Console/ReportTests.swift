@@ -11,7 +11,7 @@ struct ReportTests {
     private static let id = String(repeating: "0a", count: 16)
 
     private func read<Report: Decodable>(_ document: JSON) throws -> Report {
-        try JSONDecoder().decode(Report.self, from: Data(document.page.utf8))
+        try JSONDecoder().decode(Report.self, from: Data(document.page))
     }
 
     @Test("status")

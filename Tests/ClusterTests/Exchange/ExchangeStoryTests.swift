@@ -175,6 +175,8 @@ struct ExchangeStoryTests {
         // Nothing of before is held for certain any more.
         #expect(stage.effects.contains { if case .applyFloors([], _) = $0 { true } else { false } })
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
+        stage.now = stage.now + .milliseconds(2)
+        stage.tell(.ticked)
         stage.tell(.synced)
         stage.now = stage.now + .seconds(10)
         #expect(stage.exchange.nextTick <= stage.now)

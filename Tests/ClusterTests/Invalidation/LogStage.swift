@@ -9,10 +9,15 @@ struct LogStage {
     var now = LogStage.start
 
     /// The node 100 among members whose ids are their numbers, each connected.
+    ///
+    /// Its disk may be written to as often as there is something, unless another `interval` is
+    /// given.
     init(
         members: ClosedRange<UInt64>? = nil, settings: InvalidationLog.Settings = .init(),
-        kept: KeptLog = KeptLog()
+        kept: KeptLog = KeptLog(), batchInterval interval: Interval = .zero
     ) {
+        var settings = settings
+        settings.batchInterval = interval
         log = InvalidationLog(
             node: Self.id(100), process: Self.process(100), settings: settings, kept: kept,
             now: Self.start)
@@ -57,7 +62,7 @@ struct LogStage {
     ) -> [InvalidationEffect] {
         var effects: [InvalidationEffect] = []
         event(&log, now, &effects)
-        log.flush(&effects)
+        log.flush(now, &effects)
         return effects
     }
 

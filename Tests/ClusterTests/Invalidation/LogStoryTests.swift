@@ -23,6 +23,21 @@ struct LogStoryTests {
         #expect(stage.log.positions == [LogStage.position(100, 1)])
     }
 
+    @Test("batches are begun two milliseconds apart, and what comes alone does not wait")
+    func batchInterval() {
+        var stage = LogStage(members: 1...1, batchInterval: .milliseconds(2))
+        #expect(stage.issue(LogStage.purge("a")).effects.writes.count == 1)
+        stage.synced()
+        #expect(stage.issue(LogStage.purge("b")).effects.writes.isEmpty)
+        #expect(stage.wait(.milliseconds(1)).writes.isEmpty)
+        #expect(stage.log.nextTick == stage.now + .milliseconds(1))
+        #expect(stage.issue(LogStage.purge("c")).effects.writes.isEmpty)
+        #expect(stage.wait(.milliseconds(1)).writes.count == 2)
+        #expect(stage.wait(.milliseconds(5)).writes.isEmpty, "one is under way")
+        stage.synced()
+        #expect(stage.issue(LogStage.purge("d")).effects.writes.count == 1)
+    }
+
     @Test("what comes while a batch is being synced goes with the next one, all at once")
     func groupCommit() {
         var stage = LogStage(members: 1...1)

@@ -10,7 +10,7 @@ extension LogWorld {
     ) {
         var effects: [InvalidationEffect] = []
         event(&hosts[index].log, now, &effects)
-        hosts[index].log.flush(&effects)
+        hosts[index].log.flush(now, &effects)
         for effect in effects { perform(effect, index) }
         for event in hosts[index].log.takeNews().events { take(event, index) }
         for (positions, nodes) in hosts[index].log.takeConfirmations() {
