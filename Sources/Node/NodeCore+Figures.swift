@@ -118,5 +118,6 @@ extension NodeCore {
         (.diskReclaims, .reclaims), (.diskReadsAtOnce, .readsAtOnce),
         (.diskReadsByThread, .readsByThread), (.diskReadBytes, .readBytes),
         (.diskFailures, .failures), (.touchesApplied, .touchesApplied),
+        (.journalSyncs, .journalSyncs),
     ]
 }

@@ -150,6 +150,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case diskReadsAtOnce
     case diskReadsByThread
     case diskFailures
+    case journalSyncs
     case touchesApplied
     case touchesMerged
     case touchesDropped
@@ -163,6 +164,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case peerPoliciesDiffer
     case peerAnswersTaken
     case peerReceivedBytes
+    case peerFramesSent
+    case peerSentBytes
     case touchesSent
     case touchesReceived
     case touchesLost

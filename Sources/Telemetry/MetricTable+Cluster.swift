@@ -86,6 +86,14 @@ extension MetricFamily {
             meaning: "Bytes of bodies that peers gave",
             advice: "If it comes near what the network carries, give the nodes more memory."),
         MetricFamily(
+            "nuthatch_peer_frames_sent_total", .counter, "frames", .peerFramesSent,
+            meaning: "Frames to peers: questions, answers, and what is said of invalidations",
+            advice: "Many with few questions are purges; put more targets into one request."),
+        MetricFamily(
+            "nuthatch_peer_sent_bytes_total", .counter, "bytes", .peerSentBytes,
+            meaning: "Bytes of frames to peers, bodies included",
+            advice: "If it comes near what the network carries, give the nodes more memory."),
+        MetricFamily(
             "nuthatch_peer_touches_total", .counter, "touches", by: "way",
             [(.touchesSent, "sent"), (.touchesReceived, "received"), (.touchesLost, "lost")],
             meaning: "Notes of uses to and from the owners of entries, and those not sent",

@@ -76,6 +76,10 @@ extension MetricFamily {
             meaning: "Segments emptied to make room",
             advice: "Each writes again what of it is still asked for."),
         MetricFamily(
+            "nuthatch_journal_syncs_total", .counter, "syncs", .journalSyncs,
+            meaning: "Times that the record of invalidations was synced to the disk",
+            advice: "At most some 500 a second; with each a batch of purges is durable here."),
+        MetricFamily(
             "nuthatch_disk_failures_total", .counter, "failures", .diskFailures,
             meaning:
                 "Times that the disk cache had to stop writing, and attempts to go on that failed",

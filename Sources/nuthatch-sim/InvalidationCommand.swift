@@ -30,9 +30,24 @@ struct InvalidationCommand: ParsableCommand {
     @Flag(help: "Prints how long one purge takes to reach all nodes, with 5 % loss.")
     var spread = false
 
+    @Option(help: "The same of so many purges a second, and what they cost.")
+    var load: Int?
+
+    @Option(help: "For how many seconds.")
+    var seconds = 2
+
+    @Option(help: "Nodes that they are asked of in turn; all if not given.")
+    var issuers: Int?
+
     func validate() throws {
         guard 3...250 ~= nodes else {
             throw ValidationError("--nodes must be 3 to 250, not \(nodes)")
+        }
+        guard load.map({ 1...100_000 ~= $0 }) ?? true, 1...60 ~= seconds,
+            issuers.map({ 1...nodes ~= $0 }) ?? true
+        else {
+            throw ValidationError(
+                "--load must be 1 to 100000, --seconds 1 to 60, --issuers 1 to \(nodes)")
         }
         guard 1...1_000_000 ~= seeds, first < 1 << 62 else {
             throw ValidationError("--seeds must be 1 to 1000000, and --first below 2^62")
@@ -42,6 +57,7 @@ struct InvalidationCommand: ParsableCommand {
     func run() throws {
         let start = ContinuousClock.now
         defer { print("in \(ContinuousClock.now - start)") }
+        if let load { return try printLoad(load) }
         if spread { return try printSpread() }
         if mistakes { return try findMistakes() }
         let outcome = InvalidationCampaign(seeds: first..<first + seeds, nodes: nodes).run()
@@ -74,6 +90,35 @@ struct InvalidationCommand: ParsableCommand {
             }
         }
         if !isFound { throw ExitCode.failure }
+    }
+
+    private func printLoad(_ rate: Int) throws {
+        for seed in first..<first + seeds {
+            var world = InvalidationSpread(seed: seed, nodes: nodes, loss: 0.05)
+            let figures = world.run(rate: rate, seconds: seconds, issuers: issuers ?? nodes)
+            guard let figures else {
+                print("seed \(seed): not all have come to all")
+                throw ExitCode.failure
+            }
+            print("seed \(seed): \(rate) purges a second for \(seconds) s, \(nodes) nodes")
+            print("  applied by all: \(text(figures.untilApplied))")
+            print("  confirmed by all: \(text(figures.untilConfirmed))")
+            print(
+                "  sent by a node: \(text(figures.framesPerSecond)) frames and "
+                    + "\(text(figures.bytesPerSecond)) bytes a second")
+        }
+    }
+
+    private func text(_ intervals: [Interval]) -> String {
+        func part(_ share: Double) -> Int64 {
+            intervals[Int(Double(intervals.count - 1) * share)].milliseconds
+        }
+        return "p50 \(part(0.5)) ms, p99 \(part(0.99)) ms, the last after \(part(1)) ms"
+    }
+
+    private func text(_ rates: [Double]) -> String {
+        let mean = rates.reduce(0, +) / Double(rates.count)
+        return "\(Int(mean)) on average, \(Int(rates.max() ?? 0)) at most"
     }
 
     private func printSpread() throws {

@@ -3,7 +3,7 @@ import Ground
 /// From the log to the fence and back, until nothing more follows.
 extension InvalidationExchange {
     mutating func tell(_ event: FenceEvent, _ now: Instant, _ dice: inout Dice) {
-        keeper.handle(event, now: now, using: &dice, effects: &asks)
+        keeper.handle(event, now: now, using: &dice)
     }
 
     /// Does all that follows, until nothing does.
@@ -32,7 +32,7 @@ extension InvalidationExchange {
 
     mutating func followCount(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let members = keeper.counted.standing?.set.members ?? []
-        if company.count(members, now: now) { review(now, &effects) }
+        log.counted(members, now: now, effects: &effects)
     }
 
     /// Whoever leaves a line for one that the operator had opened may lack what was durable in some
@@ -44,27 +44,20 @@ extension InvalidationExchange {
         recovery = next
     }
 
-    mutating func review(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let members = company.review(process: log.process, now: now)
-        log.membersChanged(members, gone: company.gone.sorted(), now: now, effects: &effects)
-    }
-
     /// Gives records of the count their numbers; what there is no room for waits.
     private mutating func number(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        for case .issue(let record) in asks { count.append(record) }
-        asks.removeAll { if case .issue = $0 { true } else { false } }
-        while let record = count.first {
+        while let record = keeper.news.records.first {
             let invalidation = Invalidation(id: [], .count(record))
             let issuance = try? log.issue(invalidation, now: now, effects: &effects)
             guard issuance != .busy else { return }
-            count.removeFirst()
+            keeper.news.records.removeFirst()
         }
     }
 
     /// Opens a cluster if this node follows none and it is for it to do so.
     private mutating func form(_ now: Instant, _ dice: inout Dice) {
         guard keeper.counted.standing == nil else { return }
-        let others = Set(company.present + keeper.reached).sorted()
+        let others = Set(log.members.present + keeper.reached).sorted()
         let opens = formation.review(
             own: keeper.own, others: others.map { ($0, keeper.counted.views[$0]) })
         if opens { tell(.opens(byOrder: formation.rule == .ordered), now, &dice) }
@@ -94,10 +87,10 @@ extension InvalidationExchange {
         for (positions, nodes) in log.takeConfirmations() {
             effects.append(.send(.confirm(positions, members: members, view: view), to: nodes))
         }
-        for case .ask(let members, let round) in asks {
-            effects.append(.send(.round(round, digest: digest), to: members))
+        for question in keeper.news.questions {
+            effects.append(.send(.round(question.round, digest: digest), to: question.members))
         }
-        asks.removeAll()
+        keeper.news.questions.removeAll()
         guard window != published else { return }
         published = window
         effects.append(.window(published))

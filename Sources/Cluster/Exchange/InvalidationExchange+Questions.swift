@@ -6,10 +6,7 @@ extension InvalidationExchange {
     package var process: ProcessID { log.process }
 
     /// When ``ExchangeEvent/ticked`` is wanted; changes with every event.
-    package var nextTick: Instant {
-        let next = min(log.nextTick, keeper.nextTick)
-        return company.nextReview.map { min(next, $0) } ?? next
-    }
+    package var nextTick: Instant { min(log.nextTick, keeper.nextTick) }
 
     /// Until when this node may serve what is fresh.
     package var window: FenceWindow {

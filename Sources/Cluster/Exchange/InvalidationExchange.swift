@@ -46,10 +46,6 @@ package struct InvalidationExchange: Sendable {
     let settings: Settings
     var log: InvalidationLog
     var keeper: FenceKeeper
-    var company: ExchangeCompany
-    /// Records of the count that wait for a number.
-    var count: [CountRecord] = []
-    var asks: [FenceEffect] = []
     var remembered: CountedMembers
     /// The contradiction that was told last.
     var told: CountedMembers.Contradiction?
@@ -63,6 +59,7 @@ package struct InvalidationExchange: Sendable {
         settings = start.settings
         var logSettings = settings.log
         logSettings.fence = settings.fence.fence ?? logSettings.fence
+        logSettings.forgetAfter = settings.fence.forgetAfter
         log = InvalidationLog(
             node: start.node, process: start.process, settings: logSettings, kept: start.kept,
             now: now)
@@ -70,7 +67,6 @@ package struct InvalidationExchange: Sendable {
         keeper = FenceKeeper(
             own: start.node, memory: start.memory, replaying: records, mayOpen: start.mayOpen,
             settings: settings.fence, firstRound: start.firstRound, now: now)
-        company = ExchangeCompany(own: start.node, settings: settings.fence)
         remembered = keeper.counted
         recovery = remembered.standing?.set.line.recovery
         published = keeper.window
@@ -120,23 +116,20 @@ package struct InvalidationExchange: Sendable {
         case .ticked:
             log.ticked(now: now, effects: &effects)
             tell(.ticked, now, &dice)
-            if company.nextReview.map({ $0 <= now }) ?? false { review(now, &effects) }
         case .message(let message, let node):
             return take(message, node, now, &dice, &effects).map { ($0, node) }
         case .question(let knowledge, let records, let node):
             log.received(records, from: node, now: now, effects: &effects)
             log.told(knowledge, by: node, now: now, effects: &effects)
         case .connected(let node, let connection):
-            if company.meet(node) { review(now, &effects) }
             log.connected(node, on: connection, now: now, effects: &effects)
             tell(.reached(log.lines.keys), now, &dice)
-            asks.append(.ask([node], round: keeper.round(at: now)))
+            keeper.ask(node, now: now)
         case .disconnected(let node):
             log.disconnected(node, now: now, effects: &effects)
             tell(.reached(log.lines.keys), now, &dice)
         case .membersChanged(let members):
-            company.follow(members, now: now)
-            review(now, &effects)
+            log.membersChanged(members, now: now, effects: &effects)
             tell(.departed(members.filter { $0.presence == .left }.map(\.node)), now, &dice)
         case .synced: log.synced(now: now, effects: &effects)
         case .writeFailed: log.writeFailed(now: now)
@@ -223,7 +216,7 @@ package struct InvalidationExchange: Sendable {
         _ members: [NodeID], now: Instant, using dice: inout Dice,
         effects: inout [InvalidationEffect]
     ) throws(FenceKeeper.ForgetRefusal) {
-        try keeper.forget(members, now: now, using: &dice, effects: &asks)
+        try keeper.forget(members, now: now, using: &dice)
         finish(now, &dice, &effects)
     }
 

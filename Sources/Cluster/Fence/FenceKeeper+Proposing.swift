@@ -22,7 +22,7 @@ extension FenceKeeper {
         let patience = fence.settings.attemptPatience
         let jitter = Int64.random(in: 0..<max(1, patience.nanoseconds), using: &dice)
         let end = now + patience + Interval(nanoseconds: jitter)
-        counted.attempt(change, until: end, issue: &issue)
+        counted.attempt(change, until: end, issue: &news.records)
         wish = nil
     }
 
@@ -107,8 +107,7 @@ extension FenceKeeper {
     ///
     /// - Throws: ``ForgetRefusal``; nothing was begun.
     package mutating func forget(
-        _ members: [NodeID], now: Instant, using dice: inout Dice,
-        effects: inout [FenceEffect]
+        _ members: [NodeID], now: Instant, using dice: inout Dice
     ) throws(ForgetRefusal) {
         let members = Set(members).sorted()
         guard let standing = counted.standing, counted.contradiction == nil, counted.isCounted,
@@ -126,7 +125,7 @@ extension FenceKeeper {
         if isCurrent, members.count > 1 {
             // One step at a time, each by a majority of all.
             goneByOrder.formUnion(members)
-            return finish(now, using: &dice, &effects)
+            return finish(now, using: &dice)
         }
         if !isCurrent {
             try requireAnswers(without: members, in: set, now)
@@ -142,8 +141,8 @@ extension FenceKeeper {
         }
         let end = now + fence.settings.attemptPatience
         counted.attempt(
-            .forget(members), without: isCurrent ? [] : members, until: end, issue: &issue)
-        finish(now, using: &dice, &effects)
+            .forget(members), without: isCurrent ? [] : members, until: end, issue: &news.records)
+        finish(now, using: &dice)
     }
 
     /// What was durable in the set before is known here, also what became so while the next one was

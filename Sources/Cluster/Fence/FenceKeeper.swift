@@ -35,10 +35,9 @@ package struct FenceKeeper: Sendable {
     var goneByOrder: Set<NodeID> = []
     /// What is wished for, and since when.
     var wish: (change: CountChange, since: Instant)?
-    var issue: [CountRecord] = []
     /// The demand that was last asked for.
     private var demanded: Fence.Demand?
-    var ask: [FenceEffect] = []
+    var news = FenceNews()
 
     /// A node that starts, with what the log's last checkpoint kept, nil if there is none, and the
     /// records of the count that the log holds, anybody's, in any order.
@@ -130,6 +129,16 @@ package struct FenceKeeper: Sendable {
     /// The round to name in a question that is about to be sent anyway.
     package mutating func round(at now: Instant) -> UInt64 { fence.round(at: now) }
 
+    /// `member` is to be asked, for there is a new connection with it.
+    mutating func ask(_ member: NodeID, now: Instant) {
+        news.questions.append(.init(members: [member], round: round(at: now)))
+    }
+
+    package mutating func takeNews() -> FenceNews {
+        defer { news = FenceNews() }
+        return news
+    }
+
     /// When ``FenceEvent/ticked`` is wanted; changes with every event.
     package var nextTick: Instant {
         let ends = youngUntil.values + formerSets.compactMap(\.until)
@@ -137,10 +146,8 @@ package struct FenceKeeper: Sendable {
             .compactMap { $0 }.min() ?? nextRound
     }
 
-    /// Takes in what happened at `now` and appends what is to be done.
-    package mutating func handle(
-        _ event: FenceEvent, now: Instant, using dice: inout Dice, effects: inout [FenceEffect]
-    ) {
+    /// Takes in what happened at `now`; what is to be done is news.
+    package mutating func handle(_ event: FenceEvent, now: Instant, using dice: inout Dice) {
         outgrow(now)
         let former = counted.standing?.set
         switch event {
@@ -183,7 +190,7 @@ package struct FenceKeeper: Sendable {
         }
         followSet(former, now)
         leaveFormerSets(now)
-        finish(now, using: &dice, &effects)
+        finish(now, using: &dice)
     }
 
     /// Nobody is to be counted or forgotten, as far as this node can tell.
@@ -216,7 +223,8 @@ package struct FenceKeeper: Sendable {
     private static let hurry = Interval.milliseconds(500)
 
     private mutating func askAll(_ now: Instant) {
-        if !reached.isEmpty { ask.append(.ask(reached, round: fence.beginRound(at: now))) }
+        guard !reached.isEmpty else { return }
+        news.questions.append(.init(members: reached, round: fence.beginRound(at: now)))
     }
 
     /// Asks as many as a majority needs beside this node, each in its turn; who does not answer is
@@ -226,7 +234,7 @@ package struct FenceKeeper: Sendable {
         let round = fence.beginRound(at: now)
         let members = (0..<count).map { reached[(turn + $0) % reached.count] }
         turn = (turn + count) % reached.count
-        ask.append(.ask(members.sorted(), round: round))
+        news.questions.append(.init(members: members.sorted(), round: round))
     }
 
     private mutating func heard(_ answer: FenceAnswer, _ member: NodeID, _ now: Instant) {
@@ -240,26 +248,20 @@ package struct FenceKeeper: Sendable {
     }
 
     /// What follows from everything that has happened, in one order.
-    mutating func finish(
-        _ now: Instant, using dice: inout Dice, _ effects: inout [FenceEffect]
-    ) {
+    mutating func finish(_ now: Instant, using dice: inout Dice) {
         if counted.standing != nil { mayOpen = false }
-        if let join = counted.takeJoin() { issue.append(join) }
+        if let join = counted.takeJoin() { news.records.append(join) }
         let demand = self.demand
         fence.update(demand, now: now)
         let isCurrent = window.isCurrent(at: now)
         counted.endAttempt(at: now)
         propose(now, using: &dice)
         if counted.isVoteDue {
-            counted.vote(synced: votedPositions, isCurrent: isCurrent, issue: &issue)
+            counted.vote(synced: votedPositions, isCurrent: isCurrent, issue: &news.records)
         }
         // A vote that was just given is one more demand.
         if self.demand != demand { fence.update(self.demand, now: now) }
         askAnew(now)
-        effects += ask
-        effects += issue.map { .issue($0) }
-        ask.removeAll()
-        issue.removeAll()
     }
 
     /// What a vote names: what is held, and of what is retired, which all counted members had
@@ -336,12 +338,17 @@ package struct FenceAnswer: Hashable, Sendable {
     }
 }
 
-/// What a ``FenceKeeper`` wants done.
-package enum FenceEffect: Hashable, Sendable {
-    /// Ask these members which invalidations they have; the frames may wait, for the time runs
-    /// already.
-    case ask([NodeID], round: UInt64)
-    /// Append the record to this process's stream; when it is synced tell
-    /// ``FenceEvent/recorded(_:)``, and push it no earlier.
-    case issue(CountRecord)
+/// What a ``FenceKeeper`` wants done since it was taken last.
+package struct FenceNews: Hashable, Sendable {
+    /// These members are to be asked which invalidations they have; the frames may wait, for the
+    /// time runs already.
+    package struct Question: Hashable, Sendable {
+        package var members: [NodeID]
+        package var round: UInt64
+    }
+
+    package var questions: [Question] = []
+    /// To be appended to this process's stream; when one is synced
+    /// ``FenceEvent/recorded(_:)`` tells so, and it is pushed no earlier.
+    package var records: [CountRecord] = []
 }

@@ -115,14 +115,14 @@ extension InvalidationLog {
 
     private mutating func dropFirst(_ place: Int) {
         guard let (number, content) = streams[place].takeFirst() else { return }
-        unindex(RecordName(stream: streams[place].process, number: number), content)
+        ids.remove(RecordName(stream: streams[place].process, number: number), content)
     }
 
     // MARK: Streams of dead processes
 
     /// Retires what no counted member lacks and nobody has issued anything in for long.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let counted = company.counted
+        let counted = members.counted
         guard !counted.isEmpty else { return }
         let old = streams.streams.filter { stream in
             isDead(stream) && now - stream.changedAt > settings.ageMin
@@ -146,7 +146,7 @@ extension InvalidationLog {
     }
 
     private func isDead(_ stream: InvalidationStream) -> Bool {
-        stream.process != process && !stream.isUnsynced && !company.isLive(stream.process)
+        stream.process != process && !stream.isUnsynced && !members.isLive(stream.process)
     }
 
     /// Keeps nothing of a stream but how far it went.

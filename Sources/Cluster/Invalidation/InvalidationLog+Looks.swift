@@ -22,7 +22,7 @@ extension InvalidationLog {
     package var receiptsPending: UInt64 {
         guard let place = streams.place(of: process) else { return 0 }
         let synced = streams[place].synced.prefix
-        let others = company.counted.lazy.filter { $0 != node }
+        let others = members.counted.lazy.filter { $0 != node }
         let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? synced
         guard had < synced else { return 0 }
         let ofCount = ownCounts.count { $0 > had && $0 <= synced }

@@ -2,20 +2,30 @@ package import Ground
 
 /// Who is here, and what they confirm.
 extension InvalidationLog {
-    /// All members that have neither left nor been forgotten, this node included or not, and some
-    /// that have.
+    /// Membership has these.
     package mutating func membersChanged(
-        _ members: [LogMember], gone: [NodeID], now: Instant,
-        effects: inout [InvalidationEffect]
+        _ named: [ExchangeMember], now: Instant, effects: inout [InvalidationEffect]
     ) {
-        company.follow(members, gone: gone, now: now)
-        for node in gone where company.isGone(node) { ahead[node] = nil }
+        members.follow(named, now: now)
+        reviewMembers(now, &effects)
+    }
+
+    /// These count for majorities from now on, by id.
+    package mutating func counted(
+        _ counted: [NodeID], now: Instant, effects: inout [InvalidationEffect]
+    ) {
+        if members.count(counted, now: now) { reviewMembers(now, &effects) }
+    }
+
+    /// Of those that have left or vanished, and whom nobody names, nothing is kept; but what was
+    /// durable at a majority that they were part of stays so.
+    mutating func reviewMembers(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        members.review(now: now)
+        for node in members.left where members.hasLeft(node) { ahead[node] = nil }
         review(now, &effects)
-        // Of those that vanished, and whom nobody names, nothing is kept; but what was durable at a
-        // majority that they were part of stays so.
         for node in confirmations.confirmers
-        where node != self.node && lines[node] == nil && !company.isKnown(node)
-            && !company.hasCounted(node)
+        where node != self.node && lines[node] == nil && !members.isKnown(node)
+            && !members.hasCounted(node)
         {
             confirmations.remove(node)
             ahead[node] = nil
@@ -28,6 +38,7 @@ extension InvalidationLog {
         _ node: NodeID, on connection: ConnectionID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
+        if members.meet(node) { reviewMembers(now, &effects) }
         guard lines[node]?.connection != connection else { return }
         // It tells all it has ahead of its first question here; what it told before may be of
         // streams that nobody holds any more.
@@ -37,7 +48,7 @@ extension InvalidationLog {
             connection: connection, toldCount: reaches.isEmpty ? recent.count : nil)
         if !reaches.isEmpty { effects.append(.send(.told(reaches), to: [node])) }
         news.confirmations.append((positions, [node]))
-        company.review(connected: lines.keys, now: now)
+        members.review(connected: lines.keys, now: now)
         settle(&effects)
     }
 
@@ -46,7 +57,7 @@ extension InvalidationLog {
         _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {
         lines[node] = nil
-        company.review(connected: lines.keys, now: now)
+        members.review(connected: lines.keys, now: now)
         settle(&effects)
     }
 
@@ -56,10 +67,10 @@ extension InvalidationLog {
         effects: inout [InvalidationEffect]
     ) {
         heard(positions, from: node, now: now, effects: &effects)
-        guard !company.isGone(node) else { return }
+        guard !self.members.hasLeft(node) else { return }
         let bounded = Array(members.prefix(settings.streamsMax))
         let namesFewer = confirmations.add(positions, members: bounded, by: node, at: now)
-        let namesMore = bounded.contains { !company.isKnown($0) && !company.isGone($0) }
+        let namesMore = bounded.contains { !self.members.isKnown($0) && !self.members.hasLeft($0) }
         if namesFewer || namesMore {
             review(now, &effects)
         } else {
@@ -68,8 +79,8 @@ extension InvalidationLog {
     }
 
     mutating func review(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        company.review(
-            named: confirmations.named(by: company.recorded), connected: lines.keys, now: now)
+        members.review(
+            named: confirmations.named(by: members.recorded), connected: lines.keys, now: now)
         settle(&effects)
     }
 
@@ -78,7 +89,7 @@ extension InvalidationLog {
         guard let place = streams.place(of: process) else { return }
         var count = streams[place].synced.prefix
         guard count > settledCount else { return }
-        for node in company.known where node != self.node && lines[node] != nil {
+        for node in members.known where node != self.node && lines[node] != nil {
             count = min(count, confirmations.count(of: process, by: node))
         }
         guard count > settledCount else { return }
@@ -92,10 +103,10 @@ extension InvalidationLog {
             let slot = streams[place].shelf.slot(name.number),
             let record = streams[place].record(name.number)
         else { return nil }
-        let lines = company.known.map { node in
+        let lines = members.known.map { node in
             Receipt.Line(node, standing(of: node, name, since: slot.heldSince))
         }
-        let majorityAt = company.majorityInstant { confirmations.instant(of: name, by: $0) }
+        let majorityAt = members.majorityInstant { confirmations.instant(of: name, by: $0) }
         return Receipt(
             record: record, heldSince: slot.heldSince, lines: lines, majorityAt: majorityAt,
             boundedAt: majorityAt.map { $0 + settings.fence })
@@ -107,6 +118,6 @@ extension InvalidationLog {
         if let instant = confirmations.instant(of: name, by: node) {
             return .confirmed(elapsed: max(.zero, instant - since))
         }
-        return company.awaySince[node].map { .unreachable(since: $0) } ?? .pending
+        return members.unreachableSince[node].map { .unreachable(since: $0) } ?? .pending
     }
 }

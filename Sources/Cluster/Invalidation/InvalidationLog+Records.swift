@@ -64,7 +64,7 @@ extension InvalidationLog {
         recent.append(record.name)
         let count = recent.count
         streams[place].keep(record, count: count, at: now)
-        index(record)
+        ids.add(record)
         effects.append(.apply(record, count: count))
         news.applied.insert(record.name.stream)
         if source != nil, let count = record.countRecord { news.events.append(.recorded(count)) }
@@ -144,7 +144,7 @@ extension InvalidationLog {
         let dueAt = now + settings.confirmDelay(lines.count)
         for source in sources { owed.owe(others, to: source, at: dueAt) }
         for stream in others {
-            if let issuer = company.node(of: stream) { owed.owe([stream], to: issuer, at: dueAt) }
+            if let issuer = members.node(of: stream) { owed.owe([stream], to: issuer, at: dueAt) }
         }
         confirmOwed(now)
     }

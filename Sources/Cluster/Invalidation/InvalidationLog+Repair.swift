@@ -146,7 +146,7 @@ extension InvalidationLog {
     package mutating func answer(
         to ranges: [StreamRange], of node: NodeID, bytesMax: Int
     ) -> RepairAnswer {
-        company.record(node)
+        members.record(node)
         var answer = RepairAnswer()
         var bytes = 0
         for range in ranges.prefix(settings.rangesMax) {
@@ -197,7 +197,7 @@ extension InvalidationLog {
     ///
     /// It is a member from now on.
     package mutating func catchUp(of node: NodeID) -> CatchUp {
-        company.record(node)
+        members.record(node)
         return catchUp
     }
 

@@ -24,8 +24,8 @@ extension InvalidationLog {
         package var askPatience = Interval.seconds(1)
         /// Ranges that one member is asked for at once.
         package var rangesMax = 64
-        /// Between two confirmations to all members, of few; who has missed a push learns of it by
-        /// them.
+        /// Between two confirmations to all members, where not very much is to be told; who has
+        /// missed a push learns of it by them.
         package var confirmInterval = Interval.milliseconds(400)
         /// So many members are told at once what of theirs is synced; with each one more all are
         /// told ``confirmDelay`` later, of everything until then.
@@ -39,6 +39,8 @@ extension InvalidationLog {
         package var writeDelay = Interval.seconds(1)
         /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.
         package var fence = Interval.seconds(10)
+        /// A member that was met here and is away for so long is nobody's that receipts wait for.
+        package var forgetAfter = Interval.seconds(3_600)
 
         package init() {}
 
@@ -48,10 +50,10 @@ extension InvalidationLog {
             return Interval(nanoseconds: confirmDelay.nanoseconds * Int64(surplus))
         }
 
-        /// Between two confirmations to so many others: that all tell all costs each member no more
-        /// than it costs fifty.
-        func confirmInterval(_ others: Int) -> Interval {
-            Interval(nanoseconds: confirmInterval.nanoseconds * Int64(max(1, others / 50)))
+        /// Until all are told again, after so many positions times so many members: however many
+        /// there are of both, each tells some 6,000 positions a second at most.
+        func confirmInterval(_ told: Int) -> Interval {
+            Interval(nanoseconds: confirmInterval.nanoseconds * Int64(max(1, told / 2_500)))
         }
 
         /// Positions that are taken of one peer at once.

@@ -8,39 +8,45 @@ extension InvalidationLog {
         for stream in streams.streams {
             if let repair = stream.repair { next = min(next, repair.dueAt) }
         }
-        if let dueAt = owed.dueAt { next = min(next, dueAt) }
-        return writes.dueAt.map { min(next, $0) } ?? next
+        for dueAt in [owed.dueAt, writes.dueAt, members.nextReview] {
+            if let dueAt { next = min(next, dueAt) }
+        }
+        return next
     }
 
     /// ``nextTick`` has come; coming earlier does no harm.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         ask(now, &effects)
         confirmOwed(now)
-        guard nextConfirm <= now else { return }
-        nextConfirm = now + settings.confirmInterval(lines.count)
-        confirmToAll()
-        trim(now)
-        retireOld(now, &effects)
-        retireSurplus(now, &effects)
+        if nextConfirm <= now {
+            nextConfirm = now + settings.confirmInterval(confirmToAll() * lines.count)
+            trim(now)
+            retireOld(now, &effects)
+            retireSurplus(now, &effects)
+        }
+        if let dueAt = members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
     }
 
-    /// Tells every member what has been synced since it was told last; receipts are seen everywhere
-    /// by that, and streams retired.
-    private mutating func confirmToAll() {
+    /// Tells every member what was synced since it was told last, and gives of how many streams.
+    ///
+    /// Receipts are seen everywhere by that, and streams retired.
+    private mutating func confirmToAll() -> Int {
         var had: [StreamPosition] = []
         for place in streams.indices where streams[place].isConfirmDue {
             streams[place].isConfirmDue = false
             if streams[place].position.count > 0 { had.append(streams[place].position) }
         }
-        guard !lines.isEmpty, !had.isEmpty || company.recorded != confirmedMembers else { return }
-        confirmedMembers = company.recorded
+        guard !lines.isEmpty, !had.isEmpty || members.recorded != confirmedMembers else { return 0 }
+        confirmedMembers = members.recorded
         news.confirmations.append((had, lines.keys))
+        return had.count
     }
 
     /// Tells those who gave records, or issued them, how far their streams are synced.
     mutating func confirmOwed(_ now: Instant) {
         for (node, processes) in owed.take(at: now) where lines[node] != nil {
-            news.confirmations.append((processes.compactMap { position(of: $0) }, [node]))
+            let places = processes.compactMap { streams.place(of: $0) }
+            news.confirmations.append((places.map { streams[$0].position }, [node]))
         }
     }
 }

@@ -19,13 +19,12 @@ package struct InvalidationLog: Sendable {
     var retired: RetiredStreams
     var writes = WriteQueue()
     var recent = RecentApplications()
-    /// By a hash of the client's id, the first record that is held with it.
-    var ids: [UInt64: RecordName] = [:]
+    var ids = ClientIDs()
     /// Members that this node is connected with.
     var lines = SortedTable<NodeID, PeerLine>()
     /// What members told of having applied and this node lacks.
     var ahead = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
-    var company: LogCompany
+    var members: MemberTracker
     var confirmations: Confirmations
     /// The numbers of this node's own records of the count, ascending: they have no receipts.
     var ownCounts: [UInt64] = []
@@ -49,7 +48,7 @@ package struct InvalidationLog: Sendable {
         self.process = process
         self.settings = settings
         retired = RetiredStreams(countMax: settings.retiredMax)
-        company = LogCompany(own: LogMember(node: node, process: process, isCounted: false))
+        members = MemberTracker(own: node, process: process, settings: settings)
         confirmations = Confirmations(own: process)
         nextConfirm = now
         _ = streams.add(process, at: now)
@@ -72,7 +71,7 @@ package struct InvalidationLog: Sendable {
             guard !streams[place].applied.contains(name.number) else { continue }
             streams[place].keep(record, count: 0, at: now)
             streams[place].synced(name.number...name.number)
-            index(record)
+            ids.add(record)
         }
         let had = positions
         _ = confirmations.add(had, members: [], by: node, at: now)
@@ -98,11 +97,6 @@ package struct InvalidationLog: Sendable {
         streams.place(of: process).map {
             StreamPosition(process: process, count: streams[$0].applied.prefix)
         }
-    }
-
-    /// What is synced of a stream without a gap; nil if it is not known, or retired.
-    func position(of process: ProcessID) -> StreamPosition? {
-        streams.place(of: process).map { streams[$0].position }
     }
 
     /// This node lacks something that these positions name.
@@ -131,7 +125,7 @@ package struct InvalidationLog: Sendable {
 
     /// The record that is held with this client's id.
     package func record(withID id: [UInt8]) -> RecordName? {
-        guard let name = ids[Self.hash(id)], let content = record(name)?.content,
+        guard let name = ids.candidate(for: id), let content = record(name)?.content,
             Invalidation.id(in: content.span) == id
         else { return nil }
         return name
@@ -150,20 +144,6 @@ package struct InvalidationLog: Sendable {
     /// As much waits to be synced as may: nothing is taken.
     var isFull: Bool { writes.bytesCount >= settings.unsyncedBytesMax }
 
-    static func hash(_ id: [UInt8]) -> UInt64 { XXH64.hash(id.span, seed: 0) }
-
-    mutating func index(_ record: InvalidationRecord) {
-        let id = Invalidation.id(in: record.content.span)
-        guard !id.isEmpty else { return }
-        let hash = Self.hash(id)
-        if ids[hash] == nil { ids[hash] = record.name }
-    }
-
-    mutating func unindex(_ name: RecordName, _ content: [UInt8]) {
-        let hash = Self.hash(Invalidation.id(in: content.span))
-        if ids[hash] == name { ids[hash] = nil }
-    }
-
     /// To be called last in each event: what is to be written of it.
     package mutating func flush(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let batch = writes.next(at: now, interval: settings.batchInterval)
@@ -178,7 +158,7 @@ package struct InvalidationLog: Sendable {
     }
 
     /// Whom this node has for members, itself included, by id: a confirmation names them.
-    package var recordedMembers: [NodeID] { company.recorded }
+    package var recordedMembers: [NodeID] { members.recorded }
 
     /// What is to be confirmed since it was taken last, and to whom.
     package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {

@@ -53,18 +53,3 @@ package struct Receipt: Hashable, Sendable {
         majorityAt != nil && isCompanyKnown && lines.allSatisfy(\.standing.isConfirmed)
     }
 }
-
-/// A member as far as the log is concerned.
-package struct LogMember: Hashable, Sendable {
-    package var node: NodeID
-    /// Its last known run; the streams of others are those of dead processes.
-    package var process: ProcessID
-    /// It counts for majorities.
-    package var isCounted: Bool
-
-    package init(node: NodeID, process: ProcessID, isCounted: Bool) {
-        self.node = node
-        self.process = process
-        self.isCounted = isCounted
-    }
-}

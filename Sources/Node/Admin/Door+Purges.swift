@@ -121,6 +121,7 @@ extension Door {
         waiting.ticket = hall.desk.whenKnown(name, isForAll: wait == .all) { [loop = hall.loop] in
             loop.execute {
                 guard let waits = unsafe waits else { return }
+                waits.ticket = nil
                 unsafe door?.waited(waits)
             }
         }

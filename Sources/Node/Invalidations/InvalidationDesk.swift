@@ -124,7 +124,7 @@ final class InvalidationDesk: Sendable {
     /// - Throws: `InvalidationFault`; nothing was invalidated.
     func issue(_ purge: Purge, id: [UInt8]?) throws(InvalidationFault) -> Issuance {
         var outcome = Result<Issuance, InvalidationFault>.success(.busy)
-        change { state, now, effects in
+        change(wakes: false) { state, now, effects in
             let id = id ?? Array("\(NodeID(using: &state.dice))".utf8)
             let invalidation = Invalidation(id: id, .purge(purge))
             do throws(InvalidationFault) {
@@ -244,7 +244,11 @@ final class InvalidationDesk: Sendable {
 
     // MARK: Steps
 
-    func change(_ step: (inout State, Instant, inout [InvalidationEffect]) -> Void) {
+    /// Takes in what has come, and after it does `step`; if that `wakes`, somebody may have waited
+    /// for it.
+    func change(
+        wakes: Bool = true, _ step: (inout State, Instant, inout [InvalidationEffect]) -> Void
+    ) {
         var woken: [@Sendable () -> Void] = []
         state.withLock { state in
             let (now, events) = (SystemClock.now(), takeInbox())
@@ -261,7 +265,9 @@ final class InvalidationDesk: Sendable {
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { run(effect, &state) }
             let isAwaited = !state.leavers.isEmpty || !state.waiters.isEmpty
-            if !effects.isEmpty || isAwaited { woken = Self.wake(&state) }
+            if wakes || !events.isEmpty, !effects.isEmpty || isAwaited {
+                woken = Self.wake(&state)
+            }
             if !state.openers.isEmpty, isProven(state) {
                 woken += state.openers
                 state.openers = []
@@ -283,13 +289,12 @@ final class InvalidationDesk: Sendable {
         if !state.waiters.isEmpty {
             var waiters = Waiters()
             swap(&waiters, &state.waiters)
+            let (own, issued) = (state.exchange.process, state.issuedUpTo)
+            let settled = state.exchange.isCompanyKnown ? state.settledUpTo : 0
             woken = waiters.take { name, isForAll in
-                guard name.stream == state.exchange.process else {
-                    return isOver(name, isForAll, state.exchange)
-                }
-                return isForAll
-                    ? name.number <= state.settledUpTo && state.exchange.isCompanyKnown
-                    : name.number <= state.issuedUpTo
+                name.stream == own
+                    ? name.number <= (isForAll ? settled : issued)
+                    : isOver(name, isForAll, state.exchange)
             }
             state.waiters = waiters
         }

@@ -139,7 +139,10 @@ final class JournalKeeper: Sendable {
             writes, marks: { marks.pieces(after: $0, upTo: $1) }, using: &state.dice)
         guard let effects else { return .full(state.journal?.surplus ?? []) }
         do throws(DiskFile.Failure) {
-            for effect in effects { try Self.run(effect, files) }
+            for effect in effects {
+                try Self.run(effect, files)
+                if case .sync = effect { disk.figures.add(.journalSyncs) }
+            }
             if !state.isBegun, let journal = state.journal {
                 let member = JournalMember(node: journal.node, begun: state.epoch)
                 try files.setMember(member.bytes)

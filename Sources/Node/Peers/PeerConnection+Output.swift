@@ -27,7 +27,7 @@ extension PeerConnection {
         var isLast = false
         while context.channel.isWritable || link.state == .leaving {
             var frames: [ByteBuffer] = []
-            var count = 0
+            var (count, framesCount) = (0, 0)
             framing: while count < Self.bufferedBytesMax {
                 switch link.next() {
                 case .control(let frame):
@@ -44,8 +44,11 @@ extension PeerConnection {
                     isLast = true
                     break framing
                 }
+                framesCount += 1
             }
             guard !frames.isEmpty else { break }
+            hub.counters.add(.peerFramesSent, framesCount)
+            hub.counters.add(.peerSentBytes, count)
             session.write(frames, now: SystemClock.now())
             sendOutput()
         }

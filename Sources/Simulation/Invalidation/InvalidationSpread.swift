@@ -1,7 +1,7 @@
 import Cluster
 package import Ground
 
-/// How long one purge takes to every node of a big cluster that loses packets.
+/// How long purges take to every node of a big cluster that loses packets, and what they cost.
 ///
 /// What is lost is sent again and holds up what follows it on its connection: after 200 ms, and
 /// twice as long each further time.
@@ -15,24 +15,24 @@ package struct InvalidationSpread: Sendable {
         package var messages: Int
     }
 
-    private enum Event: Sendable {
+    enum Event: Sendable {
         case arrive(InvalidationMessage, from: Int, to: Int)
         case synced(Int)
         case tick(Int)
     }
 
-    private var now = Instant(nanoseconds: 1_000_000_000)
+    private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private var dice: Dice
     private let loss: Double
     private var timeline = Timeline<Event>()
-    private var exchanges: [InvalidationExchange] = []
+    private(set) var exchanges: [InvalidationExchange] = []
     private let ids: [NodeID]
     private var places: [NodeID: Int] = [:]
     private var lastArrival: [Instant]
     private var plannedTicks: [Instant]
-    private var hasApplied: [Bool]
-    private var purge: RecordName?
     private var messages = 0
+    /// Of a load that is being played.
+    var load: LoadRecord?
 
     /// `loss`: of packets, 0 to 1.
     package init(seed: UInt64, nodes count: Int, loss: Double) {
@@ -43,7 +43,6 @@ package struct InvalidationSpread: Sendable {
         for (place, id) in ids.enumerated() { places[id] = place }
         lastArrival = Array(repeating: .zero, count: count * count)
         plannedTicks = Array(repeating: .distantFuture, count: count)
-        hasApplied = Array(repeating: false, count: count)
         let set = CountedSet(opener: ids[0], generation: UInt64(count), members: ids)
         for id in ids {
             var start = InvalidationExchange.Start(
@@ -102,11 +101,11 @@ package struct InvalidationSpread: Sendable {
         return nil
     }
 
-    private mutating func play(until isOver: (Instant) -> Bool) {
+    mutating func play(until isOver: (Instant) -> Bool) {
         while !isOver(now), step() {}
     }
 
-    private mutating func step() -> Bool {
+    mutating func step() -> Bool {
         guard let (at, event) = timeline.takeNext() else { return false }
         now = at
         switch event {
@@ -123,7 +122,7 @@ package struct InvalidationSpread: Sendable {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
 
-    private mutating func run(
+    mutating func run(
         _ index: Int,
         _ event: (inout InvalidationExchange, Instant, inout Dice, inout [InvalidationEffect]) ->
             Void
@@ -135,7 +134,10 @@ package struct InvalidationSpread: Sendable {
             case .write:
                 let delay = Int64.random(in: 500_000...5_000_000, using: &dice)
                 timeline.plan(.synced(index), at: now + Interval(nanoseconds: delay))
+            case .apply(let record, _): load?.applied(record.name, at: now)
+            case .settled(let number): load?.settled(upTo: number, by: index, at: now)
             case .send(let message, let ids):
+                load?.sends(message, to: ids.count, from: index)
                 for to in ids.compactMap({ places[$0] }) { send(message, from: index, to: to) }
             default: break
             }

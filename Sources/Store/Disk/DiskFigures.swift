@@ -31,6 +31,8 @@ package final class DiskFigures: Sendable {
         /// was too far behind.
         case touchesApplied
         case touchesDropped
+        /// Syncs of the journal.
+        case journalSyncs
         /// Calls of the system that failed.
         case failures
     }

@@ -13,7 +13,8 @@ struct PurgeCommand: AsyncParsableCommand {
             Starts the nodes itself, from the program that lies beside this one. Purges go to each \
             node in turn; each waits for all; its time counts from when it was due, whether or not \
             a connection was free then. Beside them hits are timed at one of the nodes, one a \
-            millisecond, and writes of 256 bytes with fdatasync(2) on the same disk.
+            millisecond, and writes of 256 bytes with fdatasync(2) on the same disk. What a purge \
+            costs is of all nodes together, with what they and the hits cost without any taken off.
             """)
 
     @Option(help: "Nodes.")
@@ -70,18 +71,23 @@ struct PurgeCommand: AsyncParsableCommand {
             node: cluster.nodes[nodes > 1 ? 1 : 0].port,
             target: ImageTarget.of(origin.url(path)))
         let ports = cluster.nodes.map(\.adminPort)
+        let first = PurgeCost(of: cluster)
         let still = try await hits.measure(for: seconds, on: hitGroup)
+        let idle = PurgeCost(of: cluster) - first
         print("hits without purges: \(still.text)")
         for rate in rate {
             let synced = SyncProbe(in: place)
             synced.start()
+            let before = PurgeCost(of: cluster)
             let load = PurgeLoad(
                 rate: rate, targets: targets, seconds: seconds, ports: ports)
             async let answered = load.run(on: group)
             let hit = try await hits.measure(for: seconds, on: hitGroup)
             let tally = try await answered
+            let cost = PurgeCost(of: cluster) - before - idle
             print("\(rate) purges a second:")
             print("  receipts: \(tally.text)")
+            print("  each: \(cost.text(by: rate * seconds))")
             print("  fdatasync: \(synced.stop().text)")
             print("  hits: \(hit.text); p99 \(hit.ratio(of: 0.99, to: still)) of that without")
         }

@@ -59,22 +59,18 @@ struct FenceStage {
     var set: CountedSet? { keeper.counted.standing?.set }
 
     @discardableResult
-    mutating func happens(_ event: FenceEvent) -> [FenceEffect] {
-        var effects: [FenceEffect] = []
-        keeper.handle(event, now: now, using: &dice, effects: &effects)
-        note(effects)
-        return effects
+    mutating func happens(_ event: FenceEvent) -> FenceNews {
+        keeper.handle(event, now: now, using: &dice)
+        return note()
     }
 
-    private mutating func note(_ effects: [FenceEffect]) {
-        for effect in effects {
-            switch effect {
-            case .issue(let record): issued.append(record)
-            case .ask(let members, let round):
-                rounds.append(round)
-                asked += members
-            }
-        }
+    @discardableResult
+    private mutating func note() -> FenceNews {
+        let news = keeper.takeNews()
+        issued += news.records
+        rounds += news.questions.map(\.round)
+        asked += news.questions.flatMap(\.members)
+        return news
     }
 
     mutating func pass(_ interval: Interval) {
@@ -149,9 +145,7 @@ struct FenceStage {
     }
 
     mutating func forget(_ numbers: [UInt64]) throws(FenceKeeper.ForgetRefusal) {
-        var effects: [FenceEffect] = []
-        try keeper.forget(
-            numbers.map(Self.node), now: now, using: &dice, effects: &effects)
-        note(effects)
+        try keeper.forget(numbers.map(Self.node), now: now, using: &dice)
+        note()
     }
 }

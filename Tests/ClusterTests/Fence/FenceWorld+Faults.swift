@@ -34,15 +34,15 @@ extension FenceWorld {
             let members = keeper.counted.standing?.set.members ?? []
             let gone = members.filter { !keeper.fence.isInContact(with: $0, at: now) }
             guard let member = gone.randomElement(using: &dice) else { continue }
-            var effects: [FenceEffect] = []
             do throws(FenceKeeper.ForgetRefusal) {
-                try keeper.forget([member], now: now, using: &dice, effects: &effects)
+                try keeper.forget([member], now: now, using: &dice)
                 begun.insert(member)
             } catch {
                 continue
             }
+            let news = keeper.takeNews()
             nodes[index].keeper = keeper
-            perform(effects, at: index)
+            perform([news], at: index)
         }
         if begun.count > 1 { tally.rivals += 1 }
     }
@@ -70,9 +70,9 @@ extension FenceWorld {
         else { return }
         let set = keeper.counted.standing?.set.members ?? []
         let gone = set.filter { !keeper.fence.isInContact(with: $0, at: now) }
-        var effects: [FenceEffect] = []
-        try? keeper.forget(gone, now: now, using: &dice, effects: &effects)
+        try? keeper.forget(gone, now: now, using: &dice)
+        let news = keeper.takeNews()
         nodes[index].keeper = keeper
-        perform(effects, at: index)
+        perform([news], at: index)
     }
 }

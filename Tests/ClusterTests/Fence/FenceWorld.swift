@@ -163,15 +163,14 @@ struct FenceWorld {
         perform(nodes[index].tell(events, now, using: &dice), at: index)
     }
 
-    mutating func perform(_ effects: [FenceEffect], at index: Int) {
-        for effect in effects {
-            switch effect {
-            case .ask(let members, let round):
-                for to in nodes.indices where members.contains(nodes[to].id) {
-                    send(.question(round: round), from: index, to: to)
+    mutating func perform(_ news: [FenceNews], at index: Int) {
+        for news in news {
+            for question in news.questions {
+                for to in nodes.indices where question.members.contains(nodes[to].id) {
+                    send(.question(round: question.round), from: index, to: to)
                 }
-            case .issue(let record): write(.count(record), at: index)
             }
+            for record in news.records { write(.count(record), at: index) }
         }
     }
 

@@ -27,7 +27,7 @@ struct FenceWorldNode {
 
     var isUp: Bool { keeper != nil }
 
-    mutating func start(_ now: Instant, using dice: inout Dice) -> [FenceEffect] {
+    mutating func start(_ now: Instant, using dice: inout Dice) -> [FenceNews] {
         process = ProcessID(using: &dice)
         log = disk
         purges = []
@@ -51,12 +51,11 @@ struct FenceWorldNode {
 
     mutating func tell(
         _ events: [FenceEvent], _ now: Instant, using dice: inout Dice
-    ) -> [FenceEffect] {
-        var effects: [FenceEffect] = []
-        for event in events {
-            keeper?.handle(event, now: now, using: &dice, effects: &effects)
+    ) -> [FenceNews] {
+        events.compactMap { event in
+            keeper?.handle(event, now: now, using: &dice)
+            return keeper?.takeNews()
         }
-        return effects
     }
 
     func positions(_ streams: [ProcessID: [WorldRecord]]) -> [StreamPosition] {

@@ -68,11 +68,11 @@ struct LogStage {
 
     @discardableResult
     mutating func follow(_ numbers: [UInt64], gone: [UInt64] = []) -> [InvalidationEffect] {
-        let members = numbers.map {
-            LogMember(node: Self.id($0), process: Self.process($0), isCounted: true)
-        }
+        let members = numbers.map { ExchangeMember(Self.id($0), Self.process($0), .here) }
+        let left = gone.map { ExchangeMember(Self.id($0), Self.process($0), .left) }
         return happens {
-            $0.membersChanged(members, gone: gone.map(Self.id), now: $1, effects: &$2)
+            $0.counted(numbers.map(Self.id), now: $1, effects: &$2)
+            $0.membersChanged(members + left, now: $1, effects: &$2)
         }
     }
 

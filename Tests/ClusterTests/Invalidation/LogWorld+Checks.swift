@@ -3,21 +3,6 @@ import Ground
 import Testing
 
 extension LogWorld {
-    /// `index` is no member and has no connections; and it knows no members.
-    mutating func exclude(_ index: Int) {
-        for other in hosts.indices where other != index { disconnect(index, other) }
-        let members = hosts.map {
-            LogMember(node: $0.log.node, process: $0.log.process, isCounted: true)
-        }
-        for other in hosts.indices where other != index {
-            happens(other) { log, now, effects in
-                log.membersChanged(
-                    members.filter { $0.node != Self.id(index) }, gone: [], now: now,
-                    effects: &effects)
-            }
-        }
-    }
-
     mutating func sendCatchUp(from index: Int, to other: Int) {
         let catchUp = hosts[index].log.catchUp(of: Self.id(other))
         letters.append(Letter(from: index, to: other, message: .catchUp(catchUp)))

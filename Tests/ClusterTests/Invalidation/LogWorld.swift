@@ -64,7 +64,10 @@ struct LogWorld {
     /// Questions that were answered with knowledge, and *behind*.
     private(set) var answered = (served: 0, behind: 0)
 
-    init(_ count: Int, seed: UInt64, settings: InvalidationLog.Settings = .init()) {
+    /// The last of them, as many as are `joining`, know nobody yet, and nobody knows them.
+    init(
+        _ count: Int, joining: Int = 0, seed: UInt64, settings: InvalidationLog.Settings = .init()
+    ) {
         dice = Dice(seed: seed)
         self.settings = settings
         for index in 0..<count {
@@ -74,8 +77,9 @@ struct LogWorld {
                     log: InvalidationLog(
                         node: Self.id(index), process: process, settings: settings, now: now)))
         }
-        introduce()
-        for one in 0..<count {
+        let known = 0..<count - joining
+        introduce(known)
+        for one in known {
             for other in 0..<one { connect(one, other) }
         }
     }
@@ -84,13 +88,14 @@ struct LogWorld {
     static func index(_ id: NodeID) -> Int { Int(id.low) - 1 }
 
     /// Everybody hears who is a member.
-    mutating func introduce() {
-        let members = hosts.map {
-            LogMember(node: $0.log.node, process: $0.log.process, isCounted: true)
-        }
-        for index in hosts.indices {
+    mutating func introduce() { introduce(hosts.indices) }
+
+    private mutating func introduce(_ indices: Range<Int>) {
+        let members = hosts[indices].map { ExchangeMember($0.log.node, $0.log.process, .here) }
+        for index in indices {
             happens(index) { log, now, effects in
-                log.membersChanged(members, gone: [], now: now, effects: &effects)
+                log.counted(indices.map(Self.id), now: now, effects: &effects)
+                log.membersChanged(members, now: now, effects: &effects)
             }
         }
     }

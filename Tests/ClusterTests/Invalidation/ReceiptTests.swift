@@ -70,8 +70,6 @@ struct ReceiptTests {
         var stage = LogStage()
         stage.log = InvalidationLog(
             node: id(100), process: LogStage.process(100), now: LogStage.start)
-        let own = LogMember(node: id(100), process: LogStage.process(100), isCounted: false)
-        stage.happens { $0.membersChanged([own], gone: [], now: $1, effects: &$2) }
         _ = stage.issue(LogStage.purge("a"))
         stage.synced()
         let receipt = try #require(stage.log.receipt(of: LogStage.name(100, 1)))

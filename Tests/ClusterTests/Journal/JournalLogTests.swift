@@ -100,12 +100,10 @@ struct JournalLogTests {
                 node.stage.confirm([LogStage.position(1, 9)], members: [], by: number))
         }
         // The process of member 1 is another from now on.
-        let members = (2...5).map { LogStage.id($0) } + [LogStage.id(100)]
-        let living = members.map {
-            LogMember(node: $0, process: LogStage.process($0.low), isCounted: true)
+        let living = (1...5).map {
+            ExchangeMember(LogStage.id($0), LogStage.process($0 == 1 ? 11 : $0), .here)
         }
-        node.run(
-            node.stage.happens { $0.membersChanged(living, gone: [], now: $1, effects: &$2) })
+        node.run(node.stage.happens { $0.membersChanged(living, now: $1, effects: &$2) })
         node.run(node.stage.wait(.seconds(30)))
         node.run(node.stage.receive(LogStage.records(3, 1...1), from: 3))
         #expect(node.stage.log.streamsCount == 3)

@@ -1,0 +1,224 @@
+import Ground
+
+/// Who can serve, as far as this node knows: for receipts and majorities, and for who may open a
+/// cluster.
+///
+/// A member that is cut off may serve all the same. So it is dropped only when it has left, when it
+/// was forgotten and cannot be current any more, or when it was away for as long as a counted
+/// member is waited for; and somebody else who has it still names it. Whom this node has never
+/// seen here those name who have.
+struct MemberTracker: Sendable {
+    private struct Member: Sendable {
+        /// Its last known run, if any.
+        var process: ProcessID?
+        var presence = ExchangeMember.Presence.here
+        /// Since when membership has it for dead, or gone.
+        var awaySince: Instant?
+        var wasCounted = false
+        /// There was a connection with it.
+        var wasMet = false
+        /// This node has it for a member no longer.
+        var isDropped = false
+    }
+
+    let own: NodeID
+    private let process: ProcessID
+    private let settings: InvalidationLog.Settings
+    /// All but this node.
+    private var members = SortedTable<NodeID, Member>()
+    /// Those that left by their own word; the oldest are dropped.
+    ///
+    /// Whoever still names them speaks of the past.
+    private(set) var left: [NodeID] = []
+    /// The same, for looking up.
+    private var leftSet: Set<NodeID> = []
+    /// Those that this node helped to catch up before it heard of them as members.
+    private var guests: [NodeID] = []
+    /// Whom this node has for members, itself included; ascending.
+    private(set) var recorded: [NodeID]
+    /// And whom others have; ascending.
+    private(set) var known: [NodeID]
+    /// Since when there is no connection with one of ``known``.
+    private(set) var unreachableSince = SortedTable<NodeID, Instant>()
+    /// Who was counted, and from when on this node knew it; oldest first, the last one holds now.
+    private var counts: [(counted: [NodeID], since: Instant)] = []
+    private var countedSet: Set<NodeID> = []
+    /// When somebody may be gone who is not yet.
+    private(set) var nextReview: Instant?
+
+    private static let leftMax = 1_024
+    private static let countsMax = 16
+
+    init(own: NodeID, process: ProcessID, settings: InvalidationLog.Settings) {
+        self.own = own
+        self.process = process
+        self.settings = settings
+        recorded = [own]
+        known = recorded
+    }
+
+    // MARK: Who is there
+
+    /// Those that count now, by id.
+    var counted: [NodeID] { counts.last?.counted ?? [] }
+
+    /// Those that are here, by id.
+    var present: [NodeID] {
+        zip(members.keys, members.values).filter { $1.presence == .here }.map(\.0)
+    }
+
+    /// It has left, and was not helped to catch up since.
+    func hasLeft(_ node: NodeID) -> Bool { leftSet.contains(node) && !guests.contains(node) }
+
+    /// It is one of ``known``.
+    func isKnown(_ node: NodeID) -> Bool {
+        let place = known.sortedCount { $0 < node }
+        return place < known.count && known[place] == node
+    }
+
+    /// Whether it is in one of the sets by which majorities are still judged.
+    func hasCounted(_ node: NodeID) -> Bool { counts.contains { $0.counted.contains(node) } }
+
+    func isLive(_ process: ProcessID) -> Bool { node(of: process) != nil }
+
+    /// Whose run this is.
+    func node(of process: ProcessID) -> NodeID? {
+        guard process != self.process else { return own }
+        return zip(members.keys, members.values)
+            .first { $1.process == process && !$1.isDropped }?.0
+    }
+
+    /// When a majority of those who counted then was known to have confirmed; nil if it is not.
+    ///
+    /// What was durable at a majority once is so for ever, whoever counts later; but what a
+    /// majority has only because others were forgotten is durable no earlier than that.
+    func majorityInstant(_ confirmed: (NodeID) -> Instant?) -> Instant? {
+        for (place, (counted, since)) in counts.enumerated() where !counted.isEmpty {
+            let instants = counted.compactMap(confirmed).sorted()
+            guard instants.count > counted.count / 2 else { continue }
+            let instant = max(since, instants[counted.count / 2])
+            guard place + 1 < counts.count, instant >= counts[place + 1].since else {
+                return instant
+            }
+        }
+        return nil
+    }
+
+    // MARK: What happens
+
+    /// There is a connection with `node`, whatever membership thinks of it; true if that is news.
+    mutating func meet(_ node: NodeID) -> Bool {
+        guard members[node]?.presence != .here || members[node]?.wasMet == false else {
+            return false
+        }
+        members.update(node, or: Member()) {
+            $0.presence = .here
+            $0.awaySince = nil
+            $0.isDropped = false
+            $0.wasMet = true
+        }
+        return true
+    }
+
+    /// Membership has these.
+    mutating func follow(_ named: [ExchangeMember], now: Instant) {
+        var isNamed: Set<NodeID> = []
+        for member in named where member.node != own {
+            isNamed.insert(member.node)
+            guard member.presence != .away || members[member.node] != nil else { continue }
+            members.update(member.node, or: Member()) {
+                $0.process = member.process
+                $0.presence = member.presence
+            }
+        }
+        members.updateAll { node, member in
+            if !isNamed.contains(node), member.presence == .here { member.presence = .away }
+            member.awaySince = member.presence == .here ? nil : member.awaySince ?? now
+            if member.presence == .here { member.isDropped = false }
+        }
+        for node in members.keys where !isNamed.contains(node) && members[node]?.isDropped == true {
+            members[node] = nil
+        }
+    }
+
+    /// These count from now on, by id; true if others did before.
+    mutating func count(_ counted: [NodeID], now: Instant) -> Bool {
+        guard counted != self.counted else { return false }
+        for node in counted where node != own && members[node] == nil {
+            members[node] = Member(presence: .away, awaySince: now)
+        }
+        counts.append((counted, now))
+        if counts.count > Self.countsMax { counts.removeFirst() }
+        let countedSet = Set(counted)
+        self.countedSet = countedSet
+        members.updateAll { node, member in
+            // Who is counted again begins anew.
+            member.wasCounted = member.wasCounted || countedSet.contains(node)
+            if countedSet.contains(node) { member.isDropped = false }
+        }
+        return true
+    }
+
+    /// Somebody whom this node helps to catch up may serve from then on.
+    mutating func record(_ node: NodeID) {
+        guard node != own, members[node].map(\.isDropped) ?? true, !guests.contains(node) else {
+            return
+        }
+        guests.append(node)
+        recorded = Set(recorded + [node]).sorted()
+        known = Set(known + [node]).sorted()
+    }
+
+    // MARK: What follows
+
+    /// Drops whoever is gone by now.
+    mutating func review(now: Instant) {
+        for (node, member) in zip(members.keys, members.values) where !countedSet.contains(node) {
+            if member.presence == .left {
+                members[node] = nil
+                left.append(node)
+            } else if member.awaySince.map({ now - $0 >= patience(node, member) }) ?? false {
+                members[node]?.isDropped = true
+            }
+        }
+        left.removeAll { members[$0] != nil }
+        if left.count > Self.leftMax { left.removeFirst(left.count - Self.leftMax) }
+        leftSet = Set(left)
+        let others = zip(members.keys, members.values).filter { !$1.isDropped }.map(\.0)
+        guests.removeAll { leftSet.contains($0) || others.contains($0) }
+        recorded = Set([own] + others + guests).sorted()
+        nextReview = zip(members.keys, members.values)
+            .filter { !countedSet.contains($0) && !$1.isDropped }
+            .compactMap { node, member in member.awaySince.map { $0 + patience(node, member) } }
+            .min()
+    }
+
+    /// `named` are those whom others have for members, `connected` those that can be spoken to.
+    mutating func review(named: [NodeID], connected: [NodeID], now: Instant) {
+        known = Set(recorded + named.filter { !hasLeft($0) }).sorted()
+        review(connected: connected, now: now)
+    }
+
+    mutating func review(connected: [NodeID], now: Instant) {
+        let here = Set(connected)
+        var since = SortedTable<NodeID, Instant>()
+        for node in known where node != own && !here.contains(node) {
+            since[node] = unreachableSince[node] ?? now
+        }
+        unreachableSince = since
+    }
+
+    /// After being away for so long a member that does not count is this node's no longer.
+    ///
+    /// Others that met it later still name it. Of one that was never met here only they can have
+    /// proven that it is current.
+    private func patience(_ node: NodeID, _ member: Member) -> Interval {
+        member.wasCounted || !member.wasMet || isReplaced(node)
+            ? settings.fence : settings.forgetAfter
+    }
+
+    /// Another node of its name is here.
+    private func isReplaced(_ node: NodeID) -> Bool {
+        ([own] + present).contains { $0 != node && $0.isNamesake(of: node) }
+    }
+}
