@@ -22,6 +22,7 @@ extension NodeCore {
         let log = desk.figures
         counters.set(.invalidationsApplied, to: Int(log.applied))
         counters.set(.invalidationRecords, to: log.held)
+        counters.set(.invalidationNames, to: marks.count)
         counters.set(.receiptsPending, to: desk.receiptsPending)
         counters.set(.membersCounted, to: log.counted)
         counters.set(.fenced, to: fence.isOpen(at: SystemClock.now()) ? 0 : 1)

@@ -210,6 +210,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case purgesRefused
     case invalidationsApplied
     case invalidationRecords
+    case invalidationNames
     case receiptsPending
     case fenced
     case joining

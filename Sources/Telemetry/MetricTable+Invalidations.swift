@@ -20,6 +20,10 @@ extension MetricFamily {
             meaning: "Records of the invalidation log that are held for nodes that lack them",
             advice: "A node that was away for longer revalidates everything older once."),
         MetricFamily(
+            "nuthatch_invalidation_names", .gauge, "names", .invalidationNames,
+            meaning: "Purged URLs, prefixes and tags of which something older may be stored",
+            advice: "At its limit all that is older is revalidated once; a bigger disk has more."),
+        MetricFamily(
             "nuthatch_receipts_pending", .gauge, "purges", .receiptsPending,
             meaning: "Purges of this node that some counted member has yet to confirm",
             advice: "If it stays above 0, nuthatch_member_lag_records says who has not."),

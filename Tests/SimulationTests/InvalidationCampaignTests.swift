@@ -7,7 +7,7 @@ import Trials
 struct InvalidationCampaignTests {
     /// Together they come to every class; the rare ones are a drain, a directory that is put back
     /// and members that are forgotten by the operator's word.
-    private static let seeds = 845..<859 as Range<UInt64>
+    private static let seeds = 646..<658 as Range<UInt64>
 
     @Test(
         "no promise is broken, and every class of trouble is reached",
@@ -36,25 +36,25 @@ struct InvalidationCampaignTests {
 
     private static let mistakes: [Mistake] = [
         Mistake(mutation: .numberReused, seed: 0),
-        Mistake(mutation: .forgettingWhileFenced, seed: 155),
-        Mistake(mutation: .catchUpFromOneMember, seed: 35),
-        Mistake(mutation: .contactTimedFromAnswer, seed: 34),
+        Mistake(mutation: .forgettingWhileFenced, seed: 43),
+        Mistake(mutation: .catchUpFromOneMember, seed: 23),
+        Mistake(mutation: .contactTimedFromAnswer, seed: 9),
         Mistake(mutation: .restampOnReinsertion, seed: 0),
         Mistake(mutation: .stampBeforeBootEpoch, seed: 0),
         Mistake(mutation: .markDroppedAtConfirmation, seed: 0),
-        Mistake(mutation: .receiptWithoutJoiners, seed: 22),
-        Mistake(mutation: .lateValidationFreshens, seed: 14),
-        Mistake(mutation: .fenceAsTimer, seed: 12),
+        Mistake(mutation: .receiptWithoutJoiners, seed: 27),
+        Mistake(mutation: .lateValidationFreshens, seed: 0),
+        Mistake(mutation: .fenceAsTimer, seed: 66),
         Mistake(mutation: .unknownPurgeSkipped, seed: 0),
         Mistake(mutation: .joiningOlderFetch, seed: 0),
         Mistake(mutation: .openingBySilence, seed: 6),
-        Mistake(mutation: .leavingBeforeClosing, seed: 531),
+        Mistake(mutation: .leavingBeforeClosing, seed: 224),
         Mistake(mutation: .namesakesStay, seed: 4),
-        Mistake(mutation: .recoveryTrustsAll, seed: 1174),
-        Mistake(mutation: .majorityForgotten, seed: 414),
-        Mistake(mutation: .copyTaken, seed: 79),
-        Mistake(mutation: .marksGoneWithRecords, seed: 27),
-        Mistake(mutation: .markGoneDuringFetch, seed: 30),
+        Mistake(mutation: .recoveryTrustsAll, seed: 1294),
+        Mistake(mutation: .majorityForgotten, seed: 462),
+        Mistake(mutation: .copyTaken, seed: 303),
+        Mistake(mutation: .marksGoneWithRecords, seed: 5),
+        Mistake(mutation: .markGoneDuringFetch, seed: 9),
         Mistake(mutation: .markGoneBesideDisk, seed: 0),
     ]
 

@@ -50,7 +50,7 @@ extension InvalidationLog {
                 news.contradicted(name)
             } else if isFull {
                 setAhead(source, position)
-                streams[place].want(name.number, at: now + settings.askPatience)
+                streams[place].want(name.number, at: now + settings.delays.askPatience)
             } else {
                 apply(record, at: place, from: source, now, &effects)
             }
@@ -124,7 +124,7 @@ extension InvalidationLog {
 
     /// What was to be written last is perhaps not synced; it is written again in a while.
     package mutating func writeFailed(now: Instant) {
-        writes.failed(beginsAt: now + settings.writeDelay)
+        writes.failed(beginsAt: now + settings.delays.failedWrite)
     }
 
     private mutating func push(
@@ -141,7 +141,7 @@ extension InvalidationLog {
     private mutating func owe(_ had: [StreamPosition], _ sources: [NodeID], _ now: Instant) {
         let others = had.map(\.process).filter { $0 != process }
         guard !others.isEmpty else { return }
-        let dueAt = now + settings.confirmDelay(lines.count)
+        let dueAt = now + settings.delays.confirm(others: lines.count)
         for source in sources { owed.owe(others, to: source, at: dueAt) }
         for stream in others {
             if let issuer = members.node(of: stream) { owed.owe([stream], to: issuer, at: dueAt) }

@@ -12,7 +12,7 @@ extension InvalidationLog {
             for position in known { line.has[position.process] = position.count }
             lines[node] = line
         }
-        for position in known { want(position, at: now + settings.askDelay, now, &effects) }
+        for position in known { want(position, at: now + settings.delays.ask, now, &effects) }
         ask(now, &effects)
     }
 
@@ -70,7 +70,7 @@ extension InvalidationLog {
             let stream = streams[place]
             guard let first = stream.gaps.first else { continue }
             let sources = lines.keys.filter { claim($0, stream.process) >= first.lowerBound }
-            repair.dueAt = now + settings.askPatience
+            repair.dueAt = now + settings.delays.askPatience
             if let source = repair.next(of: sources) {
                 let ranges = stream.gaps.map { StreamRange(process: stream.process, numbers: $0) }
                 let asked = asks[source] ?? []

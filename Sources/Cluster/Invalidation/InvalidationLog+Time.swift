@@ -19,7 +19,7 @@ extension InvalidationLog {
         ask(now, &effects)
         confirmOwed(now)
         if nextConfirm <= now {
-            nextConfirm = now + settings.confirmInterval(confirmToAll() * lines.count)
+            nextConfirm = now + settings.delays.confirmAll(after: confirmToAll() * lines.count)
             trim(now)
             retireOld(now, &effects)
             retireSurplus(now, &effects)

@@ -146,7 +146,7 @@ package struct InvalidationLog: Sendable {
 
     /// To be called last in each event: what is to be written of it.
     package mutating func flush(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let batch = writes.next(at: now, interval: settings.batchInterval)
+        let batch = writes.next(at: now, interval: settings.delays.batch(after:))
         if let batch { effects.append(.write(batch)) }
     }
 

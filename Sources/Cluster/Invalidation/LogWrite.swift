@@ -94,10 +94,11 @@ struct WriteQueue: Sendable {
         return batch.isEmpty && isWaiting ? beginsAt ?? .distantPast : nil
     }
 
-    /// The next batch, if it may be begun at `now`; the one after it not within `interval`.
-    mutating func next(at now: Instant, interval: Interval) -> [LogWrite]? {
+    /// The next batch, if it may be begun at `now`; the one after it not within the `interval` that
+    /// is for so many records.
+    mutating func next(at now: Instant, interval: (Int) -> Interval) -> [LogWrite]? {
         guard let dueAt, dueAt <= now else { return nil }
-        beginsAt = now + interval
+        beginsAt = now + interval(waiting.count)
         batch = notes.takeAll().map { Waiting(write: .note($0)) }
         if !makesRoom {
             batch += waiting

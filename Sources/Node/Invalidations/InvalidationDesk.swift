@@ -11,11 +11,10 @@ import Tiers
 /// What a node does about invalidations: runs the decisions of `Cluster.InvalidationExchange` over
 /// its marks, its journal, and the connections with its peers.
 ///
-/// Told from any thread. What peers say, and what has become of the disk, waits in an inbox for the
-/// loop that keeps time, or for whoever is next to change something: so one step takes in all that
-/// has come, and no loop that serves clients waits for another. Events are taken in order, under
-/// one lock, and what follows is done under it too: when a step is over, what it invalidates is
-/// invalidated.
+/// Told from any thread. What peers say waits in an inbox for the loop that keeps time, or for
+/// whoever is next to change something: so one step takes in all that has come, and no loop that
+/// serves clients waits for another. Events are taken in order, under one lock, and what follows is
+/// done under it too: when a step is over, what it invalidates is invalidated.
 final class InvalidationDesk: Sendable {
     /// Under which id the node is a member.
     let id: NodeID
@@ -334,7 +333,7 @@ final class InvalidationDesk: Sendable {
         case .applyLocally(let purge, let count): node.mark(purge, count)
         case .applyFloors(_, let count): node.markAllUnknown(count)
         case .write(let writes):
-            journal.write(writes) { [weak self] in self?.handleSoon($0.event) }
+            journal.write(writes) { [weak self] in self?.handle($0.event) }
         case .send(let message, let peers): send(message, to: peers, state)
         case .issued(let number): state.issuedUpTo = number
         case .settled(let number): state.settledUpTo = number

@@ -44,7 +44,7 @@ struct InvalidationStart {
         start.kept = found.kept
         start.memory = found.recovered?.memory
         start.mayOpen = isAlone || !found.isLost
-        let files = JournalFiles(volume)
+        let files = JournalFiles(volume, room: disk.settings.journal)
         if found.isLost {
             node.logger.warning(
                 "the record of invalidations is begun anew: every entry is revalidated once",

@@ -107,7 +107,8 @@ final class JournalReader: Sendable {
         _ wanted: ([Mark]) -> [Mark]
     ) -> RecoveredMarks {
         let found = JournalFindings(
-            JournalFiles(volume), own: identity.nodeID, epoch: identity.bootEpoch, key: key,
+            JournalFiles(volume, room: .none), own: identity.nodeID, epoch: identity.bootEpoch,
+            key: key,
             wanted: wanted)
         // What is found in a later directory is another member's but for its marks.
         state.withLock { if !$0.isOver { $0.findings = found } }

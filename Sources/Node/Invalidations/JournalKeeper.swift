@@ -168,7 +168,7 @@ final class JournalKeeper: Sendable {
     ) throws(DiskFile.Failure) {
         let settings = disk.settings
         let member = NodeID(named: settings.nodeName, in: volume.path, using: &state.dice)
-        let files = JournalFiles(volume)
+        let files = JournalFiles(volume, room: settings.journal)
         // Until the journal is begun, what was lost stays lost.
         try files.setMember(JournalMember(node: member, begun: epoch).bytes)
         for number in try files.numbers() { files.delete(number) }

@@ -10,8 +10,9 @@ extension NodeCore {
     ///
     /// Of nil nothing; `count` is what the log counts with it, as the stamps of requests do.
     func mark(_ purge: Purge?, _ count: UInt64) {
-        let stamp = marks.apply(
-            purge?.targets ?? [], isSoft: purge?.mode == .soft, now: SystemClock.now())
+        let now = SystemClock.now()
+        let stamp = marks.apply(purge?.targets ?? [], isSoft: purge?.mode == .soft, now: now)
+        if marks.isCrowded { disk?.reviewMarks(now: now) }
         assert(stamp.count == count, "the log counts \(count), and marks \(stamp.count)")
         for case .url(let name) in purge?.targets ?? [] {
             for key in URLName.keys(of: name) { store.settle(key) }

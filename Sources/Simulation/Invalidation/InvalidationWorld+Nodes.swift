@@ -72,7 +72,7 @@ extension InvalidationWorld {
         settings.fence.proposalDelay = .milliseconds(plan.seed.isMultiple(of: 4) ? 1_500 : 20)
         settings.log.ageMin = .seconds(8)
         settings.log.recordsMin = 40
-        settings.log.askPatience = .milliseconds(200)
+        settings.log.delays.askPatience = .milliseconds(200)
         let flaws: [(InvalidationMutation, Fence.Flaws)] = [
             (.contactTimedFromAnswer, .contactTimedFromAnswer),
             (.namesakesStay, .namesakesStay), (.recoveryTrustsAll, .recoveryTrustsAll),

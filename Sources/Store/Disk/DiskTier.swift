@@ -61,6 +61,7 @@ package final class DiskTier: Sendable {
     private let waiting = Mutex<[EntryName: Resident]>([:])
     private let queuedTouches = Atomic<Int>(0)
     private let lastTick = Atomic<Int64>(0)
+    private let lastReview = Atomic<Int64>(0)
     private let isWritable = Atomic<Bool>(false)
     private let allocated = Atomic<UInt64>(0)
     private let segmentCounts = Mutex(SegmentLedger.Counts())
@@ -234,6 +235,18 @@ package final class DiskTier: Sendable {
         else { return }
         let wall = clock.wall(now)
         submit { $0.tick(now: now, wall: wall) }
+    }
+
+    /// Lets marks go of what is not stored, sooner than a tick would; to be called while they are
+    /// ``MarkBook/isCrowded``.
+    package func reviewMarks(now: Instant) {
+        let last = lastReview.load(ordering: .relaxed)
+        guard now.nanoseconds - last >= MarkBook.reviewInterval.nanoseconds,
+            lastReview.compareExchange(
+                expected: last, desired: now.nanoseconds, ordering: .relaxed
+            ).exchanged
+        else { return }
+        submit { $0.reviewMarks() }
     }
 
     /// What sites may take of the disk from now on.

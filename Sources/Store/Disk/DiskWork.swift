@@ -160,6 +160,10 @@ struct DiskWork: ~Copyable {
         }
     }
 
+    func reviewMarks() {
+        if let log, !isClosed, retryAt == nil { marks.review(log.held) }
+    }
+
     private func noteFolded() {
         let folded = marks.takeFolded()
         if folded > 0 { note(.folded(marks: folded)) }

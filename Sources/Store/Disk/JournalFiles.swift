@@ -6,13 +6,16 @@ import Tiers
 /// Used by one thread at a time.
 package final class JournalFiles {
     private let volume: any DiskVolume
-    private var open: (number: UInt64, file: any VolumeFile, end: UInt64)?
+    /// Behind what was appended each file has zeros up to a multiple of so many bytes.
+    private let fillBytes: Int
+    private var open: (number: UInt64, file: any VolumeFile, end: UInt64, filledEnd: UInt64)?
 
     private static let prefix = "journal-"
     private static let memberName = "member"
 
-    package init(_ volume: any DiskVolume) {
+    package init(_ volume: any DiskVolume, room: JournalRoom) {
         self.volume = volume
+        fillBytes = room.fillBytes
     }
 
     /// The numbers of all files that there are.
@@ -39,13 +42,24 @@ package final class JournalFiles {
         let file = try volume.open(Self.name(number), creates: true)
         try file.truncate(to: 0)
         try volume.sync()
-        open = (number, file, 0)
+        open = (number, file, 0, 0)
     }
 
+    /// What needs new blocks is written with zeros behind it: a sync of what goes into their place
+    /// has no metadata to write.
+    ///
+    /// What comes first, which is to be on the disk before anything is behind it, has none.
     package func append(_ bytes: [UInt8], to number: UInt64) throws(DiskFile.Failure) {
-        let (file, end) = try opened(number)
-        try file.write(bytes.span, at: end)
-        open?.end = end + UInt64(bytes.count)
+        let (file, start, filledEnd) = try opened(number)
+        let end = start + UInt64(bytes.count)
+        if start > 0, end > filledEnd {
+            let surplus = (fillBytes - Int(end % UInt64(fillBytes))) % fillBytes
+            try file.write((bytes + [UInt8](repeating: 0, count: surplus)).span, at: start)
+            open?.filledEnd = end + UInt64(surplus)
+        } else {
+            try file.write(bytes.span, at: start)
+        }
+        open?.end = end
     }
 
     /// Returns when what was appended is on the disk.
@@ -66,11 +80,11 @@ package final class JournalFiles {
 
     private func opened(
         _ number: UInt64
-    ) throws(DiskFile.Failure) -> (file: any VolumeFile, end: UInt64) {
+    ) throws(DiskFile.Failure) -> (file: any VolumeFile, end: UInt64, filledEnd: UInt64) {
         guard let open, open.number == number else {
             preconditionFailure("file \(number) of the journal is not the open one")
         }
-        return (open.file, open.end)
+        return (open.file, open.end, open.filledEnd)
     }
 
     // MARK: Who the node is to others

@@ -6,6 +6,8 @@ package struct JournalRoom: Hashable, Sendable {
     package let bytesMax: Int
     /// About how many bytes one file has.
     package let fileBytes: Int
+    /// The most bytes that each file has beyond what is written in it.
+    let fillBytes: Int
 
     /// There is no log.
     package static let none = JournalRoom(bytesMax: 0)
@@ -20,19 +22,20 @@ package struct JournalRoom: Hashable, Sendable {
     private init(bytesMax: Int) {
         self.bytesMax = bytesMax
         fileBytes = max(bytesMax / 16, min(bytesMax / 8, 32 << 20))
+        fillBytes = max(4_096, min(fileBytes / 4, 32 << 10))
     }
 
     private static let bytesMin = 256 << 10
-    /// What a file system takes for files beside their bytes: twice as many as fit, for some wait
-    /// to be deleted, and the one that says which member the node is.
-    private static let overheadBytes = 33 * (8 << 10)
+    /// What a file system takes for files beside what is written in them: twice as many as fit, for
+    /// some wait to be deleted, and the one that says which member the node is.
+    private var overheadBytes: Int { 33 * ((8 << 10) + fillBytes) }
 
     /// So many marks the journal keeps when the records are gone that named them: what one of its
     /// files holds, for each begins with all of them, and no more than some 40 MiB of memory hold.
     package var marksMax: Int { min(fileBytes / (MarkTable.markBytes + 4), 1 << 19) }
 
     /// All that it takes of the limit.
-    package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + Self.overheadBytes) }
+    package var bytes: UInt64 { bytesMax == 0 ? 0 : UInt64(bytesMax + overheadBytes) }
 
     /// What the least limit has for it.
     package static let least = JournalRoom(limitBytes: 0)

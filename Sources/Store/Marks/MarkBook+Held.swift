@@ -68,14 +68,22 @@ extension MarkBook {
     /// Marks that are forgotten under one lock.
     private static let forgottenMax = 256
 
+    /// So many marks wait for a review that ``review(_:)`` is not to wait for the next tick.
+    package var isCrowded: Bool { crowded.load(ordering: .relaxed) }
+
+    /// Of what is called between ticks nothing is to come sooner after the former.
+    static let reviewInterval = Interval.milliseconds(50)
+
     /// Lets marks go of URLs that nothing can be held of; see ``YoungMarks``.
     ///
-    /// Those of the last tick stay, so that what looks an entry up, and takes its lease then, finds
-    /// what was invalidated between.
-    private func review(_ heldElsewhere: ([UInt32]) -> Set<UInt32>) {
+    /// By the thread that ticks, to which `heldElsewhere` is the same. Those since the last review
+    /// but one stay, so that what looks an entry up, and takes its lease then, finds what was
+    /// invalidated between.
+    func review(_ heldElsewhere: ([UInt32]) -> Set<UInt32>) {
+        crowded.store(false, ordering: .relaxed)
         let (due, memory) = state.withLock { state in
-            let least = min(state.leases.least ?? .last, state.ticks.former)
-            state.ticks = (state.ticks.last, state.stamp)
+            let least = min(state.leases.least ?? .last, state.reviews.former)
+            state.reviews = (state.reviews.last, state.stamp)
             var due = state.young.take(upTo: least)
             if state.young.count > Self.youngMax {
                 due += state.young.takeHalf()

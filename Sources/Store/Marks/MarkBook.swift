@@ -30,8 +30,8 @@ package final class MarkBook: Sendable {
         var marksMax: Int
         /// Those that may turn out to cover nothing.
         var young = YoungMarks()
-        /// The stamp of the last tick but one, and of the last.
-        var ticks = (former: Stamp.zero, last: Stamp.zero)
+        /// The stamp of the last review but one, and of the last.
+        var reviews = (former: Stamp.zero, last: Stamp.zero)
         /// Of what was invalidated up to here nothing is known any more that covers answers which
         /// were asked for before and did not come yet.
         var lateBefore = Stamp.zero
@@ -48,6 +48,7 @@ package final class MarkBook: Sendable {
     /// Where the search for marks that can be dropped has come to.
     let search = Mutex(MarkSearch())
     private let isJournaled: Bool
+    let crowded = Atomic<Bool>(false)
     private let all = Atomic<UInt64>(0)
     private let broad = Atomic<UInt64>(0)
 
@@ -105,6 +106,7 @@ package final class MarkBook: Sendable {
                 let slot = state.table.apply(Mark(target, isSoft: isSoft, stamp: stamp))
                 if case .url(let name) = target, let slot { state.young.add(name, slot, stamp) }
             }
+            if state.young.count > state.marksMax / 4 { crowded.store(true, ordering: .relaxed) }
             // Where nobody reviews them they stay, as others do.
             if state.young.count > 2 * Self.youngMax { _ = state.young.takeHalf() }
             let isFolded = state.foldWhatIsTooMuch()

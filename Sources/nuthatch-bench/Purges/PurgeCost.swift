@@ -8,12 +8,14 @@ struct PurgeCost {
     private var bytes = 0.0
     private var syncs = 0.0
 
-    /// As their metrics say at this moment.
+    /// As the kernel and their metrics say at this moment.
     init(of cluster: PurgeCluster) {
         func sum(_ name: String) -> Double {
             cluster.nodes.reduce(0) { $0 + ($1.figure(name) ?? 0) }
         }
-        cpuSeconds = sum("process_cpu_seconds_total")
+        cpuSeconds = cluster.nodes.reduce(0) {
+            $0 + ((try? ProcessFigures(of: $1.identifier))?.processorSeconds ?? 0)
+        }
         frames = sum("nuthatch_peer_frames_sent_total")
         bytes = sum("nuthatch_peer_sent_bytes_total")
         syncs = sum("nuthatch_journal_syncs_total")

@@ -71,8 +71,8 @@ struct ExchangeWorld {
         start.settings.fence.fence = Self.fence
         start.settings.fence.attemptPatience = .milliseconds(300)
         start.settings.fence.proposalDelay = .milliseconds(20)
-        start.settings.log.confirmInterval = .milliseconds(200)
-        start.settings.log.askPatience = .milliseconds(200)
+        start.settings.log.delays.confirmAll = .milliseconds(200)
+        start.settings.log.delays.askPatience = .milliseconds(200)
         start.kept = KeptLog(
             records: hosts[index].disk.compactMap(\.record),
             floors: hosts[index].disk.compactMap(\.floor), retired: hosts[index].retired)

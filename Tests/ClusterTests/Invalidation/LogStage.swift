@@ -17,7 +17,7 @@ struct LogStage {
         kept: KeptLog = KeptLog(), batchInterval interval: Interval = .zero
     ) {
         var settings = settings
-        settings.batchInterval = interval
+        settings.delays.batch = interval
         log = InvalidationLog(
             node: Self.id(100), process: Self.process(100), settings: settings, kept: kept,
             now: Self.start)

@@ -23,7 +23,7 @@ struct LogStoryTests {
         #expect(stage.log.positions == [LogStage.position(100, 1)])
     }
 
-    @Test("batches are begun two milliseconds apart, and what comes alone does not wait")
+    @Test("many batches are begun some milliseconds apart, and what comes alone does not wait")
     func batchInterval() {
         var stage = LogStage(members: 1...1, batchInterval: .milliseconds(2))
         #expect(stage.issue(LogStage.purge("a")).effects.writes.count == 1)
@@ -36,6 +36,12 @@ struct LogStoryTests {
         #expect(stage.wait(.milliseconds(5)).writes.isEmpty, "one is under way")
         stage.synced()
         #expect(stage.issue(LogStage.purge("d")).effects.writes.count == 1)
+        for id in ["e", "f", "g"] { _ = stage.issue(LogStage.purge(id)) }
+        stage.synced()
+        #expect(stage.wait(.milliseconds(2)).writes.count == 3)
+        stage.synced()
+        #expect(stage.issue(LogStage.purge("h")).effects.writes.isEmpty)
+        #expect(stage.log.nextTick == stage.now + .milliseconds(5), "more were in that")
     }
 
     @Test("what comes while a batch is being synced goes with the next one, all at once")

@@ -1,0 +1,44 @@
+import Foundation
+import Harness
+import Testing
+
+extension Outside {
+    @Suite("Purges of what nobody has stored")
+    struct UnstoredPurgesTests {
+        /// A third of the names is what a node with this disk remembers.
+        private let names = 300_000
+        private let targetsMax = 256
+
+        @Test("More names than a node can remember, as fast as they come, leave hits what they are")
+        func unstored() throws {
+            let stage = try DiskStage("--disk-limit", "1GiB")
+            let images = (0..<20).map {
+                TestImage.generated(.png, byteCount: 9_000, seed: 1_700 + UInt64($0))
+            }
+            let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
+            for (image, path) in zip(images, paths) {
+                #expect(try stage.get(path, expecting: image).brings(image))
+            }
+            try stage.settle()
+            let admin = try stage.node.connectAdmin()
+            for first in stride(from: 0, to: names, by: targetsMax) {
+                let targets = (first..<min(first + targetsMax, names)).map {
+                    "{\"url\":\"http://nobody.example/\($0)\"}"
+                }
+                let body = "{\"targets\":[\(targets.joined(separator: ","))]}"
+                let answer = try admin.post(body, to: "/admin/v1/purges?wait=none")
+                try #require(answer.status == 200 || answer.status == 202, "\(answer)")
+            }
+            for (image, path) in zip(images, paths) {
+                let answer = try stage.get(path, expecting: image)
+                #expect(answer.brings(image) && answer.isHit, "\(answer)")
+                #expect(stage.fetches(path) == 1)
+            }
+            let isForgotten = try Deadline.seconds(30).reached {
+                try stage.figure("nuthatch_invalidation_names") == 0
+            }
+            #expect(isForgotten)
+            #expect(stage.said("too many invalidations") == 0)
+        }
+    }
+}
