@@ -36,7 +36,7 @@ extension Hall {
     func glanceAtDisk(_ query: SiteRequest) -> DiskGlance {
         guard let disk = node.disk, let view = disk.view else { return .off }
         let name = EntryName(ofKey: query.key)
-        guard disk.waiting(name) == nil else { return .later(name) }
+        guard !disk.isWaiting(name) else { return .later(name) }
         guard view.shards.find(name.digest) != nil else { return .absent(name) }
         switch view.readAtOnce(name, key: query.key, room: &diskRoom) {
         case .absent: return .absent(name)

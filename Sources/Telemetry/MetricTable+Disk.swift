@@ -78,7 +78,9 @@ extension MetricFamily {
         MetricFamily(
             "nuthatch_journal_syncs_total", .counter, "syncs", .journalSyncs,
             meaning: "Times that the record of invalidations was synced to the disk",
-            advice: "At most some 500 a second; with each a batch of purges is durable here."),
+            advice:
+                "At most some 500 a second; each makes a batch of purges durable, or begins a file."
+        ),
         MetricFamily(
             "nuthatch_disk_failures_total", .counter, "failures", .diskFailures,
             meaning:

@@ -9,6 +9,7 @@ package struct LogDelays: Hashable, Sendable {
     /// Between two confirmations to all members, where not very much is to be told; who has missed
     /// a push learns of it by them.
     package var confirmAll = Interval.milliseconds(400)
+    package var confirmAllMax = Interval.seconds(10)
     /// So many members are told at once what of theirs is synced; with each one more all are told
     /// ``confirm`` later, of everything until then.
     package var promptMembersMax = 8
@@ -35,9 +36,10 @@ package struct LogDelays: Hashable, Sendable {
         min(batchMax, Interval(nanoseconds: batch.nanoseconds * Int64(count)))
     }
 
-    /// Until all are told again, after so many positions times so many members: however many there
-    /// are of both, each tells some 6,000 positions a second at most.
+    /// Until all are told again, after so many positions times so many members: as long as it takes
+    /// at 6,250 positions a second.
     func confirmAll(after count: Int) -> Interval {
-        Interval(nanoseconds: confirmAll.nanoseconds * Int64(max(1, count / 2_500)))
+        let span = Interval(nanoseconds: confirmAll.nanoseconds * Int64(max(2_500, count)) / 2_500)
+        return min(span, max(confirmAll, confirmAllMax))
     }
 }

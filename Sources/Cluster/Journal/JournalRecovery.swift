@@ -136,7 +136,8 @@ package struct JournalRecovery: Sendable {
         plan.state = reading.state
         marks = reading.marks
         isOfOldFormat = !header.hasMarks
-        var newest = JournalFile(number: number, end: reading.end, bytesCount: file.count)
+        var newest = JournalFile(
+            number: number, end: reading.end, bytesCount: Self.used(file, reading.end))
         take(&reading, in: &newest)
         plan.files = [newest]
         older = reading.files.reversed()
@@ -202,9 +203,16 @@ package struct JournalRecovery: Sendable {
         var reading = JournalReading(header, bytes.extracting(0..<count))
         if UInt64(reading.end) < place.offset { note(reading, place.file) }
         var file = JournalFile(
-            number: place.file, end: reading.end, bytesCount: bytes.count)
+            number: place.file, end: reading.end, bytesCount: Self.used(bytes, reading.end))
         take(&reading, in: &file)
         plan.files.append(file)
+    }
+
+    /// How much of a file there is without the zeros that were written ahead.
+    private static func used(_ file: Span<UInt8>, _ end: Int) -> Int {
+        var count = file.count
+        while count > end, file[count - 1] == 0 { count -= 1 }
+        return count
     }
 
     private mutating func skipMissing() {

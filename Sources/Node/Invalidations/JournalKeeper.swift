@@ -98,9 +98,10 @@ final class JournalKeeper: Sendable {
         disk?.marks.failedToKeep()
     }
 
-    /// Writes and syncs a batch; `done` is told on another thread, but when this was closed.
+    /// Writes and syncs a batch; `done` is told on the keeper's thread, but never when this was
+    /// closed.
     func write(_ writes: [LogWrite], done: @escaping @Sendable (Outcome) -> Void) {
-        thread.submit { [self] work in done(work == .active ? put(writes) : .failed) }
+        thread.submit { [self] work in if work == .active { done(put(writes)) } }
     }
 
     /// The same, at once.

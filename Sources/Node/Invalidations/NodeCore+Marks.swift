@@ -12,7 +12,7 @@ extension NodeCore {
     func mark(_ purge: Purge?, _ count: UInt64) {
         let now = SystemClock.now()
         let stamp = marks.apply(purge?.targets ?? [], isSoft: purge?.mode == .soft, now: now)
-        if marks.isCrowded { disk?.reviewMarks(now: now) }
+        if marks.isCrowded { disk?.reviewMarks(now: SystemClock.now) }
         assert(stamp.count == count, "the log counts \(count), and marks \(stamp.count)")
         for case .url(let name) in purge?.targets ?? [] {
             for key in URLName.keys(of: name) { store.settle(key) }

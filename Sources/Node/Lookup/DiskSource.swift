@@ -70,7 +70,8 @@ final class DiskSource: AnswerSource {
     func look() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
-            if let waiting = tier.waiting(candidate.name) {
+            if let (waiting, lease) = tier.waiting(candidate.name) {
+                defer { lease.end() }
                 found = candidate
                 guard let index = VariantIndex(of: waiting) else {
                     let copy = hall.store.copy(of: waiting)

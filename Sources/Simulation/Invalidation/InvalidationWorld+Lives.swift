@@ -27,7 +27,7 @@ extension InvalidationWorld {
         settings.membersTimeMax = .seconds(2)
         nodes[index].watch = JoinWatch(settings, now: clock(index))
         nodes[index].rule = nil
-        nodes[index].isServing = false
+        (nodes[index].isServing, nodes[index].hasTable) = (false, false)
         let run = nodes[index].run
         let isStranger = !isCalm && nodes[index].storage.memory == nil && throwsOne(in: 8)
         nodes[index].strangerUntil = isStranger ? now + milliseconds(500...4_000) : .zero
@@ -267,7 +267,7 @@ extension InvalidationWorld {
     mutating func hasForgottenMore(_ index: Int, _ other: Int) -> Bool {
         let known = nodes[other].epochs[nodes[index].id] ?? (0, nodes[index].process)
         let isNew = known.process != nodes[index].process
-        let isOlder = isNew && known.epoch >= nodes[index].epoch && !nodes[index].isServing
+        let isOlder = isNew && known.epoch >= nodes[index].epoch && nodes[index].isJoining
         guard isOlder, !plan.mutation.contains(.copyTaken) else {
             if known.epoch <= nodes[index].epoch {
                 nodes[other].epochs[nodes[index].id] = (nodes[index].epoch, nodes[index].process)

@@ -46,6 +46,7 @@ extension InvalidationWorld {
         lastArrival[other * count + one] = now
         for (here, there) in [(one, other), (other, one)] {
             let id = nodes[there].id
+            nodes[here].hasTable = true
             nodes[here].watch?.answered(Self.address(there), by: id)
             tell(here, .connected(nodes[there].id, on: ConnectionID(lineNumber)))
         }

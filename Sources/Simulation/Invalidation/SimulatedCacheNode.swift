@@ -193,6 +193,10 @@ struct SimulatedCacheNode: Sendable {
     var current: [UInt64?] = []
     /// Purges that were applied, by this run or with marks on disk.
     var applied: Set<Int> = []
+    /// It has met somebody since it started.
+    var hasTable = false
+    /// It can still be told that its directory is an older copy.
+    var isJoining: Bool { !isServing || !hasTable }
     /// Whom it sees, and since when not any more.
     var isSeen: [Bool] = []
     var unseenSince: [Instant?] = []

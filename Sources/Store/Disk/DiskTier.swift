@@ -145,10 +145,19 @@ package final class DiskTier: Sendable {
 
     /// The answer of this name that waits to be written: readers will not find it on disk before.
     ///
-    /// It has to be held against the marks, as one that was read has.
-    package func waiting(_ name: EntryName) -> Resident? {
+    /// It has to be held against the marks, as one that was read has; those are there until the
+    /// lease ends, which is to be when the answer is where it is to be.
+    package func waiting(_ name: EntryName) -> (resident: Resident, lease: StampLease)? {
         guard queued > 0 else { return nil }
-        return waiting.withLock { $0[name] }
+        // Under the lock: the writer's own lease ends after it has taken the answer out.
+        return waiting.withLock { waiting in
+            waiting[name].map { ($0, marks.lease(of: $0.stamp)) }
+        }
+    }
+
+    /// An answer of this name waits to be written.
+    package func isWaiting(_ name: EntryName) -> Bool {
+        queued > 0 && waiting.withLock { $0[name] != nil }
     }
 
     /// Keeps an answer that another node has kept until now, unless one as new is here; `done` is
@@ -237,16 +246,16 @@ package final class DiskTier: Sendable {
         submit { $0.tick(now: now, wall: wall) }
     }
 
-    /// Lets marks go of what is not stored, sooner than a tick would; to be called while they are
-    /// ``MarkBook/isCrowded``.
-    package func reviewMarks(now: Instant) {
-        let last = lastReview.load(ordering: .relaxed)
-        guard now.nanoseconds - last >= MarkBook.reviewInterval.nanoseconds,
-            lastReview.compareExchange(
-                expected: last, desired: now.nanoseconds, ordering: .relaxed
-            ).exchanged
+    /// Lets marks go of what is not stored, sooner than a tick would.
+    ///
+    /// To be called while they are ``MarkBook/isCrowded``; `now` is asked again when the writer
+    /// comes to it.
+    package func reviewMarks(now: @escaping @Sendable () -> Instant) {
+        let (at, last) = (now().nanoseconds, lastReview.load(ordering: .relaxed))
+        guard at - last >= MarkBook.reviewInterval.nanoseconds,
+            lastReview.compareExchange(expected: last, desired: at, ordering: .relaxed).exchanged
         else { return }
-        submit { $0.reviewMarks() }
+        submit { $0.reviewMarks(now: now()) }
     }
 
     /// What sites may take of the disk from now on.

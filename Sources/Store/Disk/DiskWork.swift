@@ -16,6 +16,8 @@ struct DiskWork: ~Copyable {
     private var retryAt: Instant?
     private var retryAfter = Self.retryMin
     private var lastTick = Instant.zero
+    /// Not what waited for the writer together makes two reviews of marks.
+    private var reviewedAt = Instant.zero
     private var checkpointAt = Instant.zero
     private var isClosed = false
     private var shares = DiskShares()
@@ -150,7 +152,8 @@ struct DiskWork: ~Copyable {
             try volume.check()
             allocatedBytes = volume.allocatedBytes()
             log.sweep(atMost: Self.sweptMax, now: wall)
-            marks.ticked(leastElsewhere: { log.leastStamp }, heldElsewhere: log.held)
+            reviewMarks(now: now)
+            marks.search(leastElsewhere: { log.leastStamp })
             try log.removeFormerMarks()
             guard now >= checkpointAt else { return }
             checkpointAt = now + settings.checkpointInterval
@@ -160,8 +163,11 @@ struct DiskWork: ~Copyable {
         }
     }
 
-    func reviewMarks() {
-        if let log, !isClosed, retryAt == nil { marks.review(log.held) }
+    mutating func reviewMarks(now: Instant) {
+        guard let log, !isClosed, retryAt == nil, now - reviewedAt >= MarkBook.reviewInterval
+        else { return }
+        reviewedAt = now
+        marks.review(log.held)
     }
 
     private func noteFolded() {

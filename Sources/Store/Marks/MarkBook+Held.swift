@@ -55,6 +55,11 @@ extension MarkBook {
         leastElsewhere: () -> Stamp, heldElsewhere: (_ names: [UInt32]) -> Set<UInt32>
     ) {
         review(heldElsewhere)
+        search(leastElsewhere: leastElsewhere)
+    }
+
+    /// The part of it that looks at everything that is held, piece by piece.
+    func search(leastElsewhere: () -> Stamp) {
         let (count, marksMax) = state.withLock { ($0.table.count, $0.marksMax) }
         search.withLock { search in
             guard let least = search.next(self, count: count, marksMax: marksMax) else { return }
@@ -71,8 +76,8 @@ extension MarkBook {
     /// So many marks wait for a review that ``review(_:)`` is not to wait for the next tick.
     package var isCrowded: Bool { crowded.load(ordering: .relaxed) }
 
-    /// Of what is called between ticks nothing is to come sooner after the former.
-    static let reviewInterval = Interval.milliseconds(50)
+    /// Between two reviews, at the least.
+    static let reviewInterval = Interval.milliseconds(100)
 
     /// Lets marks go of URLs that nothing can be held of; see ``YoungMarks``.
     ///

@@ -124,7 +124,8 @@ private func readMarks(_ input: [UInt8]) {
     var pieces: [[UInt8]] = []
     for start in stride(from: 0, to: input.count, by: size + MarkTable.markBytes) {
         let piece = Array(input[start..<min(input.count, start + size + MarkTable.markBytes)])
-        pieces.append((pieces.first ?? piece).prefix(16) + piece.dropFirst(16))
+        let key = Array((pieces.first ?? piece).prefix(16))
+        pieces.append(key + Array(piece.dropFirst(16)))
     }
     guard let table = MarkTable(pieces: pieces, key: .known) else { return }
     let again = MarkTable(pieces: table.pieces(), key: .known)

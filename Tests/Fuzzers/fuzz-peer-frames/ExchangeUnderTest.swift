@@ -95,18 +95,23 @@ struct ExchangeUnderTest {
             switch effect {
             case .apply(let record, _):
                 precondition(applied.insert(record.name).inserted, "applied twice")
-            case .retire(let position): leave(position.process)
-            case .forget(let process): leave(process)
-            case .write:
+            case .write(let writes):
                 precondition(!isWriting, "writes while it writes")
                 isWriting = true
-            case .send(let message, let node):
-                guard node == peer else { continue }
+                for case .note(let note) in writes {
+                    switch note {
+                    case .retired(let position): leave(position.process)
+                    case .forgotten(let process): leave(process)
+                    case .dropped, .memory: break
+                    }
+                }
+            case .send(let message, let nodes):
+                guard nodes.contains(peer) else { continue }
                 if case .round(let round, let digest) = message { asked = (round, digest) }
                 messages.append(message)
             case .window(let window):
                 precondition(window == exchange.window)
-            case .applyFloors, .remember, .drop, .issued, .settled, .contradiction: break
+            case .applyLocally, .applyFloors, .issued, .settled, .contradiction: break
             }
         }
         return messages
