@@ -30,13 +30,13 @@ struct InvalidationCommand: ParsableCommand {
     @Flag(help: "Prints how long one purge takes to reach all nodes, with 5 % loss.")
     var spread = false
 
-    @Option(help: "The same of so many purges a second, and what they cost.")
+    @Option(help: "Prints the same of so many purges a second, and what a node sends for them.")
     var load: Int?
 
-    @Option(help: "For how many seconds.")
+    @Option(help: "With --load: for how many seconds.")
     var seconds = 2
 
-    @Option(help: "Nodes that they are asked of in turn; all if not given.")
+    @Option(help: "With --load: how many nodes are asked, in turn; all if not given.")
     var issuers: Int?
 
     func validate() throws {

@@ -69,4 +69,26 @@ struct DiskTierTests {
         await tier.close(now: .zero)
         #expect(tier.waiting(name) == nil && tier.queued == 0)
     }
+
+    @Test("a purge of what was taken out of the queue is remembered until it is where it is to be")
+    func leased() async throws {
+        let tier = tier(below: root.path, marks: MarkBook(isJournaled: true))
+        await tier.start(now: .zero)
+        let book = tier.marks
+        let entries = Entries(limitBytes: 1 << 20, marks: book)
+        let kept = try #require(entries.put("kept", bytes: 100, name: name))
+        tier.keep(kept, now: .zero)
+        let found = try #require(tier.waiting(name))
+        let stamp = book.apply([.url(Array("origin/kept".utf8))], isSoft: false, now: .zero)
+        entries.store.remove(kept)
+        book.keeps(upTo: stamp)
+        await tier.close(now: .zero)
+        func effect() -> Mark.Effect? {
+            for _ in 0..<4 { book.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] }) }
+            return book.effect(on: kept.key, tags: [], stamp: kept.stamp)
+        }
+        #expect(effect() == .dead, "the writer has nothing more to do with it, and the reader has")
+        found.lease.end()
+        #expect(effect() == nil)
+    }
 }

@@ -37,7 +37,8 @@ package struct FenceKeeper: Sendable {
     var wish: (change: CountChange, since: Instant)?
     /// The demand that was last asked for.
     private var demanded: Fence.Demand?
-    var news = FenceNews()
+    /// What is to be done; whoever does it takes it out.
+    package var news = FenceNews()
 
     /// A node that starts, with what the log's last checkpoint kept, nil if there is none, and the
     /// records of the count that the log holds, anybody's, in any order.
@@ -132,11 +133,6 @@ package struct FenceKeeper: Sendable {
     /// `member` is to be asked, for there is a new connection with it.
     mutating func ask(_ member: NodeID, now: Instant) {
         news.questions.append(.init(members: [member], round: round(at: now)))
-    }
-
-    package mutating func takeNews() -> FenceNews {
-        defer { news = FenceNews() }
-        return news
     }
 
     /// When ``FenceEvent/ticked`` is wanted; changes with every event.
@@ -338,7 +334,7 @@ package struct FenceAnswer: Hashable, Sendable {
     }
 }
 
-/// What a ``FenceKeeper`` wants done since it was taken last.
+/// What a ``FenceKeeper`` wants done.
 package struct FenceNews: Hashable, Sendable {
     /// These members are to be asked which invalidations they have; the frames may wait, for the
     /// time runs already.
@@ -351,4 +347,6 @@ package struct FenceNews: Hashable, Sendable {
     /// To be appended to this process's stream; when one is synced
     /// ``FenceEvent/recorded(_:)`` tells so, and it is pushed no earlier.
     package var records: [CountRecord] = []
+
+    package init() {}
 }

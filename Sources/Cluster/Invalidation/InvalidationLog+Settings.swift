@@ -23,7 +23,7 @@ extension InvalidationLog {
         package var delays = LogDelays()
         /// What ``Receipt/boundedAt`` adds to ``Receipt/majorityAt``.
         package var fence = Interval.seconds(10)
-        /// A member that was met here and is away for so long is nobody's that receipts wait for.
+        /// Receipts do not wait for a member that never counted and has been away for so long.
         package var forgetAfter = Interval.seconds(3_600)
 
         package init() {}

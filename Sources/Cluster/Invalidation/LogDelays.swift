@@ -6,8 +6,8 @@ package struct LogDelays: Hashable, Sendable {
     package var ask = Interval.milliseconds(20)
     /// Who has not answered after so long is not waited for.
     package var askPatience = Interval.seconds(1)
-    /// Between two confirmations to all members, where not very much is to be told; who has missed
-    /// a push learns of it by them.
+    /// Between two confirmations to all members, by which who has missed a push learns of it: where
+    /// not very much is to be told, and at most.
     package var confirmAll = Interval.milliseconds(400)
     package var confirmAllMax = Interval.seconds(10)
     /// So many members are told at once what of theirs is synced; with each one more all are told

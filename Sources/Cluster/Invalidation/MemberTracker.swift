@@ -42,7 +42,6 @@ struct MemberTracker: Sendable {
     private(set) var unreachableSince = SortedTable<NodeID, Instant>()
     /// Who was counted, and from when on this node knew it; oldest first, the last one holds now.
     private var counts: [(counted: [NodeID], since: Instant)] = []
-    private var countedSet: Set<NodeID> = []
     /// When somebody may be gone who is not yet.
     private(set) var nextReview: Instant?
 
@@ -150,7 +149,6 @@ struct MemberTracker: Sendable {
         counts.append((counted, now))
         if counts.count > Self.countsMax { counts.removeFirst() }
         let countedSet = Set(counted)
-        self.countedSet = countedSet
         members.updateAll { node, member in
             // Who is counted again begins anew.
             member.wasCounted = member.wasCounted || countedSet.contains(node)
@@ -173,6 +171,7 @@ struct MemberTracker: Sendable {
 
     /// Drops whoever is gone by now.
     mutating func review(now: Instant) {
+        let countedSet = Set(counted)
         for (node, member) in zip(members.keys, members.values) where !countedSet.contains(node) {
             if member.presence == .left {
                 members[node] = nil

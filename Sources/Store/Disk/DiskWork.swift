@@ -16,7 +16,7 @@ struct DiskWork: ~Copyable {
     private var retryAt: Instant?
     private var retryAfter = Self.retryMin
     private var lastTick = Instant.zero
-    /// Not what waited for the writer together makes two reviews of marks.
+    /// When marks were reviewed last.
     private var reviewedAt = Instant.zero
     private var checkpointAt = Instant.zero
     private var isClosed = false

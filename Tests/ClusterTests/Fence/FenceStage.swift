@@ -149,3 +149,11 @@ struct FenceStage {
         note()
     }
 }
+
+extension FenceKeeper {
+    /// What is to be done since it was taken last.
+    mutating func takeNews() -> FenceNews {
+        defer { news = FenceNews() }
+        return news
+    }
+}

@@ -83,6 +83,24 @@ struct JournalStartTests {
         #expect(recover(disk) == (9, []))
     }
 
+    @Test("zeros that were written ahead are neither damage nor bytes of the journal")
+    func ahead() throws {
+        var story = Story()
+        for _ in 0..<30 { story.write(3) }
+        let numbers = story.disk.contents.keys
+        #expect(numbers.count > 1)
+        func bytes(_ disk: JournalDisk) -> Int {
+            let found = JournalRecovery.recover(disk.contents, node: Self.node).found
+            return Journal(node: Self.node, epoch: 2, settings: .small, recovered: found).bytesCount
+        }
+        var filled = story.disk
+        for number in numbers {
+            filled.damage(number) { $0 += [UInt8](repeating: 0, count: 4_096) }
+        }
+        #expect(recover(filled) == recover(story.disk))
+        #expect(bytes(filled) == bytes(story.disk))
+    }
+
     @Test("items that have changed their places are damage, though each checks for itself")
     func swapped() throws {
         var story = Story()
