@@ -7,7 +7,7 @@ import Trials
 struct InvalidationCampaignTests {
     /// Together they come to every class; the rare ones are a drain, a directory that is put back
     /// and members that are forgotten by the operator's word.
-    private static let seeds = 646..<658 as Range<UInt64>
+    private static let seeds = 780..<789 as Range<UInt64>
 
     @Test(
         "no promise is broken, and every class of trouble is reached",
@@ -36,25 +36,26 @@ struct InvalidationCampaignTests {
 
     private static let mistakes: [Mistake] = [
         Mistake(mutation: .numberReused, seed: 0),
-        Mistake(mutation: .forgettingWhileFenced, seed: 43),
-        Mistake(mutation: .catchUpFromOneMember, seed: 23),
-        Mistake(mutation: .contactTimedFromAnswer, seed: 9),
+        Mistake(mutation: .forgettingWhileFenced, seed: 23),
+        Mistake(mutation: .catchUpFromOneMember, seed: 18),
+        Mistake(mutation: .contactTimedFromAnswer, seed: 1),
         Mistake(mutation: .restampOnReinsertion, seed: 0),
-        Mistake(mutation: .stampBeforeBootEpoch, seed: 0),
+        Mistake(mutation: .stampBeforeBootEpoch, seed: 1),
         Mistake(mutation: .markDroppedAtConfirmation, seed: 0),
-        Mistake(mutation: .receiptWithoutJoiners, seed: 27),
-        Mistake(mutation: .lateValidationFreshens, seed: 0),
-        Mistake(mutation: .fenceAsTimer, seed: 66),
+        Mistake(mutation: .receiptWithoutJoiners, seed: 22),
+        Mistake(mutation: .lateValidationFreshens, seed: 14),
+        Mistake(mutation: .answerTrustedUnapplied, seed: 0),
+        Mistake(mutation: .fenceAsTimer, seed: 23),
         Mistake(mutation: .unknownPurgeSkipped, seed: 0),
         Mistake(mutation: .joiningOlderFetch, seed: 0),
         Mistake(mutation: .openingBySilence, seed: 6),
-        Mistake(mutation: .leavingBeforeClosing, seed: 224),
+        Mistake(mutation: .leavingBeforeClosing, seed: 606),
         Mistake(mutation: .namesakesStay, seed: 4),
-        Mistake(mutation: .recoveryTrustsAll, seed: 1294),
-        Mistake(mutation: .majorityForgotten, seed: 462),
-        Mistake(mutation: .copyTaken, seed: 303),
-        Mistake(mutation: .marksGoneWithRecords, seed: 5),
-        Mistake(mutation: .markGoneDuringFetch, seed: 9),
+        Mistake(mutation: .recoveryTrustsAll, seed: 286),
+        Mistake(mutation: .majorityForgotten, seed: 6),
+        Mistake(mutation: .copyTaken, seed: 63),
+        Mistake(mutation: .marksGoneWithRecords, seed: 98),
+        Mistake(mutation: .markGoneDuringFetch, seed: 38),
         Mistake(mutation: .markGoneBesideDisk, seed: 0),
     ]
 

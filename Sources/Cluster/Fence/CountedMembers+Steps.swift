@@ -55,6 +55,7 @@ extension CountedMembers {
         promised = nil
         voted = nil
         attempt = nil
+        hasRepeatedVote = false
         dropOldRecords()
         recallOwn()
     }
@@ -71,7 +72,7 @@ extension CountedMembers {
             else { continue }
             if base == standing.set { adopt(CountStanding(next, after: base), now: now) }
             guard next == self.standing?.set else { continue }
-            var named = needs ?? KnownPositions()
+            var named = KnownPositions()
             for case .vote(_, let holds) in cast.map(\.body) { named.take(holds) }
             needs = named
             return settle(now: now)

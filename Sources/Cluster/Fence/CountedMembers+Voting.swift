@@ -78,6 +78,33 @@ extension CountedMembers {
         give(vote, on: set, synced: synced, issue: &issue)
     }
 
+    /// When this node votes again for the change that made its set, unless that is settled by then.
+    ///
+    /// Whoever has read the votes may have lost them before they were synced there, and a voter its
+    /// directory: then all know the set from somebody's word, and nobody what settles it.
+    func voteIsRepeated(after patience: Interval) -> Instant? {
+        guard let previous = standing?.previous, previous.contains(own), hasJoined,
+            contradiction == nil, !hasRepeatedVote
+        else { return nil }
+        return adoptedAt + patience
+    }
+
+    /// Votes again, in a ballot that is nobody's and lower than all others.
+    ///
+    /// The change is decided, so no other could be by this; and what the voters have synced by now
+    /// is as good as what they had, for they follow the set.
+    mutating func repeatVote(synced: [StreamPosition], issue: inout [CountRecord]) {
+        guard let set = standing?.set, let previous = standing?.previous else { return }
+        hasRepeatedVote = true
+        let isSynced = records.contains {
+            $0.member == own && $0.base == previous && $0.ballot == .repeated
+        }
+        guard !isSynced, let change = previous.change(to: set) else { return }
+        issue.append(
+            CountRecord(
+                base: previous, member: own, ballot: .repeated, body: .vote(change, holds: synced)))
+    }
+
     /// Calls for promises, in a ballot that nobody has used; `without` as in ``CountBallot``.
     package mutating func attempt(
         _ wish: CountChange, without: [NodeID] = [], until end: Instant,

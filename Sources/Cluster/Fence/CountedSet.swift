@@ -87,6 +87,14 @@ package struct CountedSet: Hashable, Sendable {
             return CountedSet(after: self, members: left)
         }
     }
+
+    /// What makes `next` of this one; nil if no change does.
+    func change(to next: CountedSet) -> CountChange? {
+        let come = next.members.first { !contains($0) }
+        let change =
+            come.map { .count($0) } ?? CountChange.forget(members.filter { !next.contains($0) })
+        return changed(by: change) == next ? change : nil
+    }
 }
 
 /// What makes a ``CountedSet`` of the one before.

@@ -44,6 +44,8 @@ package struct Fence: Sendable {
         package static let recoveryTrustsAll = Flaws(rawValue: 1 << 2)
         /// A majority can be forgotten by those that stay.
         package static let majorityForgotten = Flaws(rawValue: 1 << 3)
+        /// An answer counts though what it names is not applied here.
+        package static let answerTrustedUnapplied = Flaws(rawValue: 1 << 4)
     }
 
     /// Whose answers are needed.
@@ -128,7 +130,8 @@ package struct Fence: Sendable {
         guard let sentAt = settings.flaws.contains(.contactTimedFromAnswer) ? now : asked else {
             return
         }
-        let missing = named.filter { !applied.covers($0) }
+        let isTrusted = settings.flaws.contains(.answerTrustedUnapplied)
+        let missing = isTrusted ? [] : named.filter { !applied.covers($0) }
         guard !missing.isEmpty else { return count(sentAt, of: member) }
         // The first is kept: with a purge in every answer the last would never be caught up with.
         var line = waiting[member] ?? []

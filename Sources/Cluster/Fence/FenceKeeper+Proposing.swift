@@ -136,9 +136,7 @@ extension FenceKeeper {
             // Who was counted and died before it had all would leave the set unsettled for ever.
             counted.settle(without: members, now: now)
         }
-        if let previous = counted.standing?.previous {
-            throw .isChanging(change(from: previous, to: set))
-        }
+        if let change = counted.standing?.previous?.change(to: set) { throw .isChanging(change) }
         let end = now + fence.settings.attemptPatience
         counted.attempt(
             .forget(members), without: isCurrent ? [] : members, until: end, issue: &news.records)
@@ -170,12 +168,6 @@ extension FenceKeeper {
         let count = stay.count { fence.isInContact(with: $0, at: now) }
         let needed = stay.count / 2 + 1
         guard count >= needed else { throw .tooFewAnswer(count: count, needed: needed) }
-    }
-
-    private func change(from previous: CountedSet, to set: CountedSet) -> CountChange {
-        let gone = previous.members.filter { !set.contains($0) }
-        let come = set.members.first { !previous.contains($0) }
-        return come.map { .count($0) } ?? .forget(gone)
     }
 
     // MARK: The table

@@ -138,7 +138,8 @@ package struct FenceKeeper: Sendable {
     /// When ``FenceEvent/ticked`` is wanted; changes with every event.
     package var nextTick: Instant {
         let ends = youngUntil.values + formerSets.compactMap(\.until)
-        return [nextRound, counted.attempt?.endsAt, proposalDue, heldUntil, ends.min()]
+        let vote = counted.voteIsRepeated(after: fence.settings.attemptPatience)
+        return [nextRound, counted.attempt?.endsAt, proposalDue, heldUntil, vote, ends.min()]
             .compactMap { $0 }.min() ?? nextRound
     }
 
@@ -254,6 +255,9 @@ package struct FenceKeeper: Sendable {
         propose(now, using: &dice)
         if counted.isVoteDue {
             counted.vote(synced: votedPositions, isCurrent: isCurrent, issue: &news.records)
+        }
+        if let due = counted.voteIsRepeated(after: fence.settings.attemptPatience), due <= now {
+            counted.repeatVote(synced: votedPositions, issue: &news.records)
         }
         // A vote that was just given is one more demand.
         if self.demand != demand { fence.update(self.demand, now: now) }

@@ -13,8 +13,10 @@ import Tiers
 ///
 /// Told from any thread. What peers say waits in an inbox for the loop that keeps time, or for
 /// whoever is next to change something: so one step takes in all that has come, and no loop that
-/// serves clients waits for another. Events are taken in order, under one lock, and what follows is
-/// done under it too: when a step is over, what it invalidates is invalidated.
+/// serves clients waits for another. Events are taken in order, under one lock, and what they
+/// invalidate is invalidated when the step is over. What is to be told to peers is written by
+/// one thread at a time after that, in the order in which it was decided; those that wait for
+/// receipts have a lock of their own, and the journal a thread.
 final class InvalidationDesk: Sendable {
     /// Under which id the node is a member.
     let id: NodeID
@@ -31,12 +33,13 @@ final class InvalidationDesk: Sendable {
     let inbox = Mutex<[ExchangeEvent]>([])
     /// Who tells more does the step himself, and so tells no faster than that is done.
     private static let inboxMax = 1_024
+    /// Taken alone, or under ``state``.
+    let receipts = Mutex(Receipts())
+    private let outbox: PeerOutbox
 
     struct State {
         var exchange: InvalidationExchange
         var dice: Dice
-        /// Those that wait for a receipt.
-        var waiters = Waiters()
         /// Questions of peers that this node lags behind.
         var lagging: [Lagging] = []
         /// Those that wait until the node is counted no longer.
@@ -45,11 +48,23 @@ final class InvalidationDesk: Sendable {
         var openers: [@Sendable () -> Void] = []
         /// With whom this node speaks, and on which connection.
         var lines: [NodeID: PeerConnection] = [:]
+        var wakesAt: Instant?
+        var isStopped = false
+    }
+
+    /// Those that wait for one, and what they wait for.
+    struct Receipts {
+        var waiters = Waiters()
         /// Of this node's records up to these numbers all are synced here, and none is pending.
         var issuedUpTo: UInt64 = 0
         var settledUpTo: UInt64 = 0
-        var wakesAt: Instant?
-        var isStopped = false
+        /// Everybody who can serve is in this node's receipts.
+        var isCompanyKnown = false
+
+        /// Nothing is to be waited for of this node's record `number`.
+        func isOver(_ number: UInt64, isForAll: Bool) -> Bool {
+            isForAll ? isCompanyKnown && number <= settledUpTo : number <= issuedUpTo
+        }
     }
 
     /// A question that is answered when this node has what its asker has.
@@ -73,6 +88,7 @@ final class InvalidationDesk: Sendable {
         var random = SystemRandomNumberGenerator()
         let exchange = InvalidationExchange(start, now: SystemClock.now())
         fence = node.fence
+        outbox = PeerOutbox(logger: node.logger)
         fence.window = exchange.window
         state = Mutex(State(exchange: exchange, dice: Dice(seed: random.next())))
     }
@@ -166,17 +182,23 @@ final class InvalidationDesk: Sendable {
     func whenKnown(
         _ name: RecordName, isForAll: Bool, done: @escaping @Sendable () -> Void
     ) -> Waiters.Ticket? {
-        let ticket = state.withLock { state -> Waiters.Ticket? in
-            if Self.isOver(name, isForAll, state.exchange) { return nil }
-            return state.waiters.add(done, for: name, isForAll: isForAll)
-        }
+        let ticket =
+            name.stream == process
+            ? receipts.withLock { receipts -> Waiters.Ticket? in
+                if receipts.isOver(name.number, isForAll: isForAll) { return nil }
+                return receipts.waiters.add(done, for: name, isForAll: isForAll)
+            }
+            : state.withLock { state -> Waiters.Ticket? in
+                if Self.isOver(name, isForAll, state.exchange) { return nil }
+                return receipts.withLock { $0.waiters.add(done, for: name, isForAll: isForAll) }
+            }
         if ticket == nil { done() }
         return ticket
     }
 
     /// Nobody wants to be told any more.
     func waitNoLonger(_ ticket: Waiters.Ticket) {
-        state.withLock { $0.waiters.remove(ticket) }
+        receipts.withLock { $0.waiters.remove(ticket) }
     }
 
     private static func isOver(
@@ -263,16 +285,14 @@ final class InvalidationDesk: Sendable {
             // does not hold the purge, and go without it. Who finds this one waits for the lock.
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { run(effect, &state) }
-            let isAwaited = !state.leavers.isEmpty || !state.waiters.isEmpty
-            if wakes || !events.isEmpty, !effects.isEmpty || isAwaited {
-                woken = Self.wake(&state)
-            }
+            if wakes || !events.isEmpty { woken = wake(&state) }
             if !state.openers.isEmpty, isProven(state) {
                 woken += state.openers
                 state.openers = []
             }
             schedule(&state)
         }
+        outbox.write()
         for done in woken { done() }
     }
 
@@ -283,25 +303,23 @@ final class InvalidationDesk: Sendable {
         }
     }
 
-    private static func wake(_ state: inout State) -> [@Sendable () -> Void] {
-        var woken: [@Sendable () -> Void] = []
-        if !state.waiters.isEmpty {
+    private func wake(_ state: inout State) -> [@Sendable () -> Void] {
+        var woken = receipts.withLock { receipts in
+            receipts.isCompanyKnown = state.exchange.isCompanyKnown
             var waiters = Waiters()
-            swap(&waiters, &state.waiters)
-            let (own, issued) = (state.exchange.process, state.issuedUpTo)
-            let settled = state.exchange.isCompanyKnown ? state.settledUpTo : 0
-            woken = waiters.take { name, isForAll in
-                name.stream == own
-                    ? name.number <= (isForAll ? settled : issued)
-                    : isOver(name, isForAll, state.exchange)
+            swap(&waiters, &receipts.waiters)
+            defer { receipts.waiters = waiters }
+            return waiters.take { name, isForAll in
+                name.stream == process
+                    ? receipts.isOver(name.number, isForAll: isForAll)
+                    : Self.isOver(name, isForAll, state.exchange)
             }
-            state.waiters = waiters
         }
         if !state.lagging.isEmpty {
             woken += state.lagging.filter { !state.exchange.isBehind($0.asker) }.map(\.done)
             state.lagging = state.lagging.filter { state.exchange.isBehind($0.asker) }
         }
-        if state.exchange.isLeaveOver {
+        if !state.leavers.isEmpty, state.exchange.isLeaveOver {
             woken += state.leavers
             state.leavers = []
         }
@@ -334,30 +352,15 @@ final class InvalidationDesk: Sendable {
         case .applyFloors(_, let count): node.markAllUnknown(count)
         case .write(let writes):
             journal.write(writes) { [weak self] in self?.handle($0.event) }
-        case .send(let message, let peers): send(message, to: peers, state)
-        case .issued(let number): state.issuedUpTo = number
-        case .settled(let number): state.settledUpTo = number
+        case .send(let message, let peers):
+            outbox.add(message, on: peers.compactMap { state.lines[$0] })
+        case .issued(let number): receipts.withLock { $0.issuedUpTo = number }
+        case .settled(let number): receipts.withLock { $0.settledUpTo = number }
         case .contradiction(let contradiction):
             node.logger.critical(
                 "fenced until an operator decides: invalidations contradict each other",
                 metadata: ["what": "\(contradiction)", "way_out": "nuthatch members recover"])
         case .window(let window): fence.window = window
-        }
-    }
-
-    private func send(
-        _ message: InvalidationMessage, to peers: [NodeID], _ state: borrowing State
-    ) {
-        let connections = peers.compactMap { state.lines[$0] }
-        guard !connections.isEmpty else { return }
-        var pushed: UInt64 = 0
-        if case .push(let records) = message { pushed = records.last?.name.number ?? 0 }
-        do throws(SendRefusal) {
-            let said = try SaidMessage(message)
-            for connection in connections { connection.say(said, pushed: pushed) }
-        } catch {
-            node.logger.error(
-                "what is known of invalidations cannot be told", metadata: ["why": "\(error)"])
         }
     }
 }

@@ -1,3 +1,5 @@
+import Cluster
+
 /// What a simulated node does wrong on purpose, so that the checker can be seen to find it.
 package struct InvalidationMutation: OptionSet, Hashable, Sendable {
     package let rawValue: UInt32
@@ -44,11 +46,24 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
     package static let majorityForgotten = InvalidationMutation(rawValue: 1 << 17)
     /// When records need not be kept any more, what they have invalidated goes with them.
     package static let marksGoneWithRecords = InvalidationMutation(rawValue: 1 << 18)
-
     /// A mark goes whose URL nobody holds, though it is being fetched.
     package static let markGoneDuringFetch = InvalidationMutation(rawValue: 1 << 19)
     /// A mark goes whose URL memory does not hold, though the disk does.
     package static let markGoneBesideDisk = InvalidationMutation(rawValue: 1 << 20)
+
+    /// An answer opens the fence though what it names is not applied yet.
+    package static let answerTrustedUnapplied = InvalidationMutation(rawValue: 1 << 21)
+
+    /// What of it the nodes' own rooms do wrong.
+    var flaws: Fence.Flaws {
+        let pairs: [(InvalidationMutation, Fence.Flaws)] = [
+            (.contactTimedFromAnswer, .contactTimedFromAnswer),
+            (.namesakesStay, .namesakesStay), (.recoveryTrustsAll, .recoveryTrustsAll),
+            (.majorityForgotten, .majorityForgotten),
+            (.answerTrustedUnapplied, .answerTrustedUnapplied),
+        ]
+        return Fence.Flaws(pairs.filter { contains($0.0) }.map(\.1))
+    }
 
     package static let all: [(name: String, mutation: InvalidationMutation)] = [
         ("number reused after a crash", .numberReused),
@@ -60,6 +75,7 @@ package struct InvalidationMutation: OptionSet, Hashable, Sendable {
         ("mark dropped at confirmation", .markDroppedAtConfirmation),
         ("receipt without joiners", .receiptWithoutJoiners),
         ("a 304 begun before a purge freshens", .lateValidationFreshens),
+        ("an answer trusted before it is applied", .answerTrustedUnapplied),
         ("fence as a timer", .fenceAsTimer),
         ("unknown purge skipped", .unknownPurgeSkipped),
         ("joining a fetch begun before the purge", .joiningOlderFetch),

@@ -9,6 +9,8 @@ struct InvalidationTruth: Sendable {
         var covers: [Bool]
         var issuedAt: Instant
         var name: RecordName
+        /// The line of sets in which it was issued; nil before any.
+        var line: CountedLine?
         var durableAt: Instant?
         /// A receipt that somebody gave said then that all have confirmed.
         var confirmedAt: Instant?
@@ -22,6 +24,8 @@ struct InvalidationTruth: Sendable {
     private(set) var versions: [[Instant]]
     private(set) var purges: [PurgeFacts] = []
     private(set) var numbers: [RecordName: Int] = [:]
+    /// In the order in which they became so.
+    private(set) var durable: [Int] = []
     /// Of purges that are not durable yet.
     private var pending: [Int] = []
     /// The sets that were decided.
@@ -99,6 +103,12 @@ struct InvalidationTruth: Sendable {
         !(line.last?.contains(node) ?? false) && line.contains { $0.contains(node) }
     }
 
+    /// It is one of the sets that were decided, or of a line that another has replaced.
+    func isDecided(_ set: CountedSet) -> Bool {
+        guard let first = line.first, set.line == first.line else { return true }
+        return line.contains(set) || set.generation < first.generation
+    }
+
     private mutating func decide() {
         guard let set = line.last else { return }
         let cast = votes.filter { $0.base == set }
@@ -119,6 +129,8 @@ struct InvalidationTruth: Sendable {
             guard set.isMajority(Array(purges[number].holders)) else { return false }
             purges[number].durableAt = min(purges[number].durableAt ?? now, now)
             purges[number].holders = []
+            purges[number].line = set.line
+            durable.append(number)
             return true
         }
     }

@@ -93,6 +93,12 @@ extension InvalidationWorld {
     private mutating func refetch(_ key: Int, isHard: Bool) {
         for index in nodes.indices { timeline.plan(.read(index, key: key), at: now) }
         play(until: now + .seconds(1))
+        // A client of before may still wait for a peer that was cut off, and would be counted.
+        let end = now + .seconds(20)
+        while nodes.contains(where: { $0.fills.values.contains { $0.key == key } }) {
+            guard now < end, violation == nil else { return fail("a read waits for ever") }
+            play(until: now + .milliseconds(5))
+        }
         truth.edit(key, at: now)
         let issuer = Int.random(in: nodes.indices, using: &dice)
         let purge = Purge(isHard ? .hard : .soft, [.url(keys[key].urlName)])

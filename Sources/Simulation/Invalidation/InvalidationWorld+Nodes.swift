@@ -30,14 +30,13 @@ extension InvalidationWorld {
         node.fills.removeAll()
         node.current = Array(repeating: nil, count: keys.count)
         node.applied = disk.purges
+        node.validated = KnownPositions(disk.floors + disk.retired)
+        node.witness = ExchangeWitness()
         node.isSeen = Array(repeating: false, count: nodes.count)
         node.unseenSince = Array(repeating: nil, count: nodes.count)
-        node.isDraining = false
-        node.departure = nil
+        (node.isDraining, node.hasLeft, node.flag) = (false, false, false)
+        (node.departure, node.fencedSince) = (nil, nil)
         node.epochs = [:]
-        node.hasLeft = false
-        node.flag = false
-        node.fencedSince = nil
         node.introductions = []
         node.wasStarted = true
         var start = InvalidationExchange.Start(
@@ -73,14 +72,7 @@ extension InvalidationWorld {
         settings.log.ageMin = .seconds(8)
         settings.log.recordsMin = 40
         settings.log.delays.askPatience = .milliseconds(200)
-        let flaws: [(InvalidationMutation, Fence.Flaws)] = [
-            (.contactTimedFromAnswer, .contactTimedFromAnswer),
-            (.namesakesStay, .namesakesStay), (.recoveryTrustsAll, .recoveryTrustsAll),
-            (.majorityForgotten, .majorityForgotten),
-        ]
-        for (mutation, flaw) in flaws where plan.mutation.contains(mutation) {
-            settings.fence.flaws.insert(flaw)
-        }
+        settings.fence.flaws = plan.mutation.flaws
         return settings
     }
 
@@ -130,6 +122,7 @@ extension InvalidationWorld {
         let next = nodes[index].clock.instant(of: exchange.nextTick)
         nodes[index].exchange = exchange
         for effect in effects { perform(effect, index) }
+        fail(nodes[index].witness.fault(of: nodes[index], against: truth, now: now), index)
         planTick(index, max(next, now))
     }
 
@@ -155,13 +148,15 @@ extension InvalidationWorld {
         case .apply(let record, let count): apply(record, count, index)
         case .applyLocally(let purge, let count):
             mark(purge.marks(at: Stamp(epoch: nodes[index].epoch, count: count)), index)
-        case .applyFloors(_, let count):
+        case .applyFloors(let floors, let count):
+            nodes[index].validated.take(floors)
             let stamp = Stamp(epoch: nodes[index].epoch, count: count)
             mark(Purge.everythingSoft.marks(at: stamp), index)
             nodes[index].validateBefore = stamp
             floorsApplied += 1
             note("node \(index) applies floors at \(stamp)")
         case .write(let batch):
+            if !nodes[index].batch.isEmpty { fail("two batches at once", index) }
             nodes[index].batch = batch
             planSync(index)
         case .send(let message, let ids):
@@ -172,7 +167,8 @@ extension InvalidationWorld {
                 }
             }
         case .contradiction(let found): fail("node \(index) finds \(found)")
-        case .issued, .settled, .window: break
+        case .window(let window): nodes[index].witness.window = window
+        case .issued, .settled: break
         }
     }
 
@@ -190,6 +186,7 @@ extension InvalidationWorld {
         for write in batch { persist(write, index) }
         nodes[index].batch = []
         tell(index, .synced)
+        fail(nodes[index].witness.unsynced(in: nodes[index]), index)
         guard plan.mutation.contains(.markDroppedAtConfirmation) else { return }
         nodes[index].storage.marks = []
         nodes[index].markList = []
@@ -202,6 +199,7 @@ extension InvalidationWorld {
         switch write {
         case .record(let record, let count):
             nodes[index].storage.records.append(record)
+            nodes[index].storage.synced.insert(record.name)
             let stamp = Stamp(epoch: nodes[index].epoch, count: count)
             nodes[index].storage.marks += marks(of: record, stamp)
             if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
@@ -225,28 +223,20 @@ extension InvalidationWorld {
 
     /// Records go, and what they have invalidated stays.
     private mutating func persist(_ note: LogNote, _ index: Int) {
+        let withMarks = plan.mutation.contains(.marksGoneWithRecords)
         switch note {
         case .memory(let memory): nodes[index].storage.memory = memory
         case .dropped(let position):
-            drop(index) { $0.stream == position.process && $0.number <= position.count }
+            nodes[index].storage.drop(position, withMarks: withMarks)
             nodes[index].storage.floors.append(position)
         case .retired(let position):
-            drop(index) { $0.stream == position.process }
+            let all = StreamPosition(process: position.process, count: .max)
+            nodes[index].storage.drop(all, withMarks: withMarks)
             nodes[index].storage.floors.removeAll { $0.process == position.process }
             nodes[index].storage.retired.append(position)
         case .forgotten(let process):
             nodes[index].storage.retired.removeAll { $0.process == process }
         }
-    }
-
-    private mutating func drop(_ index: Int, where isGone: (RecordName) -> Bool) {
-        if plan.mutation.contains(.marksGoneWithRecords) {
-            for record in nodes[index].storage.records where isGone(record.name) {
-                let targets = record.invalidation.purge?.targets ?? []
-                nodes[index].storage.marks.removeAll { targets.contains($0.target) }
-            }
-        }
-        nodes[index].storage.records.removeAll { isGone($0.name) }
     }
 
     private func marks(of record: InvalidationRecord, _ stamp: Stamp) -> [Mark] {

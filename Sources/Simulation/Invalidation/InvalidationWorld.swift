@@ -315,5 +315,9 @@ package struct InvalidationWorld: Sendable {
         note("VIOLATION \(law)")
     }
 
+    mutating func fail(_ law: String?, _ index: Int) {
+        if let law { fail("node \(index): \(law)") }
+    }
+
     mutating func reach(_ what: InvalidationClass) { reached[what.rawValue] += 1 }
 }

@@ -156,6 +156,21 @@ struct SimulatedStorage: Sendable {
     var sequence: UInt64 = 0
     /// Purges whose marks are here.
     var purges: Set<Int> = []
+    /// All that were ever here.
+    var synced: Set<RecordName> = []
+
+    /// Records up to there go; with what they have invalidated only by mistake.
+    mutating func drop(_ position: StreamPosition, withMarks: Bool) {
+        let gone = records.filter {
+            $0.name.stream == position.process && $0.name.number <= position.count
+        }
+        let names = Set(gone.map(\.name))
+        records.removeAll { names.contains($0.name) }
+        guard withMarks else { return }
+        for targets in gone.compactMap(\.invalidation.purge?.targets) {
+            marks.removeAll { targets.contains($0.target) }
+        }
+    }
 }
 
 /// One node: what it stores, and the run that is lost with its process.
@@ -193,6 +208,9 @@ struct SimulatedCacheNode: Sendable {
     var current: [UInt64?] = []
     /// Purges that were applied, by this run or with marks on disk.
     var applied: Set<Int> = []
+    /// All that is held was made soft for what lies up to there.
+    var validated = KnownPositions()
+    var witness = ExchangeWitness()
     /// It has met somebody since it started.
     var hasTable = false
     /// It can still be told that its directory is an older copy.

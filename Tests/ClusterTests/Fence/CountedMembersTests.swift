@@ -122,7 +122,7 @@ struct CountedMembersTests {
         stage.answer(stage.ask(), by: 2, standing: CountStanding(next, after: before))
         stage.contact([3, 7])
         stage.pass(.seconds(3))
-        #expect(stage.issued.isEmpty)
+        #expect(stage.issued.allSatisfy { $0.base == before })
         stage.answer(stage.ask(), by: 2, standing: CountStanding(next))
         stage.contact([7])
         stage.pass(.seconds(3))
@@ -147,6 +147,33 @@ struct CountedMembersTests {
             stage.answer(nil, by: number, holds: [FenceStage.purge(count)])
         }
         #expect(stage.keeper.counted.standing?.isSettled == true)
+    }
+
+    @Test("a set whose votes are lost is settled by votes that are given again")
+    func votesLost() throws {
+        let before = FenceStage.set([1, 2, 3, 4, 5])
+        let next = try #require(before.changed(by: .forget([FenceStage.node(5)])))
+        var stage = FenceStage(counted: [1, 2, 3, 4, 5])
+        stage.happens(.applied([FenceStage.purge(5)]))
+        stage.happens(.synced([FenceStage.purge(5)]))
+        stage.reach([2, 3])
+        stage.answer(nil, by: 2, standing: CountStanding(next, after: before))
+        #expect(stage.issued.isEmpty)
+        stage.pass(.seconds(30))
+        let vote = try #require(stage.issued.first)
+        #expect(stage.issued.count == 1)
+        #expect(vote.vote?.change == .forget([FenceStage.node(5)]))
+        #expect(vote.base == before)
+        stage.sync()
+        stage.record(2, like: vote)
+        for number in [2, 3] as [UInt64] {
+            stage.answer(nil, by: number, holds: [FenceStage.purge(5)])
+            #expect(stage.keeper.counted.standing?.isSettled == false)
+        }
+        stage.record(3, like: vote)
+        #expect(stage.keeper.counted.standing?.isSettled == true)
+        stage.pass(.seconds(30))
+        #expect(stage.issued.isEmpty)
     }
 
     @Test("what was promised once is kept, also after a restart")

@@ -1,0 +1,57 @@
+import Cluster
+import Logging
+import Synchronization
+
+/// Messages about invalidations that were decided on and are not written to connections yet.
+///
+/// They are added under the lock under which they are decided, so in that order, and encoded and
+/// written in the same order without it, by one thread at a time.
+final class PeerOutbox: Sendable {
+    private struct Message {
+        let content: InvalidationMessage
+        let connections: [PeerConnection]
+    }
+
+    private let logger: Logger
+    private let messages = Mutex<[Message]>([])
+    private let isWriting = Mutex<Void>(())
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    func add(_ content: InvalidationMessage, on connections: [PeerConnection]) {
+        guard !connections.isEmpty else { return }
+        messages.withLock { $0.append(Message(content: content, connections: connections)) }
+    }
+
+    /// Has all that was added written, by the caller or by whoever writes already.
+    func write() {
+        while messages.withLock({ !$0.isEmpty }) {
+            let isDone: Void? = isWriting.withLockIfAvailable { _ in
+                for message in take() { write(message) }
+            }
+            // Whoever writes looks again when it has done.
+            if isDone == nil { return }
+        }
+    }
+
+    private func take() -> [Message] {
+        messages.withLock { messages in
+            defer { messages = [] }
+            return messages
+        }
+    }
+
+    private func write(_ message: Message) {
+        var pushed: UInt64 = 0
+        if case .push(let records) = message.content { pushed = records.last?.name.number ?? 0 }
+        do throws(SendRefusal) {
+            let said = try SaidMessage(message.content)
+            for connection in message.connections { connection.say(said, pushed: pushed) }
+        } catch {
+            logger.error(
+                "what is known of invalidations cannot be told", metadata: ["why": "\(error)"])
+        }
+    }
+}

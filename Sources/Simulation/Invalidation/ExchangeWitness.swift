@@ -1,0 +1,57 @@
+import Cluster
+import Ground
+
+/// Holds what one run's exchange says of itself against what an observer of all disks knows.
+struct ExchangeWitness: Sendable {
+    /// What the shell was told of the fence last.
+    var window = FenceWindow(closedAt: .zero)
+    /// What was found to be on the disk of what the exchange calls synced.
+    private var proven = KnownPositions()
+    /// How many of the durable purges were found to be known, in the order in which they became
+    /// durable.
+    private var checkedCount = 0
+
+    /// The law that the exchange of `node` breaks after an event; nil if none.
+    mutating func fault(
+        of node: SimulatedCacheNode, against truth: InvalidationTruth, now: Instant
+    ) -> String? {
+        guard let exchange = node.exchange else { return nil }
+        if window != exchange.window { return "a window that nobody was told of" }
+        if let set = exchange.standing?.set, !truth.isDecided(set) {
+            return "follows \(set), which was not decided"
+        }
+        guard window.isCurrent(at: node.clock.reading(at: now)) else { return nil }
+        while checkedCount < truth.durable.count {
+            let purge = truth.purges[truth.durable[checkedCount]]
+            guard let durableAt = purge.durableAt, durableAt + truth.fence <= now else { break }
+            let isKnown =
+                node.applied.contains(truth.durable[checkedCount])
+                || node.validated.covers(purge.name.position)
+            guard isKnown || exchange.standing?.set.line != purge.line else {
+                return "current without purge \(truth.durable[checkedCount])"
+            }
+            checkedCount += 1
+        }
+        return nil
+    }
+
+    /// The same of what it calls synced; to be asked when a batch is.
+    mutating func unsynced(in node: SimulatedCacheNode) -> String? {
+        let storage = node.storage
+        let kept = KnownPositions(storage.floors + storage.retired)
+        for position in node.exchange?.positions ?? [] where !proven.covers(position) {
+            for number in (proven.count(of: position.process) + 1)...position.count {
+                let name = RecordName(stream: position.process, number: number)
+                guard storage.synced.contains(name) || kept.covers(name.position) else {
+                    return "\(position) covers what is not synced"
+                }
+            }
+            proven.take([position])
+        }
+        return nil
+    }
+}
+
+extension RecordName {
+    fileprivate var position: StreamPosition { StreamPosition(process: stream, count: number) }
+}
