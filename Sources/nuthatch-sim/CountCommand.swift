@@ -31,6 +31,9 @@ struct CountCommand: ParsableCommand {
     @Option(help: "Answers that arrive later than they were given, at most 2.")
     var late = 0
 
+    @Flag(help: "Has votes for a set that is not settled given again, at any time.")
+    var repeats = false
+
     @Option(help: "Members of the first set, if not each number once.")
     var first: Int?
 
@@ -61,6 +64,7 @@ struct CountCommand: ParsableCommand {
         bounds.ballots = ballots
         bounds.owners = owners
         bounds.lateAnswers = late
+        bounds.hasRepeats = repeats
         bounds.statesMax = statesMax
         if let first { bounds.firstSets = first...first }
         print(

@@ -2,6 +2,7 @@ import Dispatch
 import Ground
 import NIOPosix
 import Store
+import Synchronization
 import Testing
 import Tiers
 import Trials
@@ -90,5 +91,39 @@ struct DiskTierTests {
         #expect(effect() == .dead, "the writer has nothing more to do with it, and the reader has")
         found.lease.end()
         #expect(effect() == nil)
+    }
+
+    @Test("reviews of marks are apart when they come to be done, not when they were asked for")
+    func reviews() async throws {
+        let tier = tier(below: root.path)
+        await tier.start(now: .zero)
+        let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
+        tier.marks.apply([.url(Array("origin/other".utf8))], isSoft: false, now: .zero)
+        // It is later than the mark, and holds none.
+        let entry = try #require(entries.put("one", bytes: 100, name: name))
+        let time = Atomic<Int64>(0)
+        let gate = DispatchSemaphore(value: 0)
+        func ask(at milliseconds: Int64) {
+            time.store(milliseconds, ordering: .relaxed)
+            tier.reviewMarks { .zero + .milliseconds(time.load(ordering: .relaxed)) }
+        }
+        /// Returns when the writer has done all of before.
+        func catchUp() async {
+            await withCheckedContinuation { done in
+                tier.takeOver(entry, idle: .zero, touches: 0, now: .zero) { _ in done.resume() }
+            }
+        }
+        // What was invalidated since the last review but one stays: the third one drops it.
+        tier.takeOver(entry, idle: .zero, touches: 0, now: .zero) { _ in gate.wait() }
+        for milliseconds in [200, 300, 400] as [Int64] { ask(at: milliseconds) }
+        gate.signal()
+        await catchUp()
+        #expect(tier.marks.count == 1)
+        for (milliseconds, count) in [(500, 1), (599, 1), (600, 0)] as [(Int64, Int)] {
+            ask(at: milliseconds)
+            await catchUp()
+            #expect(tier.marks.count == count, "\(milliseconds) ms")
+        }
+        await tier.close(now: .zero)
     }
 }

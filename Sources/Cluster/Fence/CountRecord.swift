@@ -13,7 +13,7 @@ package struct CountBallot: Hashable, Comparable, Sendable {
     package var without: [NodeID]
 
     /// Of votes for what is decided; see ``CountedMembers/repeatVote(synced:issue:)``.
-    static let repeated = CountBallot(round: 1, owner: NodeID(low: 0, high: 0))
+    package static let repeated = CountBallot(round: 1, owner: NodeID(low: 0, high: 0))
 
     package init(round: UInt64, owner: NodeID, without: [NodeID] = []) {
         self.round = round

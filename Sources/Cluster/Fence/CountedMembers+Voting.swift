@@ -82,7 +82,7 @@ extension CountedMembers {
     ///
     /// Whoever has read the votes may have lost them before they were synced there, and a voter its
     /// directory: then all know the set from somebody's word, and nobody what settles it.
-    func voteIsRepeated(after patience: Interval) -> Instant? {
+    package func voteIsRepeated(after patience: Interval) -> Instant? {
         guard let previous = standing?.previous, previous.contains(own), hasJoined,
             contradiction == nil, !hasRepeatedVote
         else { return nil }
@@ -93,7 +93,7 @@ extension CountedMembers {
     ///
     /// The change is decided, so no other could be by this; and what the voters have synced by now
     /// is as good as what they had, for they follow the set.
-    mutating func repeatVote(synced: [StreamPosition], issue: inout [CountRecord]) {
+    package mutating func repeatVote(synced: [StreamPosition], issue: inout [CountRecord]) {
         guard let set = standing?.set, let previous = standing?.previous else { return }
         hasRepeatedVote = true
         let isSynced = records.contains {

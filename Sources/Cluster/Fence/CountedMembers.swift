@@ -65,7 +65,7 @@ package struct CountedMembers: Sendable {
     package internal(set) var voted: CountVote?
     package internal(set) var attempt: Attempt?
     /// See ``repeatVote(synced:issue:)``.
-    var hasRepeatedVote = false
+    package internal(set) var hasRepeatedVote = false
     /// What the others said last.
     private(set) var views = SortedTable<NodeID, CountView>()
     /// What the others have synced, as far as they said; this node itself included.

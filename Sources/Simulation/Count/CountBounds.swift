@@ -12,6 +12,8 @@ package struct CountBounds: Hashable, Sendable {
     package var owners = 2
     /// Answers that arrive later than they were given.
     package var lateAnswers = 0
+    /// Votes for an unsettled set are given again, at any time.
+    package var hasRepeats = false
     /// With a purge, which any node issues at any time; without one a run is about sets alone.
     package var hasPurge = true
     /// Words of the operator by which several members are forgotten, though they run.

@@ -16,6 +16,8 @@ enum CountMove: Hashable, Sendable {
     /// The node begins a ballot by which another is to be counted.
     case count(UInt8, UInt8)
     case forget(UInt8, UInt8)
+    /// The node votes again for the change that made its set.
+    case repeatVote(UInt8)
     /// The operator has the node forget the members of a mask by a majority of the others.
     case order(UInt8, without: UInt8)
     /// The node has lost what it had not synced and, if it forgets, what it had read.

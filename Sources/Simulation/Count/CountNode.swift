@@ -25,6 +25,7 @@ struct CountNode: Sendable {
         case lateHeard
         case began(CountChange)
         case ordered(CountChange, without: [NodeID])
+        case repeatsVote
         /// The purge is durable from now on, and this node is held against it.
         case watched
         /// The purge is durable from now on, and another node is held against it.
@@ -97,6 +98,7 @@ struct CountNode: Sendable {
             if let late { hear(late) }
             late = nil
         case .began(let change): begin(change)
+        case .repeatsVote: repeatVote()
         case .ordered(let change, let gone): begin(change, without: gone)
         case .watched: watch()
         case .passedOver: isCandidate = false
@@ -166,6 +168,13 @@ struct CountNode: Sendable {
         }
     }
 
+    private mutating func repeatVote() {
+        guard counted.voteIsRepeated(after: .zero) != nil else { return }
+        var issue: [CountRecord] = []
+        counted.repeatVote(synced: hasSynced ? [Self.purge] : [], issue: &issue)
+        waiting += issue.map { .record($0) }
+    }
+
     private mutating func watch() {
         var settings = Fence.Settings()
         settings.fence = Self.fence
@@ -214,6 +223,7 @@ struct CountNode: Sendable {
         var promised: CountBallot?
         var voted: CountVote?
         var attempt: CountedMembers.Attempt?
+        var hasRepeatedVote: Bool
         var isContradicted: Bool
         var joint: [NodeID]?
         var waiting: [Item]
@@ -234,7 +244,8 @@ struct CountNode: Sendable {
         return Key(
             own: own, first: first, standing: memory.standing, needs: memory.needs,
             records: Set(memory.records), promised: counted.promised, voted: counted.voted,
-            attempt: counted.attempt, isContradicted: counted.contradiction != nil,
+            attempt: counted.attempt, hasRepeatedVote: counted.hasRepeatedVote,
+            isContradicted: counted.contradiction != nil,
             joint: isCandidate ? counted.demand?.joint?.members : nil, waiting: waiting,
             hasApplied: hasApplied, hasSynced: hasSynced, holders: holders,
             isWatched: durableAt != nil,

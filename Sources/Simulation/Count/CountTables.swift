@@ -38,6 +38,7 @@ struct CountTables: Sendable {
         let hasApplied: Bool
         let hasSynced: Bool
         let hasLateAnswer: Bool
+        let hasRepeatedVote: Bool
         let isContradicted: Bool
         let breaksPromise: Bool
     }
@@ -125,6 +126,7 @@ struct CountTables: Sendable {
                 answer: answer, isWaiting: !node.waiting.isEmpty,
                 oldestWaiting: oldestWaiting, hasApplied: node.hasApplied,
                 hasSynced: node.hasSynced, hasLateAnswer: node.hasLateAnswer,
+                hasRepeatedVote: node.counted.hasRepeatedVote,
                 isContradicted: node.counted.contradiction != nil,
                 breaksPromise: node.breaksPromise))
         nodeNumbers[key] = number
@@ -155,6 +157,7 @@ struct CountTables: Sendable {
         static let counts: UInt32 = 9 << 24
         static let forgets: UInt32 = 10 << 24
         static let ordered: UInt32 = 11 << 24
+        static let repeatsVote: UInt32 = 12 << 24
 
         static func with(_ kind: UInt32, _ place: Int, _ number: UInt16 = 0) -> UInt32 {
             kind | UInt32(place) << 16 | UInt32(number)
@@ -186,6 +189,7 @@ struct CountTables: Sendable {
         case Event.answered: .answered(answers[number], by: node)
         case Event.answeredLate: .answeredLate(answers[number], by: node)
         case Event.counts: .began(.count(node))
+        case Event.repeatsVote: .repeatsVote
         case Event.forgets: .began(.forget([node]))
         default:
             .ordered(

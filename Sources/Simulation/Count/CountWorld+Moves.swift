@@ -29,6 +29,11 @@ extension CountWorld {
                 }
             }
             if node.hasLateAnswer { moves.append(.hearLate(index)) }
+            if bounds.hasRepeats, let previous = node.previous, !node.hasRepeatedVote,
+                tables.sets[Int(previous)].mask & 1 << index != 0
+            {
+                moves.append(.repeatVote(index))
+            }
             moves += ballots(of: place, node, in: state)
             if state.crashes < bounds.crashes {
                 moves.append(.crash(index, forgets: false))
@@ -98,6 +103,7 @@ extension CountWorld {
             return "\(name(node)) begins a ballot: count \(name(other))"
         case .forget(let node, let other):
             return "\(name(node)) begins a ballot: forget \(name(other))"
+        case .repeatVote(let node): return "\(name(node)) votes again"
         case .order(let node, let gone):
             return "\(name(node)) is ordered to forget \(CountLetter.nodes(gone))"
         case .crash(let node, let forgets):
@@ -107,7 +113,9 @@ extension CountWorld {
 
     private func description(of item: CountNode.Item) -> String {
         guard case .record(let record) = item else { return "the purge" }
-        let owner = CountLetter.node(CountTables.place(record.ballot.owner))
+        let isRepeated = record.ballot == .repeated
+        let owner =
+            isRepeated ? "again" : CountLetter.node(CountTables.place(record.ballot.owner))
         let ballot = "\(record.ballot.round)\(owner) on \(description(of: record.base))"
         switch record.body {
         case .joined: return "a join"

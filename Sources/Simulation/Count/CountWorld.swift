@@ -91,6 +91,7 @@ struct CountWorld: Sendable {
         case .forget(let node, let other):
             state.ballots += 1
             return (Int(node), Event.with(Event.forgets, Int(other)))
+        case .repeatVote(let node): return (Int(node), Event.repeatsVote)
         case .order(let node, let gone):
             state.orders += 1
             return (Int(node), Event.with(Event.ordered, Int(gone)))

@@ -65,19 +65,17 @@ struct InvalidationTruth: Sendable {
         purges[purge].durableAt = min(durableAt, majorityAt)
     }
 
-    /// `node` has synced the record; if it wrote it itself, `isOwn`.
+    /// `node` has synced the record, if it wrote it itself as `isOwn`, and names these from now on.
     mutating func synced(
-        _ record: InvalidationRecord, at node: NodeID, isOwn: Bool, now: Instant
+        _ record: InvalidationRecord, _ named: [RecordName], at node: NodeID, isOwn: Bool,
+        now: Instant
     ) {
-        if let number = numbers[record.name] {
-            purges[number].holders.insert(node)
-            return weigh(now)
-        }
+        for number in named.compactMap({ numbers[$0] }) { purges[number].holders.insert(node) }
+        defer { weigh(now) }
         guard isOwn, case .count(let count) = record.invalidation.action else { return }
         if case .joined = count.body { joined(count.base) }
         if case .vote = count.body { votes.append(count) }
         decide()
-        weigh(now)
     }
 
     /// A cluster is opened, or the operator has the count begin anew.

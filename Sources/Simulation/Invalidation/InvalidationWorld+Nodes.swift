@@ -198,13 +198,12 @@ extension InvalidationWorld {
     private mutating func persist(_ write: LogWrite, _ index: Int) {
         switch write {
         case .record(let record, let count):
-            nodes[index].storage.records.append(record)
-            nodes[index].storage.synced.insert(record.name)
+            let named = nodes[index].storage.add(record)
             let stamp = Stamp(epoch: nodes[index].epoch, count: count)
             nodes[index].storage.marks += marks(of: record, stamp)
             if let purge = truth.numbers[record.name] { nodes[index].storage.purges.insert(purge) }
             let isOwn = record.name.stream == nodes[index].process
-            truth.synced(record, at: nodes[index].id, isOwn: isOwn, now: now)
+            truth.synced(record, named, at: nodes[index].id, isOwn: isOwn, now: now)
         case .floor(let position, let count):
             truth.synced(position, at: nodes[index].id, now: now)
             nodes[index].storage.floors.append(position)

@@ -159,6 +159,23 @@ struct SimulatedStorage: Sendable {
     /// All that were ever here.
     var synced: Set<RecordName> = []
 
+    /// Takes a record in; gives the names that are named to others from now on: none behind a gap.
+    mutating func add(_ record: InvalidationRecord) -> [RecordName] {
+        records.append(record)
+        synced.insert(record.name)
+        let stream = record.name.stream
+        let kept = KnownPositions(floors + retired).count(of: stream)
+        var name = RecordName(stream: stream, number: min(kept, record.name.number) + 1)
+        while name.number < record.name.number, synced.contains(name) { name.number += 1 }
+        guard name.number >= record.name.number else { return [] }
+        var named: [RecordName] = []
+        while synced.contains(name) {
+            named.append(name)
+            name.number += 1
+        }
+        return named
+    }
+
     /// Records up to there go; with what they have invalidated only by mistake.
     mutating func drop(_ position: StreamPosition, withMarks: Bool) {
         let gone = records.filter {
