@@ -98,26 +98,30 @@ extension InvalidationLog {
 
     /// What was to be written last is synced.
     package mutating func synced(now: Instant, effects: inout [InvalidationEffect]) {
-        let (done, sources) = writes.synced()
         var issued: [InvalidationRecord] = []
-        var touched: [ProcessID] = []
-        for write in done {
-            guard let (process, numbers) = write.covered, let place = streams.place(of: process)
+        var touched: Set<ProcessID> = []
+        let dueAt = now + settings.delays.confirm(others: lines.count)
+        for done in writes.synced() {
+            guard let (process, numbers) = done.write.covered,
+                let place = streams.place(of: process)
             else { continue }
             streams[place].synced(numbers)
-            if touched.last != process { touched.append(process) }
-            if process == self.process, case .record(let record, _) = write {
-                issued.append(record)
+            touched.insert(process)
+            if process == self.process {
+                if case .record(let record, _) = done.write { issued.append(record) }
+                continue
+            }
+            // Who gave it, and who issued it, are to be told that it is had.
+            for node in [done.source, members.node(of: process)] {
+                if let node { owed.owe(process, to: node, at: dueAt) }
             }
         }
-        let had = Set(touched).sorted().compactMap { process in
-            streams.place(of: process).map { streams[$0].position }
-        }.filter { $0.count > 0 }
+        let had = positions(of: touched.sorted())
         _ = confirmations.add(had, members: [], by: node, at: now)
         news.events.append(.synced(had))
         news.events += issued.compactMap { $0.countRecord.map { .recorded($0) } }
         push(issued, &effects)
-        owe(had, sources, now)
+        confirmOwed(now)
         trim(now)
         settle(&effects)
     }
@@ -134,19 +138,6 @@ extension InvalidationLog {
         effects.append(.issued(upTo: last.name.number))
         guard !lines.isEmpty else { return }
         effects.append(.send(.push(records), to: lines.keys))
-    }
-
-    /// Those who gave records, and those who issued them, are to be told that they are had: at once
-    /// where they are few.
-    private mutating func owe(_ had: [StreamPosition], _ sources: [NodeID], _ now: Instant) {
-        let others = had.map(\.process).filter { $0 != process }
-        guard !others.isEmpty else { return }
-        let dueAt = now + settings.delays.confirm(others: lines.count)
-        for source in sources { owed.owe(others, to: source, at: dueAt) }
-        for stream in others {
-            if let issuer = members.node(of: stream) { owed.owe([stream], to: issuer, at: dueAt) }
-        }
-        confirmOwed(now)
     }
 }
 

@@ -45,8 +45,16 @@ extension InvalidationLog {
     /// Tells those who gave records, or issued them, how far their streams are synced.
     mutating func confirmOwed(_ now: Instant) {
         for (node, processes) in owed.take(at: now) where lines[node] != nil {
-            let places = processes.compactMap { streams.place(of: $0) }
-            news.confirmations.append((places.map { streams[$0].position }, [node]))
+            // Behind a gap nothing is had.
+            let had = positions(of: processes)
+            if !had.isEmpty { news.confirmations.append((had, [node])) }
         }
+    }
+
+    /// How far these streams are synced here, those of which nothing is left out.
+    func positions(of processes: [ProcessID]) -> [StreamPosition] {
+        processes.compactMap { process in
+            streams.place(of: process).map { streams[$0].position }
+        }.filter { $0.count > 0 }
     }
 }

@@ -56,7 +56,7 @@ extension PurgeTarget {
 
 /// Group commit: what waits to be written while one batch is being synced.
 struct WriteQueue: Sendable {
-    private struct Waiting: Sendable {
+    struct Waiting: Sendable {
         var write: LogWrite
         /// Who gave it; nil for what this node has made.
         var source: NodeID?
@@ -107,14 +107,12 @@ struct WriteQueue: Sendable {
         return batch.map(\.write)
     }
 
-    /// The batch is on disk: what it was, and who gave some of it.
-    mutating func synced() -> (writes: [LogWrite], sources: [NodeID]) {
-        let writes = batch.map(\.write)
-        let sources = Set(batch.compactMap(\.source)).sorted()
-        bytesCount -= writes.lazy.filter { !$0.isNote }.reduce(0) { $0 + $1.bytesCount }
-        batch.removeAll()
+    /// The batch, which is on disk.
+    mutating func synced() -> [Waiting] {
+        defer { batch = [] }
+        bytesCount -= batch.reduce(0) { $0 + ($1.write.isNote ? 0 : $1.write.bytesCount) }
         makesRoom = false
-        return (writes, sources)
+        return batch
     }
 
     /// The batch may be on disk or not: it is written again.

@@ -7,9 +7,9 @@ struct OwedConfirmations: Sendable {
     /// When they are to be told; nil if nobody is.
     private(set) var dueAt: Instant?
 
-    /// `node` is to be told of these at `dueAt`, or with what is due before.
-    mutating func owe(_ processes: [ProcessID], to node: NodeID, at dueAt: Instant) {
-        streams.update(node, or: []) { $0.formUnion(processes) }
+    /// `node` is to be told of this one at `dueAt`, or with what is due before.
+    mutating func owe(_ process: ProcessID, to node: NodeID, at dueAt: Instant) {
+        streams.update(node, or: []) { $0.insert(process) }
         self.dueAt = self.dueAt ?? dueAt
     }
 
