@@ -13,6 +13,11 @@ extension Span<UInt8> {
     package func little64(at offset: Int) -> UInt64 {
         littleEndianWord(self, at: offset)
     }
+
+    /// The start and the count in the eight bytes from `offset`.
+    package func extent(at offset: Int) -> Extent {
+        Extent(start: Int(little32(at: offset)), count: Int(little32(at: offset + 4)))
+    }
 }
 
 extension [UInt8] {

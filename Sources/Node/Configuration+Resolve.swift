@@ -9,22 +9,8 @@ extension Configuration {
     ///   - environment: the whole environment of the process.
     ///   - file: the YAML file, its name as the operator wrote it.
     /// - Returns: settings that fit each other.
-    /// - Throws: the first fault; see ``check(flags:environment:file:)``.
-    package static func resolve(
-        flags: [String: [String]], environment: [String: String],
-        file: (name: String, text: String)?
-    ) throws(ConfigurationError) -> Configuration {
-        do throws(ConfigurationFaults) {
-            return try check(flags: flags, environment: environment, file: file)
-        } catch {
-            throw error.first
-        }
-    }
-
-    /// The same, but for what it throws: every fault.
-    ///
-    /// A file that cannot be read as one mapping is the only fault that is named, and settings are
-    /// held against each other only when each of them has a value.
+    /// - Throws: every fault. A file that cannot be read as one mapping is the only fault that is
+    ///   named, and settings are held against each other only when each of them has a value.
     package static func check(
         flags: [String: [String]], environment: [String: String],
         file: (name: String, text: String)?

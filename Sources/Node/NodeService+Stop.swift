@@ -136,7 +136,7 @@ extension NodeService {
         }
         if !hasStopped { cut("an event loop does not answer; what it does is broken off", [:]) }
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {
-            await node.disk?.close(now: SystemClock.now())
+            await node.disk?.close()
             // What it has read is told to the loops, which must be there.
             try? await threads.diskReaders.shutdownGracefully()
         }

@@ -46,15 +46,13 @@ package struct EvictionFigures: Hashable, Sendable {
 extension EvictionTrace {
     /// Replays the trace through a cache of `capacityBytes`.
     ///
-    /// `shards` and `victims` are heeded by `.nuthatch` and `.nuthatchBoth` only, `segments` by
-    /// those with a log.
+    /// `shards` is heeded by `.nuthatch` and `.nuthatchBoth` only, `segments` by those with a log.
     package func replay(
-        _ kind: EvictionKind, capacityBytes: Int, shards: Int = 1,
-        victims: EvictionShards.VictimShard = .leastInflated, segments: Int = 64
+        _ kind: EvictionKind, capacityBytes: Int, shards: Int = 1, segments: Int = 64
     ) -> EvictionFigures {
         let keys = sizes.count
         func memory(_ bytes: Int) -> EvictionShards {
-            EvictionShards(capacityBytes: bytes, shards: shards, victims: victims)
+            EvictionShards(capacityBytes: bytes, shards: shards)
         }
         switch kind {
         case .fifo:

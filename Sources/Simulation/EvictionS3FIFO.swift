@@ -1,3 +1,5 @@
+import Cluster
+
 /// S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023), sizes counted in bytes.
 ///
 /// Keys are 0..<`keys`.
@@ -11,9 +13,9 @@ package struct EvictionS3FIFO: EvictionPolicy {
     private let capacityBytes: Int
     private let smallBytesMax: Int
     private let ghostBytesMax: Int
-    private var small = KeyQueue()
-    private var main = KeyQueue()
-    private var ghost = KeyQueue()
+    private var small = LinkQueue<Int>()
+    private var main = LinkQueue<Int>()
+    private var ghost = LinkQueue<Int>()
     private var smallBytes = 0
     private var mainBytes = 0
     private var ghostBytes = 0
@@ -65,17 +67,17 @@ package struct EvictionS3FIFO: EvictionPolicy {
     private mutating func pushSmall(_ key: Int) {
         places[key] = .small
         smallBytes += sizes[key]
-        small.push(key)
+        small.append(key)
     }
 
     private mutating func pushMain(_ key: Int) {
         places[key] = .main
         mainBytes += sizes[key]
-        main.push(key)
+        main.append(key)
     }
 
     private mutating func evictFromSmall() {
-        while let key = small.pop() {
+        while let key = small.takeFirst() {
             smallBytes -= sizes[key]
             guard hits[key] < 2 else {
                 hits[key] = 0
@@ -89,7 +91,7 @@ package struct EvictionS3FIFO: EvictionPolicy {
     }
 
     private mutating func evictFromMain() {
-        while let key = main.pop() {
+        while let key = main.takeFirst() {
             mainBytes -= sizes[key]
             guard hits[key] > 0 else {
                 places[key] = .none
@@ -103,9 +105,9 @@ package struct EvictionS3FIFO: EvictionPolicy {
     private mutating func pushGhost(_ key: Int) {
         guard sizes[key] <= ghostBytesMax else { return }
         isGhost[key] = true
-        ghost.push(key)
+        ghost.append(key)
         ghostBytes += sizes[key]
-        while ghostBytes > ghostBytesMax, let oldest = ghost.pop() {
+        while ghostBytes > ghostBytesMax, let oldest = ghost.takeFirst() {
             guard ghostWithdrawals[oldest] == 0 else {
                 ghostWithdrawals[oldest] -= 1
                 continue
@@ -113,28 +115,5 @@ package struct EvictionS3FIFO: EvictionPolicy {
             isGhost[oldest] = false
             ghostBytes -= sizes[oldest]
         }
-    }
-}
-
-/// A first-in, first-out queue of keys whose popped room is given back now and then.
-private struct KeyQueue {
-    private var keys: [Int] = []
-    private var head = 0
-
-    var isEmpty: Bool { head == keys.count }
-
-    mutating func push(_ key: Int) {
-        keys.append(key)
-    }
-
-    mutating func pop() -> Int? {
-        guard head < keys.count else { return nil }
-        let key = keys[head]
-        head += 1
-        if head > 1024, head * 2 > keys.count {
-            keys.removeFirst(head)
-            head = 0
-        }
-        return key
     }
 }

@@ -3,25 +3,12 @@ internal import Tiers
 
 /// The memory tier's own policy, in shards by hash under one limit in bytes, as a node runs it.
 package struct EvictionShards: EvictionPolicy {
-    /// Which shard gives up an entry when the node is over its limit.
-    package enum VictimShard: String, CaseIterable, Sendable {
-        /// Each in turn.
-        case rotating
-        /// The one that is admitting, as long as it has anything.
-        case admitting
-        /// The one whose ``MemoryTier/inflation`` is the least.
-        case leastInflated
-    }
-
     private let capacityBytes: Int
-    private let victims: VictimShard
     private var shards: [EvictionShard]
     private var bytes: UInt64 = 0
-    private var turn = 0
 
-    package init(capacityBytes: Int, shards: Int, victims: VictimShard) {
+    package init(capacityBytes: Int, shards: Int) {
         self.capacityBytes = capacityBytes
-        self.victims = victims
         self.shards = (0..<shards).map { _ in EvictionShard() }
     }
 
@@ -37,22 +24,11 @@ package struct EvictionShards: EvictionPolicy {
         return false
     }
 
+    /// The shard whose ``MemoryTier/inflation`` is the least gives up an entry.
     private mutating func evict(_ home: Int) {
         var victim = home
-        switch victims {
-        case .rotating:
-            turn = (turn + 1) % shards.count
-            victim = turn
-        case .admitting:
-            while shards[victim].isEmpty { victim = (victim + 1) % shards.count }
-        case .leastInflated:
-            for other in shards.indices where !shards[other].isEmpty {
-                guard !shards[victim].isEmpty else {
-                    victim = other
-                    continue
-                }
-                if shards[other].isBehind(shards[victim]) { victim = other }
-            }
+        for other in shards.indices where !shards[other].isEmpty {
+            if shards[victim].isEmpty || shards[other].isBehind(shards[victim]) { victim = other }
         }
         bytes -= shards[victim].evict()
     }

@@ -5,48 +5,16 @@ import Serving
 /// One seeded run of a `Serving.Fill` with an origin that behaves in any way and readers of any
 /// speed, held to the laws of coalescing.
 package struct FillSimulation {
-    /// What one run reached, so that a campaign can show that it reached everything.
-    package struct Report: Hashable, Sendable {
-        package var finished = 0
-        package var failed = 0
-        package var cut = 0
-        package var sentAway = 0
-        package var left = 0
-        package var cancelled = 0
-        package var pauses = 0
-        package var kept = 0
-        package var confirmed = 0
-        package var misunderstood = 0
+    /// What a run can come to.
+    package enum Outcome: CaseIterable, Sendable {
+        case finished, failed, cut, sentAway, left, cancelled, pauses, kept, confirmed
+        case misunderstood
         /// Events of the origin after the fill was over.
-        package var late = 0
-
-        package init() {}
-
-        package static func += (total: inout Report, one: Report) {
-            total.finished += one.finished
-            total.failed += one.failed
-            total.cut += one.cut
-            total.sentAway += one.sentAway
-            total.left += one.left
-            total.cancelled += one.cancelled
-            total.pauses += one.pauses
-            total.kept += one.kept
-            total.confirmed += one.confirmed
-            total.misunderstood += one.misunderstood
-            total.late += one.late
-        }
+        case late
     }
 
-    /// A law that did not hold, with the events that led there.
-    package struct Violation: Error, CustomStringConvertible {
-        package let seed: UInt64
-        package let law: String
-        package let history: [String]
-
-        package var description: String {
-            "seed \(seed): \(law)\n" + history.suffix(40).joined(separator: "\n")
-        }
-    }
+    /// What one run reached, so that a campaign can show that it reached everything.
+    package typealias Report = [Outcome: Int]
 
     private struct Reader {
         let id: Fill.ReaderID
@@ -96,7 +64,7 @@ package struct FillSimulation {
         if !isOver { try end(well: Bool.random(using: &dice)) }
         try speakLate()
         try drain()
-        if case .ended = fill.phase, answer?.isKept == true { report.kept += 1 }
+        if case .ended = fill.phase, answer?.isKept == true { report[.kept, default: 0] += 1 }
         return report
     }
 
@@ -170,7 +138,7 @@ package struct FillSimulation {
             isKept: true, isShared: Int.random(in: 0..<4, using: &dice) > 0,
             nominated: Bool.random(using: &dice) ? Self.accept : FieldNames())
         self.answer = answer
-        report.confirmed += 1
+        report[.confirmed, default: 0] += 1
         history.append("confirmed \(answer)")
         try apply {
             $0.confirmed(isShared: answer.isShared, nominated: answer.nominated, effects: &$1)
@@ -180,7 +148,7 @@ package struct FillSimulation {
     /// 304 for something else.
     private mutating func misunderstand() throws {
         isMisunderstood = true
-        report.misunderstood += 1
+        report[.misunderstood, default: 0] += 1
         history.append("misunderstood")
         try apply { $0.misunderstood(effects: &$1) }
     }
@@ -189,7 +157,7 @@ package struct FillSimulation {
     private mutating func speakLate() throws {
         guard Bool.random(using: &dice), answer != nil else { return }
         let (phase, received) = (fill.phase, fill.receivedBytes)
-        report.late += 1
+        report[.late, default: 0] += 1
         history.append("late")
         try apply {
             $0.received(7, effects: &$1)
@@ -210,7 +178,7 @@ package struct FillSimulation {
             let index = readers.indices.filter({ !readers[$0].isDone }).randomElement(using: &dice)
         else { return }
         readers[index].isDone = true
-        report.left += 1
+        report[.left, default: 0] += 1
         history.append("left \(readers[index].id)")
         let id = readers[index].id
         try apply { $0.left(id, effects: &$1) }
@@ -242,17 +210,17 @@ package struct FillSimulation {
             try require(fill.phase == .ended, "finishes in \(fill.phase)")
             try require(reader.taken == fill.receivedBytes, "finishes without the whole body")
             try checkMayServe(reader)
-            report.finished += 1
+            report[.finished, default: 0] += 1
         case .startOver(let alone):
             try require(alone == (answer?.isShared == false), "sent away for the wrong reason")
             try require(
                 !reader.isFirst || isMisunderstood,
                 "the request that caused the fetch is sent away")
-            report.sentAway += 1
-        case .breakOff: report.cut += 1
+            report[.sentAway, default: 0] += 1
+        case .breakOff: report[.cut, default: 0] += 1
         case .fail:
             try require(fill.phase == .failed, "fails in \(fill.phase)")
-            report.failed += 1
+            report[.failed, default: 0] += 1
         }
         history.append("\(reader.id) ends with \(step)")
         readers[index].isDone = true
@@ -291,7 +259,7 @@ package struct FillSimulation {
                 try require(!isPaused, "paused twice")
                 try require(fill.phase == .passing, "a body that is kept is held back")
                 isPaused = true
-                report.pauses += 1
+                report[.pauses, default: 0] += 1
             case .pace:
                 try require(isPaused, "resumed without a pause")
                 isPaused = false
@@ -300,7 +268,7 @@ package struct FillSimulation {
                     answer?.isKept == false || fill.phase == .failed,
                     "a body that is kept is broken off")
                 isCancelled = true
-                report.cancelled += 1
+                report[.cancelled, default: 0] += 1
             case .wakeReaders, .dropHead, .stopKeeping: continue
             default: throw violation("the readers' machine says \(effect)")
             }
@@ -314,6 +282,6 @@ package struct FillSimulation {
     }
 
     private func violation(_ law: String) -> Violation {
-        Violation(seed: seed, law: law, history: history)
+        Violation(seed: seed, law: law, history: history.suffix(40))
     }
 }

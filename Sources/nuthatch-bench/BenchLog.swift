@@ -31,7 +31,7 @@ final class BenchLog {
         noise = (0..<4096).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
         var notes: [String] = []
         log = try DiskLog.open(
-            DirectoryVolume(directory),
+            directory,
             .init(plan: plan, ageLimit: ageLimit, keys: (3, 4), dice: dice),
             directory.identity, figures: figures, formerWall: 0, now: Self.now()
         ) { notes.append($0.text) }

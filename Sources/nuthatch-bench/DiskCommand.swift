@@ -93,8 +93,8 @@ struct DiskCommand: ParsableCommand {
         let reclaims = log.figures[.reclaims]
         var misses = 0
         var requests = 0
-        let looker = Looker(log.log.view, keys)
-        looker.start()
+        let view = log.log.view
+        let looker = Sampler { Latencies.of(view, keys, until: $0) }
         while nanoseconds() < end {
             requests += 1
             if try request(log, BenchLog.zipf(keys, &dice), size) { misses += 1 }

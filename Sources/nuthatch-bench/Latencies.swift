@@ -15,17 +15,20 @@ func nanoseconds() -> UInt64 {
 struct Latencies: Sendable {
     private var all: [UInt64] = []
 
+    var sorted: [UInt64] { all.sorted() }
+
     mutating func add(_ nanoseconds: UInt64) { all.append(nanoseconds) }
+    mutating func add(_ others: Latencies) { all += others.all }
 
     /// That than which so great a part of all is not longer; 0 for none.
-    private func value(at part: Double, of sorted: [UInt64]) -> UInt64 {
+    static func value(at part: Double, of sorted: [UInt64]) -> UInt64 {
         sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
     }
 
     /// This part's time, as so many times that of `others`; like `1.25 times`.
     func ratio(of part: Double, to others: Latencies) -> String {
         let (own, other) = (
-            value(at: part, of: all.sorted()), others.value(at: part, of: others.all.sorted())
+            Self.value(at: part, of: sorted), Self.value(at: part, of: others.sorted)
         )
         guard other > 0 else { return "nothing to compare" }
         return "\((Double(own) / Double(other) * 100).rounded() / 100) times"
@@ -34,26 +37,22 @@ struct Latencies: Sendable {
     /// Like `p50 1.2 µs, p99 …`.
     var text: String {
         guard !all.isEmpty else { return "none" }
-        let sorted = all.sorted()
+        let sorted = sorted
         let at = { (part: Double) in
-            "\((Double(value(at: part, of: sorted)) / 100).rounded() / 10) µs"
+            "\((Double(Self.value(at: part, of: sorted)) / 100).rounded() / 10) µs"
         }
         return "p50 \(at(0.5)), p99 \(at(0.99)), p99.9 \(at(0.999)), most \(at(1))"
     }
 
     /// Of so many looks at entries by the popularity of their numbers, each read from the page
     /// cache and checked.
-    static func of(_ view: DiskView, _ keys: Int, times: Int) -> Latencies {
-        looks(view, keys, Atomic(false), times: times)
-    }
-
-    fileprivate static func looks(
-        _ view: DiskView, _ keys: Int, _ isOver: borrowing Atomic<Bool>, times: Int
+    static func of(
+        _ view: DiskView, _ keys: Int, times: Int = .max, until isOver: () -> Bool = { false }
     ) -> Latencies {
         var latencies = Latencies()
         var dice = Dice(seed: 13)
         var room = [UInt8](repeating: 0, count: DiskView.roomBytes)
-        while latencies.all.count < times, !isOver.load(ordering: .relaxed) {
+        while latencies.all.count < times, !isOver() {
             let number = BenchLog.zipf(keys, &dice)
             let (key, name) = (BenchLog.key(number), BenchLog.name(number))
             let start = nanoseconds()
@@ -65,21 +64,15 @@ struct Latencies: Sendable {
     }
 }
 
-/// Looks at entries on a thread of its own until it is stopped.
-final class Looker: Sendable {
-    private let view: DiskView
-    private let keys: Int
+/// Takes times on a thread of its own until it is stopped.
+final class Sampler: Sendable {
     private let isOver = Atomic<Bool>(false)
     private let result = Mutex<Latencies?>(nil)
 
-    init(_ view: DiskView, _ keys: Int) {
-        self.view = view
-        self.keys = keys
-    }
-
-    func start() {
+    /// Begins at once; `sample` returns when it is told that it is over, or before.
+    init(_ sample: @escaping @Sendable (() -> Bool) -> Latencies) {
         Thread.detachNewThread { [self] in
-            let latencies = Latencies.looks(view, keys, isOver, times: .max)
+            let latencies = sample { self.isOver.load(ordering: .relaxed) }
             result.withLock { $0 = latencies }
         }
     }

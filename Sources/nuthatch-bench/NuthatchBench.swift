@@ -12,3 +12,8 @@ struct NuthatchBench: AsyncParsableCommand {
             TLSIdleCommand.self, HandshakesCommand.self, AttacksCommand.self,
         ])
 }
+
+/// What keeps a measurement from being made.
+struct BenchFault: Error, CustomStringConvertible {
+    let description: String
+}

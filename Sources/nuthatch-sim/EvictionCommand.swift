@@ -16,9 +16,6 @@ struct EvictionCommand: ParsableCommand {
     @Option(help: "Shards that nuthatch splits the cache into by hash.")
     var shards: Int = 1
 
-    @Option(help: "Which shard gives way: rotating, admitting or leastInflated.")
-    var victims: String = "leastInflated"
-
     @Option(help: "Least numbers of segments that a disk is cut into, separated by commas.")
     var segments: String = "16,64"
 
@@ -34,9 +31,6 @@ struct EvictionCommand: ParsableCommand {
     func validate() throws {
         guard 1...4096 ~= shards else {
             throw ValidationError("--shards must be 1 to 4096, not \(shards)")
-        }
-        guard EvictionShards.VictimShard(rawValue: victims) != nil else {
-            throw ValidationError("--victims must be rotating, admitting or leastInflated")
         }
         _ = try percents()
         _ = try segmentCounts()
@@ -56,8 +50,7 @@ struct EvictionCommand: ParsableCommand {
                 let figures = percents.map { percent in
                     trace.replay(
                         row.kind, capacityBytes: trace.capacityBytes(percent: percent),
-                        shards: shards, victims: .init(rawValue: victims) ?? .leastInflated,
-                        segments: row.segments ?? 0)
+                        shards: shards, segments: row.segments ?? 0)
                 }
                 print(json ? lines(trace, row, percents, figures) : tableRow(row, figures))
             }
@@ -65,12 +58,7 @@ struct EvictionCommand: ParsableCommand {
     }
 
     private func segmentCounts() throws -> [Int] {
-        try segments.split(separator: ",").map { text in
-            guard let value = Int(text), 4...65_536 ~= value else {
-                throw ValidationError("--segments must hold numbers from 4 to 65536, not \(text)")
-            }
-            return value
-        }
+        try numbers(segments, of: "--segments", in: 4...65_536)
     }
 
     private func percents() throws -> [Double] {

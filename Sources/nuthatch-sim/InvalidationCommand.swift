@@ -27,10 +27,7 @@ struct InvalidationCommand: ParsableCommand {
     @Flag(help: "Plays each mistake until it is found, for at most --seeds seeds.")
     var mistakes = false
 
-    @Flag(help: "Prints how long one purge takes to reach all nodes, with 5 % loss.")
-    var spread = false
-
-    @Option(help: "Prints the same of so many purges a second, and what a node sends for them.")
+    @Option(help: "With 5 % loss: how long so many purges a second take to all, and their cost.")
     var load: Int?
 
     @Option(help: "With --load: for how many seconds.")
@@ -58,7 +55,6 @@ struct InvalidationCommand: ParsableCommand {
         let start = ContinuousClock.now
         defer { print("in \(ContinuousClock.now - start)") }
         if let load { return try printLoad(load) }
-        if spread { return try printSpread() }
         if mistakes { return try findMistakes() }
         let outcome = InvalidationCampaign(seeds: first..<first + seeds, nodes: nodes).run()
         print(
@@ -78,14 +74,14 @@ struct InvalidationCommand: ParsableCommand {
 
     private func findMistakes() throws {
         var isFound = true
-        for (name, mutation) in InvalidationMutation.all {
+        for mutation in InvalidationMutation.allCases {
             let outcome = InvalidationCampaign(
                 seeds: first..<first + seeds, nodes: nodes, mutation: mutation
             ).run()
             if let violation = outcome.violations.first {
-                print("\(name): found after \(outcome.seeds) seeds: \(violation.law)")
+                print("\(mutation.rawValue): found after \(outcome.seeds) seeds: \(violation.law)")
             } else {
-                print("\(name): not found in \(outcome.seeds) seeds")
+                print("\(mutation.rawValue): not found in \(outcome.seeds) seeds")
                 isFound = false
             }
         }
@@ -119,19 +115,5 @@ struct InvalidationCommand: ParsableCommand {
     private func text(_ rates: [Double]) -> String {
         let mean = rates.reduce(0, +) / Double(rates.count)
         return "\(Int(mean)) on average, \(Int(rates.max() ?? 0)) at most"
-    }
-
-    private func printSpread() throws {
-        for seed in first..<first + seeds {
-            var world = InvalidationSpread(seed: seed, nodes: nodes, loss: 0.05)
-            guard let figures = world.run() else {
-                print("seed \(seed): it has not reached all")
-                throw ExitCode.failure
-            }
-            print(
-                "seed \(seed): applied by all after \(figures.untilApplied.milliseconds) ms, "
-                    + "confirmed after \(figures.untilConfirmed.milliseconds) ms, "
-                    + "\(figures.messages) messages")
-        }
     }
 }

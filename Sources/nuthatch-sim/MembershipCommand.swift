@@ -69,21 +69,7 @@ struct MembershipCommand: ParsableCommand {
                 + "\(wrong.prefix(5).map(String.init).joined(separator: " "))")
     }
 
-    private func sizes() throws -> [Int] {
-        try nodes.split(separator: ",").map { text in
-            guard let value = Int(text), 4...256 ~= value else {
-                throw ValidationError("--nodes must hold numbers from 4 to 256, not \(text)")
-            }
-            return value
-        }
-    }
+    private func sizes() throws -> [Int] { try numbers(nodes, of: "--nodes", in: 4...256) }
 
-    private func losses() throws -> [Double] {
-        try loss.split(separator: ",").map { text in
-            guard let value = Double(text), 0...50 ~= value else {
-                throw ValidationError("--loss must hold numbers from 0 to 50, not \(text)")
-            }
-            return value
-        }
-    }
+    private func losses() throws -> [Double] { try numbers(loss, of: "--loss", in: 0...50) }
 }

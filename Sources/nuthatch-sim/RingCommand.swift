@@ -45,13 +45,7 @@ struct RingCommand: ParsableCommand {
     }
 
     private func counts() throws -> [Int] {
-        try nodes.split(separator: ",").map { text in
-            guard let count = Int(text), 1..<Ring.computableMax ~= count else {
-                throw ValidationError(
-                    "--nodes must hold numbers from 1 to \(Ring.computableMax - 1), not \(text)")
-            }
-            return count
-        }
+        try numbers(nodes, of: "--nodes", in: 1...Ring.computableMax - 1)
     }
 
     /// The result, and the milliseconds it took.

@@ -20,7 +20,6 @@ struct ProcessIDTests {
             mutating func next() -> UInt64 { words.removeFirst() }
         }
         var words = Fixed(words: [0xAB, .max])
-        #expect(
-            ProcessID(using: &words).description == "00000000000000abffffffffffffffff")
+        #expect(ProcessID(using: &words).description == "00000000000000abffffffffffffffff")
     }
 }

@@ -9,15 +9,11 @@ struct TouchTests {
         EntryDigest(first: number, second: number &* 0x9E37_79B9_7F4A_7C15)
     }
 
-    private func touch(_ table: inout TouchTable, _ digest: EntryDigest, _ second: UInt32) -> Bool {
-        table.touch(digest, at: second)
-    }
-
     @Test("uses of one entry are one touch, with their number and the last of them")
     func merged() {
         var table = TouchTable(keysMax: 4)
-        for second in [5, 9, 7] as [UInt32] { #expect(touch(&table, digest(1), second)) }
-        #expect(touch(&table, digest(2), 6))
+        for second in [5, 9, 7] as [UInt32] { #expect(table.touch(digest(1), at: second) == true) }
+        #expect(table.touch(digest(2), at: 6) == true)
         #expect(
             table.take() == [
                 Touch(digest: digest(1), count: 3, lastAccess: 9),
@@ -32,21 +28,20 @@ struct TouchTests {
         var table = TouchTable(keysMax: 3)
         for number in 1...3 as ClosedRange<UInt64> {
             #expect(!table.isFull)
-            #expect(touch(&table, digest(number), 1))
+            #expect(table.touch(digest(number), at: 1) == true)
         }
         #expect(table.isFull)
-        let takesUnknown = table.touch(digest(4), at: 1)
-        #expect(!takesUnknown)
-        #expect(touch(&table, digest(2), 8))
+        #expect(table.touch(digest(4), at: 1) == false)
+        #expect(table.touch(digest(2), at: 8) == true)
         #expect(table.take().map(\.count) == [1, 2, 1])
-        #expect(touch(&table, digest(4), 1))
+        #expect(table.touch(digest(4), at: 1) == true)
     }
 
     @Test("entries whose digests fall together are told apart")
     func colliding() {
         var table = TouchTable(keysMax: 64)
         let digests = (0..<64).map { EntryDigest(first: $0, second: 3) }
-        for digest in digests + digests { #expect(touch(&table, digest, 1)) }
+        for digest in digests + digests { #expect(table.touch(digest, at: 1) == true) }
         #expect(table.take().map(\.digest) == digests)
     }
 
@@ -66,7 +61,7 @@ struct TouchTests {
             uses[digest, default: 0] += 1
             if !loops[loop].touch(digest, at: 1) {
                 queue.add(loops[loop].take())
-                #expect(touch(&loops[loop], digest, 1))
+                #expect(loops[loop].touch(digest, at: 1) == true)
             }
             if queue.hasBatch { handOn(queue.takeBatch()) }
         }
@@ -97,8 +92,7 @@ struct TouchTests {
         #expect(queue.takeBatch() == Array(touches.prefix(1_024)))
         queue.add([touches[1_500]])
         #expect(queue.takeBatch().first == touches[1_024])
-        let last = queue.takeBatch()
-        #expect(last.count == 452 && !queue.hasBatch && queue.merged == 1)
+        #expect(queue.takeBatch().count == 452 && !queue.hasBatch && queue.merged == 1)
         #expect(queue.count == 0)
     }
 

@@ -2,21 +2,19 @@ import Foundation
 
 /// Counts the memory allocations of a process it is loaded into.
 package final class AllocationCounter: Sendable {
-    private let folder: URL
+    private let folder: TemporaryFolder
     private let preload: Preload
 
     /// Compiles the library and makes an empty count.
     ///
     /// - Throws: What keeps it from being compiled.
     package init() throws {
-        folder = try Program.temporaryFolder()
-        preload = try Preload(Self.source, in: folder)
+        folder = try TemporaryFolder()
+        preload = try Preload(Self.source, in: folder.url)
         try Data(count: 8).write(to: countFile)
     }
 
-    deinit { try? FileManager.default.removeItem(at: folder) }
-
-    private var countFile: URL { folder.appendingPathComponent("count") }
+    private var countFile: URL { folder.appending(path: "count") }
 
     /// The variables that make a process count.
     package var environment: [String: String] {

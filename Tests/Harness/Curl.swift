@@ -59,8 +59,8 @@ package struct Curl: Sendable {
 
     /// Starts it, to wait for it later.
     package func start(_ more: [String]) throws -> Running {
-        let folder = try Program.temporaryFolder()
-        let head = folder.appendingPathComponent("head")
+        let folder = try TemporaryFolder()
+        let head = folder.appending(path: "head")
         let program = try Program(
             try Program.find("curl"),
             arguments(
@@ -73,14 +73,12 @@ package struct Curl: Sendable {
     /// A curl under way.
     package final class Running: Sendable {
         private let program: Program
-        private let folder: URL
+        private let folder: TemporaryFolder
 
-        init(program: Program, folder: URL) {
+        init(program: Program, folder: TemporaryFolder) {
             self.program = program
             self.folder = folder
         }
-
-        deinit { try? FileManager.default.removeItem(at: folder) }
 
         /// Bytes of the body so far.
         package var bodyByteCount: Int { program.output.count }
@@ -101,7 +99,7 @@ package struct Curl: Sendable {
             let lines = said.split(separator: "\n", omittingEmptySubsequences: false)
             answer.version = lines.last.map(String.init) ?? ""
             answer.errors = lines.dropLast().joined(separator: "\n")
-            let file = folder.appendingPathComponent("head")
+            let file = folder.appending(path: "head")
             let head = (try? String(contentsOf: file, encoding: .isoLatin1)) ?? ""
             answer.read(head)
             return answer

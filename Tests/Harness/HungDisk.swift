@@ -3,21 +3,19 @@ import Foundation
 /// Makes files hang in a process it is loaded into, from a moment on: writing them, and reading
 /// them where that was not to wait.
 package final class HungDisk: Sendable {
-    private let folder: URL
+    private let folder: TemporaryFolder
     private let preload: Preload
 
     /// Compiles the library; the disk works.
     ///
     /// - Throws: What keeps it from being compiled.
     package init() throws {
-        folder = try Program.temporaryFolder()
-        preload = try Preload(Self.source, in: folder)
+        folder = try TemporaryFolder()
+        preload = try Preload(Self.source, in: folder.url)
     }
 
-    deinit { try? FileManager.default.removeItem(at: folder) }
-
-    private var sign: URL { folder.appendingPathComponent("hangs") }
-    private var readSign: URL { folder.appendingPathComponent("reads-hang") }
+    private var sign: URL { folder.appending(path: "hangs") }
+    private var readSign: URL { folder.appending(path: "reads-hang") }
 
     /// The variables that make a process depend on this.
     package var environment: [String: String] {

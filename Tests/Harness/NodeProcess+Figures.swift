@@ -11,6 +11,17 @@ extension NodeProcess {
     /// Open descriptors.
     package var descriptorCount: Int { figures?.descriptors ?? 0 }
 
+    /// How many entries it has on disk; -1 if it does not say.
+    package var diskEntries: Double { figure("nuthatch_disk_entries") ?? -1 }
+
+    /// How many entries it has still to hand over; nil if it does not say.
+    package var offersPending: Double? {
+        guard let waiting = figure("nuthatch_offers_pending{state=\"waiting\"}"),
+            let open = figure("nuthatch_offers_pending{state=\"open\"}")
+        else { return nil }
+        return waiting + open
+    }
+
     /// The value of a metric without labels, or of the series with these, as `/metrics` gives it.
     package func figure(_ series: String) -> Double? {
         guard let page = try? connectAdmin().get("/metrics").text else {
@@ -41,6 +52,11 @@ extension NodeProcess {
 extension NodeProcess {
     /// It says that it may lack a purge.
     package var isFenced: Bool { figure("nuthatch_fenced") != 0 }
+
+    /// It is counted, and proven to know every purge.
+    package var isProven: Bool {
+        (try? connectAdmin().get("/readyz?unfenced"))?.status == 200
+    }
 
     /// It is proven to know every purge, and at least so many members count.
     package func isCurrent(among count: Int) -> Bool {

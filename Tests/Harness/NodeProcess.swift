@@ -189,6 +189,12 @@ package final class NodeProcess: Sendable {
     /// Waits for its end and gives the exit status; nil if it still runs when the time is up.
     package func waitForExit(seconds: Double = 60) -> Int? { program.wait(seconds: seconds) }
 
+    /// Asks it to stop, and waits for its end in the same way.
+    package func stop(seconds: Double = 60) -> Int? {
+        terminate()
+        return waitForExit(seconds: seconds)
+    }
+
     /// A new connection to its data door.
     package func connect(receiveBufferBytes: CInt? = nil) throws -> HTTPConnection {
         try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes, in: space)

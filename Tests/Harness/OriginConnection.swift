@@ -22,7 +22,7 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     private var isProceeding = false
     private var requestCount = 0
     /// The request whose body is being read; nil between requests.
-    private var pending: (request: OriginRequest, body: OriginBodyReader)?
+    private var pending: (request: OriginRequest, body: ResponseReader)?
 
     private static let pieceBytesMax = 64 * 1_024
     private static let headBytesMax = 256 * 1_024
@@ -76,7 +76,7 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func begin(_ request: OriginRequest) {
-        let body = OriginBodyReader(of: request.fields, record: ledger.bodyRecord(request))
+        let body = ResponseReader(bodyOf: request.fields, record: ledger.bodyRecord(request))
         pending = (request, body)
         guard !body.isDone, request.fields["Expect"]?.lowercased() == "100-continue" else { return }
         write(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), isBody: false)
@@ -88,9 +88,9 @@ final class OriginConnection: ChannelInboundHandler, @unchecked Sendable {
         guard var reading = pending else { return nil }
         reading.body.read(&received)
         ledger.bodyCame(reading.body.body, of: reading.request)
-        pending = reading.body.isDone ? nil : reading
-        if reading.body.isBroken { end(.close) }
-        return reading.body.isDone ? reading.request : nil
+        pending = reading.body.isComplete ? nil : reading
+        if reading.body.isDone, pending != nil { end(.close) }
+        return reading.body.isComplete ? reading.request : nil
     }
 
     /// Takes a whole head out of what was received, without the empty line.

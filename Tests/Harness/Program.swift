@@ -15,7 +15,7 @@ package struct ProgramResult: Sendable {
 package final class Program: Sendable {
     /// Its process id.
     package let identifier: Int32
-    private let folder: URL
+    private let folder: TemporaryFolder
     /// The exit status as `wait(2)` gave it, once the process has ended.
     private let ended = Monitor<Int32?>(nil)
 
@@ -34,22 +34,19 @@ package final class Program: Sendable {
     /// - Throws: What the system says against starting it.
     package init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws
     {
-        folder = try Program.temporaryFolder()
+        folder = try TemporaryFolder()
         let inherited = ProcessInfo.processInfo.environment.filter {
             !$0.key.hasPrefix("NUTHATCH_")
         }
         let all = inherited.merging(environment) { $1 }.map { "\($0)=\($1)" }
         identifier = try spawn(
             [path] + arguments, environment: all,
-            output: folder.appendingPathComponent("out").path,
-            errors: folder.appendingPathComponent("err").path)
+            output: folder.appending(path: "out").path,
+            errors: folder.appending(path: "err").path)
         Thread.detachNewThread { [ended, identifier] in reap(identifier, ended) }
     }
 
-    deinit {
-        kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { kill() }
 
     /// Whether it still runs.
     package var isRunning: Bool { ended.read { $0 == nil } }
@@ -61,7 +58,7 @@ package final class Program: Sendable {
     package var errors: String { String(decoding: read("err"), as: UTF8.self) }
 
     private func read(_ name: String) -> Data {
-        (try? Data(contentsOf: folder.appendingPathComponent(name))) ?? Data()
+        (try? Data(contentsOf: folder.appending(path: name))) ?? Data()
     }
 
     /// Asks it to stop (SIGTERM).

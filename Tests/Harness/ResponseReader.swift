@@ -1,6 +1,7 @@
 import NIOCore
 
-/// Reads one response out of bytes as they come; strict, and independent of the product's codec.
+/// Reads one response, or the body of a request, out of bytes as they come; strict, and independent
+/// of the product's codec.
 struct ResponseReader {
     /// What the reader waits for.
     private enum State: Equatable {
@@ -33,12 +34,36 @@ struct ResponseReader {
         self.record = record
     }
 
+    /// A reader of the body of a request whose head has these fields: by length, chunks, or none.
+    init(bodyOf fields: HeaderLines, record: BodyRecord) {
+        isHead = false
+        self.record = record
+        if fields["Transfer-Encoding"]?.lowercased() == "chunked" {
+            state = .chunkSize
+        } else if let length = fields["Content-Length"].flatMap({ Int($0) }), length > 0 {
+            state = .length(left: length)
+        } else {
+            finish(.complete)
+        }
+    }
+
     /// Whether the response has come to its end.
     var isDone: Bool { state == .done }
     /// Whether the head is complete.
     var hasHead: Bool { response.status != 0 }
     /// Body bytes so far.
     var bodyByteCount: Int { record.byteCount }
+    /// Whether it came to its end as its framing said.
+    var isComplete: Bool { response.ending == .complete }
+
+    /// What is known by now of a request's body.
+    var body: OriginBody {
+        var known = response
+        record.finish(&known)
+        return OriginBody(
+            byteCount: known.bodyByteCount, bytes: known.body, isAsExpected: known.isAsExpected,
+            isComplete: isComplete, trailers: known.trailers)
+    }
 
     /// Takes what belongs to this response from the buffer and leaves what follows it.
     mutating func read(_ buffer: inout ByteBuffer) {

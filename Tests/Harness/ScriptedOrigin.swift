@@ -123,6 +123,25 @@ package final class ScriptedOrigin: Sendable {
         return path
     }
 
+    /// Serves an image at these paths until the box says yes, and then another one.
+    ///
+    /// With `hasTags` each has an entity tag, of which requests are answered with 304.
+    package func serve(
+        _ old: TestImage, then new: TestImage, at paths: [String], hasTags: Bool = true,
+        fields: [String]
+    ) -> LockedBox<Bool> {
+        let isEdited = LockedBox(false)
+        for path in paths {
+            on(path) { request in
+                let (image, tag) = isEdited.value ? (new, "\"new\"") : (old, "\"old\"")
+                let all = fields + (hasTags ? ["ETag: \(tag)"] : [])
+                let isKnown = hasTags && request.fields["If-None-Match"] == tag
+                return isKnown ? .notModified(all) : OriginAnswer(image, fields: all)
+            }
+        }
+        return isEdited
+    }
+
     /// Closes the port and every connection; later connection attempts are refused.
     package func stop() {
         listener.close(promise: nil)

@@ -5,9 +5,9 @@ extension Socket {
     /// Whether the process at the other end, on this machine, has read everything that was sent.
     package var isReadByPeer: Bool {
         let text = Self.table()
-        guard let own = unsafe port(getsockname), let peer = unsafe port(getpeername) else {
-            return false
-        }
+        guard let own = unsafe Self.port(of: descriptor, getsockname),
+            let peer = unsafe Self.port(of: descriptor, getpeername)
+        else { return false }
         for line in text.split(separator: "\n").dropFirst() {
             // Number, local and remote address, state, send and receive queue, …
             let words = line.split(separator: " ")
@@ -34,11 +34,12 @@ extension Socket {
         return String(repeating: "0", count: 4 - digits.count) + digits
     }
 
-    private typealias Question = (
+    typealias Question = (
         CInt, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?
     ) -> CInt
 
-    private func port(_ question: Question) -> UInt16? {
+    /// The port at an end of a connection that the system names.
+    static func port(of descriptor: CInt, _ question: Question) -> UInt16? {
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in

@@ -59,18 +59,10 @@ package final class Socket {
     ///
     /// - Returns: The port, the one that is given unless that is 0.
     static func bind(_ descriptor: CInt, to host: String, port: Int) throws -> Int {
-        var address = sockaddr_in()
-        var addressSize = socklen_t(MemoryLayout<sockaddr_in>.size)
         guard unsafe give(descriptor, host, port: port, to: Glibc.bind) == 0,
-            unsafe withUnsafeMutablePointer(
-                to: &address,
-                { pointer in
-                    unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                        unsafe getsockname(descriptor, $0, &addressSize)
-                    }
-                }) == 0
+            let own = unsafe Self.port(of: descriptor, getsockname)
         else { throw SystemError.last("bind") }
-        return Int(UInt16(bigEndian: address.sin_port))
+        return Int(own)
     }
 
     /// A new socket bound to a free port of an address.

@@ -36,7 +36,7 @@ package final class TestAuthority: Sendable {
         package let said: String
     }
 
-    private let folder: URL
+    private let folder: TemporaryFolder
     private let openssl: String
 
     /// Makes the issuer's own certificate and an empty register.
@@ -44,8 +44,8 @@ package final class TestAuthority: Sendable {
     /// - Throws: `Failure`, or that there is no `openssl`.
     package init(_ name: String = "Test authority") throws {
         openssl = try Program.find("openssl")
-        folder = try Program.temporaryFolder()
-        Leftovers.atExit { [folder] in try? FileManager.default.removeItem(at: folder) }
+        folder = try TemporaryFolder()
+        Leftovers.atExit { [url = folder.url] in try? FileManager.default.removeItem(at: url) }
         try write(configuration, "authority.cnf")
         try write("", "index.txt")
         try write("1000\n", "serial")
@@ -55,8 +55,6 @@ package final class TestAuthority: Sendable {
                 "-subj", "/CN=\(name)", "-extensions", "root",
             ] + settings)
     }
-
-    deinit { try? FileManager.default.removeItem(at: folder) }
 
     /// The PEM file with the issuer's certificate.
     package var file: String { path("ca.pem") }
@@ -115,10 +113,10 @@ package final class TestAuthority: Sendable {
             ])
     }
 
-    private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+    private func path(_ name: String) -> String { folder.appending(path: name).path }
 
     private func write(_ text: String, _ name: String) throws {
-        try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+        try folder.write(text, to: name)
     }
 
     private func run(_ arguments: [String]) throws {

@@ -23,23 +23,29 @@ extension TestImage {
     ///   - seed: Images of different seeds differ in almost every byte.
     /// - Returns: The image, of which no byte is stored.
     package static func generated(_ kind: Kind, byteCount: Int, seed: UInt64) -> TestImage {
-        let (head, tail) = ends(kind, byteCount: byteCount)
-        let filling = byteCount - head.count - tail.count
-        precondition(filling >= 0, "an image of \(byteCount) bytes has no room for its head")
         let noise = kind == .svg ? Noise.letters : Noise.bytes
         return TestImage(
             name: "\(kind.rawValue)-\(byteCount)-\(seed)", contentType: kind.contentType,
-            runs: [
-                .given(ByteBuffer(bytes: head)),
-                .noise(noise, at: Noise.origin(seed), count: filling),
-                .given(ByteBuffer(bytes: tail)),
-            ])
+            runs: filled(ends(kind, byteCount: byteCount), noise, byteCount: byteCount, seed: seed))
+    }
+
+    /// The ends, and noise between them.
+    static func filled(
+        _ ends: (head: [UInt8], tail: [UInt8]), _ noise: Noise, byteCount: Int, seed: UInt64
+    ) -> [Run] {
+        let filling = byteCount - ends.head.count - ends.tail.count
+        precondition(filling >= 0, "an image of \(byteCount) bytes has no room for its head")
+        return [
+            .given(ByteBuffer(bytes: ends.head)),
+            .noise(noise, at: Noise.origin(seed), count: filling),
+            .given(ByteBuffer(bytes: ends.tail)),
+        ]
     }
 
     private static func ends(_ kind: Kind, byteCount: Int) -> (head: [UInt8], tail: [UInt8]) {
         switch kind {
         case .jpeg: jpeg
-        case .png: png(byteCount)
+        case .png: png(byteCount, big(1) + big(1) + [8, 0, 0, 0, 0, 0x3A, 0x7E, 0x9B, 0x55])
         case .gif: gif
         case .webp: (webp(byteCount), [])
         case .svg: svg
@@ -58,15 +64,14 @@ extension TestImage {
         return ([0xFF, 0xD8] + jfif + frame + scan, [0xFF, 0xD9])
     }
 
-    private static func png(_ byteCount: Int) -> ([UInt8], [UInt8]) {
+    /// With what its header holds and the checksum of that.
+    static func png(_ byteCount: Int, _ header: [UInt8]) -> (head: [UInt8], tail: [UInt8]) {
         let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-        let header: [UInt8] =
-            big(13) + Array("IHDR".utf8) + big(1) + big(1) + [8, 0, 0, 0, 0]
-            + [0x3A, 0x7E, 0x9B, 0x55]
+        let start: [UInt8] = signature + big(13) + Array("IHDR".utf8) + header
         let end: [UInt8] = big(0) + Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82]
         let checksum: [UInt8] = [0, 0, 0, 0]
-        let data = byteCount - signature.count - header.count - 8 - checksum.count - end.count
-        return (signature + header + big(data) + Array("IDAT".utf8), checksum + end)
+        let data = byteCount - start.count - 8 - checksum.count - end.count
+        return (start + big(data) + Array("IDAT".utf8), checksum + end)
     }
 
     private static var gif: ([UInt8], [UInt8]) {
@@ -119,7 +124,7 @@ extension TestImage {
             + bitmapHeader(width: 32, height: 64, dataBytes: byteCount - 62)
     }
 
-    private static func big(_ number: Int) -> [UInt8] {
+    static func big(_ number: Int) -> [UInt8] {
         little(number).reversed()
     }
 

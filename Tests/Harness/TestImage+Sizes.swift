@@ -9,19 +9,11 @@ extension TestImage {
     ///   - byteCount: Its exact size in bytes, at least 100.
     /// - Returns: The image, of which no byte is stored but its ends.
     package static func png(width: Int, height: Int, byteCount: Int = 200) -> TestImage {
-        let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-        let sides = big(width) + big(height)
-        let header = big(13) + Array("IHDR".utf8) + sides + [8, 6, 0, 0, 0, 0, 0, 0, 0]
-        let end: [UInt8] = big(0) + Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82]
-        let data = byteCount - signature.count - header.count - end.count - 12
+        let ends = png(byteCount, big(width) + big(height) + [8, 6, 0, 0, 0, 0, 0, 0, 0])
         let seed = UInt64(width) &* 31 &+ UInt64(height)
         return TestImage(
             name: "png-\(width)x\(height)-\(byteCount)", contentType: "image/png",
-            runs: [
-                .given(ByteBuffer(bytes: signature + header + big(data) + Array("IDAT".utf8))),
-                .noise(.bytes, at: Noise.origin(seed), count: data),
-                .given(ByteBuffer(bytes: [0, 0, 0, 0] + end)),
-            ])
+            runs: filled(ends, .bytes, byteCount: byteCount, seed: seed))
     }
 
     /// A JPEG of 64×64 whose frame header stands behind so many bytes of a colour profile.
@@ -45,9 +37,5 @@ extension TestImage {
         runs.append(.given(ByteBuffer(bytes: [0xFF, 0xD9])))
         return TestImage(
             name: "jpeg-\(profileBytes)-\(seed)", contentType: "image/jpeg", runs: runs)
-    }
-
-    private static func big(_ number: Int) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) }
     }
 }

@@ -4,48 +4,38 @@ import Testing
 
 @Suite("Settings that stop the start")
 struct ConfigurationErrorTests {
-    private func message(
-        flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
-    ) -> String? {
-        let error = #expect(throws: ConfigurationError.self) {
-            try Configuration.resolve(
-                flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
-        }
-        return error?.description
-    }
-
     @Test("a bad value names its source")
     func badValuesNameTheirSource() {
         let rest = "\"12x\" is not a size; allowed: 16MiB…1TiB, e.g. 512MiB"
         #expect(
-            message(flags: ["memory-limit": ["12x"]])
+            faults(flags: ["memory-limit": ["12x"]]).first
                 == "setting memory-limit (from flag --memory-limit): " + rest)
         #expect(
-            message(environment: ["NUTHATCH_MEMORY_LIMIT": "12x"])
+            faults(environment: ["NUTHATCH_MEMORY_LIMIT": "12x"]).first
                 == "setting memory-limit (from environment NUTHATCH_MEMORY_LIMIT): " + rest)
         #expect(
-            message(file: "\n# note\nmemory-limit: 12x\n")
+            faults("\n# note\nmemory-limit: 12x\n").first
                 == "setting memory-limit (from n.yaml, line 3): " + rest)
     }
 
     @Test("a bad value of a source that is beaten does not stop the start")
     func beatenValuesAreNotRead() throws {
-        _ = try Configuration.resolve(
+        _ = try resolve(
             flags: ["memory-limit": ["1GiB"]], environment: ["NUTHATCH_MEMORY_LIMIT": "12x"],
-            file: ("n.yaml", "memory-limit: 13x"))
+            file: "memory-limit: 13x")
     }
 
     @Test("one bad item of a list is named with its line")
     func badItemsAreNamed() {
         #expect(
-            message(file: "allow-private-origin:\n  - 10.0.0.0/8\n  - 10.0.0.0/99\n")
+            faults("allow-private-origin:\n  - 10.0.0.0/8\n  - 10.0.0.0/99\n").first
                 == """
                 setting allow-private-origin (from n.yaml, line 3): \
                 "10.0.0.0/99" is not a network; \
                 allowed: ADDRESS or ADDRESS/BITS, IPv4 or IPv6, e.g. 10.0.0.0/8
                 """)
         #expect(
-            message(environment: ["NUTHATCH_ALLOW_ORIGIN": "a.example,b.example"])
+            faults(environment: ["NUTHATCH_ALLOW_ORIGIN": "a.example,b.example"]).first
                 == """
                 setting allow-origin (from environment NUTHATCH_ALLOW_ORIGIN): \
                 "a.example,b.example" is not an origin pattern; \
@@ -73,13 +63,13 @@ struct ConfigurationErrorTests {
         ] as [(String, String, String?)])
     func unknownKeysAreNamed(file: String, named: String, nearest: String?) {
         let hint = nearest.map { "; perhaps \($0)" } ?? ""
-        #expect(message(file: file) == "\(named) is not a setting\(hint)")
+        #expect(faults(file).first == "\(named) is not a setting\(hint)")
     }
 
     @Test("a file cannot name another file")
     func configIsNotInFile() {
         #expect(
-            message(file: "config: other.yaml")
+            faults("config: other.yaml").first
                 == """
                 setting config (from n.yaml, line 1) cannot be given in a file; \
                 allowed: flag --config or environment NUTHATCH_CONFIG
@@ -106,7 +96,7 @@ struct ConfigurationErrorTests {
             ("loops: \u{1}", "n.yaml: control characters are not allowed"),
         ])
     func malformedFilesAreRefused(file: String, start: String) {
-        let message = message(file: file) ?? ""
+        let message = faults(file).first ?? ""
         #expect(message.hasPrefix(start), "\(message)")
         #expect(message.hasSuffix("; allowed: one YAML mapping, e.g. memory-limit: 512MiB"))
         #expect(!message.contains("\n"))
@@ -126,14 +116,14 @@ struct ConfigurationErrorTests {
             ("loops:", "setting loops (from n.yaml, line 1): \"\" is not a number"),
         ])
     func wrongShapesAreRefused(file: String, start: String) {
-        let message = message(file: file) ?? ""
+        let message = faults(file).first ?? ""
         #expect(message.hasPrefix(start + "; allowed: "), "\(message)")
     }
 
     @Test("a variable of one value is not split at white space")
     func variablesOfOneValueAreWhole() {
         #expect(
-            message(environment: ["NUTHATCH_LOOPS": "1 2"])
+            faults(environment: ["NUTHATCH_LOOPS": "1 2"]).first
                 == """
                 setting loops (from environment NUTHATCH_LOOPS): "1 2" is not a number; \
                 allowed: 0…64, e.g. 0
@@ -143,7 +133,7 @@ struct ConfigurationErrorTests {
     @Test("a flag of one value given twice is refused")
     func repeatedFlagsAreRefused() {
         #expect(
-            message(flags: ["loops": ["1", "2"]])
+            faults(flags: ["loops": ["1", "2"]]).first
                 == """
                 setting loops (from flag --loops): 2 values are given, and it takes one; \
                 allowed: 0…64, e.g. 0
@@ -153,13 +143,13 @@ struct ConfigurationErrorTests {
     @Test("a size above the one that bounds it names both settings and their sources")
     func conflictsNameBoth() {
         #expect(
-            message(flags: ["object-limit": ["1GiB"]], file: "memory-limit: 100MiB")
+            faults("memory-limit: 100MiB", flags: ["object-limit": ["1GiB"]]).first
                 == """
                 setting object-limit (from flag --object-limit): 1GiB is too large; allowed: \
                 at most setting memory-limit, which is 100MiB (from n.yaml, line 1)
                 """)
         #expect(
-            message(environment: ["NUTHATCH_URL_LIMIT": "64KiB"])
+            faults(environment: ["NUTHATCH_URL_LIMIT": "64KiB"]).first
                 == """
                 setting url-limit (from environment NUTHATCH_URL_LIMIT): 64KiB is too large; \
                 allowed: at most setting request-head-limit, which is 32KiB \
@@ -170,7 +160,7 @@ struct ConfigurationErrorTests {
     @Test("an open node that was not told its origins names both settings")
     func openNodesNameBoth() {
         #expect(
-            message(environment: ["NUTHATCH_LISTEN": "127.0.0.1:8080 [::]:8080"])
+            faults(environment: ["NUTHATCH_LISTEN": "127.0.0.1:8080 [::]:8080"]).first
                 == """
                 setting allow-origin or site is needed because setting listen \
                 (from environment NUTHATCH_LISTEN) has [::]:8080, which is beyond loopback; \

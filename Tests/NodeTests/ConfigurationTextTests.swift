@@ -3,14 +3,7 @@ import Testing
 
 @Suite("Files that are made to hurt")
 struct ConfigurationTextTests {
-    private func refusal(_ file: String) -> String? {
-        do {
-            _ = try Configuration.resolve(flags: [:], environment: [:], file: ("n.yaml", file))
-            return nil
-        } catch {
-            return error.description
-        }
-    }
+    private func refusal(_ file: String) -> String? { faults(file).first }
 
     @Test("an anchor is refused wherever it could stand, so that nothing can be multiplied")
     func bombs() {

@@ -7,9 +7,7 @@ struct DescriptorBudgetTests {
     private func budget(
         _ descriptors: Int, loops: Int = 2, _ flags: [String: [String]] = [:]
     ) throws -> DescriptorBudget {
-        DescriptorBudget(
-            try Configuration.resolve(flags: flags, environment: [:], file: nil),
-            descriptors: descriptors, loops: loops)
+        DescriptorBudget(try resolve(flags: flags), descriptors: descriptors, loops: loops)
     }
 
     @Test(

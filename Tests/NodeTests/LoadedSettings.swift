@@ -1,6 +1,26 @@
 import Harness
 import Node
 
+/// What these sources give, the file with its name `n.yaml`.
+func resolve(
+    flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
+) throws(ConfigurationFaults) -> Configuration {
+    try Configuration.check(
+        flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
+}
+
+/// The faults of the same, each a line.
+func faults(
+    _ file: String? = nil, flags: [String: [String]] = [:], environment: [String: String] = [:]
+) -> [String] {
+    do throws(ConfigurationFaults) {
+        _ = try resolve(flags: flags, environment: environment, file: file)
+        return []
+    } catch {
+        return error.lines
+    }
+}
+
 /// What loading the settings gives beside a file of this text, whose path `flags` may name.
 ///
 /// Without a text there is no such file. The lines are the faults, in which the path is `PATH`.

@@ -44,8 +44,7 @@ private struct Container {
 
     /// `memory-limit` of 128 MiB in a container of `limitMiB`.
     init(limitMiB: Int, workingMiB: Int) throws {
-        store = MemoryStore(
-            .init(limitBytes: 128 << 20), hashing: KeyedHash(key0: 1, key1: 2))
+        store = MemoryStore(.init(limitBytes: 128 << 20), hashing: KeyedHash(key0: 1, key1: 2))
         let log = log
         watcher = PressureWatcher(
             store: store, counters: counters, logger: Logger(label: "test") { _ in log },

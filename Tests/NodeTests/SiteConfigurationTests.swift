@@ -6,22 +6,6 @@ import Testing
 
 @Suite("Sites from flags, environment and file")
 struct SiteConfigurationTests {
-    private func resolve(
-        flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
-    ) throws(ConfigurationFaults) -> Configuration {
-        try Configuration.check(
-            flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
-    }
-
-    private func faults(_ file: String, flags: [String: [String]] = [:]) -> [String] {
-        do throws(ConfigurationFaults) {
-            _ = try resolve(flags: flags, file: file)
-            return []
-        } catch {
-            return error.lines
-        }
-    }
-
     private func settings(_ text: String) throws -> SiteSettings {
         let lines = text.split(separator: "\n").map { "    \($0)\n" }.joined()
         let file = "sites:\n  a.example:\n    origin: http://o.example\n" + lines
@@ -62,8 +46,7 @@ struct SiteConfigurationTests {
               c.example: http://o.example
               "*": {origin: "http://o.example", grace: 1h}
             """
-        let listed = try resolve(file: file).sites.sites.map(\.name)
-        #expect(listed == ["b.example", "c.example", "*"])
+        #expect(try resolve(file: file).sites.sites.map(\.name) == ["b.example", "c.example", "*"])
         let flags = ["site": ["a.example=http://o.example"]]
         let flagged = try resolve(flags: flags, file: file).sites.sites.map(\.name)
         #expect(flagged == ["a.example", "c.example", "*"])
@@ -75,8 +58,7 @@ struct SiteConfigurationTests {
         #expect(try resolve(flags: flags).allowOrigins.isEmpty)
         let file = "listen: 0.0.0.0:80\nsites: {a.example: 'http://o.example'}\n"
         #expect(try resolve(file: file).allowOrigins.isEmpty)
-        let local = try resolve(flags: ["site": ["*=http://o.example"]])
-        #expect(local.allowOrigins.isEmpty)
+        #expect(try resolve(flags: ["site": ["*=http://o.example"]]).allowOrigins.isEmpty)
     }
 
     @Test("every setting of a site is taken from the file")
@@ -188,8 +170,7 @@ struct SiteConfigurationTests {
               "a.example:8080": {origin: "http://o.example", grace: 1h}
             """
         let first = try resolve(file: file)
-        let again = try resolve(file: first.listing.joined(separator: "\n"))
-        #expect(again.sites == first.sites)
+        #expect(try resolve(file: first.listing.joined(separator: "\n")).sites == first.sites)
         #expect(first.listing.contains("    negative-ttl: {404: 10s}"))
         #expect(first.listing.contains("  a.example:8080:  # n.yaml, line 9"))
     }
@@ -272,20 +253,20 @@ struct SiteConfigurationTests {
 
     @Test("of a rule that is none it is said where, and what is allowed there")
     func originals() throws {
-        func faults(_ value: String) -> [String] {
+        func said(_ value: String) -> [String] {
             let file = "sites: {a.example: {origin: 'http://o.example', originals: \(value)}}"
-            return self.faults(file).map {
+            return faults(file).map {
                 $0.replacing("site a.example: originals (from n.yaml, line 1): ", with: "")
             }
         }
         #expect(
-            faults("'/thumbs/{size}'") == [
+            said("'/thumbs/{size}'") == [
                 "\"/thumbs/{size}\" is refused at byte 14: no place is the original's; "
                     + "allowed: one of {original}, {original*}, {url}, {url*}"
             ])
-        #expect(faults("[thumbor, ' thumbor']")[0].hasPrefix("\" thumbor\" is given twice; "))
+        #expect(said("[thumbor, ' thumbor']")[0].hasPrefix("\" thumbor\" is given twice; "))
         let many = (0...8).map { "thumbor /\($0)" }.joined(separator: ", ")
-        #expect(faults("[\(many)]")[0].hasPrefix("\"thumbor /8\" is one too many; allowed: "))
+        #expect(said("[\(many)]")[0].hasPrefix("\"thumbor /8\" is one too many; allowed: "))
         #expect(try settings("originals: nextjs").originals == [OriginalRule("nextjs")])
         #expect(try settings("originals: []").originals.isEmpty)
     }

@@ -12,32 +12,14 @@ struct SiteSecretTests {
         "sites:\n  a.example:\n    origin: http://o.example\n    set-request-fields: \(fields)\n"
     }
 
-    private func check(_ text: String) -> (configuration: Configuration?, lines: [String]) {
-        do throws(ConfigurationFaults) {
-            let checked = try Configuration.check(
-                flags: [:], environment: [:], file: ("n.yaml", text))
-            return (checked, [])
-        } catch {
-            return (nil, error.lines)
-        }
-    }
-
-    /// Loads a file whose one site has these fields, in which `PATH` is that of a file with `text`.
+    /// Loads a file whose one site has these fields, in which `VALUE` names a file with `text`.
     private func load(
         _ fields: String, _ text: String?
     ) throws -> (configuration: Configuration?, lines: [String]) {
         try withTemporaryFile(text) { path in
-            try withTemporaryFile(file(fields.replacing("PATH", with: path))) { settings in
-                let sources = ConfigurationSources(flags: ["config": [settings]], environment: [:])
-                do throws(ConfigurationFaults) {
-                    return (try sources.load(), [])
-                } catch {
-                    let lines = error.lines.map {
-                        $0.replacing(path, with: "PATH").replacing(settings, with: "n.yaml")
-                    }
-                    return (nil, lines)
-                }
-            }
+            let text = file(fields.replacing("VALUE", with: path))
+            let loaded = try loadSettings(text) { ["config": [$0]] }
+            return (loaded.configuration, loaded.lines.map { $0.replacing(path, with: "VALUE") })
         }
     }
 
@@ -50,7 +32,7 @@ struct SiteSecretTests {
     @Test("the listing has the names, the paths of files, and no value")
     func listing() throws {
         let text = file("{Authorization: \(secret), X-Edge: a, X-Key: {file: /run/k}}")
-        let configuration = try #require(check(text).configuration)
+        let configuration = try resolve(file: text)
         #expect(
             configuration.listing.last
                 == "    set-request-fields: {Authorization: \"(redacted)\", "
@@ -60,7 +42,7 @@ struct SiteSecretTests {
 
     @Test("what is listed in the place of a value is no value")
     func redacted() {
-        let lines = check(file("{Authorization: (redacted)}")).lines
+        let lines = faults(file("{Authorization: (redacted)}"))
         #expect(lines.count == 1)
         #expect(lines.first?.contains("the value of \"Authorization\" is refused; ") == true)
     }
@@ -68,19 +50,18 @@ struct SiteSecretTests {
     @Test("a value that is refused is not repeated")
     func refused() {
         for fields in ["{Authorization: ' \(secret)'}", "{Authorization: \"\(secret)\\n\"}"] {
-            let lines = check(file(fields)).lines
+            let lines = faults(file(fields))
             #expect(lines.count == 1 && !lines[0].contains("Zm9v"), "\(lines)")
         }
     }
 
     @Test("of a change the names are told, also if nothing else has changed")
     func changes() throws {
-        let before = try #require(check(file("{Authorization: \(secret)}")).configuration)
-        let next = try #require(check(file("{Authorization: Bearer YmFyZm9v}")).configuration)
+        let before = try resolve(file: file("{Authorization: \(secret)}"))
+        let next = try resolve(file: file("{Authorization: Bearer YmFyZm9v}"))
         let (after, change) = try before.changed(to: next)
         let site = "a.example=http://o.example, set-request-fields: {Authorization: \"(redacted)\"}"
-        #expect(
-            change.live.map(\.description) == ["site \(site) -> \(site) with other secrets"])
+        #expect(change.live.map(\.description) == ["site \(site) -> \(site) with other secrets"])
         #expect(values(after) == ["Bearer YmFyZm9v"])
         #expect(try before.changed(to: before).change.isEmpty)
     }
@@ -88,11 +69,11 @@ struct SiteSecretTests {
     @Test("a file holds the value, and perhaps the end of its line")
     func ofFile() throws {
         for text in [secret, secret + "\n", secret + "\r\n"] {
-            let loaded = try load("{X-A: b, Authorization: {file: PATH}}", text).configuration
+            let loaded = try load("{X-A: b, Authorization: {file: VALUE}}", text).configuration
             #expect(values(loaded) == ["b", secret])
         }
-        let first = try load("{A: {file: PATH}}", "1").configuration
-        let second = try load("{A: {file: PATH}}", "2").configuration
+        let first = try load("{A: {file: VALUE}}", "1").configuration
+        let second = try load("{A: {file: VALUE}}", "2").configuration
         let (after, _) = try #require(first).changed(to: #require(second))
         #expect(values(after) == ["2"])
     }
@@ -104,12 +85,12 @@ struct SiteSecretTests {
             ("Zm9v\nZm9v\n", "it holds no value of a field"),
             (" Zm9v", "it holds no value of a field"),
         ] as [(String?, String)])
-    func faults(text: String?, why: String) throws {
-        let lines = try load("{Authorization: {file: PATH}}", text).lines
+    func useless(text: String?, why: String) throws {
+        let lines = try load("{Authorization: {file: VALUE}}", text).lines
         #expect(
             lines == [
-                "site a.example (from n.yaml, line 2): set-request-fields: Authorization: "
-                    + "\"PATH\" cannot be used: \(why); "
+                "site a.example (from PATH, line 2): set-request-fields: Authorization: "
+                    + "\"VALUE\" cannot be used: \(why); "
                     + "allowed: a file of 1 to 4096 bytes in one line"
             ])
     }
@@ -123,7 +104,7 @@ struct SiteSecretTests {
         ])
     func elsewhere(line: String) {
         let text = "sites:\n  a.example:\n    origin: http://o.example\n    \(line)\n"
-        #expect(check(text).lines.count == 1)
+        #expect(faults(text).count == 1)
     }
 
     @Test("a password in a URL that is refused is not repeated")
@@ -133,7 +114,7 @@ struct SiteSecretTests {
             "sites: {a.example: 'http://me:Zm9v@o.example'}", "allow-origin: me:Zm9v@o.example",
         ]
         for text in texts {
-            let lines = check(text).lines
+            let lines = faults(text)
             #expect(lines.count == 1 && !lines[0].contains("Zm9v"), "\(lines)")
             #expect(lines.first?.contains("…@") == true, "\(lines)")
         }

@@ -4,107 +4,55 @@ import Testing
 
 @Suite("The address guard")
 struct AddressGuardTests {
-    /// A refused range by its edges, and its neighbours that are ordinary addresses (nil where
-    /// there is none).
-    struct Row: Sendable, CustomTestStringConvertible {
-        let range: SpecialRange
-        let first: String
-        let last: String
-        let before: String?
-        let after: String?
-
-        init(
-            _ range: SpecialRange, _ first: String, _ last: String, before: String?,
-            after: String?
-        ) {
-            self.range = range
-            self.first = first
-            self.last = last
-            self.before = before
-            self.after = after
-        }
-
-        var testDescription: String { "\(range) \(first)–\(last)" }
-    }
+    /// A refused range, its first and last address, and its neighbours that are ordinary addresses
+    /// (nil where there is none).
+    typealias Row = (SpecialRange, String, String, String?, String?)
 
     static let v4: [Row] = [
-        Row(.unspecified, "0.0.0.0", "0.255.255.255", before: nil, after: "1.0.0.0"),
-        Row(
-            .privateUse, "10.0.0.0", "10.255.255.255", before: "9.255.255.255", after: "11.0.0.0"),
-        Row(
-            .carrierGrade, "100.64.0.0", "100.127.255.255", before: "100.63.255.255",
-            after: "100.128.0.0"),
-        Row(
-            .loopback, "127.0.0.0", "127.255.255.255", before: "126.255.255.255",
-            after: "128.0.0.0"),
-        Row(
-            .linkLocal, "169.254.0.0", "169.254.255.255", before: "169.253.255.255",
-            after: "169.255.0.0"),
-        Row(
-            .privateUse, "172.16.0.0", "172.31.255.255", before: "172.15.255.255",
-            after: "172.32.0.0"),
-        Row(
-            .protocolAssignments, "192.0.0.0", "192.0.0.255", before: "191.255.255.255",
-            after: "192.0.1.0"),
-        Row(
-            .documentation, "192.0.2.0", "192.0.2.255", before: "192.0.1.255", after: "192.0.3.0"),
-        Row(
-            .sixToFourRelay, "192.88.99.0", "192.88.99.255", before: "192.88.98.255",
-            after: "192.88.100.0"),
-        Row(
-            .privateUse, "192.168.0.0", "192.168.255.255", before: "192.167.255.255",
-            after: "192.169.0.0"),
-        Row(
-            .benchmarking, "198.18.0.0", "198.19.255.255", before: "198.17.255.255",
-            after: "198.20.0.0"),
-        Row(
-            .documentation, "198.51.100.0", "198.51.100.255", before: "198.51.99.255",
-            after: "198.51.101.0"),
-        Row(
-            .documentation, "203.0.113.0", "203.0.113.255", before: "203.0.112.255",
-            after: "203.0.114.0"),
-        Row(.multicast, "224.0.0.0", "239.255.255.255", before: "223.255.255.255", after: nil),
-        Row(.reserved, "240.0.0.0", "255.255.255.254", before: nil, after: nil),
-        Row(.broadcast, "255.255.255.255", "255.255.255.255", before: nil, after: nil),
+        (.unspecified, "0.0.0.0", "0.255.255.255", nil, "1.0.0.0"),
+        (.privateUse, "10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"),
+        (.carrierGrade, "100.64.0.0", "100.127.255.255", "100.63.255.255", "100.128.0.0"),
+        (.loopback, "127.0.0.0", "127.255.255.255", "126.255.255.255", "128.0.0.0"),
+        (.linkLocal, "169.254.0.0", "169.254.255.255", "169.253.255.255", "169.255.0.0"),
+        (.privateUse, "172.16.0.0", "172.31.255.255", "172.15.255.255", "172.32.0.0"),
+        (.protocolAssignments, "192.0.0.0", "192.0.0.255", "191.255.255.255", "192.0.1.0"),
+        (.documentation, "192.0.2.0", "192.0.2.255", "192.0.1.255", "192.0.3.0"),
+        (.sixToFourRelay, "192.88.99.0", "192.88.99.255", "192.88.98.255", "192.88.100.0"),
+        (.privateUse, "192.168.0.0", "192.168.255.255", "192.167.255.255", "192.169.0.0"),
+        (.benchmarking, "198.18.0.0", "198.19.255.255", "198.17.255.255", "198.20.0.0"),
+        (.documentation, "198.51.100.0", "198.51.100.255", "198.51.99.255", "198.51.101.0"),
+        (.documentation, "203.0.113.0", "203.0.113.255", "203.0.112.255", "203.0.114.0"),
+        (.multicast, "224.0.0.0", "239.255.255.255", "223.255.255.255", nil),
+        (.reserved, "240.0.0.0", "255.255.255.254", nil, nil),
+        (.broadcast, "255.255.255.255", "255.255.255.255", nil, nil),
     ]
 
     static let v6: [Row] = [
-        Row(.unspecified, "::", "::", before: nil, after: nil),
-        Row(.loopback, "::1", "::1", before: nil, after: nil),
-        Row(
-            .localTranslation, "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
-        Row(.discardOnly, "100::", "100:0:0:1:ffff:ffff:ffff:ffff", before: nil, after: nil),
-        Row(.reserved, "100:0:0:2::", "1fff:ffff::", before: nil, after: "2000::"),
-        Row(
-            .protocolAssignments, "2001:1::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff",
-            before: nil, after: "2001:200::"),
-        Row(
-            .benchmarking, "2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
-        Row(
+        (.unspecified, "::", "::", nil, nil),
+        (.loopback, "::1", "::1", nil, nil),
+        (.localTranslation, "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", nil, nil),
+        (.discardOnly, "100::", "100:0:0:1:ffff:ffff:ffff:ffff", nil, nil),
+        (.reserved, "100:0:0:2::", "1fff:ffff::", nil, "2000::"),
+        (
+            .protocolAssignments, "2001:1::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", nil,
+            "2001:200::"
+        ),
+        (.benchmarking, "2001:2::", "2001:2:0:ffff:ffff:ffff:ffff:ffff", nil, nil),
+        (
             .documentation, "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
-            before: "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", after: "2001:db9::"),
-        Row(
+            "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"
+        ),
+        (
             .documentation, "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff",
-            before: "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", after: "3fff:1000::"),
-        Row(.reserved, "4000::", "5eff:ffff::", before: "3fff:ffff::", after: nil),
-        Row(
-            .segmentRouting, "5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
-        Row(
-            .privateUse, "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
-        Row(.reserved, "fe00::", "fe7f:ffff:ffff:ffff::1", before: nil, after: nil),
-        Row(
-            .linkLocal, "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
-        Row(
-            .privateUse, "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
-        Row(
-            .multicast, "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", before: nil,
-            after: nil),
+            "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"
+        ),
+        (.reserved, "4000::", "5eff:ffff::", "3fff:ffff::", nil),
+        (.segmentRouting, "5f00::", "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+        (.privateUse, "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+        (.reserved, "fe00::", "fe7f:ffff:ffff:ffff::1", nil, nil),
+        (.linkLocal, "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+        (.privateUse, "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+        (.multicast, "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
     ]
 
     @Test("The guard of what the operator names refuses nothing")
@@ -117,13 +65,14 @@ struct AddressGuardTests {
     @Test(
         "A special range is refused up to its edges, and nothing beside it", arguments: v4 + v6
     )
-    func edges(row: Row) throws {
+    func edges(
+        range: SpecialRange, first: String, last: String, before: String?, after: String?
+    ) throws {
         let addressGuard = AddressGuard()
-        let refused = AddressVerdict.refused(AddressRefusal(range: row.range, embedding: nil))
-        #expect(addressGuard.judge(try address(row.first)) == refused)
-        #expect(addressGuard.judge(try address(row.last)) == refused)
-        for neighbour in [row.before, row.after] {
-            guard let neighbour else { continue }
+        let refused = AddressVerdict.refused(AddressRefusal(range: range, embedding: nil))
+        #expect(addressGuard.judge(try address(first)) == refused)
+        #expect(addressGuard.judge(try address(last)) == refused)
+        for case let neighbour? in [before, after] {
             #expect(addressGuard.judge(try address(neighbour)) == .allowed)
         }
     }
@@ -146,14 +95,16 @@ struct AddressGuardTests {
     ]
 
     @Test("A refused IPv4 address is refused in every form of IPv6 that embeds it", arguments: v4)
-    func embedded(row: Row) throws {
+    func embedded(
+        range: SpecialRange, first: String, last: String, before: String?, after: String?
+    ) throws {
         for (embedding, _, form) in Self.forms {
-            for text in [row.first, row.last] {
+            for text in [first, last] {
                 guard case .v4(let number) = try address(text) else { continue }
                 // :: and ::1 are refused under their own names.
                 if embedding == .compatible, number <= 1 { continue }
                 let verdict = AddressGuard().judge(form(number))
-                let refusal = AddressRefusal(range: row.range, embedding: embedding)
+                let refusal = AddressRefusal(range: range, embedding: embedding)
                 #expect(verdict == .refused(refusal), "\(form(number))")
             }
         }

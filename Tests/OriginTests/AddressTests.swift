@@ -7,9 +7,7 @@ import Testing
 
 @Suite("Which addresses are connected to")
 struct AddressTests {
-    static let hiAndClose: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), .close,
-    ]
+    static let hiAndClose: [ByteOrigin.Step] = hi + [.close]
 
     @Test("A name that is rebound to a refused address is refused")
     func rebinding() async throws {
@@ -17,9 +15,9 @@ struct AddressTests {
         try await Rig.run(
             opening: ["127.0.0.1/32"], names: names, settings: { $0.names.lifetime = .zero }
         ) { rig in
-            let outside = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
-            let inside = try await ByteOrigin.listening(
-                on: rig.group, address: "127.0.0.2", port: Int(outside.port), Self.hiAndClose)
+            let outside = try await rig.origin(Self.hiAndClose)
+            let inside = try await rig.origin(
+                address: "127.0.0.2", port: Int(outside.port), Self.hiAndClose)
             let first = try await rig.get(outside.port, host: "rebound.example")
             #expect(first.text == "hi")
             try await rig.until { $0.connections == 0 }
@@ -31,8 +29,6 @@ struct AddressTests {
                     == .addressRefused(authority, try address("127.0.0.2"), refusal))
             #expect(second.failure?.status == 502)
             #expect(inside.connections == 0)
-            try await outside.stop()
-            try await inside.stop()
         }
     }
 
@@ -40,13 +36,11 @@ struct AddressTests {
     func mixed() async throws {
         let names = ["mixed.example": [["127.0.0.2", "10.0.0.1", "127.0.0.1", "::1"]]]
         try await Rig.run(opening: ["127.0.0.1/32"], names: names) { rig in
-            let allowed = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
-            let refused = try await ByteOrigin.listening(
-                on: rig.group, address: "127.0.0.2", port: Int(allowed.port), Self.hiAndClose)
+            let allowed = try await rig.origin(Self.hiAndClose)
+            let refused = try await rig.origin(
+                address: "127.0.0.2", port: Int(allowed.port), Self.hiAndClose)
             #expect(try await rig.get(allowed.port, host: "mixed.example").text == "hi")
             #expect(allowed.connections == 1 && refused.connections == 0)
-            try await allowed.stop()
-            try await refused.stop()
         }
     }
 
@@ -54,10 +48,9 @@ struct AddressTests {
     func nextAddress() async throws {
         let names = ["two.example": [["127.0.0.3", "127.0.0.1"]]]
         try await Rig.run(names: names) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
+            let origin = try await rig.origin(Self.hiAndClose)
             #expect(try await rig.get(origin.port, host: "two.example").text == "hi")
             #expect(try await rig.usage().connectionsBegun == 2)
-            try await origin.stop()
         }
     }
 
@@ -78,13 +71,10 @@ struct AddressTests {
     @Test("An IPv6 address in the URL is connected to")
     func ipv6() async throws {
         try await Rig.run { rig in
-            guard
-                let origin = try? await ByteOrigin.listening(
-                    on: rig.group, address: "::1", Self.hiAndClose)
-            else { return }
-            #expect(try await rig.get(origin.port, host: "[::1]").text == "hi")
+            guard let origin = try? await rig.origin(address: "::1", hi) else { return }
+            let answer = try await rig.get(origin.port, host: "[::1]")
+            #expect(answer.text == "hi")
             #expect(origin.requests.first?.contains("Host: [::1]:\(origin.port)\r\n") == true)
-            try await origin.stop()
         }
     }
 
@@ -92,21 +82,19 @@ struct AddressTests {
     func patterns() async throws {
         let names = ["a.example": [["127.0.0.1"]], "b.example": [["127.0.0.1"]]]
         try await Rig.run(patterns: ["a.example"], names: names) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hiAndClose)
+            let origin = try await rig.origin(Self.hiAndClose)
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
             let refused = try await rig.get(origin.port, host: "b.example")
             let authority = OriginAuthority(host: "b.example", port: origin.port)
             #expect(refused.failure == .originNotAllowed(authority))
             #expect(rig.resolver.asked("b.example") == 0)
-            try await origin.stop()
         }
     }
 
     @Test("New rules hold from then on, also where a connection was idle")
     func adopted() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Array(Self.hiAndClose.dropLast()))
+            let origin = try await rig.origin(hi)
             #expect(try await rig.get(origin.port).text == "hi")
             try await rig.with {
                 $0.adopt(
@@ -116,7 +104,6 @@ struct AddressTests {
                 Issue.record("an idle connection was used under new rules")
                 return
             }
-            try await origin.stop()
         }
     }
 

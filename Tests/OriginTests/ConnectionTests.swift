@@ -7,56 +7,45 @@ import Testing
 
 @Suite("Connections of the client")
 struct ConnectionTests {
-    static let hi: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
-    ]
-
     @Test("A connection is used again for the same origin")
     func keepAlive() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + Self.hi + Self.hi)
+            let origin = try await rig.origin(hi + hi + hi)
             for _ in 1...3 { #expect(try await rig.get(origin.port).text == "hi") }
             #expect(origin.connections == 1 && origin.requests.count == 3)
             #expect(try await rig.usage().connectionsBegun == 1)
-            try await origin.stop()
         }
     }
 
     @Test("A connection that the origin closes while it is idle is forgotten")
     func closedWhileIdle() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.gate, .close], Self.hi)
+            let origin = try await rig.origin(hi + [.gate, .close], hi)
             #expect(try await rig.get(origin.port).text == "hi")
             #expect(try await rig.usage().idle == 1)
             origin.openGate()
             try await rig.until { $0.idle == 0 && $0.connections == 0 }
             #expect(try await rig.get(origin.port).text == "hi")
             #expect(origin.connections == 2 && origin.requests.count == 2)
-            try await origin.stop()
         }
     }
 
     @Test("A connection on which something comes unasked is closed")
     func unasked() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.gate, .send("HTTP/1.1 200 OK\r\n\r\n")])
+            let origin = try await rig.origin(hi + [.gate, .send("HTTP/1.1 200 OK\r\n\r\n")])
             #expect(try await rig.get(origin.port).text == "hi")
             origin.openGate()
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
     @Test("An idle connection is closed after the limit")
     func idleLimit() async throws {
         try await Rig.run(settings: { $0.idleConnectionLimit = .milliseconds(5) }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hi)
+            let origin = try await rig.origin(hi)
             #expect(try await rig.get(origin.port).text == "hi")
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
@@ -65,94 +54,82 @@ struct ConnectionTests {
         arguments: [ByteOrigin.Step.close, .reset])
     func retried(how: ByteOrigin.Step) async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, how], Self.hi)
+            let origin = try await rig.origin(hi + [.request, how], hi)
             #expect(try await rig.get(origin.port).text == "hi")
             let second = try await rig.get(origin.port)
             #expect(second.text == "hi" && second.lateCalls == 0)
             #expect(origin.connections == 2 && origin.requests.count == 3)
-            try await origin.stop()
         }
     }
 
     @Test("The second attempt is the last one")
     func retriedOnce() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, .close], [.request, .close])
+            let origin = try await rig.origin(hi + [.request, .close], [.request, .close])
             #expect(try await rig.get(origin.port).text == "hi")
             let second = try await rig.get(origin.port)
             #expect(second.failure == .closedBeforeAnswer(bytesReceived: 0))
             #expect(origin.connections == 2)
-            try await origin.stop()
         }
     }
 
     @Test("After one byte of an answer nothing is asked again")
     func notRetried() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, .send("H"), .close])
+            let origin = try await rig.origin(hi + [.request, .send("H"), .close])
             #expect(try await rig.get(origin.port).text == "hi")
             let second = try await rig.get(origin.port)
             #expect(second.failure == .closedBeforeAnswer(bytesReceived: 1))
             #expect(origin.connections == 1)
-            try await origin.stop()
         }
     }
 
     @Test("Many fetches at once all arrive, and leave idle connections within their limit")
     func many() async throws {
         try await Rig.run(settings: { $0.idleConnectionsPerOriginMax = 10 }) { rig in
-            let again = Array(repeating: Self.hi, count: 300).flatMap { $0 }
-            let origin = try await ByteOrigin.listening(on: rig.group, again)
+            let again = Array(repeating: hi, count: 300).flatMap { $0 }
+            let origin = try await rig.origin(again)
             var outcomes: [EventLoopFuture<Outcome>] = []
             for _ in 1...300 { outcomes.append(try await rig.begin(origin.port)) }
             for outcome in outcomes { #expect(try await outcome.get().text == "hi") }
             try await rig.until { $0.idle <= 10 && $0.connections == $0.idle }
             #expect(try await rig.usage().fetches == 0)
             #expect(origin.requests.count == 300)
-            try await origin.stop()
         }
     }
 
     @Test("Past the number of connections a fetch is refused as overload")
     func connectionsMax() async throws {
         try await Rig.run(settings: { $0.connectionsMax = 1 }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .gate] + Self.hi.dropFirst(), Self.hi)
+            let origin = try await rig.origin([.request, .gate] + hi.dropFirst(), hi)
             let first = try await rig.begin(origin.port)
             let second = try await rig.get(origin.port)
             #expect(second.failure == .overloaded(.connections))
             origin.openGate()
             #expect(try await first.get().text == "hi")
-            try await origin.stop()
         }
     }
 
     @Test("An idle connection to another origin makes room at the limit")
     func replaced() async throws {
         try await Rig.run(settings: { $0.connectionsMax = 1 }) { rig in
-            let one = try await ByteOrigin.listening(on: rig.group, Self.hi)
-            let other = try await ByteOrigin.listening(on: rig.group, Self.hi)
+            let one = try await rig.origin(hi)
+            let other = try await rig.origin(hi)
             #expect(try await rig.get(one.port).text == "hi")
             #expect(try await rig.get(other.port).text == "hi")
             try await rig.until { $0.connections == 1 }
-            try await one.stop()
-            try await other.stop()
         }
     }
 
     @Test("Shutting down fails what runs and refuses what comes")
     func shutDown() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, [.request, .gate])
+            let origin = try await rig.origin([.request, .gate])
             let running = try await rig.begin(origin.port)
             try await rig.with { $0.shutDown() }
             #expect(try await running.get().failure == .shutDown)
             #expect(try await rig.get(origin.port).failure == .shutDown)
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
@@ -160,13 +137,12 @@ struct ConnectionTests {
     func nobody() async throws {
         try await Rig.run(names: ["nobody.example": [["127.0.0.1"]]]) { rig in
             // The port of a connection of ours: taken, so that no other test can listen on it.
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hi)
+            let origin = try await rig.origin(hi)
             let taken = try await ClientBootstrap(group: rig.group)
                 .connect(host: "127.0.0.1", port: Int(origin.port)).get()
             let port = UInt16(try #require(taken.localAddress?.port))
             let outcome = try await rig.get(port, host: "nobody.example")
             try await taken.close()
-            try await origin.stop()
             let authority = OriginAuthority(host: "nobody.example", port: port)
             #expect(outcome.failure == .connectFailed(authority, reason: "refused"))
             #expect(outcome.failure?.status == 502 && outcome.failure?.mayRetry == true)

@@ -18,8 +18,8 @@ struct FlowTests {
     @Test("A fast origin fills neither memory nor delegate while the fetch is paused")
     func paused() async throws {
         try await Rig.run(settings: { $0.receiveWindowBytes = Self.window }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(Self.count))
-            let other = try await ByteOrigin.listening(on: rig.group, Self.flood(Self.count))
+            let origin = try await rig.origin(Self.flood(Self.count))
+            let other = try await rig.origin(Self.flood(Self.count))
             let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
             let loop = rig.loop
             let outcome = try await rig.begin(origin.port) { recorder, fetch in
@@ -45,8 +45,6 @@ struct FlowTests {
             let all = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
             #expect(all == Self.count)
             box.value = nil
-            try await origin.stop()
-            try await other.stop()
         }
     }
 
@@ -55,8 +53,7 @@ struct FlowTests {
         let count = 3_000_000
         try await Rig.run { rig in
             for last in [[ByteOrigin.Step](), [.close]] {
-                let origin = try await ByteOrigin.listening(
-                    on: rig.group, Self.flood(count) + last)
+                let origin = try await rig.origin(Self.flood(count) + last)
                 let loop = rig.loop
                 let outcome = try await rig.begin(origin.port) { recorder, fetch in
                     let bound = NIOLoopBound(fetch, eventLoop: loop)
@@ -68,7 +65,6 @@ struct FlowTests {
                 #expect(outcome.end == .ended(delimitedByClose: false))
                 #expect(outcome.body.readableBytes == count)
                 #expect(ByteOrigin.isFlood(outcome.body))
-                try await origin.stop()
             }
         }
     }
@@ -79,8 +75,7 @@ struct FlowTests {
     func closedWhilePaused(how: ByteOrigin.Step) async throws {
         let count = 100_000
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [.request, .send("HTTP/1.1 200 OK\r\n\r\n"), .flood(count), .gate, how])
             let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
             let loop = rig.loop
@@ -109,7 +104,6 @@ struct FlowTests {
                 #expect(result.end == .failed(.reset(received: UInt64(result.body.readableBytes))))
             }
             box.value = nil
-            try await origin.stop()
         }
     }
 
@@ -125,7 +119,7 @@ struct FlowTests {
         try await Rig.run(names: ["slow.example": []]) { rig in
             var script = Self.flood(1_000_000)
             if moment == .awaitingHead { script = [.request, .gate] }
-            let origin = try await ByteOrigin.listening(on: rig.group, script)
+            let origin = try await rig.origin(script)
             let host = moment == .resolving ? "slow.example" : "127.0.0.1"
             let loop = rig.loop
             let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
@@ -166,14 +160,13 @@ struct FlowTests {
                 recorder.giveUp()
             }.get()
             box.value = nil
-            try await origin.stop()
         }
     }
 
     @Test("A cancelled or ended fetch lets its delegate go")
     func letGo() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(100))
+            let origin = try await rig.origin(Self.flood(100))
             let loop = rig.loop
             let request = try Rig.request("http://127.0.0.1:\(origin.port)/")
             let isGone = try await rig.with { client in
@@ -190,33 +183,28 @@ struct FlowTests {
                 return wasHeld && recorder == nil
             }
             #expect(isGone)
-            try await origin.stop()
         }
     }
 
     @Test("An origin that says nothing is given up after the limit on the head")
     func headLimit() async throws {
         try await Rig.run(settings: { $0.headLimit = .milliseconds(20) }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send("HTTP/1.1 200"), .gate])
+            let origin = try await rig.origin([.request, .send("HTTP/1.1 200"), .gate])
             let outcome = try await rig.get(origin.port)
             #expect(
                 outcome.failure == .timedOut(.awaitingHead, limit: .milliseconds(20)))
             #expect(outcome.failure?.status == 504)
-            try await origin.stop()
         }
     }
 
     @Test("An origin that stops in the body is given up after the limit between bytes")
     func idleLimit() async throws {
         try await Rig.run(settings: { $0.idleLimit = .milliseconds(20) }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi"), .gate])
             let outcome = try await rig.get(origin.port)
             #expect(outcome.text == "hi")
             #expect(outcome.failure == .timedOut(.readingBody, limit: .milliseconds(20)))
-            try await origin.stop()
         }
     }
 
@@ -227,12 +215,11 @@ struct FlowTests {
             $0.idleLimit = .milliseconds(50)
             $0.totalLimit = .milliseconds(300)
         }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.flood(1000))
+            let origin = try await rig.origin(Self.flood(1000))
             let outcome = try await rig.begin(origin.port) { recorder, fetch in
                 recorder.afterEach = { _ in fetch.pause() }
             }.get()
             #expect(outcome.failure == .timedOut(.total, limit: .milliseconds(300)))
-            try await origin.stop()
         }
     }
 

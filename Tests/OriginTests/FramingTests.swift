@@ -144,7 +144,7 @@ struct FramingTests {
     @Test("An answer is taken as its framing says", arguments: wholeAnswers + brokenAnswers)
     func answer(_ answer: Answer) async throws {
         try await Rig.run(settings: { $0.headBytesMax = 4096 }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, answer.steps)
+            let origin = try await rig.origin(answer.steps)
             let outcome = try await rig.get(origin.port)
             #expect(outcome.end == answer.end)
             #expect(outcome.text == answer.body)
@@ -153,22 +153,20 @@ struct FramingTests {
                 #expect(try await rig.usage().idle == (answer.isKept ? 1 : 0))
             }
             if !answer.isKept { try await rig.until { $0.connections == 0 } }
-            try await origin.stop()
         }
     }
 
     @Test("A close-delimited answer that ends in a reset is not whole")
     func resetInBody() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(Self.ok + "\r\nhello"), .gate, .reset])
+            let origin = try await rig.origin(
+                [.request, .send(Self.ok + "\r\nhello"), .gate, .reset])
             let outcome = try await rig.begin(origin.port) { recorder, _ in
                 recorder.afterEach = { if $0.bytesSeen > 0 { origin.openGate() } }
             }.get()
             #expect(outcome.text == "hello")
             #expect(outcome.end == .failed(.reset(received: 5)))
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
@@ -177,8 +175,8 @@ struct FramingTests {
     )
     func head() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(Self.ok + "Content-Length: 2\r\n\r\nhi")],
+            let origin = try await rig.origin(
+                [.request, .send(Self.ok + "Content-Length: 2\r\n\r\nhi")],
                 [.request, .send(Self.ok + "\r\nhi"), .close])
             let before = bootClock()
             let outcome = try await rig.get(origin.port)
@@ -187,22 +185,20 @@ struct FramingTests {
             let answeredAt = try #require(outcome.answeredAt)
             #expect(before <= requestedAt && requestedAt <= answeredAt)
             #expect(answeredAt <= bootClock())
-            try await origin.stop()
         }
     }
 
     @Test("The request holds the URL's path, its host, our name, and no more of the client")
     func request() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(Self.ok + "Content-Length: 0\r\n\r\n")])
+            let origin = try await rig.origin(
+                [.request, .send(Self.ok + "Content-Length: 0\r\n\r\n")])
             _ = try await rig.get(origin.port, path: "/a/b%20c.png?x=1&y")
             let lines = try #require(origin.requests.first).split(separator: "\r\n")
             #expect(lines.first == "GET /a/b%20c.png?x=1&y HTTP/1.1")
             #expect(lines.contains("Host: 127.0.0.1:\(origin.port)"))
             #expect(lines.contains("User-Agent: nuthatch/0.1"))
             #expect(lines.count == 3)
-            try await origin.stop()
         }
     }
 
@@ -211,14 +207,12 @@ struct FramingTests {
         let count = 20_000_000
         try await Rig.run { rig in
             let head = Self.ok + "Content-Length: \(count)\r\n\r\n"
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(head), .flood(count)])
+            let origin = try await rig.origin([.request, .send(head), .flood(count)])
             let outcome = try await rig.get(origin.port)
             #expect(outcome.end == Self.whole)
             #expect(outcome.body.readableBytes == count)
             #expect(ByteOrigin.isFlood(outcome.body))
             #expect(outcome.wasteMax <= 2)
-            try await origin.stop()
         }
     }
 }

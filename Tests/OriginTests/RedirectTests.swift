@@ -7,10 +7,6 @@ import Testing
 
 @Suite("Redirects")
 struct RedirectTests {
-    static let image: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
-    ]
-
     static func redirect(
         _ location: String, _ status: String = "302 Found", body: String = ""
     ) -> [ByteOrigin.Step] {
@@ -27,8 +23,7 @@ struct RedirectTests {
         arguments: ["301 M", "302 F", "303 S", "307 T", "308 P"])
     func followed(status: String) async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.redirect("/b/c?d", status, body: "moved") + Self.image)
+            let origin = try await rig.origin(Self.redirect("/b/c?d", status, body: "moved") + hi)
             let outcome = try await rig.get(origin.port, path: "/a")
             #expect(outcome.text == "hi")
             #expect(outcome.redirects == ["http://127.0.0.1:\(origin.port)/b/c?d"])
@@ -36,7 +31,6 @@ struct RedirectTests {
             #expect(
                 origin.requests.map { $0.prefix { $0 != "\r\n" } }
                     == ["GET /a HTTP/1.1", "GET /b/c?d HTTP/1.1"])
-            try await origin.stop()
         }
     }
 
@@ -44,24 +38,20 @@ struct RedirectTests {
     func notFollowed() async throws {
         try await Rig.run { rig in
             for status in ["300 M", "305 U"] {
-                let origin = try await ByteOrigin.listening(
-                    on: rig.group, Self.redirect("/b", status))
+                let origin = try await rig.origin(Self.redirect("/b", status))
                 #expect(try await rig.get(origin.port).redirects == [])
-                try await origin.stop()
             }
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")])
+            let origin = try await rig.origin(
+                [.request, .send("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n")])
             #expect(try await rig.get(origin.port).status == 302)
-            try await origin.stop()
         }
     }
 
     @Test("Without redirects allowed the redirect is the answer")
     func off() async throws {
         try await Rig.run(settings: { $0.redirectsMax = 0 }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect("/b"))
+            let origin = try await rig.origin(Self.redirect("/b"))
             #expect(try await rig.get(origin.port).status == 302)
-            try await origin.stop()
         }
     }
 
@@ -69,24 +59,20 @@ struct RedirectTests {
     func limit() async throws {
         try await Rig.run(settings: { $0.redirectsMax = 2 }) { rig in
             let steps = Self.redirect("/b") + Self.redirect("/c")
-            let fits = try await ByteOrigin.listening(on: rig.group, steps + Self.image)
+            let fits = try await rig.origin(steps + hi)
             #expect(try await rig.get(fits.port, path: "/a").text == "hi")
-            let exceeds = try await ByteOrigin.listening(
-                on: rig.group, steps + Self.redirect("/d") + Self.image)
+            let exceeds = try await rig.origin(steps + Self.redirect("/d") + hi)
             let outcome = try await rig.get(exceeds.port, path: "/a")
             #expect(outcome.failure == .tooManyRedirects(max: 2))
             #expect(outcome.failure?.status == 502)
-            try await fits.stop()
-            try await exceeds.stop()
         }
     }
 
     @Test("A loop is refused when it closes", arguments: ["/a", "", "#top", "/x/../a"])
     func loop(location: String) async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))
+            let origin = try await rig.origin(Self.redirect(location))
             #expect(try await rig.get(origin.port, path: "/a").failure == .redirectLoop)
-            try await origin.stop()
         }
     }
 
@@ -95,12 +81,11 @@ struct RedirectTests {
         arguments: ["ftp://a.example/b", "javascript:alert(1)", "//user@a.example/", "//[::1/"])
     func nonsense(location: String) async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))
+            let origin = try await rig.origin(Self.redirect(location))
             guard case .redirectRefused? = try await rig.get(origin.port).failure else {
                 Issue.record("\(location) was followed")
                 return
             }
-            try await origin.stop()
         }
     }
 
@@ -110,13 +95,12 @@ struct RedirectTests {
         try await Rig.run(
             opening: ["127.0.0.1/32"], patterns: ["a.example", "127.0.0.2"], names: names
         ) { rig in
-            let inside = try await ByteOrigin.listening(
-                on: rig.group, address: "127.0.0.2", Self.image)
+            let inside = try await rig.origin(address: "127.0.0.2", hi)
             let locations = [
                 "http://127.0.0.2:\(inside.port)/", "http://b.example/", "https://b.example/",
             ]
             for location in locations {
-                let origin = try await ByteOrigin.listening(on: rig.group, Self.redirect(location))
+                let origin = try await rig.origin(Self.redirect(location))
                 let outcome = try await rig.get(origin.port, host: "a.example")
                 guard case .redirected(_, let failure)? = outcome.failure else {
                     Issue.record("\(location): \(String(describing: outcome.end))")
@@ -124,18 +108,15 @@ struct RedirectTests {
                 }
                 #expect(failure.side == .client)
                 #expect(outcome.failure?.side == .origin && outcome.failure?.status == 502)
-                try await origin.stop()
             }
             #expect(inside.connections == 0)
-            try await inside.stop()
         }
     }
 
     @Test("The body of a redirect is dropped, however long, late or cut it is")
     func bodies() async throws {
         try await Rig.run { rig in
-            let target = try await ByteOrigin.listening(
-                on: rig.group, (1...4).flatMap { _ in Self.image })
+            let target = try await rig.origin((1...4).flatMap { _ in hi })
             let location = "Location: http://127.0.0.1:\(target.port)/\r\n"
             let scripts: [[ByteOrigin.Step]] = [
                 [
@@ -155,27 +136,23 @@ struct RedirectTests {
                 ],
             ]
             for script in scripts {
-                let origin = try await ByteOrigin.listening(on: rig.group, script)
+                let origin = try await rig.origin(script)
                 let outcome = try await rig.get(origin.port)
                 #expect(outcome.text == "hi" && outcome.lateCalls == 0)
-                try await origin.stop()
             }
-            try await target.stop()
         }
     }
 
     @Test("A failure after a redirect names where it happened")
     func failureNamed() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.redirect("http://127.0.0.99:1/"))
+            let origin = try await rig.origin(Self.redirect("http://127.0.0.99:1/"))
             let authority = OriginAuthority(host: "127.0.0.99", port: 1)
             let failure = try await rig.get(origin.port).failure
             #expect(
                 failure
                     == .redirected(
                         to: authority, .connectFailed(authority, reason: "refused")))
-            try await origin.stop()
         }
     }
 
@@ -187,11 +164,10 @@ struct RedirectTests {
                 $0.totalLimit = .milliseconds(300)
             }
         ) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.redirect("/b") + Self.redirect("/c") + [.request, .gate])
+            let origin = try await rig.origin(
+                Self.redirect("/b") + Self.redirect("/c") + [.request, .gate])
             let failure = try await rig.get(origin.port, path: "/a").failure
             #expect(failure?.root == .timedOut(.total, limit: .milliseconds(300)))
-            try await origin.stop()
         }
     }
 }

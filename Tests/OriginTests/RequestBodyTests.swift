@@ -29,8 +29,8 @@ struct RequestBodyTests {
     func length() async throws {
         let count = 5_000_000
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .body(count), .send(Self.ok), .request, .send(Self.ok)])
+            let origin = try await rig.origin(
+                [.request, .body(count), .send(Self.ok), .request, .send(Self.ok)])
             let outcome = try await begin(
                 rig, siteRequest(origin.port, .post, body: .length(UInt64(count))),
                 BodyGiver.flood(count)
@@ -45,7 +45,6 @@ struct RequestBodyTests {
             #expect(try await rig.usage().idle == 1)
             let next = try await rig.begin(siteRequest(origin.port)).get()
             #expect(next.text == "ok" && origin.connections == 1)
-            try await origin.stop()
         }
     }
 
@@ -53,8 +52,7 @@ struct RequestBodyTests {
     func chunked() async throws {
         let trailers = try #require(Trailers(Array("X-Sum: 1\r\nY: \r\n".utf8)))
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [.request, .bodyEnding("0\r\nX-Sum: 1\r\nY: \r\n\r\n"), .send(Self.ok)],
                 [.request, .bodyEnding("0\r\n\r\n"), .send(Self.ok)])
             let pieces = ["ab", "", "0123456789abcdef"].map { ByteBuffer(string: $0) }
@@ -67,15 +65,13 @@ struct RequestBodyTests {
                     "2\r\nab\r\n10\r\n0123456789abcdef\r\n0\r\nX-Sum: 1\r\nY: \r\n\r\n"
                 ])
             try await rig.with { $0.shutDown() }
-            try await origin.stop()
         }
     }
 
     @Test("What is given before there is a connection is kept for it")
     func early() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .body(5), .send(Self.ok)])
+            let origin = try await rig.origin([.request, .body(5), .send(Self.ok)])
             let request = siteRequest(origin.port, .post, body: .length(5))
             let outcome = try await rig.begin(request) { _, fetch in
                 #expect(!fetch.takesMore && fetch.wantsBody)
@@ -85,14 +81,13 @@ struct RequestBodyTests {
             }.get()
             #expect(outcome.end == Self.whole)
             #expect(origin.bodies.map { String(buffer: $0) } == ["hello"])
-            try await origin.stop()
         }
     }
 
     @Test("A body that is said to be empty is, and the answer is not waited for in vain")
     func empty() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, [.request, .send(Self.ok)])
+            let origin = try await rig.origin([.request, .send(Self.ok)])
             let request = siteRequest(origin.port, .post, body: .length(0))
             let outcome = try await rig.begin(request) { _, fetch in
                 #expect(!fetch.wantsBody)
@@ -101,7 +96,6 @@ struct RequestBodyTests {
             #expect(outcome.end == Self.whole)
             #expect(origin.requests.first?.hasSuffix("Content-Length: 0\r\n\r\n") == true)
             #expect(try await rig.usage().idle == 1)
-            try await origin.stop()
         }
     }
 
@@ -109,10 +103,8 @@ struct RequestBodyTests {
     func backPressure() async throws {
         let count = 50_000_000
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .deaf, .body(count), .send(Self.ok)])
-            let other = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin([.request, .deaf, .body(count), .send(Self.ok)])
+            let other = try await rig.origin(
                 [
                     .request, .send("HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n"),
                     .flood(count),
@@ -133,8 +125,6 @@ struct RequestBodyTests {
             #expect(try await outcome.get().end == Self.whole)
             #expect(ByteOrigin.isFlood(try #require(origin.bodies.first)))
             box.value = nil
-            try await origin.stop()
-            try await other.stop()
         }
     }
 
@@ -146,8 +136,7 @@ struct RequestBodyTests {
         try await Rig.run { rig in
             let refusal = "HTTP/1.1 413 Content Too Large\r\n\(field)Content-Length: 2\r\n\r\nno"
             let steps: [ByteOrigin.Step] = [.request, .deaf, .send(refusal)]
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, steps + (isClosed ? [.close] : []))
+            let origin = try await rig.origin(steps + (isClosed ? [.close] : []))
             let box = LockedBox<NIOLoopBound<BodyGiver>?>(nil)
             let outcome = try await begin(
                 rig, siteRequest(origin.port, .post, body: .length(UInt64(count))),
@@ -161,15 +150,13 @@ struct RequestBodyTests {
             #expect(outcome.lateCalls == 0)
             try await rig.until { $0.connections == 0 }
             box.value = nil
-            try await origin.stop()
         }
     }
 
     @Test("A good answer before the body is whole does not end the body")
     func answeredEarly() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [
                     .request,
                     .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n"),
@@ -187,30 +174,26 @@ struct RequestBodyTests {
             #expect(outcome.end == Self.whole && outcome.text == "hi")
             #expect(origin.bodies.map { String(buffer: $0) } == ["2\r\nho\r\n0\r\n\r\n"])
             #expect(try await rig.usage().idle == 1)
-            try await origin.stop()
         }
     }
 
     @Test("A whole answer before the body is whole costs the connection")
     func endedEarly() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .body(2), .send(Self.ok)])
+            let origin = try await rig.origin([.request, .body(2), .send(Self.ok)])
             let request = siteRequest(origin.port, .post, body: .length(4))
             let outcome = try await rig.begin(request) { _, fetch in
                 fetch.send(body: ByteBuffer(string: "ab"))
             }.get()
             #expect(outcome.end == Self.whole && outcome.text == "ok")
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
     @Test("Cancelling within the body closes the connection and tells nothing more")
     func cancelled() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .body(300_000), .deaf, .gate])
+            let origin = try await rig.origin([.request, .body(300_000), .deaf, .gate])
             let box = LockedBox<NIOLoopBound<(Recorder, OriginFetch)>?>(nil)
             let loop = rig.loop
             let request = siteRequest(origin.port, .post, body: .length(1 << 30))
@@ -234,7 +217,6 @@ struct RequestBodyTests {
             origin.openGate()
             while origin.openConnections > 0 { await Task.yield() }
             box.value = nil
-            try await origin.stop()
         }
     }
 }

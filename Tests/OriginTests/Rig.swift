@@ -188,6 +188,7 @@ struct Rig: Sendable {
     let events: LockedBox<[OriginEvent]>
     /// How far the clients' clock is ahead of the machine's.
     let lead: LockedBox<Interval>
+    private let origins = LockedBox<[ByteOrigin]>([])
 
     /// Runs `body` with a client that may fetch from `opening`, then checks that it leaves nothing
     /// behind.
@@ -235,7 +236,20 @@ struct Rig: Sendable {
         }
     }
 
+    /// An origin that does what the scripts say, until the test is over.
+    func origin(
+        address: String = "127.0.0.1", port: Int = 0,
+        behind prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in },
+        _ scripts: [ByteOrigin.Step]...
+    ) async throws -> ByteOrigin {
+        let origin = try await ByteOrigin.listening(
+            on: group, address: address, port: port, behind: prepare, scripts: scripts)
+        origins.change { $0.append(origin) }
+        return origin
+    }
+
     private func close() async throws {
+        for origin in origins.value { try await origin.stop() }
         try await with { $0.shutDown() }
         resolver.answerTheRest()
         try await until { $0.connections == 0 && $0.lookups == 0 }
@@ -327,6 +341,11 @@ struct Rig: Sendable {
         try await begin(port, host: host, path: path).get()
     }
 }
+
+/// What most origins do: they answer one request, with two bytes.
+let hi: [ByteOrigin.Step] = [
+    .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+]
 
 /// The boot clock, as the node reads it.
 func bootClock() -> Instant {

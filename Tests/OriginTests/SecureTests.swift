@@ -10,10 +10,6 @@ import Wire
 
 @Suite("Origins over TLS")
 struct SecureTests {
-    static let image: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
-    ]
-
     /// Runs `body` with a client that believes `trust`, and an origin that shows `certificate`.
     private func with(
         showing certificate: MadeCertificate = Secure.good, trust: OriginTrust? = nil,
@@ -33,7 +29,7 @@ struct SecureTests {
 
     @Test("An answer comes by name and by address, and the connection is kept")
     func fetched() async throws {
-        try await with(Self.image + Self.image) { rig, origin in
+        try await with(hi + hi) { rig, origin in
             for _ in 0..<2 {
                 let outcome = try await rig.getSecure(origin.port, host: "a.example")
                 #expect(outcome.text == "hi")
@@ -76,7 +72,7 @@ struct SecureTests {
             ),
         ]
         for (words, certificate) in rows {
-            try await with(showing: certificate, Self.image) { rig, origin in
+            try await with(showing: certificate, hi) { rig, origin in
                 let outcome = try await rig.getSecure(origin.port, host: "a.example")
                 let failure = try #require(outcome.failure)
                 #expect(failure.description.contains("the origin's certificate \(words)"))
@@ -90,7 +86,7 @@ struct SecureTests {
     @Test("An address must stand in the certificate as one")
     func addresses() async throws {
         let named = MadeCertificate("n", names: "DNS:127.0.0.1", issuer: Secure.authority)
-        try await with(showing: named, Self.image) { rig, origin in
+        try await with(showing: named, hi) { rig, origin in
             guard case .wrongHost? = try await rig.getSecure(origin.port).tlsCause else {
                 Issue.record("a name was taken for an address")
                 return
@@ -105,25 +101,18 @@ struct SecureTests {
         let wrong = try Secure.server(MadeCertificate("s", names: "DNS:a.example"))
         let right = try Secure.server()
         try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
-            let bad = try await ByteOrigin.listening(
-                on: rig.group, behind: Secure.behind(wrong), Self.image)
-            let good = try await ByteOrigin.listening(
-                on: rig.group, address: "127.0.0.2", port: Int(bad.port),
-                behind: Secure.behind(right), Self.image)
+            let bad = try await rig.origin(behind: Secure.behind(wrong), hi)
+            let good = try await rig.origin(
+                address: "127.0.0.2", port: Int(bad.port), behind: Secure.behind(right), hi)
             #expect(try await rig.getSecure(bad.port, host: "a.example").tlsCause == .selfSigned)
             #expect(good.connections == 0)
-            try await bad.stop()
-            try await good.stop()
         }
         try await Rig.run(names: names, settings: { $0.trust = trust }) { rig in
-            let cut = try await ByteOrigin.listening(on: rig.group, [.close])
-            let good = try await ByteOrigin.listening(
-                on: rig.group, address: "127.0.0.2", port: Int(cut.port),
-                behind: Secure.behind(right), Self.image)
+            let cut = try await rig.origin([.close])
+            let good = try await rig.origin(
+                address: "127.0.0.2", port: Int(cut.port), behind: Secure.behind(right), hi)
             #expect(try await rig.getSecure(cut.port, host: "a.example").text == "hi")
             #expect(cut.connections == 1 && good.connections == 1)
-            try await cut.stop()
-            try await good.stop()
         }
     }
 
@@ -138,9 +127,8 @@ struct SecureTests {
         let trust = try Secure.trust()
         for (script, cause) in rows {
             try await Rig.run(settings: { $0.trust = trust }) { rig in
-                let origin = try await ByteOrigin.listening(on: rig.group, script)
+                let origin = try await rig.origin(script)
                 #expect(try await rig.getSecure(origin.port).tlsCause == cause)
-                try await origin.stop()
             }
         }
     }
@@ -153,10 +141,9 @@ struct SecureTests {
             $0.trust = trust
             $0.connectLimit = .milliseconds(300)
         }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, [.gate])
+            let origin = try await rig.origin([.gate])
             let outcome = try await rig.getSecure(origin.port)
             #expect(outcome.failure == .timedOut(.handshaking, limit: .milliseconds(300)))
-            try await origin.stop()
         }
     }
 
@@ -164,13 +151,12 @@ struct SecureTests {
     func guarded() async throws {
         let trust = try Secure.trust()
         try await Rig.run(opening: [], settings: { $0.trust = trust }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, [.request])
+            let origin = try await rig.origin([.request])
             guard case .addressRefused? = try await rig.getSecure(origin.port).failure else {
                 Issue.record("the address guard was passed by")
                 return
             }
             #expect(origin.connections == 0)
-            try await origin.stop()
         }
     }
 
@@ -219,9 +205,8 @@ struct SecureTests {
 
     @Test("A redirect from http to https is followed")
     func redirected() async throws {
-        try await with(Self.image) { rig, secure in
-            let plain = try await ByteOrigin.listening(
-                on: rig.group,
+        try await with(hi) { rig, secure in
+            let plain = try await rig.origin(
                 [
                     .request,
                     .send(
@@ -232,7 +217,6 @@ struct SecureTests {
             #expect(outcome.text == "hi")
             #expect(outcome.redirects == ["https://a.example:\(secure.port)/s.png"])
             #expect(secure.requests[0].hasPrefix("GET /s.png "))
-            try await plain.stop()
         }
     }
 
@@ -241,9 +225,9 @@ struct SecureTests {
         let trust = try Secure.trust()
         let server = try Secure.server()
         try await Rig.run(settings: { $0.trust = trust }) { rig in
-            let plain = try await ByteOrigin.listening(on: rig.group, Self.image)
-            let secure = try await ByteOrigin.listening(
-                on: rig.group, behind: Secure.behind(server),
+            let plain = try await rig.origin(hi)
+            let secure = try await rig.origin(
+                behind: Secure.behind(server),
                 [
                     .request,
                     .send(
@@ -253,8 +237,6 @@ struct SecureTests {
             let outcome = try await rig.getSecure(secure.port)
             #expect(outcome.text == "hi")
             #expect(outcome.redirects == ["http://127.0.0.1:\(plain.port)/p.png"])
-            try await plain.stop()
-            try await secure.stop()
         }
     }
 
@@ -266,10 +248,9 @@ struct SecureTests {
         server.adopt(keys)
         let resumed = LockedBox<[Bool]>([])
         let trust = try Secure.trust()
-        let script = Self.image + [.close]
+        let script = hi + [.close]
         try await Rig.run(settings: { $0.trust = trust }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 behind: Secure.behind(server) { parameters in
                     resumed.change { $0.append(parameters.isResumed) }
                 }, script)
@@ -278,7 +259,6 @@ struct SecureTests {
                 try await rig.until { $0.connections == 0 }
             }
             #expect(resumed.value == [false, true, true])
-            try await origin.stop()
         }
     }
 
@@ -287,11 +267,11 @@ struct SecureTests {
         let alone = MadeCertificate("alone", names: "IP:127.0.0.1")
         let pin = try #require(TLSPin(alone.pin))
         let trust = try Secure.trust(nil, pins: [pin])
-        try await with(showing: alone, trust: trust, Self.image) { rig, origin in
+        try await with(showing: alone, trust: trust, hi) { rig, origin in
             let outcome = try await rig.getSecure(origin.port)
             #expect(outcome.text == "hi")
         }
-        try await with(showing: Secure.good, trust: trust, Self.image) { rig, origin in
+        try await with(showing: Secure.good, trust: trust, hi) { rig, origin in
             let cause = try await rig.getSecure(origin.port).tlsCause
             #expect(cause == .wrongPin(Secure.good.pin))
         }
@@ -302,7 +282,7 @@ struct SecureTests {
         let other = MadeCertificate("Other authority", isIssuer: true)
         let trust = try Secure.trust()
         let strange = try Secure.trust(other)
-        try await with(Self.image + Self.image) { rig, origin in
+        try await with(hi + hi) { rig, origin in
             func fetch(_ trust: OriginTrust?) async throws -> Outcome {
                 let head = Array("GET / HTTP/1.1\r\nHost: a\r\n".utf8)
                 let request = OriginFetchRequest(
@@ -326,7 +306,7 @@ struct SecureTests {
     @Test("New trust closes what was opened under the old, and holds for what comes")
     func reloaded() async throws {
         let other = try Secure.trust(MadeCertificate("Other authority", isIssuer: true))
-        try await with(Self.image + Self.image) { rig, origin in
+        try await with(hi + hi) { rig, origin in
             #expect(try await rig.getSecure(origin.port).text == "hi")
             #expect(try await rig.usage().idle == 1)
             try await rig.with { client in
@@ -356,11 +336,9 @@ struct SecureTests {
                 $0.proxy = OriginProxy(authority, looksUpNames: false)
             }
         ) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, behind: Secure.behind(server), Self.image)
+            let origin = try await rig.origin(behind: Secure.behind(server), hi)
             #expect(try await rig.getSecure(origin.port, host: "a.example").text == "hi")
             #expect(proxy.asked.value == ["CONNECT 127.0.0.1:\(origin.port) HTTP/1.1"])
-            try await origin.stop()
         }
         try await proxy.stop()
         try await group.shutdownGracefully()
@@ -372,8 +350,7 @@ struct SecureTests {
         let pin = try #require(TLSPin(Self.pin))
         let pinned = try Secure.trust(nil, pins: [pin])
         try await Rig.run(settings: { $0.trust = pinned }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, behind: Secure.behind(server), Self.image + Self.image)
+            let origin = try await rig.origin(behind: Secure.behind(server), hi + hi)
             for _ in 0..<3 { _ = try await rig.getSecure(origin.port) }
             #expect(rig.events.value.count == 1)
             try await rig.with { client in
@@ -389,7 +366,6 @@ struct SecureTests {
                 Issue.record("nobody is told that it is mended")
                 return
             }
-            try await origin.stop()
         }
     }
 

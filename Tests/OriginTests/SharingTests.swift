@@ -8,19 +8,14 @@ import Testing
 
 @Suite("What the loops of a node share")
 struct SharingTests {
-    static let image: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
-    ]
-    static let late: [ByteOrigin.Step] = [
-        .request, .gate, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
-    ]
+    static let late: [ByteOrigin.Step] = [.request, .gate] + hi.dropFirst()
 
     @Test(
         "No more connections than allowed are open to an origin, whoever asks, and all are served")
     func connectionsMax() async throws {
         try await Rig.run(settings: { $0.gate.connectionsMax = 3 }) { rig in
-            let busy = Array(repeating: Self.image, count: 40).flatMap { $0 }
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.late + busy)
+            let busy = Array(repeating: hi, count: 40).flatMap { $0 }
+            let origin = try await rig.origin(Self.late + busy)
             var outcomes: [EventLoopFuture<Outcome>] = []
             for _ in 1...20 {
                 outcomes.append(try await rig.begin(origin.port))
@@ -33,14 +28,13 @@ struct SharingTests {
             origin.openGate()
             for outcome in outcomes { #expect(try await outcome.get().text == "hi") }
             #expect(rig.exchange.figures.connections <= 3)
-            try await origin.stop()
         }
     }
 
     @Test("A loop gets the place of a connection that is idle on the other")
     func idleElsewhere() async throws {
         try await Rig.run(settings: { $0.gate.connectionsMax = 1 }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.image + Self.image)
+            let origin = try await rig.origin(hi + hi)
             for _ in 1...3 {
                 #expect(try await rig.get(origin.port).text == "hi")
                 #expect(try await rig.beginBeside(origin.port).get().text == "hi")
@@ -48,7 +42,6 @@ struct SharingTests {
             // The origin hears of a closing a moment later than the gate.
             while origin.openConnections > 1 { await Task.yield() }
             #expect(rig.exchange.figures.connections == 1)
-            try await origin.stop()
         }
     }
 
@@ -57,7 +50,7 @@ struct SharingTests {
         try await Rig.run(settings: { $0.gate.connectionsMax = 1 }) { rig in
             // On a loop of its own: the other two are kept busy.
             let origin = try await ByteOrigin.listening(
-                on: MultiThreadedEventLoopGroup.singleton, [.request, .gate, .close], Self.image)
+                on: MultiThreadedEventLoopGroup.singleton, [.request, .gate, .close], hi)
             let first = try await rig.begin(origin.port)
             let (client, exchange) = (rig.beside, rig.exchange)
             let request = try Rig.request("http://127.0.0.1:\(origin.port)/")
@@ -93,8 +86,7 @@ struct SharingTests {
                 $0.queueLimit = .seconds(3600)
             }
         ) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.late + [.close], Self.image)
+            let origin = try await rig.origin(Self.late + [.close], hi)
             let first = try await rig.begin(origin.port)
             let waiting = try await rig.beginBeside(origin.port)
             let refused = try await rig.get(origin.port)
@@ -103,7 +95,6 @@ struct SharingTests {
             origin.openGate()
             #expect(try await first.get().text == "hi")
             #expect(try await waiting.get().text == "hi")
-            try await origin.stop()
         }
     }
 
@@ -116,13 +107,12 @@ struct SharingTests {
                 $0.queueLimit = .milliseconds(100)
             }
         ) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.late)
+            let origin = try await rig.origin(Self.late)
             let first = try await rig.begin(origin.port)
             let waiting = try await rig.beginBeside(origin.port)
             #expect(try await waiting.get().failure == .overloaded(.queueTime))
             origin.openGate()
             #expect(try await first.get().text == "hi")
-            try await origin.stop()
         }
     }
 
@@ -134,8 +124,8 @@ struct SharingTests {
                 $0.gate.circuit = CircuitLimits(failures: 3, pause: .seconds(3600))
             }
         ) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .reset], [.request, .reset], [.request, .reset],
+            let origin = try await rig.origin(
+                [.request, .reset], [.request, .reset], [.request, .reset],
                 Self.late)
             for number in 1...3 {
                 let outcome = try await rig.get(origin.port, path: "/\(number).png")
@@ -162,7 +152,6 @@ struct SharingTests {
                 rig.events.value.map { event in
                     if case .circuit(_, .opened(let failures, _)) = event { failures } else { 0 }
                 } == [3, 0])
-            try await origin.stop()
         }
     }
 
@@ -178,7 +167,7 @@ struct SharingTests {
     func names() async throws {
         let names = ["a.example": [["127.0.0.1"]]]
         try await Rig.run(names: names) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let origin = try await rig.origin(hi)
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
             #expect(try await rig.beginBeside(origin.port, host: "a.example").get().text == "hi")
             #expect(rig.resolver.asked("a.example") == 1)
@@ -186,7 +175,6 @@ struct SharingTests {
             #expect(try await rig.get(80, host: "none.example").failure != nil)
             #expect(try await rig.get(80, host: "none.example").failure != nil)
             #expect(rig.resolver.asked("none.example") == 1)
-            try await origin.stop()
         }
     }
 
@@ -194,14 +182,13 @@ struct SharingTests {
     func distrusted() async throws {
         let names = ["a.example": [["127.0.0.3"], ["127.0.0.1"]]]
         try await Rig.run(names: names) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let origin = try await rig.origin(hi)
             let first = try await rig.get(origin.port, host: "a.example")
             guard case .connectFailed? = first.failure else {
                 Issue.record("\(String(describing: first.end))")
                 return
             }
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
-            try await origin.stop()
         }
     }
 
@@ -210,12 +197,11 @@ struct SharingTests {
         // A listener whose backlog is full takes no connection: the kernel drops what comes.
         let names = ["a.example": [["127.0.0.9", "127.0.0.1"]]]
         try await Rig.run(names: names, settings: { $0.connectLimit = .seconds(3600) }) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.image)
+            let origin = try await rig.origin(hi)
             let silent = try DeafListener(address: "127.0.0.9", port: Int(origin.port))
             #expect(try await rig.get(origin.port, host: "a.example").text == "hi")
             #expect(try await rig.usage().connectionsBegun == 2)
             silent.close()
-            try await origin.stop()
         }
     }
 }

@@ -8,27 +8,22 @@ import Wire
 
 @Suite("Fetches for sites")
 struct SiteFetchTests {
-    static let hi: [ByteOrigin.Step] = [
-        .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
-    ]
     static let whole = Outcome.End.ended(delimitedByClose: false)
 
     @Test("The head is written as it was given")
     func head() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hi)
+            let origin = try await rig.origin(hi)
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.text == "hi" && outcome.end == Self.whole)
             #expect(origin.requests == ["GET /a?b HTTP/1.1\r\nHost: site.example\r\nX: y\r\n\r\n"])
-            try await origin.stop()
         }
     }
 
     @Test("A redirect is an answer like any other")
     func redirect() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [
                     .request,
                     .send("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 2\r\n\r\nhi"),
@@ -36,7 +31,6 @@ struct SiteFetchTests {
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.status == 302 && outcome.text == "hi" && outcome.redirects.isEmpty)
             #expect(origin.requests.count == 1)
-            try await origin.stop()
         }
     }
 
@@ -47,26 +41,23 @@ struct SiteFetchTests {
             "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n", "HTTP/1.1 199\r\n\r\n",
         ]
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .drip(interims.joined())] + Self.hi.dropFirst())
+            let origin = try await rig.origin(
+                [.request, .drip(interims.joined())] + hi.dropFirst())
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.interims == interims)
             #expect(outcome.status == 200 && outcome.text == "hi")
             #expect(try await rig.usage().idle == 1)
-            try await origin.stop()
         }
     }
 
     @Test("A switch of protocols, which nobody asked for, is a failure")
     func upgrade() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [.request, .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
             #expect(outcome.failure?.status == 502)
-            try await origin.stop()
         }
     }
 
@@ -76,15 +67,13 @@ struct SiteFetchTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
             + "2\r\nhi\r\n0\r\nX-Sum: \u{E9}\r\ny:\r\n\r\n"
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(answer), .request, .drip(answer)])
+            let origin = try await rig.origin([.request, .send(answer), .request, .drip(answer)])
             for _ in 1...2 {
                 let outcome = try await rig.begin(siteRequest(origin.port)).get()
                 #expect(outcome.text == "hi" && outcome.end == Self.whole)
                 #expect(outcome.trailers == "X-Sum: \u{E9}\r\ny:\r\n")
             }
             #expect(origin.connections == 1)
-            try await origin.stop()
         }
     }
 
@@ -94,12 +83,10 @@ struct SiteFetchTests {
     func badTrailers(section: String) async throws {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(head + section)])
+            let origin = try await rig.origin([.request, .send(head + section)])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.failure?.root.status == 502 && outcome.trailers.isEmpty)
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
@@ -110,27 +97,24 @@ struct SiteFetchTests {
             let steps = answers.flatMap {
                 [ByteOrigin.Step.request, .send("HTTP/1.1 200 OK\r\n\($0)\r\n\r\n")]
             }
-            let origin = try await ByteOrigin.listening(on: rig.group, steps)
+            let origin = try await rig.origin(steps)
             for _ in answers {
                 let outcome = try await rig.begin(siteRequest(origin.port, .head)).get()
                 #expect(outcome.status == 200 && outcome.bodyLength == 0)
                 #expect(outcome.text.isEmpty && outcome.end == Self.whole)
             }
             #expect(origin.connections == 1 && origin.requests[0].hasPrefix("HEAD /a?b "))
-            try await origin.stop()
         }
     }
 
     @Test("A body behind an answer to HEAD costs the connection, and not the answer")
     func headWithBody() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), .gate])
             let outcome = try await rig.begin(siteRequest(origin.port, .head)).get()
             #expect(outcome.text.isEmpty && outcome.end == Self.whole)
             try await rig.until { $0.connections == 0 }
-            try await origin.stop()
         }
     }
 
@@ -143,25 +127,22 @@ struct SiteFetchTests {
     func anyStatus(line: String, status: UInt16) async throws {
         try await Rig.run { rig in
             let head = "HTTP/1.1 \(line)\r\nX: \u{E9}\r\nContent-Length: 2\r\n\r\n"
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(head + "hi")])
+            let origin = try await rig.origin([.request, .send(head + "hi")])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
             #expect(outcome.status == status && outcome.head == head && outcome.text == "hi")
-            try await origin.stop()
         }
     }
 
     @Test("An answer to POST that only the connection's end delimits is whole then")
     func untilClose() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .body(2), .send("HTTP/1.0 200 OK\r\n\r\nhi"), .close])
+            let origin = try await rig.origin(
+                [.request, .body(2), .send("HTTP/1.0 200 OK\r\n\r\nhi"), .close])
             let request = siteRequest(origin.port, .post, body: .length(2))
             let outcome = try await rig.begin(request) { _, fetch in
                 fetch.send(body: ByteBuffer(string: "ab"))
             }.get()
             #expect(outcome.text == "hi" && outcome.end == .ended(delimitedByClose: true))
-            try await origin.stop()
         }
     }
 
@@ -172,35 +153,30 @@ struct SiteFetchTests {
         arguments: [ByteOrigin.Step.close, .reset])
     func notRetried(how: ByteOrigin.Step) async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, how], Self.hi)
+            let origin = try await rig.origin(hi + [.request, how], hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let request = siteRequest(origin.port, .post, body: .length(0))
             let second = try await rig.begin(request).get()
             #expect(second.failure == .closedBeforeAnswer(bytesReceived: 0))
             #expect(origin.connections == 1 && origin.requests.count == 2)
-            try await origin.stop()
         }
     }
 
     @Test("A safe request is sent again once", arguments: [RequestMethod.get, .head])
     func retried(method: RequestMethod) async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, .close], Self.hi)
+            let origin = try await rig.origin(hi + [.request, .close], hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let second = try await rig.begin(siteRequest(origin.port, method)).get()
             #expect(second.status == 200 && second.end == Self.whole)
             #expect(origin.connections == 2 && origin.requests.count == 3)
-            try await origin.stop()
         }
     }
 
     @Test("A request that may be repeated is not, once a byte of its body was sent")
     func bodySent() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, .body(1), .close], Self.hi)
+            let origin = try await rig.origin(hi + [.request, .body(1), .close], hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let request = siteRequest(
                 origin.port, .put, body: .length(2), isSafeToRetry: true)
@@ -209,16 +185,14 @@ struct SiteFetchTests {
             }.get()
             #expect(second.failure == .closedBeforeAnswer(bytesReceived: 0))
             #expect(origin.connections == 1)
-            try await origin.stop()
         }
     }
 
     @Test("While nothing of the body was sent, it may be sent on another connection")
     func bodyNotSent() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, Self.hi + [.request, .close],
-                [.request, .body(2)] + Self.hi.dropFirst())
+            let origin = try await rig.origin(
+                hi + [.request, .close], [.request, .body(2)] + hi.dropFirst())
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             let request = siteRequest(
                 origin.port, .put, body: .length(2), isSafeToRetry: true)
@@ -231,7 +205,6 @@ struct SiteFetchTests {
             }.get()
             #expect(second.text == "hi" && second.end == Self.whole)
             #expect(origin.bodies.map { String(buffer: $0) } == ["ab"])
-            try await origin.stop()
         }
     }
 
@@ -242,21 +215,20 @@ struct SiteFetchTests {
         try await Rig.run(
             opening: [], patterns: [], names: ["in.example": [["127.0.0.1"]]]
         ) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hi + Self.hi)
+            let origin = try await rig.origin(hi + hi)
             let site = try await rig.begin(siteRequest(origin.port, host: "in.example")).get()
             #expect(site.text == "hi")
             let authority = OriginAuthority(host: "in.example", port: origin.port)
             let url = try await rig.get(origin.port, host: "in.example")
             #expect(url.failure == .originNotAllowed(authority))
             #expect(origin.requests.count == 1)
-            try await origin.stop()
         }
     }
 
     @Test("A client's URL does not travel on a site's connection past the address guard")
     func connectionsApart() async throws {
         try await Rig.run(opening: []) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hi + Self.hi)
+            let origin = try await rig.origin(hi + hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             #expect(try await rig.usage().idle == 1)
             guard case .addressRefused? = try await rig.get(origin.port).failure else {
@@ -265,7 +237,6 @@ struct SiteFetchTests {
             }
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             #expect(origin.connections == 1 && origin.requests.count == 2)
-            try await origin.stop()
         }
     }
 
@@ -276,19 +247,17 @@ struct SiteFetchTests {
             $0.totalLimit = .milliseconds(5)
         }
         try await Rig.run(settings: change) { rig in
-            let silent = try await ByteOrigin.listening(on: rig.group, [.request, .gate])
+            let silent = try await rig.origin([.request, .gate])
             #expect(
                 try await rig.begin(siteRequest(silent.port)).get().failure
                     == .timedOut(.total, limit: .milliseconds(5)))
-            let origin = try await ByteOrigin.listening(on: rig.group, Self.hi)
+            let origin = try await rig.origin(hi)
             var request = siteRequest(origin.port)
             request.totalLimit = .seconds(600)
             #expect(
                 try await rig.begin(request).get().failure == .bodyTooLarge(bytesMax: 1))
             request.bodyBytesMax = .max
             #expect(try await rig.begin(request).get().text == "hi")
-            try await origin.stop()
-            try await silent.stop()
         }
     }
 
@@ -298,7 +267,7 @@ struct SiteFetchTests {
             $0.gate.circuit = CircuitLimits(failures: 1, pause: .seconds(600))
         }
         try await Rig.run(settings: change) { rig in
-            let origin = try await ByteOrigin.listening(on: rig.group, [.request, .close])
+            let origin = try await rig.origin([.request, .close])
             let authority = OriginAuthority(host: "127.0.0.1", port: origin.port)
             #expect(try await rig.with { $0.circuitRefusal(ofSite: authority) } == nil)
             _ = try await rig.begin(siteRequest(origin.port)).get()
@@ -310,7 +279,6 @@ struct SiteFetchTests {
                 return
             }
             #expect(origin.requests.count == 1)
-            try await origin.stop()
         }
     }
 }

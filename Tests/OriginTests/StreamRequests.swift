@@ -25,14 +25,8 @@ func withStreamOrigin(
 func streamRequest(
     _ port: UInt16, _ method: RequestMethod = .get, path: String = "/", body: RequestBody = .none
 ) -> OriginFetchRequest {
-    let name =
-        switch method {
-        case .head: "HEAD"
-        case .post: "POST"
-        default: "GET"
-        }
-    return OriginFetchRequest(
+    OriginFetchRequest(
         origin: OriginAuthority(host: "127.0.0.1", port: port, isSecure: true), method: method,
-        head: Array("\(name) \(path) HTTP/1.1\r\nHost: a.example\r\n".utf8), body: body,
+        head: Array("\(method.text) \(path) HTTP/1.1\r\nHost: a.example\r\n".utf8), body: body,
         isSafeToRetry: method != .post)
 }

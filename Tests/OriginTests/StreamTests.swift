@@ -120,18 +120,14 @@ struct StreamTests {
         let trust = try Secure.trust()
         let server = try Secure.server()
         try await Rig.run(settings: { $0.trust = trust }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, behind: Secure.behind(server),
-                [.request, .gate] + [
-                    .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
-                ])
+            let origin = try await rig.origin(
+                behind: Secure.behind(server), [.request, .gate] + hi.dropFirst())
             var futures: [EventLoopFuture<Outcome>] = []
             for _ in 0..<10 { futures.append(try await rig.beginSecure(origin.port)) }
             while origin.requests.count < 10 { await Task.yield() }
             #expect(origin.connections == 10)
             origin.openGate()
             for outcome in try await all(futures) { #expect(outcome.text == "hi") }
-            try await origin.stop()
         }
     }
 

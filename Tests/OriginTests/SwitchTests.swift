@@ -20,8 +20,7 @@ struct SwitchTests {
     @Test("What is given after a 101 goes to the origin as it is, what comes is told as it comes")
     func both() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 [.request, .send(Self.switched + "hello"), .body(4), .send("0\r\n\r\n"), .close])
             let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
                 recorder.afterEach = {
@@ -34,15 +33,14 @@ struct SwitchTests {
             #expect(outcome.end == .ended(delimitedByClose: true))
             #expect(origin.bodies.map { String(buffer: $0) } == ["ping"])
             #expect(origin.requests.count == 1)
-            try await origin.stop()
         }
     }
 
     @Test("The end of what is given is the end, once it is written")
     func given() async throws {
         try await Rig.run { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(Self.switched), .body(300_000), .gate])
+            let origin = try await rig.origin(
+                [.request, .send(Self.switched), .body(300_000), .gate])
             let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
                 recorder.afterEach = { _ in
                     fetch.send(body: ByteBuffer(repeating: 0x61, count: 300_000))
@@ -53,15 +51,14 @@ struct SwitchTests {
             while origin.bodies.isEmpty { await Task.yield() }
             #expect(origin.bodies.first?.readableBytes == 300_000)
             while origin.openConnections > 0 { await Task.yield() }
-            try await origin.stop()
         }
     }
 
     @Test("Silence is no failure: whoever asked says how long the connection may rest")
     func silence() async throws {
         try await Rig.run(settings: { $0.bodyRateMin = 1000 }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(Self.switched), .gate, .send("late"), .close])
+            let origin = try await rig.origin(
+                [.request, .send(Self.switched), .gate, .send("late"), .close])
             let head = LockedBox(false)
             let outcome = try await rig.begin(request(origin.port)) { recorder, _ in
                 recorder.afterEach = { _ in head.value = true }
@@ -71,7 +68,6 @@ struct SwitchTests {
             origin.openGate()
             let seen = try await outcome.get()
             #expect(seen.text == "late" && seen.end == .ended(delimitedByClose: true))
-            try await origin.stop()
         }
     }
 
@@ -79,14 +75,13 @@ struct SwitchTests {
     func declined() async throws {
         try await Rig.run { rig in
             let answer = "HTTP/1.1 426 No\r\nContent-Length: 2\r\n\r\nno"
-            let origin = try await ByteOrigin.listening(
-                on: rig.group, [.request, .send(answer), .request, .send(answer), .gate])
+            let origin = try await rig.origin(
+                [.request, .send(answer), .request, .send(answer), .gate])
             for _ in 1...2 {
                 let outcome = try await rig.begin(request(origin.port)).get()
                 #expect(outcome.status == 426 && outcome.text == "no")
             }
             #expect(origin.connections == 1)
-            try await origin.stop()
         }
     }
 
@@ -96,10 +91,9 @@ struct SwitchTests {
     func unasked(field: String) async throws {
         try await Rig.run { rig in
             let answer = "HTTP/1.1 101 S\r\nConnection: Upgrade\r\n\(field)\r\n"
-            let origin = try await ByteOrigin.listening(on: rig.group, [.request, .send(answer)])
+            let origin = try await rig.origin([.request, .send(answer)])
             let outcome = try await rig.begin(request(origin.port)).get()
             #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
-            try await origin.stop()
         }
     }
 
@@ -109,21 +103,16 @@ struct SwitchTests {
         let agreed = LockedBox<[TLSApplicationProtocol?]>([])
         let trust = try Secure.trust()
         try await Rig.run(settings: { $0.trust = trust }) { rig in
-            let origin = try await ByteOrigin.listening(
-                on: rig.group,
+            let origin = try await rig.origin(
                 behind: Secure.behind(server) { parameters in
                     agreed.change { $0.append(parameters.applicationProtocol) }
                 },
                 [.request, .send(Self.switched + "hello"), .close])
-            var request = OriginFetchRequest(
-                origin: OriginAuthority(host: "127.0.0.1", port: origin.port, isSecure: true),
-                method: .get, head: Array("GET / HTTP/1.1\r\nHost: a.example\r\n".utf8),
-                isSafeToRetry: true)
+            var request = streamRequest(origin.port)
             request.upgrade = Array("websocket".utf8)
             let outcome = try await rig.begin(request).get()
             #expect(outcome.status == 101 && outcome.text == "hello")
             #expect(agreed.value == [.http11])
-            try await origin.stop()
         }
     }
 }

@@ -42,6 +42,19 @@ struct Stage {
             target(path), method: method, fields: fields, expecting: expecting, seconds: seconds)
     }
 
+    /// Has a client ask for an answer of the origin that waits at a gate, and returns once it does.
+    func begin(
+        _ path: String = "/it", at location: SourceLocation = #_sourceLocation,
+        _ answer: (Gate) -> OriginAnswer
+    ) throws -> (HTTPConnection, Gate) {
+        let gate = Gate()
+        origin.on(path, answer(gate))
+        let client = try node.connect()
+        try client.socket.send(HTTPConnection.request(target(path)))
+        #expect(gate.waitForArrivals(), sourceLocation: location)
+        return (client, gate)
+    }
+
     /// The node's open descriptors once they have been the same for a while.
     func settledDescriptors() throws -> Int {
         var last = -1
@@ -62,6 +75,15 @@ struct Stage {
 
 /// A field line that keeps an image fresh for longer than any test takes.
 let lasting = "Cache-Control: max-age=3600"
+
+/// Expects that the question is answered with yes before long.
+func expectSoon(
+    _ seconds: Double = 30, _ comment: @autoclosure () -> String = "",
+    at location: SourceLocation = #_sourceLocation, _ question: () throws -> Bool
+) rethrows {
+    let isSo = try Deadline.seconds(seconds).reached(question)
+    #expect(isSo, "\(comment())", sourceLocation: location)
+}
 
 /// Checks that a response is a problem document (RFC 9457), whole and of an allowed status.
 func expectProblem(

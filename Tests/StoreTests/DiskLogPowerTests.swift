@@ -23,8 +23,7 @@ struct DiskLogPowerTests {
             var play = LogPlay(rig, names: size.names)
             for step in LogScript(size, using: &dice).steps { try play.perform(step) }
             try play.perform(.restart)
-            try rig.log().close()
-            rig.kill()
+            try rig.stop()
             try #require(play.wrongs == [], "seed \(seed)")
             base = play
             script = LogScript(size, using: &dice)

@@ -22,9 +22,8 @@ struct DiskLogStartTests {
     func smaller() throws {
         let rig = try full()
         let before = try found(rig, 60)
-        try rig.log().close()
+        try rig.stop()
         rig.plan = try LogRig.plan(segments: 5)
-        rig.kill()
         try rig.start()
         rig.volume.forgetPeak()
         let after = try found(rig, 60)
@@ -34,8 +33,7 @@ struct DiskLogStartTests {
         #expect(names.allSatisfy { $0 < 5 }, "\(names)")
         for number in 60..<100 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
         #expect(rig.volume.peakBytes <= rig.capBytes)
-        let later = try found(rig, 100)
-        #expect(later.last == 99)
+        #expect(try found(rig, 100).last == 99)
     }
 
     @Test("the power fails while a smaller limit is put into force", arguments: UInt64(1)...40)
@@ -44,8 +42,7 @@ struct DiskLogStartTests {
         for number in 0..<60 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
         try rig.delete([58])
         let before = try found(rig, 60)
-        try rig.log().close()
-        rig.kill()
+        try rig.stop()
         rig.plan = try LogRig.plan(segments: 5)
         rig.volume.edit { $0.operations = Int(seed % 8)..<Int.max }
         _ = try? rig.start()
@@ -64,37 +61,30 @@ struct DiskLogStartTests {
         let before = try found(rig, 60)
         rig.plan = try LogRig.plan(segments: 12)
         try rig.restart()
-        let after = try found(rig, 60)
-        #expect(after == before)
+        #expect(try found(rig, 60) == before)
         for number in 60..<75 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
-        let later = try found(rig, 75)
-        #expect(later == before + Array(60..<75))
+        #expect(try found(rig, 75) == before + Array(60..<75))
         #expect(rig.volume.peakBytes <= rig.capBytes)
     }
 
     @Test("what was not asked for within the age limit is not taken over")
     func ageAtStart() throws {
-        let rig = try LogRig(segments: 4, seed: 1)
-        rig.ageLimit = .seconds(1_000)
+        let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         for number in 0..<4 { try rig.store(Answer(number, version: 1, bytes: 100)) }
         rig.now += 600_000
         try rig.touch(2)
         try rig.restart()
-        let all = try found(rig, 4)
-        #expect(all == [0, 1, 2, 3])
-        try rig.log().close()
-        rig.kill()
+        #expect(try found(rig, 4) == [0, 1, 2, 3])
+        try rig.stop()
         rig.now += 600_000
         try rig.start()
-        let one = try found(rig, 4)
-        #expect(one == [2])
+        #expect(try found(rig, 4) == [2])
     }
 
     @Test("a checkpoint keeps accesses through a kill; without one they are those of the footer")
     func checkpoint() throws {
         for isWritten in [true, false] {
-            let rig = try LogRig(segments: 4, seed: 1)
-            rig.ageLimit = .seconds(1_000)
+            let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
             for number in 0..<4 { try rig.store(Answer(number, version: 1, bytes: 100)) }
             try rig.restart()
             rig.now += 600_000
@@ -103,8 +93,7 @@ struct DiskLogStartTests {
             rig.kill()
             rig.now += 600_000
             try rig.start()
-            let left = try found(rig, 4)
-            #expect(left == (isWritten ? [2] : []))
+            #expect(try found(rig, 4) == (isWritten ? [2] : []))
             guard isWritten else { continue }
             let entry = try rig.log().view.shards.find(Answer.name(2).digest)
             #expect(entry?.accessCount == 3)
@@ -114,35 +103,30 @@ struct DiskLogStartTests {
 
     @Test("after a kill, what lies in an open segment counts as asked for when it was last written")
     func benefitOfTheDoubt() throws {
-        let rig = try LogRig(segments: 4, seed: 1)
-        rig.ageLimit = .seconds(1_000)
+        let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         try rig.store(Answer(0, version: 1, bytes: 100))
         rig.now += 900_000
         try rig.store(Answer(1, version: 1, bytes: 100))
         rig.kill()
         rig.now += 500_000
         try rig.start()
-        let both = try found(rig, 2)
-        #expect(both == [0, 1])
+        #expect(try found(rig, 2) == [0, 1])
         rig.kill()
         rig.now += 600_000
         try rig.start()
-        let none = try found(rig, 2)
-        #expect(none == [])
+        #expect(try found(rig, 2) == [])
     }
 
     @Test("a sweep gives up what is too old, and no more; its segment is used again first")
     func sweep() throws {
-        let rig = try LogRig(segments: 4, seed: 1)
-        rig.ageLimit = .seconds(1_000)
+        let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         let log = try rig.log()
         for number in 0..<40 { try rig.store(Answer(number, version: 1, bytes: 1_000)) }
         rig.now += 600_000
         for number in 0..<10 { try rig.touch(number) }
         rig.now += 600_000
         for _ in 0..<100 { log.sweep(atMost: 2, now: rig.now) }
-        let left = try found(rig, 40)
-        #expect(left == Array(0..<10))
+        #expect(try found(rig, 40) == Array(0..<10))
         #expect(rig.figures[.expiredEntries] == 30)
         rig.now += 600_000
         for _ in 0..<100 { log.sweep(atMost: 2, now: rig.now) }
@@ -153,8 +137,7 @@ struct DiskLogStartTests {
 
     @Test("a reclaim gives up what is too old, however often it was asked for before")
     func ageAtReclaim() throws {
-        let rig = try LogRig(segments: 4, seed: 1)
-        rig.ageLimit = .seconds(1_000)
+        let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         for number in 0..<4 {
             try rig.store(Answer(number, version: 1, bytes: 1_000))
             try rig.touch(number, count: 9)
@@ -163,8 +146,7 @@ struct DiskLogStartTests {
         try rig.touch(2)
         rig.now += 600_000
         for number in 10..<50 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
-        let left = try found(rig, 4)
-        #expect(left == [2])
+        #expect(try found(rig, 4) == [2])
         #expect(rig.figures[.expiredEntries] == 3)
     }
 
@@ -172,24 +154,20 @@ struct DiskLogStartTests {
     func clockSetBack() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         for number in 0..<4 { try rig.store(Answer(number, version: 1, bytes: 100)) }
-        try rig.log().close()
-        rig.kill()
+        try rig.stop()
         rig.now -= 1_500
         try rig.start()
         #expect(rig.warnings.count == 1)
         for number in 0..<4 {
-            let found = try rig.find(number)
-            let atOnce = try rig.findAtOnce(number)
-            #expect(found?.isStale == true && atOnce?.isStale == true)
+            #expect(try rig.find(number)?.isStale == true)
+            #expect(try rig.findAtOnce(number)?.isStale == true)
         }
         try rig.store(Answer(2, version: 2, bytes: 100))
-        let anew = try rig.find(2)
-        #expect(anew?.isStale == false)
+        #expect(try rig.find(2)?.isStale == false)
         rig.now += 10_000
         try rig.restart()
         #expect(rig.warnings.isEmpty)
-        let stale = try (0..<4).filter { try rig.find($0)?.isStale == true }
-        #expect(stale == [0, 1, 3])
+        #expect(try (0..<4).filter { try rig.find($0)?.isStale == true } == [0, 1, 3])
     }
 
     @Test("what was replaced is not there again when what replaced it is forgotten")
@@ -201,8 +179,7 @@ struct DiskLogStartTests {
         try rig.store(Answer(0, version: 2, bytes: 100))
         try rig.log().forget(Answer.name(0))
         try rig.restart()
-        let found = try rig.find(0)
-        #expect(found == nil)
+        #expect(try rig.find(0) == nil)
     }
 
     @Test("a file that was made and not used yet is no reason for a warning", arguments: 0..<3)
@@ -216,19 +193,16 @@ struct DiskLogStartTests {
         try rig.start()
         #expect(rig.warnings.isEmpty)
         try rig.store(Answer(0, version: 2, bytes: 100))
-        let found = try rig.find(0)
-        #expect(found != nil)
+        #expect(try rig.find(0) != nil)
     }
 
     @Test("a clock that is a second behind is no clock set back")
     func clockNearly() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         try rig.store(Answer(0, version: 1, bytes: 100))
-        try rig.log().close()
-        rig.kill()
+        try rig.stop()
         rig.now -= 1_000
         try rig.start()
-        let found = try rig.find(0)
-        #expect(found?.isStale == false && rig.warnings.isEmpty)
+        #expect(try rig.find(0)?.isStale == false && rig.warnings.isEmpty)
     }
 }

@@ -33,7 +33,7 @@ struct DiskTierTests {
             let tier = tier(below: root.path)
             await tier.start(now: .zero)
             #expect(tier.view != nil && tier.marks.stamp > .zero && tier.isUp)
-            await tier.close(now: .zero)
+            await tier.close()
             #expect(tier.view == nil && !tier.isUp)
         }
     }
@@ -50,7 +50,7 @@ struct DiskTierTests {
         for _ in 0..<100 { tier.touch(Array(repeating: touch, count: 1_024)) }
         #expect(tier.figures[.touchesDropped] == 100 * 1_024 - DiskTier.touchesMax)
         gate.signal()
-        await tier.close(now: .zero)
+        await tier.close()
     }
 
     @Test("what waits for the journal and the writer is found until it is written or forgotten")
@@ -67,7 +67,7 @@ struct DiskTierTests {
         tier.keep(other, now: .zero)
         #expect(tier.waiting(name)?.resident === other)
         tier.marks.keeps(upTo: tier.marks.stamp)
-        await tier.close(now: .zero)
+        await tier.close()
         #expect(tier.waiting(name) == nil && tier.queued == 0)
     }
 
@@ -83,7 +83,7 @@ struct DiskTierTests {
         let stamp = book.apply([.url(Array("origin/kept".utf8))], isSoft: false, now: .zero)
         entries.store.remove(kept)
         book.keeps(upTo: stamp)
-        await tier.close(now: .zero)
+        await tier.close()
         func effect() -> Mark.Effect? {
             for _ in 0..<4 { book.ticked(leastElsewhere: { .last }, heldElsewhere: { _ in [] }) }
             return book.effect(on: kept.key, tags: [], stamp: kept.stamp)
@@ -124,6 +124,6 @@ struct DiskTierTests {
             await catchUp()
             #expect(tier.marks.count == count, "\(milliseconds) ms")
         }
-        await tier.close(now: .zero)
+        await tier.close()
     }
 }

@@ -1,18 +1,12 @@
 import Ground
 import Store
-import Synchronization
 import Testing
 
 @Suite("The files of the journal")
 struct JournalFilesTests {
     private let room = JournalRoom(limitBytes: 0)
     private let volume = SimulatedVolume()
-
-    private func size(_ number: UInt64) -> Int {
-        volume.state.withLock { state in
-            state.names["journal-\(number)"].map { state.contents[$0].seen.count } ?? 0
-        }
-    }
+    private var size: Int { volume.bytes(of: "journal-1").count }
 
     @Test("what is appended is read, with nothing but zeros behind it, and no more than a quarter")
     func filled() throws {
@@ -20,7 +14,7 @@ struct JournalFilesTests {
         var dice = Dice(seed: 1)
         try files.create(1)
         try files.append([UInt8](repeating: 1, count: 80), to: 1)
-        #expect(size(1) == 80, "nothing is behind a header before it is synced")
+        #expect(size == 80, "nothing is behind a header before it is synced")
         try files.sync(1)
         var all = [UInt8](repeating: 1, count: 80)
         var sizes: Set<Int> = []
@@ -31,7 +25,7 @@ struct JournalFilesTests {
             try files.append(bytes, to: 1)
             try files.sync(1)
             all += bytes
-            sizes.insert(size(1))
+            sizes.insert(size)
             let found = try files.read(1)
             #expect(found.starts(with: all) && found.dropFirst(all.count).allSatisfy { $0 == 0 })
             #expect(found.count - all.count <= room.fileBytes / 4)

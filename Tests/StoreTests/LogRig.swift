@@ -8,7 +8,7 @@ final class LogRig {
     var volume = SimulatedVolume()
     let figures = DiskFigures()
     var plan: DiskPlan
-    var ageLimit = Interval.seconds(1_000_000)
+    var ageLimit: Interval
     /// What is held against each record that is read.
     var fault: RecordFault = { _ in nil }
     /// Wall time in milliseconds since 1970.
@@ -27,8 +27,11 @@ final class LogRig {
     /// What the last start had to say.
     private(set) var notes: [DiskNote] = []
 
-    init(segments: Int, seed: UInt64) throws {
+    init(
+        segments: Int, seed: UInt64, ageLimit: Interval = .seconds(1_000_000)
+    ) throws {
         plan = try Self.plan(segments: segments)
+        self.ageLimit = ageLimit
         dice = Dice(seed: seed)
         newestWall = now
     }
@@ -111,10 +114,15 @@ final class LogRig {
         return log
     }
 
+    /// Closes the log and ends its process.
+    func stop() throws {
+        try log().close()
+        kill()
+    }
+
     /// Closes the log and opens it again.
     func restart() throws {
-        try log().close()
-        volume.kill()
+        try stop()
         try start()
     }
 

@@ -231,9 +231,8 @@ struct MemoryFilesTests {
                 ["cgroup/\(name)": huge]))
         var rule = PressureRule()
         let use = PressureRule.Use(configuredBytes: 1 << 30, usedBytes: 1 << 30, fillingBytes: 0)
-        let decision = rule.looked(now: .zero, use: use, reading: files.read())
         #expect(
-            decision.limitBytes
+            rule.looked(now: .zero, use: use, reading: files.read()).limitBytes
                 == (name == "memory.current" ? PressureRule.floorBytes : 1 << 30))
     }
 

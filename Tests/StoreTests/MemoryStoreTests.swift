@@ -37,7 +37,7 @@ struct MemoryStoreTests {
             switch Int.random(in: 0..<4, using: &dice) {
             case 0:
                 let marker = UInt8.random(in: 0...255, using: &dice)
-                entries.put(name, bytes: 100, marker: marker)
+                entries.put(name, bytes: Int.random(in: 1...100, using: &dice), marker: marker)
                 model[name] = marker
             case 1:
                 if let resident = entries.find(name) { entries.store.remove(resident) }
@@ -88,13 +88,6 @@ struct MemoryStoreTests {
         #expect(entries.find("small") != nil)
     }
 
-    @Test("the limit on entries holds")
-    func entriesMax() {
-        let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
-        for number in 0..<50 { entries.put("\(number)", bytes: 10) }
-        #expect(entries.store.count == 10)
-    }
-
     @Test("at the limit on entries, what takes another's place costs no third its own")
     func replacingAtEntriesMax() {
         let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
@@ -125,14 +118,6 @@ struct MemoryStoreTests {
         #expect(most == 10)
         let found = (0..<40).count { entries.find("\($0)") != nil }
         #expect(found == entries.store.count)
-    }
-
-    @Test("under one key stands one entry, the last")
-    func oneEntry() {
-        let entries = Entries(limitBytes: 1 << 20)
-        for marker: UInt8 in 1...3 { entries.put("a", bytes: 1, marker: marker) }
-        let found = entries.find("a")?.body.chunks[0].getInteger(at: 0, as: UInt8.self)
-        #expect(found == 3 && entries.store.count == 1)
     }
 
     @Test("an entry whose body no memory can hold has an overhead too, and finds no room")

@@ -14,7 +14,7 @@ struct SegmentFilesTests {
         ) { _ in Self.segmentBytes }
     }
 
-    /// Writes a segment of `count` records whose bodies are chunks of `seed`; closed if `closes`.
+    /// Writes a segment of `count` records of one chunk each; closed if `closes`.
     private func write(
         _ number: Int, in directory: NodeDirectory, count: Int, closes: Bool
     ) throws -> [SegmentFooter.Entry] {
@@ -29,11 +29,13 @@ struct SegmentFilesTests {
         var offset = UInt64(DiskFormat.headerBytes)
         var entries: [SegmentFooter.Entry] = []
         for index in 0..<count {
-            let body = [UInt8](repeating: UInt8(index), count: 5_000 + index)
-            let record = record(body, name: UInt8(number * 16 + index), header.salt, offset)
+            let answer = Answer(number * 16 + index, version: 1, bytes: 5_000 + index)
+            var record = answer.record(stamp: .zero, now: 0)
+            let seed = DiskFormat.chunkSeed(salt: header.salt, offset: offset, number: 0)
+            record.chunkSums = [XXH64.hash(answer.body.span, seed: seed)]
             try file.write(
                 record.metaBytes(salt: header.salt, offset: offset).span, at: offset)
-            try file.write(body.span, at: offset + UInt64(record.extent.metaBytes))
+            try file.write(answer.body.span, at: offset + UInt64(record.extent.metaBytes))
             entries.append(SegmentFooter.Entry(record, at: offset))
             offset += UInt64(record.extent.recordBytes)
         }
@@ -45,30 +47,11 @@ struct SegmentFilesTests {
         return entries
     }
 
-    private func record(
-        _ body: [UInt8], name: UInt8, _ salt: UInt64, _ offset: UInt64
-    ) -> DiskRecord {
-        DiskRecord(
-            name: EntryName([UInt8](repeating: name, count: 32).span), stamp: .zero,
-            times: DiskTimes(
-                validated: 0, born: 0, freshUntil: 0, lastModified: DiskFormat.noTime, date: 0),
-            lastAccess: 0, accessCount: 0, flags: [],
-            layout: DiskHeadLayout(
-                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty,
-                entityTag: .empty),
-            key: Array("http://a/\(name)".utf8), head: [], tags: [],
-            bodyBytes: UInt64(body.count),
-            chunkSums: [
-                XXH64.hash(
-                    body.span, seed: DiskFormat.chunkSeed(salt: salt, offset: offset, number: 0))
-            ])
-    }
-
     @Test("closed and unclosed segments, foreign and cut files: each is what it is")
     func mixed() throws {
         let (closed, unclosed, cut) = try writeMixed()
         let again = try open()
-        let found = try SegmentFiles.files(in: DirectoryVolume(again))
+        let found = try SegmentFiles.files(in: again)
         #expect(found.map(\.number) == [0, 1, 2, 4])
         let outcomes = found.map { SegmentFiles.recover($0.file, again.identity) }
         let entries = outcomes.map { outcome -> [SegmentFooter.Entry] in

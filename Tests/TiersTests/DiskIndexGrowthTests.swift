@@ -125,7 +125,7 @@ import Trials
                 _ = index.remove(Self.digest(number), ifAt: Self.entry(number).location)
             }
             var order: [EntryDigest] = []
-            index.forEach { digest, _ in order.append(digest) }
+            _ = index.forEach(below: .max, atMost: .max) { digest, _ in order.append(digest) }
             return order
         }
         #expect(orders[0].count == 2_000)

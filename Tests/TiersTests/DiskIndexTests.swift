@@ -15,16 +15,14 @@ import Tiers
         return index
     }
 
-    @Test("An empty index finds, removes, moves and touches nothing")
+    @Test("An empty index finds, removes and touches nothing")
     func empty() {
         var index = DiskIndex(key0: 1, key1: 2)
         let found = index.find(Self.digest)
         #expect(found == nil)
         let removed = index.remove(Self.digest, ifAt: Self.place)
-        let moved = index.move(Self.digest, from: Self.place, to: Self.elsewhere)
         let touched = index.touch(Self.digest, count: 1, at: 1)
-        let updated = index.update(Self.digest, to: Self.entry)
-        #expect(!removed && !moved && !touched && !updated)
+        #expect(!removed && !touched)
         let count = index.count
         #expect(count == 0)
     }
@@ -52,20 +50,6 @@ import Tiers
         #expect(right && gone == nil)
     }
 
-    @Test("A record moves with all that is known of it, unless a newer one has taken its place")
-    func moves() {
-        var index = Self.index()
-        let first = index.move(Self.digest, from: Self.place, to: Self.elsewhere)
-        let second = index.move(Self.digest, from: Self.place, to: Self.elsewhere)
-        #expect(first && !second)
-        var expected = Self.entry
-        expected.location = Self.elsewhere
-        let found = index.find(Self.digest)
-        #expect(found == expected)
-        #expect(expected.lengthUnits == 20 && expected.lastAccess == 1_000)
-        #expect(expected.accessCount == 2 && expected.flags == .inMain)
-    }
-
     @Test(
         "Touches add up to the most a count can say, and the later last access stands",
         arguments: [
@@ -81,20 +65,6 @@ import Tiers
         let found = index.find(Self.digest)
         #expect(touched && found?.accessCount == countAfter && found?.lastAccess == lastAfter)
         #expect(found?.flags == .inMain && found?.location == Self.place)
-    }
-
-    @Test("An update concerns the record that it names and no other")
-    func updates() {
-        var index = Self.index()
-        var changed = Self.entry
-        changed.accessCount = 0
-        changed.flags = []
-        let updated = index.update(Self.digest, to: changed)
-        let found = index.find(Self.digest)
-        #expect(updated && found == changed)
-        changed.location = Self.elsewhere
-        let refused = index.update(Self.digest, to: changed)
-        #expect(!refused)
     }
 
     @Test("An entry keeps each of its parts at the ends of its range, in 16 bytes")
@@ -114,15 +84,11 @@ import Tiers
                         #expect(entry.lastAccess == seconds && entry.accessCount == small)
                         #expect(entry.flags.rawValue == ~small)
                         let before = entry
-                        entry.location = Self.place
                         entry.lastAccess = ~seconds
                         entry.accessCount = ~small
-                        entry.flags = DiskEntry.Flags(rawValue: small)
                         #expect(entry.lengthUnits == DiskEntry.unitsMax - units)
-                        entry.location = location
                         entry.lastAccess = seconds
                         entry.accessCount = small
-                        entry.flags = DiskEntry.Flags(rawValue: ~small)
                         #expect(entry == before)
                     }
                 }

@@ -6,15 +6,16 @@ import Trials
 /// Exact miss counts: a change of the policy shows here before it shows anywhere else.
 @Suite struct EvictionGoldenTests {
     /// The first 17,000 requests of adaptsize_web, a web proxy's trace used by AdaptSize's authors.
-    static func excerpt() throws -> EvictionTrace {
+    private let trace: EvictionTrace
+
+    init() throws {
         let folder = try #require(Bundle.module.resourceURL)
-        return try TraceReader.read(
+        trace = try TraceReader.read(
             folder.appendingPathComponent("Traces/adaptsize_web_17000.csv").path)
     }
 
     @Test("The excerpt is the one the golden numbers were taken from")
-    func excerptIsWhole() throws {
-        let trace = try Self.excerpt()
+    func excerptIsWhole() {
         #expect(trace.name == "adaptsize_web_17000")
         #expect(trace.requests.count == 17_000)
         #expect(trace.sizes.count == 10_091)
@@ -37,8 +38,7 @@ import Trials
             (.nuthatchBoth, 1, 12_609), (.nuthatchBoth, 5, 11_280),
             (.nuthatchBoth, 10, 10_948), (.nuthatchBoth, 50, 10_254),
         ])
-    func goldenMisses(kind: EvictionKind, percent: Double, misses: Int) throws {
-        let trace = try Self.excerpt()
+    func goldenMisses(kind: EvictionKind, percent: Double, misses: Int) {
         let figures = trace.replay(
             kind, capacityBytes: trace.capacityBytes(percent: percent))
         #expect(figures.misses == misses)
@@ -47,8 +47,7 @@ import Trials
     @Test(
         "Shards cost little: half a point of the object miss ratio",
         arguments: [8, 16], [5.0, 10, 50])
-    func shardsCostLittle(shards: Int, percent: Double) throws {
-        let trace = try Self.excerpt()
+    func shardsCostLittle(shards: Int, percent: Double) {
         let capacityBytes = trace.capacityBytes(percent: percent)
         let one = trace.replay(.nuthatch, capacityBytes: capacityBytes)
         let many = trace.replay(.nuthatch, capacityBytes: capacityBytes, shards: shards)
@@ -56,16 +55,14 @@ import Trials
     }
 
     @Test("A log of four segments, the fewest there may be, is a cache still")
-    func fewestSegments() throws {
-        let trace = try Self.excerpt()
+    func fewestSegments() {
         let figures = trace.replay(
             .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: 50), segments: 4)
         #expect(figures.misses == 10_553)
     }
 
     @Test("What the log writes is what it takes in and a little more")
-    func writtenBytes() throws {
-        let trace = try Self.excerpt()
+    func writtenBytes() {
         let figures = trace.replay(
             .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: 5), segments: 16)
         #expect(figures.admittedBytes == 66_359_065)
@@ -73,8 +70,7 @@ import Trials
     }
 
     @Test("With room for everything only first requests miss", arguments: EvictionKind.allCases)
-    func coldMissesOnly(kind: EvictionKind) throws {
-        let trace = try Self.excerpt()
+    func coldMissesOnly(kind: EvictionKind) {
         // Ten times, for S3-FIFO admits nothing of its small queue's size or more.
         let figures = trace.replay(kind, capacityBytes: trace.footprintBytes * 10, shards: 3)
         #expect(figures.misses == trace.sizes.count)
@@ -93,92 +89,62 @@ private let sharedTraces: URL? = {
 /// The whole traces, where they lie beside the package (`../shared/traces`).
 @Suite(.enabled(if: sharedTraces != nil && !Trials.areFew))
 struct EvictionWholeTraceTests {
-    /// A size and, at it, S3-FIFO's figure and the best known one (libCacheSim), and our misses.
-    struct Golden: Sendable {
-        let trace: String
-        let percent: Double
-        let s3fifo: Double
-        let best: Double
-        let misses: Int
+    private static func read(_ name: String) throws -> EvictionTrace {
+        let folder = try #require(sharedTraces)
+        return try TraceReader.read(folder.appendingPathComponent("\(name).csv.gz").path)
     }
 
-    static let goldens = [
-        Golden(trace: "adaptsize_web", percent: 1, s3fifo: 0.7211, best: 0.6758, misses: 44_753),
-        Golden(trace: "adaptsize_web", percent: 5, s3fifo: 0.6463, best: 0.6040, misses: 40_184),
-        Golden(trace: "adaptsize_web", percent: 10, s3fifo: 0.6225, best: 0.5809, misses: 38_702),
-        Golden(trace: "cloudphysics_io", percent: 1, s3fifo: 0.8232, best: 0.8218, misses: 93_366),
-        Golden(trace: "cloudphysics_io", percent: 5, s3fifo: 0.8051, best: 0.8031, misses: 90_057),
-        Golden(trace: "cloudphysics_io", percent: 10, s3fifo: 0.7418, best: 0.7418, misses: 84_726),
-        Golden(
-            trace: "cache2k_web12_unit", percent: 1, s3fifo: 0.5900, best: 0.5665, misses: 54_805),
-        Golden(
-            trace: "cache2k_web12_unit", percent: 5, s3fifo: 0.3519, best: 0.3515, misses: 32_525),
-        Golden(
-            trace: "cache2k_web12_unit", percent: 10, s3fifo: 0.2775, best: 0.2775, misses: 25_871),
+    /// A trace, a size and, at it, S3-FIFO's figure and the best known one (libCacheSim), and our
+    /// misses.
+    private static let goldens: [(String, Double, Double, Double, Int)] = [
+        ("adaptsize_web", 1, 0.7211, 0.6758, 44_753),
+        ("adaptsize_web", 5, 0.6463, 0.6040, 40_184),
+        ("adaptsize_web", 10, 0.6225, 0.5809, 38_702),
+        ("cloudphysics_io", 1, 0.8232, 0.8218, 93_366),
+        ("cloudphysics_io", 5, 0.8051, 0.8031, 90_057),
+        ("cloudphysics_io", 10, 0.7418, 0.7418, 84_726),
+        ("cache2k_web12_unit", 1, 0.5900, 0.5665, 54_805),
+        ("cache2k_web12_unit", 5, 0.3519, 0.3515, 32_525),
+        ("cache2k_web12_unit", 10, 0.2775, 0.2775, 25_871),
     ]
 
     @Test("The policy misses exactly this often, within a point of the best", arguments: goldens)
-    func wholeTrace(golden: Golden) throws {
-        let folder = try #require(sharedTraces)
-        let path = folder.appendingPathComponent("\(golden.trace).csv.gz").path
-        let trace = try TraceReader.read(path)
-        let capacityBytes = trace.capacityBytes(percent: golden.percent)
+    func wholeTrace(
+        name: String, percent: Double, s3fifo: Double, best: Double, misses: Int
+    ) throws {
+        let trace = try Self.read(name)
+        let capacityBytes = trace.capacityBytes(percent: percent)
         let ours = trace.replay(.nuthatch, capacityBytes: capacityBytes)
-        #expect(ours.misses == golden.misses)
-        #expect(ours.objectMissRatio <= golden.best + 0.01)
+        #expect(ours.misses == misses)
+        #expect(ours.objectMissRatio <= best + 0.01)
         let paper = trace.replay(.s3fifo, capacityBytes: capacityBytes)
-        #expect(abs(paper.objectMissRatio - golden.s3fifo) <= 0.000_051)
+        #expect(abs(paper.objectMissRatio - s3fifo) <= 0.000_051)
     }
 
-    /// A size and, at it, the best known byte figure (libCacheSim), and the bytes we miss.
-    struct DiskGolden: Sendable {
-        let trace: String
-        let percent: Double
-        let segments: Int
-        let best: Double
-        let missedBytes: Int
-    }
-
-    static let diskGoldens = [
-        DiskGolden(
-            trace: "adaptsize_web", percent: 1, segments: 16, best: 0.6920, missedBytes: 353_828_357
-        ),
-        DiskGolden(
-            trace: "adaptsize_web", percent: 5, segments: 16, best: 0.6237, missedBytes: 314_753_661
-        ),
-        DiskGolden(
-            trace: "adaptsize_web", percent: 10, segments: 16, best: 0.6054,
-            missedBytes: 304_718_274),
-        DiskGolden(
-            trace: "cloudphysics_io", percent: 1, segments: 64, best: 0.9651,
-            missedBytes: 4_408_171_520),
-        DiskGolden(
-            trace: "cloudphysics_io", percent: 5, segments: 64, best: 0.9349,
-            missedBytes: 4_158_788_096),
-        DiskGolden(
-            trace: "cloudphysics_io", percent: 10, segments: 64, best: 0.8541,
-            missedBytes: 3_874_412_544),
-        DiskGolden(
-            trace: "cache2k_web12_unit", percent: 1, segments: 64, best: 0.5665, missedBytes: 55_078
-        ),
-        DiskGolden(
-            trace: "cache2k_web12_unit", percent: 5, segments: 64, best: 0.3515, missedBytes: 33_412
-        ),
-        DiskGolden(
-            trace: "cache2k_web12_unit", percent: 10, segments: 64, best: 0.2775,
-            missedBytes: 26_525),
+    /// A trace, a size, segments and, with these, the best known byte figure (libCacheSim), and the
+    /// bytes we miss.
+    private static let diskGoldens: [(String, Double, Int, Double, Int)] = [
+        ("adaptsize_web", 1, 16, 0.6920, 353_828_357),
+        ("adaptsize_web", 5, 16, 0.6237, 314_753_661),
+        ("adaptsize_web", 10, 16, 0.6054, 304_718_274),
+        ("cloudphysics_io", 1, 64, 0.9651, 4_408_171_520),
+        ("cloudphysics_io", 5, 64, 0.9349, 4_158_788_096),
+        ("cloudphysics_io", 10, 64, 0.8541, 3_874_412_544),
+        ("cache2k_web12_unit", 1, 64, 0.5665, 55_078),
+        ("cache2k_web12_unit", 5, 64, 0.3515, 33_412),
+        ("cache2k_web12_unit", 10, 64, 0.2775, 26_525),
     ]
 
     @Test(
         "The disk misses exactly these bytes, within a point of the best", arguments: diskGoldens)
-    func wholeTraceOnDisk(golden: DiskGolden) throws {
-        let folder = try #require(sharedTraces)
-        let path = folder.appendingPathComponent("\(golden.trace).csv.gz").path
-        let trace = try TraceReader.read(path)
+    func wholeTraceOnDisk(
+        name: String, percent: Double, segments: Int, best: Double, missedBytes: Int
+    ) throws {
+        let trace = try Self.read(name)
         let ours = trace.replay(
-            .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: golden.percent),
-            segments: golden.segments)
-        #expect(ours.missedBytes == golden.missedBytes)
-        #expect(ours.byteMissRatio <= golden.best + 0.01)
+            .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: percent),
+            segments: segments)
+        #expect(ours.missedBytes == missedBytes)
+        #expect(ours.byteMissRatio <= best + 0.01)
     }
 }

@@ -12,20 +12,27 @@ struct PressureRuleTests {
         .init(name: name, limitBytes: limitMiB << 20, workingBytes: working << 20)
     }
 
-    private func use(_ usedMiB: Int, filling: Int = 0) -> PressureRule.Use {
+    private func use(_ usedMiB: Int, filling: Int = 0, configured: Int = 128) -> PressureRule.Use {
         .init(
-            configuredBytes: configured, usedBytes: usedMiB << 20, fillingBytes: filling << 20)
+            configuredBytes: configured << 20, usedBytes: usedMiB << 20,
+            fillingBytes: filling << 20)
     }
 
-    private func second(_ second: Double) -> Instant {
-        Instant(nanoseconds: Int64(second * 1e9))
+    /// A look at so many seconds, at one bound; all sizes in MiB.
+    private func look(
+        _ rule: inout PressureRule, at second: Double = 0, used: Int = 128, filling: Int = 0,
+        configured: Int = 128, working: Int, limit: Int = 256, stalled: Int? = nil
+    ) -> PressureRule.Decision {
+        rule.looked(
+            now: Instant(nanoseconds: Int64(second * 1e9)),
+            use: use(used, filling: filling, configured: configured),
+            reading: .init(bounds: [bound(limit, working: working)], stalledPermille: stalled))
     }
 
     @Test("with room for all of it, all of it is held, and looks are rare")
     func roomEnough() {
         var rule = PressureRule()
-        let decision = rule.looked(
-            now: .zero, use: use(0), reading: .init(bounds: [bound(1_024, working: 30)]))
+        let decision = look(&rule, used: 0, working: 30, limit: 1_024)
         #expect(decision.limitBytes == configured && decision.shrunk == nil)
         #expect(!decision.returnsFreeMemory && decision.nextLook == .seconds(1))
         #expect(!rule.isYielding)
@@ -34,18 +41,17 @@ struct PressureRuleTests {
     @Test("where nothing can be read, all of it is held")
     func nothingRead() {
         var rule = PressureRule()
-        _ = rule.looked(
-            now: .zero, use: use(0), reading: .init(bounds: [bound(128, working: 100)]))
+        _ = look(&rule, used: 0, working: 100, limit: 128)
         #expect(rule.isYielding)
-        let decision = rule.looked(now: second(1), use: use(0), reading: .init(bounds: []))
+        let decision = rule.looked(
+            now: .zero + .seconds(1), use: use(0), reading: .init(bounds: []))
         #expect(decision.limitBytes == configured && !rule.isYielding)
     }
 
     @Test("what would not fit is not let in, before anything has to be evicted")
     func beforehand() {
         var rule = PressureRule()
-        let decision = rule.looked(
-            now: .zero, use: use(40), reading: .init(bounds: [bound(128, working: 60)]))
+        let decision = look(&rule, used: 40, working: 60, limit: 128)
         #expect(decision.limitBytes < 100 << 20 && decision.limitBytes > 40 << 20)
         #expect(decision.shrunk == .room)
     }
@@ -53,8 +59,7 @@ struct PressureRuleTests {
     @Test("near the limit of the group entries go at once, and their memory is given back")
     func near() {
         var rule = PressureRule()
-        let decision = rule.looked(
-            now: .zero, use: use(128), reading: .init(bounds: [bound(256, working: 246)]))
+        let decision = look(&rule, working: 246)
         // 10 MiB are left where 32 should be.
         #expect(decision.limitBytes == (128 - 22) << 20)
         #expect(decision.shrunk == .room && decision.returnsFreeMemory)
@@ -77,93 +82,60 @@ struct PressureRuleTests {
     @Test("what fetches have reserved for more than a second is still to come, a burst is not")
     func filling() {
         var rule = PressureRule()
-        func look(_ at: Double, filling: Int) -> Int {
-            rule.looked(
-                now: second(at), use: use(128, filling: filling),
-                reading: .init(bounds: [bound(256, working: 230)])
-            ).limitBytes
+        for (at, filling) in [(1.0, 0), (1.5, 60), (2, 60), (2.5, 0), (3, 30), (3.9, 40)] {
+            let held = look(&rule, at: at, filling: filling, working: 230).limitBytes
+            #expect(held == configured, "\(at)")
         }
-        #expect(look(1, filling: 0) == configured)
-        #expect(look(1.5, filling: 60) == configured)
-        #expect(look(2, filling: 60) == configured)
-        #expect(look(2.5, filling: 0) == configured)
-        #expect(look(3, filling: 30) == configured)
-        #expect(look(3.9, filling: 40) == configured)
-        #expect(look(4, filling: 30) < configured)
+        #expect(look(&rule, at: 4, filling: 30, working: 230).limitBytes < configured)
     }
 
     @Test("evicted bytes are given a second to be seen, and what is lost besides is evicted too")
     func settling() {
         var rule = PressureRule()
-        func look(_ at: Double, used: Int, working: Int) -> Int {
-            rule.looked(
-                now: second(at), use: use(used),
-                reading: .init(bounds: [bound(256, working: working)])
-            ).limitBytes >> 20
+        #expect(look(&rule, working: 246).limitBytes >> 20 == 106)
+        for (at, working) in [(0.1, 246), (0.2, 240), (0.3, 247)] {
+            let held = look(&rule, at: at, used: 106, working: working).limitBytes
+            #expect(held >> 20 == 106, "\(at)")
         }
-        #expect(look(0, used: 128, working: 246) == 106)
-        #expect(look(0.1, used: 106, working: 246) == 106)
-        #expect(look(0.2, used: 106, working: 240) == 106)
-        #expect(look(0.3, used: 106, working: 247) == 106)
         // Not seen within a second: it did not help.
-        #expect(look(1.1, used: 106, working: 246) == 84)
+        #expect(look(&rule, at: 1.1, used: 106, working: 246).limitBytes >> 20 == 84)
     }
 
     @Test("while readers hold what was evicted, no more is evicted in vain")
     func readersHold() {
         var rule = PressureRule()
-        let reading = MemoryReading(bounds: [bound(256, working: 246)])
-        _ = rule.looked(now: .zero, use: use(128), reading: reading)
-        let later = rule.looked(now: second(5), use: use(128), reading: reading)
-        #expect(later.limitBytes == 106 << 20)
+        _ = look(&rule, working: 246)
+        #expect(look(&rule, at: 5, working: 246).limitBytes == 106 << 20)
     }
 
     @Test("no less is held than the floor")
     func floor() {
         var rule = PressureRule()
-        let decision = rule.looked(
-            now: .zero, use: use(128), reading: .init(bounds: [bound(256, working: 900)]))
-        #expect(decision.limitBytes == PressureRule.floorBytes)
+        #expect(look(&rule, working: 900).limitBytes == PressureRule.floorBytes)
     }
 
     @Test("after ten calm seconds the limit grows, a step a second; a break begins them anew")
     func growth() {
         var rule = PressureRule()
-        func look(_ at: Double, used: Int = 30, working: Int = 100) -> Int {
-            rule.looked(
-                now: second(at), use: use(used),
-                reading: .init(bounds: [bound(256, working: working)])
-            ).limitBytes >> 20
-        }
-        let least = look(0, used: 64, working: 246)
+        let least = look(&rule, used: 64, working: 246).limitBytes >> 20
         #expect(least < 64)
-        #expect(look(1) == least)
-        #expect(look(10.9) == least)
-        #expect(look(11) == least + 4)
-        #expect(look(11.5) == least + 4)
-        #expect(look(12) == least + 8)
-        #expect(look(12.5, working: 200) == least + 8)
-        #expect(look(13) == least + 8)
-        #expect(look(22.9) == least + 8)
-        #expect(look(23) == least + 12)
+        let steps = [
+            (1.0, 0), (10.9, 0), (11, 4), (11.5, 4), (12, 8), (12.5, 8), (13, 8), (22.9, 8),
+            (23, 12),
+        ]
+        for (at, more) in steps {
+            let held = look(&rule, at: at, used: 30, working: at == 12.5 ? 200 : 100).limitBytes
+            #expect(held >> 20 == least + more, "\(at)")
+        }
     }
 
     @Test("a limit that is configured anew holds at once, up to what there is room for")
     func configuredAnew() {
         var rule = PressureRule()
-        let reading = MemoryReading(bounds: [bound(256, working: 200)])
-        func look(_ configuredMiB: Int, used: Int) -> Int {
-            rule.looked(
-                now: .zero,
-                use: .init(
-                    configuredBytes: configuredMiB << 20, usedBytes: used << 20, fillingBytes: 0),
-                reading: reading
-            ).limitBytes >> 20
-        }
-        #expect(look(64, used: 60) == 64)
-        #expect(look(200, used: 60) < 100)
+        #expect(look(&rule, used: 60, configured: 64, working: 200).limitBytes >> 20 == 64)
+        #expect(look(&rule, used: 60, configured: 200, working: 200).limitBytes >> 20 < 100)
         #expect(rule.isYielding)
-        #expect(look(32, used: 32) == 32)
+        #expect(look(&rule, used: 32, configured: 32, working: 200).limitBytes >> 20 == 32)
         #expect(!rule.isYielding)
     }
 
@@ -172,10 +144,9 @@ struct PressureRuleTests {
         var rule = PressureRule()
         var held: [Int] = []
         for tick in 0..<600 {
-            let last = held.last ?? 128
-            let decision = rule.looked(
-                now: second(Double(tick) / 10), use: use(last),
-                reading: .init(bounds: [bound(4_096, working: 400)], stalledPermille: 100))
+            let decision = look(
+                &rule, at: Double(tick) / 10, used: held.last ?? 128, working: 400, limit: 4_096,
+                stalled: 100)
             held.append(decision.limitBytes >> 20)
         }
         #expect(held[0] == 120 && held[49] == 120 && held[50] == 112)
@@ -185,12 +156,10 @@ struct PressureRuleTests {
     @Test("a stall that is not long enough changes nothing, but no limit grows under it")
     func shortStalls() {
         var rule = PressureRule()
-        let near = rule.looked(
-            now: .zero, use: use(128), reading: .init(bounds: [bound(256, working: 246)]))
+        let near = look(&rule, working: 246)
         for time in 1..<60 {
-            let decision = rule.looked(
-                now: second(Double(time)), use: use(100),
-                reading: .init(bounds: [bound(4_096, working: 100)], stalledPermille: 60))
+            let decision = look(
+                &rule, at: Double(time), used: 100, working: 100, limit: 4_096, stalled: 60)
             #expect(decision.limitBytes == near.limitBytes)
         }
     }
@@ -200,9 +169,7 @@ struct PressureRuleTests {
         var rule = PressureRule()
         var returned = 0
         for tick in 0..<400 {
-            let decision = rule.looked(
-                now: second(Double(tick) / 10), use: use(108),
-                reading: .init(bounds: [bound(256, working: 210)]))
+            let decision = look(&rule, at: Double(tick) / 10, used: 108, working: 210)
             // Of 46 MiB that are left, 22.5 are needed for the growth of 20.
             #expect(decision.limitBytes == configured)
             returned += decision.returnsFreeMemory ? 1 : 0

@@ -32,18 +32,6 @@ struct SegmentScanTests {
         }
     }
 
-    @Test("wherever the file ends, the records that are whole are found")
-    func truncated() {
-        for count in stride(from: 4096, through: sample.bytes.count, by: Trials.stride(61)) {
-            let bytes = Array(sample.bytes.prefix(count))
-            let (records, _) = SampleSegment.scan(bytes, sample.header)
-            for (offset, record) in zip(sample.offsets, sample.records) {
-                let end = Int(offset) + record.extent.metaBytes + Int(record.bodyBytes)
-                #expect((records[offset] != nil) == (end <= count), "\(count) of \(end)")
-            }
-        }
-    }
-
     @Test("a page that cannot be read costs the records that lie in it")
     func badPage() {
         for start in stride(from: 4096, to: sample.bytes.count, by: Trials.stride(4096)) {

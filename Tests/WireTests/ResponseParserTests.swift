@@ -5,12 +5,12 @@ import Wire
 
 @Suite struct ResponseParserTests {
     @Test("a malformed answer is refused", arguments: ResponseCases.all)
-    func refuses(_ sample: ResponseCase) {
-        let bytes = latin1(sample.text)
+    func refuses(name: String, text: String, refusal: ResponseRefusal) {
+        let bytes = latin1(text)
         let reading = Reading.responses(bytes, stops: [bytes.count])
-        #expect(reading.ending == .responseRefused(sample.refusal))
+        #expect(reading.ending == .responseRefused(refusal))
         #expect(reading.messages.isEmpty)
-        #expect(sample.refusal.sentence.hasSuffix("."))
+        #expect(refusal.sentence.hasSuffix("."))
     }
 
     @Test("a head is copied with extents that lie in the copy")

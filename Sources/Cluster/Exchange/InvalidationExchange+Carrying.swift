@@ -87,10 +87,9 @@ extension InvalidationExchange {
         for (positions, nodes) in log.takeConfirmations() {
             effects.append(.send(.confirm(positions, members: members, view: view), to: nodes))
         }
-        for question in keeper.news.questions {
+        for question in keeper.news.questions.takeAll() {
             effects.append(.send(.round(question.round, digest: digest), to: question.members))
         }
-        keeper.news.questions.removeAll()
         guard window != published else { return }
         published = window
         effects.append(.window(published))

@@ -68,7 +68,4 @@ extension InvalidationExchange {
     package var isLeaveOver: Bool { keeper.isLeaveOver }
 
     package var heldCount: Int { log.heldCount }
-    package var heldBytes: Int { log.heldBytes }
-    package var streamsCount: Int { log.streamsCount }
-    package var unsyncedBytes: Int { log.unsyncedBytes }
 }

@@ -17,7 +17,7 @@ extension CountBallot {
         writer.put(round)
         writer.put(owner)
         writer.endFixedPart()
-        writer.putField(Tag.without, nodes: without)
+        writer.putField(Tag.without, list: without)
         return writer.bytes
     }
 
@@ -27,14 +27,13 @@ extension CountBallot {
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> CountBallot {
-        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: kind)
+        var fields = try OnceFields(
+            bytes, fixedBytes: fixedBytes, in: kind, Tag.without...Tag.without)
         let round = bytes.little64(at: 2)
         guard (1...CountedSet.countMax).contains(round) else { throw .malformed(kind) }
         var ballot = CountBallot(round: round, owner: NodeID(bytes, at: 10))
-        while let field = try structure.next(bytes) {
-            guard field.tag == Tag.without else { continue }
-            guard ballot.without.isEmpty else { throw .malformed(kind) }
-            ballot.without = try structure.nodes(
+        while let field = try fields.next(bytes) {
+            ballot.without = try fields.structure.list(
                 bytes, field, countMax: CountedSet.membersMax)
             guard ballot.without.isAscending else { throw .malformed(kind) }
         }
@@ -65,17 +64,12 @@ extension CountVote {
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> CountVote {
-        var structure = try PeerStructure(bytes, fixedBytes: 2, in: kind)
+        var fields = try OnceFields(bytes, fixedBytes: 2, in: kind, Tag.ballot...Tag.change)
         var (ballot, change): (CountBallot?, CountChange?)
-        while let field = try structure.next(bytes) {
+        while let field = try fields.next(bytes) {
             switch field.tag {
-            case Tag.ballot:
-                guard ballot == nil else { throw .malformed(kind) }
-                ballot = try .read(bytes.extracting(field.range), in: kind)
-            case Tag.change:
-                guard change == nil else { throw .malformed(kind) }
-                change = try .read(bytes.extracting(field.range), in: kind)
-            default: continue
+            case Tag.ballot: ballot = try .read(bytes.extracting(field.range), in: kind)
+            default: change = try .read(bytes.extracting(field.range), in: kind)
             }
         }
         guard let ballot, let change else { throw .malformed(kind) }
@@ -103,7 +97,8 @@ extension CountRecord {
     }
 
     private static let fixedBytes = 20
-    /// The most positions that a vote names: as many streams as a log has.
+    /// The most positions that a vote names, so that it fits in a record: as many streams as a log
+    /// has.
     package static let holdsMax = 1_280
 
     /// The structure's bytes; they fit in a record of the log.
@@ -129,7 +124,7 @@ extension CountRecord {
         case .vote(let change, let holds):
             guard holds.count <= Self.holdsMax else { throw .tooLong }
             writer.putField(Tag.change, try change.bytes())
-            writer.putField(Tag.holds, positions: holds)
+            writer.putField(Tag.holds, list: holds)
         case .joined(nil), .promise(nil): break
         }
         return writer.bytes
@@ -141,16 +136,27 @@ extension CountRecord {
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
     ) throws(PeerFault) -> CountRecord {
-        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: frame)
-        var parts = Parts()
-        while let field = try structure.next(bytes) {
-            try parts.take(field, of: structure, bytes.extracting(field.range), bytes)
+        var fields = try OnceFields(
+            bytes, fixedBytes: fixedBytes, in: frame, Tag.base...Tag.holds)
+        var (base, previous): (CountedSet?, CountedSet?)
+        var (ballot, voted, change): (CountBallot?, CountVote?, CountChange?)
+        var holds: [StreamPosition]?
+        while let field = try fields.next(bytes) {
+            let value = bytes.extracting(field.range)
+            switch field.tag {
+            case Tag.base: base = try .read(value, in: frame)
+            case Tag.ballot: ballot = try .read(value, in: frame)
+            case Tag.previous: previous = try .read(value, in: frame)
+            case Tag.voted: voted = try .read(value, in: frame)
+            case Tag.change: change = try .read(value, in: frame)
+            default: holds = try fields.structure.list(bytes, field, countMax: holdsMax)
+            }
         }
-        guard let kind = Kind(rawValue: bytes[2]), let base = parts.base,
-            let ballot = parts.ballot
-        else { throw .malformed(frame) }
+        guard let kind = Kind(rawValue: bytes[2]), let base, let ballot else {
+            throw .malformed(frame)
+        }
         let body: Body
-        switch (kind, parts.previous, parts.voted, parts.change, parts.holds) {
+        switch (kind, previous, voted, change, holds) {
         case (.joined, let previous, nil, nil, nil): body = .joined(previous: previous)
         case (.promise, nil, let voted, nil, nil): body = .promise(voted: voted)
         case (.vote, nil, nil, let change?, let holds): body = .vote(change, holds: holds ?? [])
@@ -158,33 +164,5 @@ extension CountRecord {
         }
         return CountRecord(
             base: base, member: NodeID(bytes, at: 4), ballot: ballot, body: body)
-    }
-
-    /// What was read so far; each comes once.
-    private struct Parts {
-        var base: CountedSet?
-        var ballot: CountBallot?
-        var previous: CountedSet?
-        var voted: CountVote?
-        var change: CountChange?
-        var holds: [StreamPosition]?
-
-        mutating func take(
-            _ field: PeerStructure.Field, of structure: PeerStructure, _ value: Span<UInt8>,
-            _ bytes: Span<UInt8>
-        ) throws(PeerFault) {
-            let frame = structure.kind
-            switch field.tag {
-            case Tag.base where base == nil: base = try .read(value, in: frame)
-            case Tag.ballot where ballot == nil: ballot = try .read(value, in: frame)
-            case Tag.previous where previous == nil: previous = try .read(value, in: frame)
-            case Tag.voted where voted == nil: voted = try .read(value, in: frame)
-            case Tag.change where change == nil: change = try .read(value, in: frame)
-            case Tag.holds where holds == nil:
-                holds = try structure.positions(bytes, field, countMax: holdsMax)
-            case Tag.base...Tag.holds: throw .malformed(frame)
-            default: return
-            }
-        }
     }
 }

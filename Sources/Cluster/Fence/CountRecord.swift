@@ -13,7 +13,12 @@ package struct CountBallot: Hashable, Comparable, Sendable {
     package var without: [NodeID]
 
     /// Of votes for what is decided; see ``CountedMembers/repeatVote(synced:issue:)``.
-    package static let repeated = CountBallot(round: 1, owner: NodeID(low: 0, high: 0))
+    init(repeatingWithout gone: [NodeID]) {
+        self.init(round: 1, owner: NodeID(low: 0, high: 0), without: gone)
+    }
+
+    /// It is nobody's, and lower than all others.
+    package var isRepeated: Bool { owner == NodeID(low: 0, high: 0) }
 
     package init(round: UInt64, owner: NodeID, without: [NodeID] = []) {
         self.round = round
@@ -55,9 +60,6 @@ package struct CountRecord: Hashable, Sendable {
         self.ballot = ballot
         self.body = body
     }
-
-    /// The most positions that a vote names, so that it fits in a record.
-    static let positionsMax = 1_280
 
     var vote: CountVote? {
         guard case .vote(let change, _) = body else { return nil }

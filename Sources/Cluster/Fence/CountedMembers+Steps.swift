@@ -51,7 +51,6 @@ extension CountedMembers {
         settledAt = next.isSettled ? now : nil
         adoptedAt = now
         standing = next
-        needs = nil
         promised = nil
         voted = nil
         attempt = nil
@@ -62,39 +61,58 @@ extension CountedMembers {
 
     /// Counts the votes; a change that a majority has voted for in one ballot is in force.
     mutating func decide(now: Instant) {
-        guard let standing else { return }
-        let base = standing.previous ?? standing.set
+        if let set = standing?.set {
+            for cast in votes(on: set) {
+                guard let vote = cast.first, let change = vote.vote?.change,
+                    set.isMajority(cast.map(\.member), without: vote.ballot.without),
+                    let next = set.changed(by: change)
+                else { continue }
+                adopt(CountStanding(next, after: set), now: now)
+                break
+            }
+        }
+        settle(now: now)
+    }
+
+    /// By ballot.
+    private func votes(on base: CountedSet) -> [[CountRecord]] {
         let votes = records.filter { $0.base == base && $0.vote != nil }
-        for ballot in Set(votes.map(\.ballot)).sorted() {
-            let cast = votes.filter { $0.ballot == ballot }
-            guard base.isMajority(cast.map(\.member), without: ballot.without),
-                let change = cast.first?.vote?.change, let next = base.changed(by: change)
-            else { continue }
-            if base == standing.set { adopt(CountStanding(next, after: base), now: now) }
-            guard next == self.standing?.set else { continue }
-            var named = KnownPositions()
-            for case .vote(_, let holds) in cast.map(\.body) { named.take(holds) }
-            needs = named
-            return settle(now: now)
+        return Set(votes.map(\.ballot)).sorted().map { ballot in
+            votes.filter { $0.ballot == ballot }
         }
     }
 
     /// Learns for itself that the set is settled; members in `gone` do not run, by the operator's
     /// word, and will be forgotten next by a majority of the others.
+    ///
+    /// It is once votes of one ballot, by a majority of the set before, name nothing that a
+    /// majority of the set has not synced. Others in that ballot may name what is lost.
     package mutating func settle(without gone: [NodeID] = [], now: Instant) {
-        guard let standing, !standing.isSettled, let needs else { return }
-        let wanted = needs.positions
-        let holders = standing.set.members.filter { member in
-            holdings[member]?.covers(wanted) ?? wanted.isEmpty
+        guard let standing, let base = standing.previous else { return }
+        let holders = standing.set.members.filter { !gone.contains($0) }
+        var common: [ProcessID: UInt64] = [:]
+        /// How far a majority is in a stream.
+        func count(of process: ProcessID) -> UInt64 {
+            if let count = common[process] { return count }
+            let counts = holders.map { holdings[$0]?.count(of: process) ?? 0 }.sorted(by: >)
+            let count = counts.isEmpty ? 0 : counts[counts.count / 2]
+            common[process] = count
+            return count
         }
-        if standing.set.isMajority(holders, without: gone) { learnSettled(standing.set, now: now) }
+        let isSettled = votes(on: base).contains { cast in
+            let held = cast.filter { record in
+                guard case .vote(_, let holds) = record.body else { return false }
+                return holds.allSatisfy { $0.count <= count(of: $0.process) }
+            }
+            return base.isMajority(held.map(\.member), without: cast[0].ballot.without)
+        }
+        if isSettled { learnSettled(standing.set, now: now) }
     }
 
     mutating func learnSettled(_ set: CountedSet, now: Instant) {
         guard standing?.set == set, standing?.isSettled == false else { return }
         standing?.previous = nil
         settledAt = now
-        needs = nil
         dropOldRecords()
     }
 }

@@ -97,12 +97,15 @@ extension CountedMembers {
         guard let set = standing?.set, let previous = standing?.previous else { return }
         hasRepeatedVote = true
         let isSynced = records.contains {
-            $0.member == own && $0.base == previous && $0.ballot == .repeated
+            $0.member == own && $0.base == previous && $0.ballot.isRepeated
         }
         guard !isSynced, let change = previous.change(to: set) else { return }
+        var gone: [NodeID] = []
+        if case .forget(let nodes) = change, previous.isKnown(without: nodes.count) { gone = nodes }
         issue.append(
             CountRecord(
-                base: previous, member: own, ballot: .repeated, body: .vote(change, holds: synced)))
+                base: previous, member: own, ballot: CountBallot(repeatingWithout: gone),
+                body: .vote(change, holds: synced)))
     }
 
     /// Calls for promises, in a ballot that nobody has used; `without` as in ``CountBallot``.

@@ -14,18 +14,12 @@ package struct CountedMembers: Sendable {
         package var standing: CountStanding?
         /// How often the node has joined a line of sets.
         package var joins: UInt64
-        /// What settles the set, if it is known and not yet done.
-        package var needs: [StreamPosition]?
         /// On the set; until it is settled, on the one before too.
         package var records: [CountRecord]
 
-        package init(
-            standing: CountStanding?, joins: UInt64, needs: [StreamPosition]?,
-            records: [CountRecord]
-        ) {
+        package init(standing: CountStanding?, joins: UInt64, records: [CountRecord]) {
             self.standing = standing
             self.joins = joins
-            self.needs = needs
             self.records = records
         }
     }
@@ -57,7 +51,6 @@ package struct CountedMembers: Sendable {
     /// When this node learnt that the set is settled.
     var settledAt: Instant?
     var before: CountedSet?
-    var needs: KnownPositions?
     /// See ``Memory/records``.
     var records: [CountRecord] = []
     /// This node's own highest promise and vote on the set, from before they are synced on.
@@ -92,7 +85,6 @@ package struct CountedMembers: Sendable {
             adopt(standing, now: now)
             joined = standing.set.line
             joins = memory?.joins ?? 0
-            needs = memory?.needs.map { KnownPositions($0) }
             records = memory?.records ?? []
             recallOwn()
         }
@@ -101,14 +93,12 @@ package struct CountedMembers: Sendable {
     }
 
     package var memory: Memory {
-        Memory(
-            standing: standing, joins: joins, needs: needs?.positions, records: records)
+        Memory(standing: standing, joins: joins, records: records)
     }
 
     /// What has to outlive a restart is the same.
     func hasMemory(of other: CountedMembers) -> Bool {
-        standing == other.standing && joins == other.joins && needs == other.needs
-            && records == other.records
+        standing == other.standing && joins == other.joins && records == other.records
     }
 
     /// This node is one of the counted.
@@ -268,14 +258,6 @@ package struct CountedMembers: Sendable {
         guard let theirs else { return false }
         guard theirs.line == set.line else { return theirs.line.recovery > set.line.recovery }
         return theirs.generation > set.generation
-    }
-
-    /// True if what `holders` have synced is durable at a majority.
-    ///
-    /// To be asked only after the view that came with each confirmation was taken in: whoever
-    /// confirms after voting on a later set says so.
-    package func isDurable(at holders: [NodeID]) -> Bool {
-        standing?.set.isMajority(holders) ?? false
     }
 
     package func view(isCurrent: Bool) -> CountView {

@@ -22,12 +22,8 @@ extension CountedSet {
         writer.put(generation)
         writer.put(opener)
         writer.endFixedPart()
-        writer.putField(Tag.members, nodes: members)
-        if line.recovery > 0 {
-            var number: [UInt8] = []
-            number.appendLittle(line.recovery)
-            writer.putField(Tag.recovery, number)
-        }
+        writer.putField(Tag.members, list: members)
+        if line.recovery > 0 { writer.putField(Tag.recovery, fixed: line.recovery) }
         return writer.bytes
     }
 
@@ -37,19 +33,18 @@ extension CountedSet {
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> CountedSet {
-        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: kind)
+        var fields = try OnceFields(
+            bytes, fixedBytes: fixedBytes, in: kind, Tag.members...Tag.recovery)
         var members: [NodeID]?
         var recovery: UInt64?
-        while let field = try structure.next(bytes) {
+        while let field = try fields.next(bytes) {
             switch field.tag {
             case Tag.members:
-                guard members == nil else { throw .malformed(kind) }
-                members = try structure.nodes(bytes, field, countMax: membersMax)
-            case Tag.recovery:
-                guard recovery == nil, field.range.count == 8 else { throw .malformed(kind) }
+                members = try fields.structure.list(bytes, field, countMax: membersMax)
+            default:
+                guard field.range.count == 8 else { throw .malformed(kind) }
                 recovery = bytes.little64(at: field.range.lowerBound)
                 guard recovery != 0 else { throw .malformed(kind) }
-            default: continue
             }
         }
         let generation = bytes.little64(at: 2)
@@ -92,17 +87,12 @@ extension CountStanding {
     package static func read(
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> CountStanding {
-        var structure = try PeerStructure(bytes, fixedBytes: 2, in: kind)
+        var fields = try OnceFields(bytes, fixedBytes: 2, in: kind, Tag.set...Tag.previous)
         var (set, previous): (CountedSet?, CountedSet?)
-        while let field = try structure.next(bytes) {
+        while let field = try fields.next(bytes) {
             switch field.tag {
-            case Tag.set:
-                guard set == nil else { throw .malformed(kind) }
-                set = try .read(bytes.extracting(field.range), in: kind)
-            case Tag.previous:
-                guard previous == nil else { throw .malformed(kind) }
-                previous = try .read(bytes.extracting(field.range), in: kind)
-            default: continue
+            case Tag.set: set = try .read(bytes.extracting(field.range), in: kind)
+            default: previous = try .read(bytes.extracting(field.range), in: kind)
             }
         }
         guard let set else { throw .malformed(kind) }
@@ -136,7 +126,7 @@ extension CountChange {
         writer.put(kind.rawValue)
         writer.put(UInt8(0))
         writer.endFixedPart()
-        writer.putField(Tag.nodes, nodes: nodes)
+        writer.putField(Tag.nodes, list: nodes)
         return writer.bytes
     }
 
@@ -146,12 +136,11 @@ extension CountChange {
     package static func read(
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
     ) throws(PeerFault) -> CountChange {
-        var structure = try PeerStructure(bytes, fixedBytes: fixedBytes, in: frame)
+        var fields = try OnceFields(
+            bytes, fixedBytes: fixedBytes, in: frame, Tag.nodes...Tag.nodes)
         var nodes: [NodeID]?
-        while let field = try structure.next(bytes) {
-            guard field.tag == Tag.nodes else { continue }
-            guard nodes == nil else { throw .malformed(frame) }
-            nodes = try structure.nodes(bytes, field, countMax: CountedSet.membersMax)
+        while let field = try fields.next(bytes) {
+            nodes = try fields.structure.list(bytes, field, countMax: CountedSet.membersMax)
         }
         guard let nodes, nodes.isAscending else { throw .malformed(frame) }
         switch Kind(rawValue: bytes[2]) {

@@ -51,12 +51,7 @@ package struct CountedSet: Hashable, Sendable {
     }
 
     package func contains(_ node: NodeID) -> Bool {
-        var (low, high) = (0, members.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if members[middle] < node { low = middle + 1 } else { high = middle }
-        }
-        return low < members.count && members[low] == node
+        members.sortedIndex(of: node) != nil
     }
 
     /// True if more than half of the members, those in `without` left out of account, are among

@@ -268,12 +268,12 @@ package struct FenceKeeper: Sendable {
     /// before, so much as there is room for, the last first.
     private var votedPositions: [StreamPosition] {
         let positions = synced.positions
-        guard positions.count > CountRecord.positionsMax else { return positions }
+        guard positions.count > CountRecord.holdsMax else { return positions }
         let retired = Set(self.retired)
         let held = positions.filter { !retired.contains($0.process) }
-        let room = max(0, CountRecord.positionsMax - held.count)
+        let room = max(0, CountRecord.holdsMax - held.count)
         let rest = KnownPositions(positions)
-        return held.prefix(CountRecord.positionsMax)
+        return held.prefix(CountRecord.holdsMax)
             + self.retired.suffix(room).map {
                 StreamPosition(process: $0, count: rest.count(of: $0))
             }

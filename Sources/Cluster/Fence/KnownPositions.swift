@@ -11,9 +11,11 @@ package struct KnownPositions: Hashable, Sendable {
     }
 
     package mutating func take(_ positions: [StreamPosition]) {
-        for position in positions where position.count > count(of: position.process) {
-            counts[position.process] = position.count
-        }
+        for position in positions { take(position) }
+    }
+
+    package mutating func take(_ position: StreamPosition) {
+        if !covers(position) { counts[position.process] = position.count }
     }
 
     /// Nobody names the stream any more.
@@ -40,9 +42,12 @@ package struct KnownPositions: Hashable, Sendable {
     }
 
     /// By process, so that two runs of one seed say the same.
-    package var positions: [StreamPosition] {
-        counts.map { StreamPosition(process: $0.key, count: $0.value) }.sorted {
-            ($0.process.high, $0.process.low) < ($1.process.high, $1.process.low)
-        }
+    package var positions: [StreamPosition] { positions { _ in true } }
+
+    func positions(where isWanted: (StreamPosition) -> Bool) -> [StreamPosition] {
+        counts.map { StreamPosition(process: $0.key, count: $0.value) }.filter(isWanted)
+            .sorted { $0.process < $1.process }
     }
+
+    var isEmpty: Bool { counts.isEmpty }
 }

@@ -122,9 +122,7 @@ package struct OfferIntake: Sendable {
         now: Instant, judge: (PeerOffer) -> Judgement
     ) -> (fetches: [Offered], answers: [Answer]) {
         var (fetches, answers): ([Offered], [Answer]) = ([], [])
-        let doubted = doubtful
-        doubtful = []
-        for offered in doubted where counts[offered.connection] != nil {
+        for offered in doubtful.takeAll() where counts[offered.connection] != nil {
             switch judge(offered.offer) {
             case .held: answer(offered, isKept: true, &answers)
             case .wanted where now < offered.notBefore: doubtful.append(offered)

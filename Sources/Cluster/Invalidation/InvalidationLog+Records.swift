@@ -38,9 +38,8 @@ extension InvalidationLog {
         for record in records {
             let name = record.name
             guard name.number > retired[name.stream] ?? 0 else { continue }
-            let position = StreamPosition(process: name.stream, count: name.number)
             guard let place = place(of: name.stream, now, &effects) else {
-                setAhead(source, position)
+                setAhead(source, name.position)
                 continue
             }
             if streams[place].applied.contains(name.number) {
@@ -49,7 +48,7 @@ extension InvalidationLog {
             } else if name.stream == process {
                 news.contradicted(name)
             } else if isFull {
-                setAhead(source, position)
+                setAhead(source, name.position)
                 streams[place].want(name.number, at: now + settings.delays.askPatience)
             } else {
                 apply(record, at: place, from: source, now, &effects)
@@ -111,10 +110,10 @@ extension InvalidationLog {
                 if case .record(let record, _) = done.write { issued.append(record) }
                 continue
             }
-            // Who gave it, and who issued it, are to be told that it is had.
-            for node in [done.source, members.node(of: process)] {
-                if let node { owed.owe(process, to: node, at: dueAt) }
-            }
+            if let source = done.source { owed.owe(process, to: source, at: dueAt) }
+        }
+        for process in touched where process != self.process {
+            if let issuer = members.node(of: process) { owed.owe(process, to: issuer, at: dueAt) }
         }
         let had = positions(of: touched.sorted())
         _ = confirmations.add(had, members: [], by: node, at: now)

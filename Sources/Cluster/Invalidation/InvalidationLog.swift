@@ -162,8 +162,7 @@ package struct InvalidationLog: Sendable {
 
     /// What is to be confirmed since it was taken last, and to whom.
     package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {
-        defer { news.confirmations = [] }
-        return news.confirmations
+        news.confirmations.takeAll()
     }
 }
 
@@ -178,8 +177,7 @@ struct LogNews: Sendable {
 
     /// There are two contents under this name, or a record of this process that it did not issue.
     mutating func contradicted(_ name: RecordName) {
-        events.append(
-            .contradicted(StreamPosition(process: name.stream, count: name.number)))
+        events.append(.contradicted(name.position))
     }
 }
 

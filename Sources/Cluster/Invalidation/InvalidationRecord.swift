@@ -10,6 +10,9 @@ package struct RecordName: Hashable, Sendable {
         self.stream = stream
         self.number = number
     }
+
+    /// Of who has it and all before it.
+    package var position: StreamPosition { StreamPosition(process: stream, count: number) }
 }
 
 /// One invalidation as it is kept and told on: by all nodes with the same bytes, whether they

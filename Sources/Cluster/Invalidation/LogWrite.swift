@@ -100,19 +100,15 @@ struct WriteQueue: Sendable {
         guard let dueAt, dueAt <= now else { return nil }
         beginsAt = now + interval(waiting.count)
         batch = notes.takeAll().map { Waiting(write: .note($0)) }
-        if !makesRoom {
-            batch += waiting
-            waiting.removeAll()
-        }
+        if !makesRoom { batch += waiting.takeAll() }
         return batch.map(\.write)
     }
 
     /// The batch, which is on disk.
     mutating func synced() -> [Waiting] {
-        defer { batch = [] }
         bytesCount -= batch.reduce(0) { $0 + ($1.write.isNote ? 0 : $1.write.bytesCount) }
         makesRoom = false
-        return batch
+        return batch.takeAll()
     }
 
     /// The batch may be on disk or not: it is written again.
@@ -139,15 +135,14 @@ struct WriteQueue: Sendable {
         swap(&later, &notes)
         for case .note(let note) in batch.map(\.write) { notes.add(note) }
         for note in later.takeAll() { notes.add(note) }
-        waiting = batch.filter { !$0.write.isNote } + waiting
-        batch.removeAll()
+        waiting = batch.takeAll().filter { !$0.write.isNote } + waiting
     }
 }
 
 /// Notes that wait; of what was dropped, and of what is remembered, the last counts.
 private struct WaitingNotes: Sendable {
     private var memory: CountedMembers.Memory?
-    private var dropped = SortedTable<ProcessID, UInt64>()
+    private var dropped = KnownPositions()
     /// Retired and forgotten streams, in this order.
     private var ends: [LogNote] = []
 
@@ -156,8 +151,7 @@ private struct WaitingNotes: Sendable {
     mutating func add(_ note: LogNote) {
         switch note {
         case .memory(let memory): self.memory = memory
-        case .dropped(let position):
-            dropped[position.process] = max(dropped[position.process] ?? 0, position.count)
+        case .dropped(let position): dropped.take(position)
         case .retired, .forgotten: ends.append(note)
         }
     }
@@ -168,9 +162,7 @@ private struct WaitingNotes: Sendable {
     /// so what was dropped is of before.
     mutating func takeAll() -> [LogNote] {
         defer { self = WaitingNotes() }
-        let positions = zip(dropped.keys, dropped.values).map {
-            LogNote.dropped(StreamPosition(process: $0, count: $1))
-        }
+        let positions = dropped.positions.map { LogNote.dropped($0) }
         return (memory.map { [.memory($0)] } ?? []) + positions + ends
     }
 }

@@ -70,10 +70,7 @@ struct MemberTracker: Sendable {
     func hasLeft(_ node: NodeID) -> Bool { leftSet.contains(node) && !guests.contains(node) }
 
     /// It is one of ``known``.
-    func isKnown(_ node: NodeID) -> Bool {
-        let place = known.sortedCount { $0 < node }
-        return place < known.count && known[place] == node
-    }
+    func isKnown(_ node: NodeID) -> Bool { known.sortedIndex(of: node) != nil }
 
     /// Whether it is in one of the sets by which majorities are still judged.
     func hasCounted(_ node: NodeID) -> Bool { counts.contains { $0.counted.contains(node) } }

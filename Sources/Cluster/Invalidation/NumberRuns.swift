@@ -1,3 +1,5 @@
+import Ground
+
 /// A set of numbers from 1, kept as its runs: whole streams cost one run, and each gap one more.
 struct NumberRuns: Hashable, Sendable {
     /// Ascending; between two there is at least one number that is missing.

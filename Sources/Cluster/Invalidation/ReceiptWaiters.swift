@@ -1,3 +1,5 @@
+import Ground
+
 /// Those that wait until a record has come as far as they want to know, by stream.
 ///
 /// Members confirm a stream up to a number: what a record has reached, all earlier ones of its

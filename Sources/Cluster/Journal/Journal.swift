@@ -99,16 +99,12 @@ package struct Journal: Sendable {
     package var surplus: [StreamPosition] {
         var left = plan.bytesCount + max(settings.reserveBytes, shortage) - settings.bytesMax
         guard left > 0 else { return [] }
-        var positions: [ProcessID: UInt64] = [:]
+        var known = KnownPositions()
         for file in plan.files.dropLast(plan.isOpen ? 1 : 0) where left > 0 {
-            for position in file.needed(plan.state) {
-                positions[position.process] = max(
-                    positions[position.process] ?? 0, position.count)
-            }
+            known.take(file.needed(plan.state))
             left -= file.bytesCount
         }
-        return positions.map { StreamPosition(process: $0.key, count: $0.value) }
-            .sorted { $0.process < $1.process }
+        return known.positions
     }
 }
 

@@ -47,25 +47,21 @@ struct JournalFile: Hashable, Sendable {
     var bytesCount: Int
     /// The greatest record of each stream in it, without those that did not count when they were
     /// read.
-    var greatest: [ProcessID: UInt64] = [:]
+    var greatest = KnownPositions()
     /// The greatest that anything in it bears.
     var reached = Stamp.zero
 
     var place: JournalPlace { JournalPlace(file: number, offset: UInt64(end)) }
 
-    mutating func holds(_ name: RecordName) {
-        greatest[name.stream] = max(greatest[name.stream] ?? 0, name.number)
-    }
+    mutating func holds(_ name: RecordName) { greatest.take(name.position) }
 
     mutating func reaches(_ stamp: Stamp) { reached = max(reached, stamp) }
 
     /// What of it counts, by process; empty if it may be deleted.
     func needed(_ state: JournalState) -> [StreamPosition] {
         let last = JournalPlace(file: number, offset: .max)
-        return greatest.filter { process, count in
-            !state.isVoid(RecordName(stream: process, number: count), at: last)
+        return greatest.positions {
+            !state.isVoid(RecordName(stream: $0.process, number: $0.count), at: last)
         }
-        .map { StreamPosition(process: $0.key, count: $0.value) }
-        .sorted { $0.process < $1.process }
     }
 }

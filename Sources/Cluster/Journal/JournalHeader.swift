@@ -69,8 +69,7 @@ package struct JournalHeader: Hashable, Sendable {
         guard self.number == number else { throw .foreign }
         epoch = bytes.little64(at: 48)
         salt = bytes.little64(at: 56)
-        let before = JournalPlace(
-            file: bytes.little64(at: 64), offset: bytes.little64(at: 72))
+        let before = JournalPlace(bytes, at: 64)
         previous = before.file > 0 ? before : nil
         hasMarks = bytes.little16(at: 10) >= Self.minor
     }
@@ -90,6 +89,19 @@ package struct JournalPlace: Hashable, Comparable, Sendable {
 
     package static func < (left: JournalPlace, right: JournalPlace) -> Bool {
         (left.file, left.offset) < (right.file, right.offset)
+    }
+}
+
+extension JournalPlace: FixedValue {
+    package static let bytesCount = 16
+
+    package init(_ bytes: Span<UInt8>, at offset: Int) {
+        self.init(file: bytes.little64(at: offset), offset: bytes.little64(at: offset + 8))
+    }
+
+    package func put(into writer: inout StructureWriter) {
+        writer.put(file)
+        writer.put(offset)
     }
 }
 

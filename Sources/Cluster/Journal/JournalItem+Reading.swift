@@ -26,12 +26,10 @@ extension JournalItem {
         case .marks:
             guard content.count >= 16 else { throw .malformed(.invalidations) }
             return .marks(content.kept(16..<content.count), upTo: content.stamp(at: 0))
-        case .dropped: return .dropped(try positions(content))
-        case .retired: return .retired(try positions(content))
-        case .forgotten:
-            return .forgotten(
-                try elements(content, StreamRange.processBytes).map { content.process(at: $0) })
-        case .gone: return .gone(try elements(content, 8).map { content.little64(at: $0) })
+        case .dropped: return .dropped(try elements(content))
+        case .retired: return .retired(try elements(content))
+        case .forgotten: return .forgotten(try elements(content))
+        case .gone: return .gone(try elements(content))
         case .memory: return try memory(content)
         case .memoryRecord:
             return .memoryRecord(try CountRecord.read(content, in: .invalidations))
@@ -42,42 +40,21 @@ extension JournalItem {
         }
     }
 
-    private static func positions(
+    private static func elements<Value: FixedValue>(
         _ content: Span<UInt8>
-    ) throws(PeerFault) -> [StreamPosition] {
-        try elements(content, StreamPosition.bytesCount).map { StreamPosition(content, at: $0) }
-    }
-
-    /// Where the elements of a list begin, which have at least `bytesCount` each.
-    private static func elements(
-        _ content: Span<UInt8>, _ bytesCount: Int
-    ) throws(PeerFault) -> [Int] {
+    ) throws(PeerFault) -> [Value] {
         var structure = try PeerStructure(content, fixedBytes: 2, in: .invalidations)
-        var starts: [Int] = []
-        while let field = try structure.next(content) {
-            guard field.tag == Tag.element else { continue }
-            try structure.require(bytesCount, of: field)
-            starts.append(field.range.lowerBound)
-        }
-        return starts
+        return try structure.values(content, Tag.element)
     }
 
     private static func memory(_ content: Span<UInt8>) throws(PeerFault) -> JournalItem {
         var structure = try PeerStructure(content, fixedBytes: memoryBytes, in: .invalidations)
-        let hasNeeds = content[14] & Self.hasNeeds != 0
         let joins = content.little64(at: 2)
         guard joins <= CountedSet.countMax else { throw .malformed(.invalidations) }
-        var memory = CountedMembers.Memory(
-            standing: nil, joins: joins, needs: hasNeeds ? [] : nil, records: [])
+        var memory = CountedMembers.Memory(standing: nil, joins: joins, records: [])
         while let field = try structure.next(content) {
-            switch field.tag {
-            case Tag.standing:
-                memory.standing = try .read(content.extracting(field.range), in: .invalidations)
-            case Tag.need:
-                try structure.require(StreamPosition.bytesCount, of: field)
-                memory.needs?.append(StreamPosition(content, at: field.range.lowerBound))
-            default: continue
-            }
+            guard field.tag == Tag.standing else { continue }
+            memory.standing = try .read(content.extracting(field.range), in: .invalidations)
         }
         return .memory(memory, recordsCount: Int(content.little32(at: 10)))
     }
@@ -90,17 +67,9 @@ extension JournalItem {
         var checkpoint = JournalCheckpoint()
         checkpoint.reached = content.stamp(at: 2)
         while let field = try structure.next(content) {
-            let start = field.range.lowerBound
             switch field.tag {
-            case Tag.element:
-                try structure.require(16, of: field)
-                checkpoint.files.append(content.place(at: start))
-            case Tag.void:
-                try structure.require(32, of: field)
-                checkpoint.voids.append(
-                    .init(
-                        process: content.process(at: start),
-                        before: content.place(at: start + 16)))
+            case Tag.element: checkpoint.files.append(try structure.fixed(content, field))
+            case Tag.void: checkpoint.voids.append(try structure.fixed(content, field))
             default: continue
             }
         }
@@ -109,16 +78,5 @@ extension JournalItem {
             throw .malformed(.invalidations)
         }
         return checkpoint
-    }
-}
-
-extension StreamRange {
-    /// Size of a process id in bytes.
-    fileprivate static let processBytes = 16
-}
-
-extension Span<UInt8> {
-    fileprivate func place(at offset: Int) -> JournalPlace {
-        JournalPlace(file: little64(at: offset), offset: little64(at: offset + 8))
     }
 }

@@ -42,6 +42,20 @@ struct JournalCheckpoint: Hashable, Sendable {
     }
 }
 
+extension JournalCheckpoint.Void: FixedValue {
+    static let bytesCount = 32
+
+    init(_ bytes: Span<UInt8>, at offset: Int) {
+        process = bytes.process(at: offset)
+        before = JournalPlace(bytes, at: offset + 16)
+    }
+
+    func put(into writer: inout StructureWriter) {
+        process.put(into: &writer)
+        before.put(into: &writer)
+    }
+}
+
 extension JournalItem {
     enum Kind: UInt8 {
         case record = 1
@@ -61,74 +75,55 @@ extension JournalItem {
     enum Tag {
         static let element: UInt16 = 1
         static let standing: UInt16 = 1
-        static let need: UInt16 = 2
         static let void: UInt16 = 2
     }
 
-    static let hasNeeds: UInt8 = 1
-
-    var kind: Kind {
-        switch self {
-        case .record: .record
-        case .floor: .floor
-        case .dropped: .dropped
-        case .retired: .retired
-        case .forgotten: .forgotten
-        case .gone: .gone
-        case .memory: .memory
-        case .memoryRecord: .memoryRecord
-        case .checkpoint: .checkpoint
-        case .checkpointEnd: .checkpointEnd
-        case .local: .local
-        case .marks: .marks
-        }
-    }
-
-    /// What stands behind an item's head.
-    var content: [UInt8] {
+    /// What stands behind an item's head, and what the head says that it is.
+    var coded: (kind: Kind, content: [UInt8]) {
         var writer = StructureWriter()
+        let kind: Kind
         switch self {
         case .record(let record, let count):
             var bytes: [UInt8] = []
             bytes.reserveCapacity(8 + record.bytesCount)
             bytes.appendLittle(count)
-            return bytes + record.bytes
+            return (.record, bytes + record.bytes)
         case .floor(let position, let count):
+            kind = .floor
             position.put(into: &writer)
             writer.put(count)
             writer.endFixedPart()
-        case .dropped(let positions), .retired(let positions):
+        case .dropped(let positions): return (.dropped, Self.list(positions))
+        case .retired(let positions): return (.retired, Self.list(positions))
+        case .forgotten(let processes): return (.forgotten, Self.list(processes))
+        case .gone(let files): return (.gone, Self.list(files))
+        case .memory(let memory, let recordsCount):
+            kind = .memory
+            writer.put(memory, recordsCount)
+        case .memoryRecord(let record): return (.memoryRecord, record.writtenBytes)
+        case .checkpoint(let checkpoint):
+            kind = .checkpoint
+            writer.put(checkpoint)
+        case .checkpointEnd:
+            kind = .checkpointEnd
             writer.endFixedPart()
-            for position in positions {
-                writer.beginField(Tag.element, bytesCount: StreamPosition.bytesCount)
-                position.put(into: &writer)
-            }
-        case .forgotten(let processes):
-            writer.endFixedPart()
-            for process in processes {
-                writer.beginField(Tag.element, bytesCount: 16)
-                writer.put(process)
-            }
-        case .gone(let files):
-            writer.endFixedPart()
-            for file in files {
-                writer.beginField(Tag.element, bytesCount: 8)
-                writer.put(file)
-            }
-        case .memory(let memory, let recordsCount): writer.put(memory, recordsCount)
-        case .memoryRecord(let record): return record.writtenBytes
-        case .checkpoint(let checkpoint): writer.put(checkpoint)
-        case .checkpointEnd: writer.endFixedPart()
         case .local(let purge, let count):
             var bytes: [UInt8] = []
             bytes.appendLittle(count)
-            return bytes + purge.writtenBytes
+            return (.local, bytes + purge.writtenBytes)
         case .marks(let marks, let stamp):
             var bytes: [UInt8] = []
             bytes.appendLittle(stamp.epoch)
             bytes.appendLittle(stamp.count)
-            return bytes + marks
+            return (.marks, bytes + marks)
         }
+        return (kind, writer.bytes)
+    }
+
+    private static func list<Value: FixedValue>(_ values: [Value]) -> [UInt8] {
+        var writer = StructureWriter()
+        writer.endFixedPart()
+        writer.putFields(Tag.element, values)
         return writer.bytes
     }
 }
@@ -170,7 +165,8 @@ extension StructureWriter {
     fileprivate mutating func put(_ memory: CountedMembers.Memory, _ recordsCount: Int) {
         put(memory.joins)
         put(UInt32(recordsCount))
-        put(memory.needs == nil ? 0 : JournalItem.hasNeeds)
+        // Once a flag; see <doc:Journal>.
+        put(UInt8(0))
         endFixedPart()
         if let standing = memory.standing {
             guard let bytes = try? standing.bytes() else {
@@ -178,28 +174,12 @@ extension StructureWriter {
             }
             putField(JournalItem.Tag.standing, bytes)
         }
-        for position in memory.needs ?? [] {
-            beginField(JournalItem.Tag.need, bytesCount: StreamPosition.bytesCount)
-            position.put(into: &self)
-        }
     }
 
     fileprivate mutating func put(_ checkpoint: JournalCheckpoint) {
         put(checkpoint.reached)
         endFixedPart()
-        for place in checkpoint.files {
-            beginField(JournalItem.Tag.element, bytesCount: 16)
-            put(place)
-        }
-        for void in checkpoint.voids {
-            beginField(JournalItem.Tag.void, bytesCount: 32)
-            put(void.process)
-            put(void.before)
-        }
-    }
-
-    private mutating func put(_ place: JournalPlace) {
-        put(place.file)
-        put(place.offset)
+        putFields(JournalItem.Tag.element, checkpoint.files)
+        putFields(JournalItem.Tag.void, checkpoint.voids)
     }
 }

@@ -77,16 +77,10 @@ package struct JournalRecovery: Sendable {
     }
 
     /// Takes the records that were found since they were taken last.
-    package mutating func takeRecords() -> [InvalidationRecord] {
-        defer { records = [] }
-        return records
-    }
+    package mutating func takeRecords() -> [InvalidationRecord] { records.takeAll() }
 
     /// Takes what was invalidated since it was taken last, in any order.
-    package mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] {
-        defer { purges = [] }
-        return purges
-    }
+    package mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] { purges.takeAll() }
 
     /// What was found, when nothing is wanted any more.
     package consuming func finish() -> Found {
@@ -223,10 +217,7 @@ package struct JournalRecovery: Sendable {
         }
     }
 
-    private func isThere(_ number: UInt64) -> Bool {
-        let place = numbers.sortedCount { $0 < number }
-        return place < numbers.count && numbers[place] == number
-    }
+    private func isThere(_ number: UInt64) -> Bool { numbers.sortedIndex(of: number) != nil }
 }
 
 /// One file as it reads from its beginning.
@@ -296,14 +287,12 @@ struct JournalReading {
     }
 
     mutating func takeRecords() -> [(record: InvalidationRecord, offset: Int, count: UInt64)] {
-        defer { found = [] }
-        return found
+        found.takeAll()
     }
 
     /// What was invalidated, with the records; to be taken before them.
     mutating func takePurges() -> [(purge: Purge, stamp: Stamp)] {
-        defer { others = [] }
-        return others
+        others.takeAll()
             + found.compactMap { record, _, count in
                 record.invalidation.purge.map { ($0, Stamp(epoch: epoch, count: count)) }
             }

@@ -61,23 +61,26 @@ struct JournalWriter {
 
     /// Appends items that go into one file.
     private mutating func put(_ items: [JournalItem], _ marks: Marks, using dice: inout Dice) {
-        let contents = items.map(\.content)
+        let coded = items.map(\.coded)
         let last = plan.files.count - 1
         let used = plan.files[last].bytesCount - plan.itemsStart
-        let needed = contents.reduce(0) { $0 + JournalLine.bytesCount($1) }
+        let needed = coded.reduce(0) { $0 + JournalLine.bytesCount($1.content) }
         if used > 0, used + needed > fileBytesMax {
             endAppend()
             beginFile(marks, using: &dice)
         }
-        for (item, content) in zip(items, contents) { append(item, content) }
+        for (item, coded) in zip(items, coded) { append(item, coded) }
     }
 
-    private mutating func append(_ item: JournalItem, _ content: [UInt8]) {
+    private mutating func append(
+        _ item: JournalItem, _ coded: (kind: JournalItem.Kind, content: [UInt8])
+    ) {
         let last = plan.files.count - 1
         let offset = plan.files[last].bytesCount
         line.append(
-            item.kind, content, synced: synced, to: &unwritten, start: offset - unwritten.count)
-        plan.files[last].bytesCount += JournalLine.bytesCount(content)
+            coded.kind, coded.content, synced: synced, to: &unwritten,
+            start: offset - unwritten.count)
+        plan.files[last].bytesCount += JournalLine.bytesCount(coded.content)
         let place = JournalPlace(file: plan.files[last].number, offset: UInt64(offset))
         plan.state.take(item, at: place, epoch: epoch)
         switch item {
@@ -87,7 +90,7 @@ struct JournalWriter {
         case .floor(_, let count), .local(_, let count):
             plan.files[last].reaches(Stamp(epoch: epoch, count: count))
         case .forgotten(let processes):
-            for process in processes { plan.files[last].greatest[process] = nil }
+            for process in processes { plan.files[last].greatest.forget(process) }
         default: break
         }
     }
@@ -95,8 +98,7 @@ struct JournalWriter {
     /// Appends and syncs what is to be in the open file.
     private mutating func endAppend() {
         guard !unwritten.isEmpty, let last = plan.files.last else { return }
-        effects += [.append(last.number, unwritten), .sync(last.number)]
-        unwritten.removeAll()
+        effects += [.append(last.number, unwritten.takeAll()), .sync(last.number)]
         synced = last.bytesCount
         plan.files[plan.files.count - 1].end = synced
     }
@@ -120,7 +122,7 @@ struct JournalWriter {
         synced = size
         let state = plan.state
         let pieces = state.released > .zero ? marks(.zero, state.released) : []
-        for item in state.items(files: files, marks: pieces) { append(item, item.content) }
+        for item in state.items(files: files, marks: pieces) { append(item, item.coded) }
         plan.itemsStart = plan.files[plan.files.count - 1].bytesCount
     }
 

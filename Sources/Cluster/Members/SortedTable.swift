@@ -1,17 +1,21 @@
+import Ground
+
 /// A map that is gone through in the order of its keys, so that two runs of one seed do the same.
 ///
 /// For some hundreds of keys: finding is a binary search, adding moves what lies behind.
-struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendable {
+package struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendable {
     /// Ascending, each once.
-    private(set) var keys: [Key] = []
+    package private(set) var keys: [Key] = []
     /// Beside ``keys``.
-    private(set) var values: [Value] = []
+    package private(set) var values: [Value] = []
+
+    package init() {}
 
     var count: Int { keys.count }
-    var isEmpty: Bool { keys.isEmpty }
+    package var isEmpty: Bool { keys.isEmpty }
 
     /// Nil removes.
-    subscript(key: Key) -> Value? {
+    package subscript(key: Key) -> Value? {
         get {
             let index = place(of: key)
             return holds(key, at: index) ? values[index] : nil
@@ -46,7 +50,7 @@ struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendable {
         change(&values[index])
     }
 
-    mutating func removeAll() {
+    package mutating func removeAll() {
         keys.removeAll()
         values.removeAll()
     }
@@ -56,12 +60,5 @@ struct SortedTable<Key: Comparable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Where `key` stands or would stand.
-    private func place(of key: Key) -> Int {
-        var (low, high) = (0, keys.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if keys[middle] < key { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
+    private func place(of key: Key) -> Int { keys.sortedCount { $0 < key } }
 }

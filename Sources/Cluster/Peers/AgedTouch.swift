@@ -25,43 +25,24 @@ package struct AgedTouch: Hashable, Sendable {
     package func touch(now: UInt32) -> Touch {
         Touch(digest: digest, count: count, lastAccess: now > ageSeconds ? now - ageSeconds : 0)
     }
+}
 
-    private static let tag: UInt16 = 1
-    private static let bytesCount = 24
+/// The batch is "TOUCHES" in <doc:PeerProtocol>.
+extension AgedTouch: Batched {
+    package static let kind = PeerFrameKind.touches
+    package static let countMax = PeerProtocol.touchesMax
+    package static let limit = PeerLimit.touches
+    package static let bytesCount = 24
 
-    /// The frame of a batch; see "TOUCHES" in <doc:PeerProtocol>.
-    ///
-    /// - Throws: ``SendRefusal/tooLong(_:)`` for more than ``PeerProtocol/touchesMax``.
-    package static func frame(_ touches: [AgedTouch]) throws(SendRefusal) -> [UInt8] {
-        guard touches.count <= PeerProtocol.touchesMax else { throw .tooLong(.touches) }
-        var writer = StructureWriter.payload
-        writer.endFixedPart()
-        for touch in touches {
-            writer.beginField(tag, bytesCount: bytesCount)
-            writer.put(touch.digest)
-            writer.put(touch.count)
-            writer.put(touch.ageSeconds)
-        }
-        return try writer.frame(.touches)
+    package init(_ bytes: Span<UInt8>, at offset: Int) {
+        self.init(
+            digest: bytes.digest(at: offset), count: bytes.little32(at: offset + 16),
+            ageSeconds: bytes.little32(at: offset + 20))
     }
 
-    /// The batch in `payload`.
-    ///
-    /// - Throws: what is wrong with it.
-    package static func read(payload: Span<UInt8>) throws(PeerFault) -> [AgedTouch] {
-        var structure = try PeerStructure(payload, fixedBytes: 2, in: .touches)
-        var touches: [AgedTouch] = []
-        while let field = try structure.next(payload) {
-            guard field.tag == tag else { continue }
-            try structure.require(bytesCount, of: field)
-            guard touches.count < PeerProtocol.touchesMax else { throw .tooLong(.touches) }
-            let start = field.range.lowerBound
-            touches.append(
-                AgedTouch(
-                    digest: payload.digest(at: start),
-                    count: payload.little32(at: start + 16),
-                    ageSeconds: payload.little32(at: start + 20)))
-        }
-        return touches
+    package func put(into writer: inout StructureWriter) {
+        writer.put(digest)
+        writer.put(count)
+        writer.put(ageSeconds)
     }
 }

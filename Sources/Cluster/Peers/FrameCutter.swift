@@ -20,15 +20,13 @@ struct FrameCutter {
         self.init(kind, beginning)
     }
 
-    /// Puts fields whose values have `bytesCount` bytes, to be put by `put`.
-    mutating func putFields<Element>(
-        _ tag: UInt16, _ elements: [Element], bytesCount: Int,
-        _ put: (Element, inout StructureWriter) -> Void
+    /// Puts a field for each.
+    mutating func putFields<Value: FixedValue>(
+        _ tag: UInt16, _ values: [Value]
     ) throws(SendRefusal) {
-        for element in elements {
-            try makeRoom(bytesCount)
-            writer.beginField(tag, bytesCount: bytesCount)
-            put(element, &writer)
+        for value in values {
+            try makeRoom(Value.bytesCount)
+            writer.putField(tag, fixed: value)
         }
     }
 

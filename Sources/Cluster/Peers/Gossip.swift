@@ -11,15 +11,16 @@ package struct StreamPosition: Hashable, Sendable {
         self.process = process
         self.count = count
     }
+}
 
-    /// Size in bytes.
-    static let bytesCount = 24
+extension StreamPosition: FixedValue {
+    package static let bytesCount = 24
 
-    init(_ bytes: Span<UInt8>, at offset: Int) {
+    package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(process: bytes.process(at: offset), count: bytes.little64(at: offset + 16))
     }
 
-    func put(into writer: inout StructureWriter) {
+    package func put(into writer: inout StructureWriter) {
         writer.put(process)
         writer.put(count)
     }
@@ -104,9 +105,7 @@ package struct Gossip: Hashable, Sendable {
         for field in fields {
             switch field {
             case .record(let bytes): writer.putField(Tag.record, bytes)
-            case .position(let position):
-                writer.beginField(Tag.position, bytesCount: StreamPosition.bytesCount)
-                position.put(into: &writer)
+            case .position(let position): writer.putField(Tag.position, fixed: position)
             }
         }
         guard let frame = try? writer.frame(.gossip) else {
@@ -133,9 +132,7 @@ package struct Gossip: Hashable, Sendable {
                 let bytes = payload.extracting(field.range)
                 guard let record = try MemberRecord.read(bytes, in: .gossip) else { continue }
                 plain.records.append(record)
-            case Tag.position:
-                try structure.require(StreamPosition.bytesCount, of: field)
-                knowledge.append(StreamPosition(payload, at: field.range.lowerBound))
+            case Tag.position: knowledge.append(try structure.fixed(payload, field))
             default: continue
             }
         }

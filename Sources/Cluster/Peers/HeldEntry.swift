@@ -115,14 +115,8 @@ package struct HeldEntry: Hashable, Sendable {
         writer.putField(Tag.head, unlessEmpty: head)
         for tag in tags { writer.putField(Tag.tag, tag) }
         writer.putField(Tag.key, unlessEmpty: key)
-        if let places {
-            writer.beginField(Tag.places, bytesCount: HeadPlaces.bytesCount)
-            places.put(into: &writer)
-        }
-        if policy != 0 {
-            writer.beginField(Tag.policy, bytesCount: 8)
-            writer.put(policy)
-        }
+        if let places { writer.putField(Tag.places, fixed: places) }
+        if policy != 0 { writer.putField(Tag.policy, fixed: policy) }
         return try writer.frame(kind, stream: stream)
     }
 
@@ -139,12 +133,8 @@ package struct HeldEntry: Hashable, Sendable {
             case Tag.head: head = payload.kept(field.range)
             case Tag.tag: tags.append(payload.kept(field.range))
             case Tag.key: key = payload.kept(field.range)
-            case Tag.places:
-                try structure.require(HeadPlaces.bytesCount, of: field)
-                places = HeadPlaces(payload, at: field.range.lowerBound)
-            case Tag.policy:
-                try structure.require(8, of: field)
-                policy = payload.little64(at: field.range.lowerBound)
+            case Tag.places: places = try structure.fixed(payload, field)
+            case Tag.policy: policy = try structure.fixed(payload, field)
             default: continue
             }
         }
@@ -177,10 +167,16 @@ package struct HeadPlaces: Hashable, Sendable {
         self.contentType = contentType
     }
 
-    /// Size in bytes.
-    static let bytesCount = 20
+    func fits(in bytesCount: Int) -> Bool {
+        let starts = [partialStart, multipartStart, notModifiedStart]
+        return starts.allSatisfy { Int($0) <= bytesCount } && contentType.end <= bytesCount
+    }
+}
 
-    init(_ bytes: Span<UInt8>, at offset: Int) {
+extension HeadPlaces: FixedValue {
+    package static let bytesCount = 20
+
+    package init(_ bytes: Span<UInt8>, at offset: Int) {
         self.init(
             partialStart: bytes.little32(at: offset),
             multipartStart: bytes.little32(at: offset + 4),
@@ -188,13 +184,8 @@ package struct HeadPlaces: Hashable, Sendable {
             contentType: bytes.extent(at: offset + 12))
     }
 
-    func put(into writer: inout StructureWriter) {
+    package func put(into writer: inout StructureWriter) {
         for start in [partialStart, multipartStart, notModifiedStart] { writer.put(start) }
         writer.put(contentType)
-    }
-
-    func fits(in bytesCount: Int) -> Bool {
-        let starts = [partialStart, multipartStart, notModifiedStart]
-        return starts.allSatisfy { Int($0) <= bytesCount } && contentType.end <= bytesCount
     }
 }

@@ -51,12 +51,12 @@ extension InvalidationMessage {
             return try Self.confirm(positions, members, view, isShort: false)
         case .told(let positions):
             var cutter = FrameCutter(.told)
-            try cutter.put(Tag.position, positions)
+            try cutter.putFields(Tag.position, positions)
             return try cutter.finish()
         case .ask(let ranges):
             guard ranges.count <= PeerProtocol.rangesMax else { throw .tooLong(.ranges) }
             var cutter = FrameCutter(.wanted)
-            try cutter.put(Tag.range, ranges)
+            try cutter.putFields(Tag.range, ranges)
             return try cutter.finish()
         case .repair(let answer): return try Self.repair(answer)
         case .round(let round, let digest):
@@ -69,8 +69,7 @@ extension InvalidationMessage {
         case .unchanged(let round, let digest, let view):
             var writer = Self.beginning(
                 Flags(view).union([.hasRound, .isUnchanged]), round: round)
-            writer.beginField(Tag.digest, bytesCount: 8)
-            writer.put(digest)
+            writer.putField(Tag.digest, fixed: digest)
             writer.put(nominee: view.nominee)
             return [try writer.frame(.roundAnswered)]
         case .answer(let answer, let retired): return try Self.answer(answer, retired)
@@ -88,18 +87,14 @@ extension InvalidationMessage {
         writer.put(flags.rawValue)
         writer.put(UInt8(0))
         writer.endFixedPart()
-        writer.beginField(Tag.digest, bytesCount: 8)
-        writer.put(companyDigest(members, view.standing))
+        writer.putField(Tag.digest, fixed: companyDigest(members, view.standing))
         writer.put(nominee: view.nominee)
         if !isShort {
             if let standing = view.standing { try writer.put(standing) }
-            for member in members {
-                writer.beginField(Tag.member, bytesCount: NodeID.bytesCount)
-                writer.put(member)
-            }
+            writer.putFields(Tag.member, members)
         }
         var cutter = FrameCutter(.confirmed, writer)
-        try cutter.put(Tag.position, positions)
+        try cutter.putFields(Tag.position, positions)
         return try cutter.finish()
     }
 
@@ -125,8 +120,8 @@ extension InvalidationMessage {
             floors.count * (head + StreamPosition.bytesCount)
             + covered.count * (head + StreamRange.bytesCount)
         if cutter.room < needed { try cutter.endFrame() }
-        try cutter.put(Tag.floor, floors)
-        try cutter.put(Tag.covered, covered)
+        try cutter.putFields(Tag.floor, floors)
+        try cutter.putFields(Tag.covered, covered)
         return try cutter.finish()
     }
 
@@ -146,12 +141,12 @@ extension InvalidationMessage {
         let needed = count * (PeerStructure.fieldHeadBytes + StreamPosition.bytesCount)
         if cutter.room < needed {
             cutter = FrameCutter(.roundAnswered, beginning(.goesOn, round: 0))
-            try cutter.put(Tag.position, answer.holds)
-            try cutter.put(Tag.retired, retired)
+            try cutter.putFields(Tag.position, answer.holds)
+            try cutter.putFields(Tag.retired, retired)
             return try cutter.finish() + [last.frame(.roundAnswered)]
         }
-        try cutter.put(Tag.position, answer.holds)
-        try cutter.put(Tag.retired, retired)
+        try cutter.putFields(Tag.position, answer.holds)
+        try cutter.putFields(Tag.retired, retired)
         return try cutter.finish()
     }
 
@@ -188,24 +183,21 @@ extension StructureWriter {
     }
 
     fileprivate mutating func put(nominee: NodeID?) {
-        guard let nominee else { return }
-        beginField(InvalidationMessage.Tag.nominee, bytesCount: NodeID.bytesCount)
-        put(nominee)
+        if let nominee { putField(InvalidationMessage.Tag.nominee, fixed: nominee) }
     }
 }
 
-extension StreamRange {
-    /// Size in bytes.
-    static let bytesCount = 32
+extension StreamRange: FixedValue {
+    package static let bytesCount = 32
 
-    func put(into writer: inout StructureWriter) {
+    package func put(into writer: inout StructureWriter) {
         writer.put(process)
         writer.put(numbers.lowerBound)
         writer.put(numbers.upperBound)
     }
 
     /// The range of the 32 bytes from `offset`; nil if it is of no numbers.
-    init?(_ bytes: Span<UInt8>, at offset: Int) {
+    package init?(_ bytes: Span<UInt8>, at offset: Int) {
         let (first, last) = (bytes.little64(at: offset + 16), bytes.little64(at: offset + 24))
         guard first > 0, first <= last else { return nil }
         self.init(process: bytes.process(at: offset), numbers: first...last)
@@ -215,17 +207,5 @@ extension StreamRange {
 extension FrameCutter {
     fileprivate mutating func put(_ record: InvalidationRecord) throws(SendRefusal) {
         try putField(InvalidationMessage.Tag.record, record.bytes)
-    }
-
-    fileprivate mutating func put(
-        _ tag: UInt16, _ positions: [StreamPosition]
-    ) throws(SendRefusal) {
-        try putFields(tag, positions, bytesCount: StreamPosition.bytesCount) {
-            $0.put(into: &$1)
-        }
-    }
-
-    fileprivate mutating func put(_ tag: UInt16, _ ranges: [StreamRange]) throws(SendRefusal) {
-        try putFields(tag, ranges, bytesCount: StreamRange.bytesCount) { $0.put(into: &$1) }
     }
 }

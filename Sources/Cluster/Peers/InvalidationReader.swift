@@ -36,7 +36,7 @@ package struct InvalidationReader: Sendable {
         var structure = try PeerStructure(payload, fixedBytes: fixedBytes, in: kind)
         switch kind {
         case .confirmed: return try confirmation(&structure, payload)
-        case .told: return .told(try Self.positions(&structure, payload))
+        case .told: return .told(try structure.values(payload, Tag.position))
         case .wanted: return .ask(try Self.ranges(&structure, payload))
         case .repair: return .repair(try Self.repair(&structure, payload))
         case .round:
@@ -60,17 +60,6 @@ package struct InvalidationReader: Sendable {
         return records
     }
 
-    private static func positions(
-        _ structure: inout PeerStructure, _ payload: Span<UInt8>
-    ) throws(PeerFault) -> [StreamPosition] {
-        var positions: [StreamPosition] = []
-        while let field = try structure.next(payload) {
-            guard field.tag == Tag.position else { continue }
-            positions.append(try structure.position(payload, field))
-        }
-        return positions
-    }
-
     private mutating func confirmation(
         _ structure: inout PeerStructure, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage {
@@ -81,17 +70,15 @@ package struct InvalidationReader: Sendable {
         var digest: UInt64?
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.digest:
-                try structure.require(8, of: field)
-                digest = payload.little64(at: field.range.lowerBound)
-            case Tag.position: positions.append(try structure.position(payload, field))
+            case Tag.digest: digest = try structure.fixed(payload, field)
+            case Tag.position: positions.append(try structure.fixed(payload, field))
             case Tag.member:
-                let member = try structure.node(payload, field)
+                let member: NodeID = try structure.fixed(payload, field)
                 guard members.count < PeerProtocol.companyMax else { throw .tooLong(.company) }
                 members.append(member)
             case Tag.standing:
                 standing = try .read(payload.extracting(field.range), in: .confirmed)
-            case Tag.nominee: nominee = try structure.node(payload, field)
+            case Tag.nominee: nominee = try structure.fixed(payload, field)
             default: continue
             }
         }
@@ -112,7 +99,7 @@ package struct InvalidationReader: Sendable {
         while let field = try structure.next(payload) {
             guard field.tag == Tag.range else { continue }
             guard ranges.count < PeerProtocol.rangesMax else { throw .tooLong(.ranges) }
-            ranges.append(try structure.range(payload, field))
+            ranges.append(try structure.fixed(payload, field))
         }
         return ranges
     }
@@ -128,12 +115,12 @@ package struct InvalidationReader: Sendable {
                 guard answer.floors.count < PeerProtocol.rangesMax else {
                     throw .tooLong(.ranges)
                 }
-                answer.floors.append(try structure.position(payload, field))
+                answer.floors.append(try structure.fixed(payload, field))
             case Tag.covered:
                 guard answer.covered.count < PeerProtocol.rangesMax else {
                     throw .tooLong(.ranges)
                 }
-                answer.covered.append(try structure.range(payload, field))
+                answer.covered.append(try structure.fixed(payload, field))
             default: continue
             }
         }
@@ -151,14 +138,12 @@ package struct InvalidationReader: Sendable {
         begun = nil
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.position: positions.holds.append(try structure.position(payload, field))
-            case Tag.retired: positions.retired.append(try structure.position(payload, field))
+            case Tag.position: positions.holds.append(try structure.fixed(payload, field))
+            case Tag.retired: positions.retired.append(try structure.fixed(payload, field))
             case Tag.standing:
                 standing = try .read(payload.extracting(field.range), in: .roundAnswered)
-            case Tag.nominee: nominee = try structure.node(payload, field)
-            case Tag.digest:
-                try structure.require(8, of: field)
-                digest = payload.little64(at: field.range.lowerBound)
+            case Tag.nominee: nominee = try structure.fixed(payload, field)
+            case Tag.digest: digest = try structure.fixed(payload, field)
             default: continue
             }
         }
@@ -188,27 +173,5 @@ extension PeerStructure {
             throw .malformed(kind)
         }
         return record
-    }
-
-    fileprivate func node(_ bytes: Span<UInt8>, _ field: Field) throws(PeerFault) -> NodeID {
-        try require(NodeID.bytesCount, of: field)
-        return NodeID(bytes, at: field.range.lowerBound)
-    }
-
-    fileprivate func position(
-        _ bytes: Span<UInt8>, _ field: Field
-    ) throws(PeerFault) -> StreamPosition {
-        try require(StreamPosition.bytesCount, of: field)
-        return StreamPosition(bytes, at: field.range.lowerBound)
-    }
-
-    fileprivate func range(
-        _ bytes: Span<UInt8>, _ field: Field
-    ) throws(PeerFault) -> StreamRange {
-        try require(StreamRange.bytesCount, of: field)
-        guard let range = StreamRange(bytes, at: field.range.lowerBound) else {
-            throw .malformed(kind)
-        }
-        return range
     }
 }

@@ -1,18 +1,20 @@
 /// First in, first out; each call takes constant time over many.
-struct LinkQueue<Element: Sendable>: Sendable {
+package struct LinkQueue<Element: Sendable>: Sendable {
     /// Those before ``head`` are gone.
     private var elements: [Element?] = []
     private var head = 0
 
-    var count: Int { elements.count - head }
-    var isEmpty: Bool { head == elements.count }
+    package init() {}
 
-    mutating func append(_ element: Element) {
+    var count: Int { elements.count - head }
+    package var isEmpty: Bool { head == elements.count }
+
+    package mutating func append(_ element: Element) {
         elements.append(element)
     }
 
     /// The oldest, taken out.
-    mutating func takeFirst() -> Element? {
+    package mutating func takeFirst() -> Element? {
         guard !isEmpty else { return nil }
         let first = elements[head]
         elements[head] = nil

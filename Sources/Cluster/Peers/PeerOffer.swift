@@ -23,48 +23,30 @@ package struct PeerOffer: Hashable, Sendable {
         self.touches = touches
         self.isNew = isNew
     }
+}
 
-    private static let tag: UInt16 = 1
-    private static let bytesCount = 32
+extension PeerOffer: Batched {
+    package static let kind = PeerFrameKind.offer
+    package static let countMax = PeerProtocol.offersMax
+    package static let limit = PeerLimit.offers
+    package static let bytesCount = 32
+
     /// Of the flags; the others mean nothing yet.
     private static let new: UInt16 = 1 << 0
 
-    /// The frame of several.
-    ///
-    /// - Throws: ``SendRefusal/tooLong(_:)`` for more than ``PeerProtocol/offersMax``.
-    package static func frame(_ offers: [PeerOffer]) throws(SendRefusal) -> [UInt8] {
-        guard offers.count <= PeerProtocol.offersMax else { throw .tooLong(.offers) }
-        var writer = StructureWriter.payload
-        writer.endFixedPart()
-        for offer in offers {
-            writer.beginField(tag, bytesCount: bytesCount)
-            writer.put(offer.digest)
-            writer.put(offer.size)
-            writer.put(offer.touches)
-            writer.put(offer.isNew ? new : 0)
-            writer.put(offer.idleMinutes)
-        }
-        return try writer.frame(.offer)
+    package init(_ bytes: Span<UInt8>, at offset: Int) {
+        self.init(
+            digest: bytes.digest(at: offset), size: bytes.little64(at: offset + 16),
+            touches: bytes.little32(at: offset + 24),
+            isNew: bytes.little16(at: offset + 28) & Self.new != 0,
+            idleMinutes: bytes.little16(at: offset + 30))
     }
 
-    /// The offers in `payload`.
-    ///
-    /// - Throws: what is wrong with it.
-    package static func read(payload: Span<UInt8>) throws(PeerFault) -> [PeerOffer] {
-        var structure = try PeerStructure(payload, fixedBytes: 2, in: .offer)
-        var offers: [PeerOffer] = []
-        while let field = try structure.next(payload) {
-            guard field.tag == tag else { continue }
-            try structure.require(bytesCount, of: field)
-            guard offers.count < PeerProtocol.offersMax else { throw .tooLong(.offers) }
-            let start = field.range.lowerBound
-            offers.append(
-                PeerOffer(
-                    digest: payload.digest(at: start), size: payload.little64(at: start + 16),
-                    touches: payload.little32(at: start + 24),
-                    isNew: payload.little16(at: start + 28) & new != 0,
-                    idleMinutes: payload.little16(at: start + 30)))
-        }
-        return offers
+    package func put(into writer: inout StructureWriter) {
+        writer.put(digest)
+        writer.put(size)
+        writer.put(touches)
+        writer.put(isNew ? Self.new : 0)
+        writer.put(idleMinutes)
     }
 }

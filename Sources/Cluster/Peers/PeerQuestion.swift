@@ -111,10 +111,7 @@ extension PeerQuestion {
         writer.putField(Tag.key, unlessEmpty: key)
         writer.putField(Tag.request, unlessEmpty: request)
         writer.putField(Tag.entityTag, unlessEmpty: entityTag)
-        for position in knowledge {
-            writer.beginField(Tag.position, bytesCount: StreamPosition.bytesCount)
-            position.put(into: &writer)
-        }
+        writer.putFields(Tag.position, knowledge)
         for record in invalidations { writer.putField(Tag.invalidation, record) }
         writer.putField(Tag.requestID, unlessEmpty: cause.requestID)
         writer.putField(Tag.traceParent, unlessEmpty: cause.traceParent)
@@ -137,10 +134,7 @@ extension PeerQuestion {
             case Tag.key: question.key = payload.kept(field.range)
             case Tag.request: question.request = payload.kept(field.range)
             case Tag.entityTag: question.entityTag = payload.kept(field.range)
-            case Tag.position:
-                try structure.require(StreamPosition.bytesCount, of: field)
-                question.knowledge.append(
-                    StreamPosition(payload, at: field.range.lowerBound))
+            case Tag.position: question.knowledge.append(try structure.fixed(payload, field))
             case Tag.invalidation: question.invalidations.append(payload.kept(field.range))
             case Tag.requestID: question.cause.requestID = payload.kept(field.range)
             case Tag.traceParent: question.cause.traceParent = payload.kept(field.range)

@@ -1,47 +1,95 @@
-import Ground
+package import Ground
 
-/// Lists that lie in one field, element behind element.
+/// What has as many bytes whatever it is: an element of lists, or the whole of a field.
+package protocol FixedValue {
+    /// Size in bytes.
+    static var bytesCount: Int { get }
+
+    /// The value of the bytes from `offset`; nil if nothing can be what they say.
+    init?(_ bytes: Span<UInt8>, at offset: Int)
+
+    func put(into writer: inout StructureWriter)
+}
+
 extension StructureWriter {
-    /// Puts a list of ids unless it is empty.
-    mutating func putField(_ tag: UInt16, nodes: [NodeID]) {
-        guard !nodes.isEmpty else { return }
-        beginField(tag, bytesCount: nodes.count * NodeID.bytesCount)
-        for node in nodes { put(node) }
+    mutating func putField<Value: FixedValue>(_ tag: UInt16, fixed value: Value) {
+        beginField(tag, bytesCount: Value.bytesCount)
+        value.put(into: &self)
     }
 
-    /// Puts a list of positions unless it is empty.
-    mutating func putField(_ tag: UInt16, positions: some Collection<StreamPosition>) {
-        guard !positions.isEmpty else { return }
-        beginField(tag, bytesCount: positions.count * StreamPosition.bytesCount)
-        for position in positions { position.put(into: &self) }
+    /// Puts a field for each.
+    mutating func putFields<Value: FixedValue>(_ tag: UInt16, _ values: [Value]) {
+        for value in values { putField(tag, fixed: value) }
+    }
+
+    /// Puts a list in one field, element behind element, unless it is empty.
+    mutating func putField<Value: FixedValue>(_ tag: UInt16, list values: [Value]) {
+        guard !values.isEmpty else { return }
+        beginField(tag, bytesCount: values.count * Value.bytesCount)
+        for value in values { value.put(into: &self) }
     }
 }
 
 extension PeerStructure {
-    /// The ids that `field` is, at least one and at most `countMax`.
-    func nodes(
-        _ bytes: Span<UInt8>, _ field: Field, countMax: Int
-    ) throws(PeerFault) -> [NodeID] {
-        try starts(field, NodeID.bytesCount, countMax).map { NodeID(bytes, at: $0) }
+    /// What `field` is; bytes behind what is known of it are skipped.
+    func fixed<Value: FixedValue>(
+        _ bytes: Span<UInt8>, _ field: Field
+    ) throws(PeerFault) -> Value {
+        try require(Value.bytesCount, of: field)
+        return try value(bytes, at: field.range.lowerBound)
     }
 
-    /// The positions that `field` is, at least one and at most `countMax`.
-    func positions(
-        _ bytes: Span<UInt8>, _ field: Field, countMax: Int
-    ) throws(PeerFault) -> [StreamPosition] {
-        try starts(field, StreamPosition.bytesCount, countMax).map {
-            StreamPosition(bytes, at: $0)
+    /// What all fields of this tag are that are yet to come.
+    mutating func values<Value: FixedValue>(
+        _ bytes: Span<UInt8>, _ tag: UInt16
+    ) throws(PeerFault) -> [Value] {
+        var values: [Value] = []
+        while let field = try next(bytes) {
+            if field.tag == tag { values.append(try fixed(bytes, field)) }
         }
+        return values
     }
 
-    /// Where the elements of a list begin.
-    private func starts(
-        _ field: Field, _ elementBytes: Int, _ countMax: Int
-    ) throws(PeerFault) -> StrideTo<Int> {
-        let (count, rest) = field.range.count.quotientAndRemainder(dividingBy: elementBytes)
+    /// The list that `field` is, of at least one and at most `countMax`.
+    func list<Value: FixedValue>(
+        _ bytes: Span<UInt8>, _ field: Field, countMax: Int
+    ) throws(PeerFault) -> [Value] {
+        let size = Value.bytesCount
+        let (count, rest) = field.range.count.quotientAndRemainder(dividingBy: size)
         guard rest == 0, count > 0 else { throw .malformed(kind) }
         guard count <= countMax else { throw .tooLong(.list) }
-        return stride(
-            from: field.range.lowerBound, to: field.range.upperBound, by: elementBytes)
+        var values: [Value] = []
+        values.reserveCapacity(count)
+        for offset in stride(from: field.range.lowerBound, to: field.range.upperBound, by: size) {
+            values.append(try value(bytes, at: offset))
+        }
+        return values
     }
+
+    private func value<Value: FixedValue>(
+        _ bytes: Span<UInt8>, at offset: Int
+    ) throws(PeerFault) -> Value {
+        guard let value = Value(bytes, at: offset) else { throw .malformed(kind) }
+        return value
+    }
+}
+
+extension NodeID: FixedValue {
+    package func put(into writer: inout StructureWriter) { writer.put(self) }
+}
+
+extension ProcessID: FixedValue {
+    package static let bytesCount = 16
+
+    package init(_ bytes: Span<UInt8>, at offset: Int) { self = bytes.process(at: offset) }
+
+    package func put(into writer: inout StructureWriter) { writer.put(self) }
+}
+
+extension UInt64: FixedValue {
+    package static let bytesCount = 8
+
+    package init(_ bytes: Span<UInt8>, at offset: Int) { self = bytes.little64(at: offset) }
+
+    package func put(into writer: inout StructureWriter) { writer.put(self) }
 }

@@ -1,7 +1,7 @@
 import Ground
 
 /// Writes a structure, behind room for the head of a frame or alone.
-struct StructureWriter {
+package struct StructureWriter {
     private(set) var bytes: [UInt8]
     private let start: Int
     /// A field was longer than can be written.

@@ -111,9 +111,3 @@ extension StructureWriter {
         put(extent.count)
     }
 }
-
-extension Span<UInt8> {
-    func extent(at offset: Int) -> Extent {
-        Extent(start: Int(little32(at: offset)), count: Int(little32(at: offset + 4)))
-    }
-}

@@ -42,6 +42,9 @@ final class InvalidationDesk: Sendable {
         var dice: Dice
         /// Questions of peers that this node lags behind.
         var lagging: [Lagging] = []
+        /// Of this node's records up to these numbers all are synced here, and none is pending.
+        var issuedUpTo: UInt64 = 0
+        var settledUpTo: UInt64 = 0
         /// Those that wait until the node is counted no longer.
         var leavers: [@Sendable () -> Void] = []
         /// Those that wait until the fence is open.
@@ -55,15 +58,13 @@ final class InvalidationDesk: Sendable {
     /// Those that wait for one, and what they wait for.
     struct Receipts {
         var waiters = Waiters()
-        /// Of this node's records up to these numbers all are synced here, and none is pending.
-        var issuedUpTo: UInt64 = 0
-        var settledUpTo: UInt64 = 0
-        /// Everybody who can serve is in this node's receipts.
-        var isCompanyKnown = false
+        /// Of this node's records up to these numbers all are synced here, and nobody's word is
+        /// outstanding; as of the last step.
+        var known = (issued: UInt64(0), settled: UInt64(0))
 
         /// Nothing is to be waited for of this node's record `number`.
         func isOver(_ number: UInt64, isForAll: Bool) -> Bool {
-            isForAll ? isCompanyKnown && number <= settledUpTo : number <= issuedUpTo
+            number <= (isForAll ? known.settled : known.issued)
         }
     }
 
@@ -130,7 +131,7 @@ final class InvalidationDesk: Sendable {
             inbox.append(event)
             return inbox.count
         }
-        if count >= Self.inboxMax { return change { _, _, _ in } }
+        if count >= Self.inboxMax { change { _, _, _ in } }
         if count == 1 { loop.execute { [weak self] in self?.change { _, _, _ in } } }
     }
 
@@ -138,18 +139,16 @@ final class InvalidationDesk: Sendable {
     ///
     /// - Throws: `InvalidationFault`; nothing was invalidated.
     func issue(_ purge: Purge, id: [UInt8]?) throws(InvalidationFault) -> Issuance {
-        var outcome = Result<Issuance, InvalidationFault>.success(.busy)
-        change(wakes: false) { state, now, effects in
+        let outcome = change(wakes: false) {
+            state, now, effects -> Result<Issuance, InvalidationFault> in
             let id = id ?? Array("\(NodeID(using: &state.dice))".utf8)
             let invalidation = Invalidation(id: id, .purge(purge))
-            do throws(InvalidationFault) {
-                outcome = .success(
-                    try state.exchange.issue(
-                        invalidation, now: now, using: &state.dice, effects: &effects))
-            } catch {
-                outcome = .failure(error)
+            return Result { () throws(InvalidationFault) in
+                try state.exchange.issue(
+                    invalidation, now: now, using: &state.dice, effects: &effects)
             }
         }
+        guard let outcome else { return .busy }
         return try outcome.get()
     }
 
@@ -163,16 +162,12 @@ final class InvalidationDesk: Sendable {
     ///
     /// - Throws: why that cannot be; nothing was begun.
     func forget(_ members: [NodeID]) throws(FenceKeeper.ForgetRefusal) {
-        var refusal: FenceKeeper.ForgetRefusal?
-        change { state, now, effects in
-            do throws(FenceKeeper.ForgetRefusal) {
-                try state.exchange.forget(
-                    members, now: now, using: &state.dice, effects: &effects)
-            } catch {
-                refusal = error
+        let outcome = change { state, now, effects -> Result<Void, FenceKeeper.ForgetRefusal> in
+            Result { () throws(FenceKeeper.ForgetRefusal) in
+                try state.exchange.forget(members, now: now, using: &state.dice, effects: &effects)
             }
         }
-        if let refusal { throw refusal }
+        try outcome?.get()
     }
 
     /// `done` is told, on any thread, when the record is synced here; with `isForAll` when nobody's
@@ -223,6 +218,7 @@ final class InvalidationDesk: Sendable {
             }
             if hasLeft { done.resume() }
         }
+        outbox.finish()
     }
 
     /// Returns when the node is counted, and proven to know what was invalidated.
@@ -267,45 +263,49 @@ final class InvalidationDesk: Sendable {
 
     /// Takes in what has come, and after it does `step`; if that `wakes`, somebody may have waited
     /// for it.
-    func change(
-        wakes: Bool = true, _ step: (inout State, Instant, inout [InvalidationEffect]) -> Void
-    ) {
+    ///
+    /// - Returns: what the step gives; nil if nothing is done any more.
+    @discardableResult
+    func change<R: Sendable>(
+        wakes: Bool = true, _ step: (inout State, Instant, inout [InvalidationEffect]) -> R
+    ) -> R? {
         var woken: [@Sendable () -> Void] = []
-        state.withLock { state in
+        let result = state.withLock { state -> R? in
             let (now, events) = (SystemClock.now(), takeInbox())
-            guard !state.isStopped else { return }
+            guard !state.isStopped else { return nil }
             var effects: [InvalidationEffect] = []
             let wasCounting = state.exchange.standing != nil
             if !events.isEmpty {
                 state.exchange.handle(events, now: now, using: &state.dice, effects: &effects)
             }
-            step(&state, now, &effects)
+            let result = step(&state, now, &effects)
             if !wasCounting, state.exchange.standing != nil { node.hub?.followsCount() }
             // Before any mark: a question whose stamp is behind a mark must not find a count that
             // does not hold the purge, and go without it. Who finds this one waits for the lock.
             applied.store(state.exchange.appliedCount, ordering: .releasing)
             for effect in effects { run(effect, &state) }
-            if wakes || !events.isEmpty { woken = wake(&state) }
+            woken = wake(&state, wakes || !events.isEmpty)
             if !state.openers.isEmpty, isProven(state) {
                 woken += state.openers
                 state.openers = []
             }
             schedule(&state)
+            return result
         }
         outbox.write()
         for done in woken { done() }
+        return result
     }
 
-    private func takeInbox() -> [ExchangeEvent] {
-        inbox.withLock { inbox in
-            defer { inbox = [] }
-            return inbox
-        }
-    }
+    private func takeInbox() -> [ExchangeEvent] { inbox.withLock { $0.takeAll() } }
 
-    private func wake(_ state: inout State) -> [@Sendable () -> Void] {
-        var woken = receipts.withLock { receipts in
-            receipts.isCompanyKnown = state.exchange.isCompanyKnown
+    /// Says how far this node's records are; if somebody may have waited for what was done, gives
+    /// those that wait no longer.
+    private func wake(_ state: inout State, _ wakes: Bool) -> [@Sendable () -> Void] {
+        let settled = state.exchange.isCompanyKnown ? state.settledUpTo : 0
+        var woken = receipts.withLock { receipts -> [@Sendable () -> Void] in
+            receipts.known = (state.issuedUpTo, settled)
+            guard wakes else { return [] }
             var waiters = Waiters()
             swap(&waiters, &receipts.waiters)
             defer { receipts.waiters = waiters }
@@ -315,6 +315,7 @@ final class InvalidationDesk: Sendable {
                     : Self.isOver(name, isForAll, state.exchange)
             }
         }
+        guard wakes else { return [] }
         if !state.lagging.isEmpty {
             woken += state.lagging.filter { !state.exchange.isBehind($0.asker) }.map(\.done)
             state.lagging = state.lagging.filter { state.exchange.isBehind($0.asker) }
@@ -351,11 +352,11 @@ final class InvalidationDesk: Sendable {
         case .applyLocally(let purge, let count): node.mark(purge, count)
         case .applyFloors(_, let count): node.markAllUnknown(count)
         case .write(let writes):
-            journal.write(writes) { [weak self] in self?.handle($0.event) }
+            journal.write(writes) { [weak self] in self?.handle($0) }
         case .send(let message, let peers):
             outbox.add(message, on: peers.compactMap { state.lines[$0] })
-        case .issued(let number): receipts.withLock { $0.issuedUpTo = number }
-        case .settled(let number): receipts.withLock { $0.settledUpTo = number }
+        case .issued(let number): state.issuedUpTo = number
+        case .settled(let number): state.settledUpTo = number
         case .contradiction(let contradiction):
             node.logger.critical(
                 "fenced until an operator decides: invalidations contradict each other",

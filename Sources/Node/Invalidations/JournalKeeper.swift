@@ -17,22 +17,6 @@ final class JournalKeeper: Sendable {
     private let state: Mutex<State>
     private let knownEpoch: Atomic<UInt64>
 
-    /// What has become of a batch.
-    enum Outcome: Sendable {
-        case synced
-        case failed
-        /// There is no room unless records up to these positions go.
-        case full([StreamPosition])
-
-        var event: ExchangeEvent {
-            switch self {
-            case .synced: .synced
-            case .failed: .writeFailed
-            case .full(let positions): .full(positions)
-            }
-        }
-    }
-
     private struct State: ~Copyable {
         /// Nil without a directory.
         var journal: Journal?
@@ -70,7 +54,7 @@ final class JournalKeeper: Sendable {
         else { return }
         // What fails is tried again the next time.
         thread.submit { [self] _ in
-            if case .synced = put([]) { return }
+            if put([]) == .synced { return }
             knownEpoch.store(0, ordering: .relaxed)
         }
     }
@@ -98,15 +82,15 @@ final class JournalKeeper: Sendable {
         disk?.marks.failedToKeep()
     }
 
-    /// Writes and syncs a batch; `done` is told on the keeper's thread, but never when this was
-    /// closed.
-    func write(_ writes: [LogWrite], done: @escaping @Sendable (Outcome) -> Void) {
+    /// Writes and syncs a batch; `done` is told what has become of it on the keeper's thread, but
+    /// never when this was closed.
+    func write(_ writes: [LogWrite], done: @escaping @Sendable (ExchangeEvent) -> Void) {
         thread.submit { [self] work in if work == .active { done(put(writes)) } }
     }
 
     /// The same, at once.
-    func put(_ writes: [LogWrite]) -> Outcome {
-        let outcome = state.withLock { state -> Outcome in
+    func put(_ writes: [LogWrite]) -> ExchangeEvent {
+        let outcome = state.withLock { state -> ExchangeEvent in
             do throws(DiskFile.Failure) {
                 return try attempt(writes, &state)
             } catch {
@@ -117,16 +101,16 @@ final class JournalKeeper: Sendable {
                         metadata: ["why": "\(error)"])
                 }
                 state.hasFailed = true
-                return .failed
+                return .writeFailed
             }
         }
-        if case .failed = outcome { disk?.marks.failedToKeep() }
+        if outcome == .writeFailed { disk?.marks.failedToKeep() }
         return outcome
     }
 
     private func attempt(
         _ writes: [LogWrite], _ state: inout State
-    ) throws(DiskFile.Failure) -> Outcome {
+    ) throws(DiskFile.Failure) -> ExchangeEvent {
         guard let disk else { return .synced }
         if let view = disk.view, let volume = disk.volume,
             view.identity.bootEpoch != state.epoch

@@ -1,4 +1,5 @@
 import Cluster
+import Ground
 import Logging
 import Synchronization
 
@@ -36,12 +37,15 @@ final class PeerOutbox: Sendable {
         }
     }
 
-    private func take() -> [Message] {
-        messages.withLock { messages in
-            defer { messages = [] }
-            return messages
+    /// The same, and returns only when it has been.
+    func finish() {
+        isWriting.withLock { _ in
+            for message in take() { write(message) }
         }
+        write()
     }
+
+    private func take() -> [Message] { messages.withLock { $0.takeAll() } }
 
     private func write(_ message: Message) {
         var pushed: UInt64 = 0

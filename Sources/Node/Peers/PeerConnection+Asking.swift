@@ -17,17 +17,20 @@ extension PeerConnection {
         }
     }
 
-    /// Says something about invalidations behind what was sent before, and before any later
-    /// question; this node's own records up to `pushed` are in it.
+    /// Says something about invalidations behind what was said before; this node's own records up
+    /// to `pushed` are in it.
+    ///
+    /// On the loop too it waits for its turn, so that nothing that is said there overtakes what was
+    /// said elsewhere; a question that does carries what was not sent yet.
     func say(_ said: SaidMessage, pushed: UInt64) {
-        onLoop { connection in
+        loop?.execute { [self] in
             do throws(SendRefusal) {
-                try connection.link.send(said)
-                connection.pushedNumber = max(connection.pushedNumber, pushed)
+                try link.send(said)
+                pushedNumber = max(pushedNumber, pushed)
             } catch {
                 // On the next connection all is told anew.
             }
-            connection.flushSoon()
+            flushSoon()
         }
     }
 

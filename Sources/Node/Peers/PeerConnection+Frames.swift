@@ -63,14 +63,8 @@ extension PeerConnection {
         if fault == .ownProcess {
             phase = .ending
             hub.metItself(id, dialled: dialled)
-            return flush()
-        }
-        let why = fault.description
-        if phase == .opening {
-            phase = .ending
-            hub.failed(remote, dialled: dialled, why: why)
         } else {
-            hub.faulted(remote, why: why)
+            report(fault.description)
         }
         flush()
     }

@@ -180,14 +180,15 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Nothing came of the connection, or the peer broke it.
     func fail(_ why: String) {
-        if phase == .opening {
-            // Told here, so that it is not told again when the channel is gone.
-            phase = .ending
-            hub.failed(remote, dialled: dialled, why: why)
-        } else if phase == .open {
-            hub.faulted(remote, why: why)
-        }
+        if phase == .opening || phase == .open { report(why) }
         close()
+    }
+
+    func report(_ why: String) {
+        guard phase == .opening else { return hub.faulted(remote, why: why) }
+        // Told here, so that it is not told again when the channel is gone.
+        phase = .ending
+        hub.failed(remote, dialled: dialled, why: why)
     }
 
     func close() {

@@ -40,8 +40,7 @@ final class RingKeeper: Sendable {
     func stop() {
         let waiting = state.withLock { state in
             state.listener = nil
-            defer { state.waiting = [] }
-            return state.waiting
+            return state.waiting.takeAll()
         }
         for body in waiting { body() }
     }
@@ -96,8 +95,7 @@ final class RingKeeper: Sendable {
         let waiting = state.withLock { state in
             // Somebody may have begun anew meanwhile, and will tell them.
             guard state.computing == nil else { return [] as [@Sendable () -> Void] }
-            defer { state.waiting = [] }
-            return state.waiting
+            return state.waiting.takeAll()
         }
         for body in waiting { body() }
     }

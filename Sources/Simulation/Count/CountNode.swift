@@ -72,7 +72,7 @@ struct CountNode: Sendable {
         _ own: NodeID, _ first: CountedSet, _ log: [CountRecord], _ now: Instant
     ) -> CountedMembers {
         let memory = CountedMembers.Memory(
-            standing: CountStanding(first), joins: 1, needs: nil, records: [])
+            standing: CountStanding(first), joins: 1, records: [])
         return CountedMembers(own: own, memory: memory, replaying: log, now: now)
     }
 
@@ -218,7 +218,6 @@ struct CountNode: Sendable {
         /// What it remembers after a crash.
         var first: CountedSet
         var standing: CountStanding?
-        var needs: [StreamPosition]?
         var records: Set<CountRecord>
         var promised: CountBallot?
         var voted: CountVote?
@@ -242,7 +241,7 @@ struct CountNode: Sendable {
         var lateAnswer = late?.answer
         lateAnswer?.round = nil
         return Key(
-            own: own, first: first, standing: memory.standing, needs: memory.needs,
+            own: own, first: first, standing: memory.standing,
             records: Set(memory.records), promised: counted.promised, voted: counted.voted,
             attempt: counted.attempt, hasRepeatedVote: counted.hasRepeatedVote,
             isContradicted: counted.contradiction != nil,

@@ -113,9 +113,9 @@ extension CountWorld {
 
     private func description(of item: CountNode.Item) -> String {
         guard case .record(let record) = item else { return "the purge" }
-        let isRepeated = record.ballot == .repeated
         let owner =
-            isRepeated ? "again" : CountLetter.node(CountTables.place(record.ballot.owner))
+            record.ballot.isRepeated
+            ? "again" : CountLetter.node(CountTables.place(record.ballot.owner))
         let ballot = "\(record.ballot.round)\(owner) on \(description(of: record.base))"
         switch record.body {
         case .joined: return "a join"

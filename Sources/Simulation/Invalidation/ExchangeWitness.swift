@@ -10,6 +10,8 @@ struct ExchangeWitness: Sendable {
     /// How many of the durable purges were found to be known, in the order in which they became
     /// durable.
     private var checkedCount = 0
+    /// In which line of sets they were.
+    private var line: CountedLine?
 
     /// The law that the exchange of `node` breaks after an event; nil if none.
     mutating func fault(
@@ -20,6 +22,9 @@ struct ExchangeWitness: Sendable {
         if let set = exchange.standing?.set, !truth.isDecided(set) {
             return "follows \(set), which was not decided"
         }
+        if line != exchange.standing?.set.line {
+            (line, checkedCount) = (exchange.standing?.set.line, 0)
+        }
         guard window.isCurrent(at: node.clock.reading(at: now)) else { return nil }
         while checkedCount < truth.durable.count {
             let purge = truth.purges[truth.durable[checkedCount]]
@@ -27,7 +32,7 @@ struct ExchangeWitness: Sendable {
             let isKnown =
                 node.applied.contains(truth.durable[checkedCount])
                 || node.validated.covers(purge.name.position)
-            guard isKnown || exchange.standing?.set.line != purge.line else {
+            guard isKnown || line != purge.line else {
                 return "current without purge \(truth.durable[checkedCount])"
             }
             checkedCount += 1
@@ -35,7 +40,7 @@ struct ExchangeWitness: Sendable {
         return nil
     }
 
-    /// The same of what it calls synced; to be asked when a batch is.
+    /// The same of what it calls synced; to be asked when a batch is, and at a start.
     mutating func unsynced(in node: SimulatedCacheNode) -> String? {
         let storage = node.storage
         let kept = KnownPositions(storage.floors + storage.retired)
@@ -50,8 +55,4 @@ struct ExchangeWitness: Sendable {
         }
         return nil
     }
-}
-
-extension RecordName {
-    fileprivate var position: StreamPosition { StreamPosition(process: stream, count: number) }
 }

@@ -2,22 +2,11 @@ package import Ground
 
 /// Many worlds, one after the other, and what came of them.
 package struct InvalidationCampaign: Sendable {
-    /// A promise that was broken.
-    package struct Violation: Sendable, CustomStringConvertible {
-        package let seed: UInt64
-        package let law: String
-        /// The end of what happened.
-        package let story: [String]
-
-        package var description: String {
-            "seed \(seed): \(law)\n" + story.suffix(120).joined(separator: "\n")
-        }
-    }
-
     package struct Outcome: Sendable {
         package var seeds = 0
         /// By the raw value of ``InvalidationClass``: how often it was reached.
         package var reached = Array(repeating: 0, count: InvalidationClass.allCases.count)
+        /// Promises that were broken.
         package var violations: [Violation] = []
         package var reads = 0
         package var originFetches = 0
@@ -49,14 +38,14 @@ package struct InvalidationCampaign: Sendable {
 
     package let seeds: Range<UInt64>
     package let nodes: Int
-    package let mutation: InvalidationMutation
+    package let mutation: InvalidationMutation?
     /// Ends with the first violation.
     package var stopsAtViolation = true
     package var trouble = Interval.seconds(25)
     private let site: SimulatedSite
 
     package init(
-        seeds: Range<UInt64>, nodes: Int, mutation: InvalidationMutation = []
+        seeds: Range<UInt64>, nodes: Int, mutation: InvalidationMutation? = nil
     ) {
         self.seeds = seeds
         self.nodes = nodes
@@ -86,7 +75,9 @@ package struct InvalidationCampaign: Sendable {
         outcome.events = world.eventCount
         outcome.digest = world.digest
         if let law = world.violation {
-            outcome.violations = [Violation(seed: seed, law: law, story: world.story)]
+            outcome.violations = [
+                Violation(seed: seed, law: law, history: world.story.suffix(120))
+            ]
         }
         return outcome
     }

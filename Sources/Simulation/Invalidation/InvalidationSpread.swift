@@ -1,20 +1,11 @@
 import Cluster
-package import Ground
+import Ground
 
 /// How long purges take to every node of a big cluster that loses packets, and what they cost.
 ///
 /// What is lost is sent again and holds up what follows it on its connection: after 200 ms, and
 /// twice as long each further time.
 package struct InvalidationSpread: Sendable {
-    package struct Figures: Hashable, Sendable {
-        /// From the issue to the last node that applied it.
-        package var untilApplied: Interval
-        /// To the receipt at the issuer that says that all have confirmed.
-        package var untilConfirmed: Interval
-        /// Messages from the issue to the receipt.
-        package var messages: Int
-    }
-
     enum Event: Sendable {
         case arrive(InvalidationMessage, from: Int, to: Int)
         case synced(Int)
@@ -30,7 +21,6 @@ package struct InvalidationSpread: Sendable {
     private var places: [NodeID: Int] = [:]
     private var lastArrival: [Instant]
     private var plannedTicks: [Instant]
-    private var messages = 0
     /// Of a load that is being played.
     var load: LoadRecord?
 
@@ -49,7 +39,7 @@ package struct InvalidationSpread: Sendable {
                 node: id, process: ProcessID(using: &dice), firstRound: dice.next())
             if let set {
                 start.memory = CountedMembers.Memory(
-                    standing: CountStanding(set), joins: 1, needs: nil, records: [])
+                    standing: CountStanding(set), joins: 1, records: [])
             }
             exchanges.append(InvalidationExchange(start, now: now))
         }
@@ -71,34 +61,6 @@ package struct InvalidationSpread: Sendable {
                 tell(other, .connected(ids[one], on: ConnectionID(connection)))
             }
         }
-    }
-
-    /// Issues one purge when all is quiet; nil if it did not come to all within a minute.
-    package mutating func run() -> Figures? {
-        play { $0 >= Instant(nanoseconds: 8_000_000_000) }
-        let issuedAt = now
-        let url = Array("http://a.example/1".utf8)
-        let invalidation = Invalidation(id: [1], .purge(Purge(.hard, [.url(url)])))
-        messages = 0
-        run(0) { exchange, now, dice, effects in
-            _ = try? exchange.issue(invalidation, now: now, using: &dice, effects: &effects)
-        }
-        guard let name = exchanges[0].record(withID: [1]) else { return nil }
-        let limit = now + .seconds(60)
-        var appliedAt: Instant?
-        while now < limit {
-            guard step() else { return nil }
-            if appliedAt == nil, exchanges.allSatisfy({ $0.record(name) != nil }) {
-                appliedAt = now
-            }
-            guard let appliedAt, exchanges[0].receipt(of: name)?.isConfirmedByAll == true else {
-                continue
-            }
-            return Figures(
-                untilApplied: appliedAt - issuedAt, untilConfirmed: now - issuedAt,
-                messages: messages)
-        }
-        return nil
     }
 
     mutating func play(until isOver: (Instant) -> Bool) {
@@ -149,7 +111,6 @@ package struct InvalidationSpread: Sendable {
     }
 
     private mutating func send(_ message: InvalidationMessage, from: Int, to: Int) {
-        messages += 1
         var delay = Interval(nanoseconds: Int64.random(in: 500_000...1_500_000, using: &dice))
         var again = Interval.milliseconds(200)
         while Double.random(in: 0..<1, using: &dice) < loss {

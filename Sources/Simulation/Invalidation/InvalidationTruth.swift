@@ -9,7 +9,7 @@ struct InvalidationTruth: Sendable {
         var covers: [Bool]
         var issuedAt: Instant
         var name: RecordName
-        /// The line of sets in which it was issued; nil before any.
+        /// The line of sets in which it became durable; nil before.
         var line: CountedLine?
         var durableAt: Instant?
         /// A receipt that somebody gave said then that all have confirmed.
@@ -74,7 +74,7 @@ struct InvalidationTruth: Sendable {
         defer { weigh(now) }
         guard isOwn, case .count(let count) = record.invalidation.action else { return }
         if case .joined = count.body { joined(count.base) }
-        if case .vote = count.body { votes.append(count) }
+        if case .vote = count.body, count.base == line.last { votes.append(count) }
         decide()
     }
 
@@ -87,7 +87,10 @@ struct InvalidationTruth: Sendable {
 
     /// `node` has synced that everything up to the position counts as had: it lacks nothing of it,
     /// for it asks the origin of everything that is older.
-    mutating func synced(_ floor: StreamPosition, at node: NodeID, now: Instant) {
+    mutating func synced(
+        _ floor: StreamPosition, _ named: [RecordName], at node: NodeID, now: Instant
+    ) {
+        for number in named.compactMap({ numbers[$0] }) { purges[number].holders.insert(node) }
         for number in pending {
             let name = purges[number].name
             guard name.stream == floor.process, name.number <= floor.count else { continue }
@@ -101,7 +104,8 @@ struct InvalidationTruth: Sendable {
         !(line.last?.contains(node) ?? false) && line.contains { $0.contains(node) }
     }
 
-    /// It is one of the sets that were decided, or of a line that another has replaced.
+    /// It is one of the sets that were decided; or of another line, which may be that of a cluster
+    /// whose nodes have all lost their directories.
     func isDecided(_ set: CountedSet) -> Bool {
         guard let first = line.first, set.line == first.line else { return true }
         return line.contains(set) || set.generation < first.generation

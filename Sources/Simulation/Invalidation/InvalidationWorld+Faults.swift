@@ -99,7 +99,7 @@ extension InvalidationWorld {
             guard let exchange = nodes[index].exchange, nodes[index].pausedUntil <= now,
                 var receipt = exchange.receipt(of: name)
             else { continue }
-            if plan.mutation.contains(.receiptWithoutJoiners) {
+            if plan.mutation == .receiptWithoutJoiners {
                 let counted = exchange.standing?.set.members ?? []
                 receipt.lines.removeAll { !counted.contains($0.node) }
             }
@@ -187,16 +187,7 @@ extension InvalidationWorld {
             else { continue }
             let away = set.members.filter { !isReached($0, by: index) }
             guard let member = away.randomElement(using: &dice) else { continue }
-            var isBegun = false
-            run(index) { exchange, now, dice, effects in
-                do throws(FenceKeeper.ForgetRefusal) {
-                    try exchange.forget([member], now: now, using: &dice, effects: &effects)
-                    isBegun = true
-                } catch {
-                    isBegun = false
-                }
-            }
-            if isBegun { begun.insert(member) }
+            if forget([member], at: index) { begun.insert(member) }
         }
         if begun.count > 1 { reach(.rivalForgetting) }
     }

@@ -9,7 +9,7 @@ extension InvalidationWorld {
     /// Clients are let in.
     func isOpen(_ index: Int) -> Bool {
         guard nodes[index].departure != nil else { return nodes[index].isServing }
-        return plan.mutation.contains(.leavingBeforeClosing)
+        return plan.mutation == .leavingBeforeClosing
     }
 
     func isReached(_ member: NodeID, by index: Int) -> Bool {
@@ -55,7 +55,7 @@ extension InvalidationWorld {
         let isCounting = exchange.standing != nil
         var rule = watch.rule(others)
         let isSilent = clock(index) >= watch.startedAt + .seconds(1) && !others.hasTable
-        if plan.mutation.contains(.openingBySilence), isSilent { rule = .unanimous }
+        if plan.mutation == .openingBySilence, isSilent { rule = .unanimous }
         if rule != nodes[index].rule {
             nodes[index].rule = rule
             tell(index, .mayForm(rule))
@@ -94,7 +94,7 @@ extension InvalidationWorld {
         nodes[index].isDraining = true
         offerAll(index, .drain)
         nodes[index].departure = (.closing, now)
-        if plan.mutation.contains(.leavingBeforeClosing) { tell(index, .leaveRequested) }
+        if plan.mutation == .leavingBeforeClosing { tell(index, .leaveRequested) }
         let run = nodes[index].run
         timeline.plan(.depart(index, run: run), at: now + milliseconds(0...1_500))
         // A container that goes may be gone, whatever it still has to say.
@@ -196,7 +196,7 @@ extension InvalidationWorld {
         reach(.restoredCopy)
         nodes[index].storage = copy
         nodes[index].copy = nil
-        nodes[index].unseenCopy = plan.mutation.contains(.copyTaken) ? nil : copy.epoch
+        nodes[index].unseenCopy = plan.mutation == .copyTaken ? nil : copy.epoch
         note("the directory of \(index) is as it was in epoch \(copy.epoch)")
         timeline.plan(.start(index), at: now + milliseconds(20...2_000))
     }
@@ -268,7 +268,7 @@ extension InvalidationWorld {
         let known = nodes[other].epochs[nodes[index].id] ?? (0, nodes[index].process)
         let isNew = known.process != nodes[index].process
         let isOlder = isNew && known.epoch >= nodes[index].epoch && nodes[index].isJoining
-        guard isOlder, !plan.mutation.contains(.copyTaken) else {
+        guard isOlder, plan.mutation != .copyTaken else {
             if known.epoch <= nodes[index].epoch {
                 nodes[other].epochs[nodes[index].id] = (nodes[index].epoch, nodes[index].process)
             }
@@ -312,17 +312,7 @@ extension InvalidationWorld {
         for index in nodes.indices where nodes[index].isUp {
             let members = nodes[index].exchange?.standing?.set.members ?? []
             let gone = members.filter { !ids.contains($0) }
-            guard !gone.isEmpty else { continue }
-            var isBegun = false
-            run(index) { exchange, now, dice, effects in
-                do throws(FenceKeeper.ForgetRefusal) {
-                    try exchange.forget(gone, now: now, using: &dice, effects: &effects)
-                    isBegun = true
-                } catch {
-                    isBegun = false
-                }
-            }
-            guard isBegun else { continue }
+            guard !gone.isEmpty, forget(gone, at: index) else { continue }
             note("the operator has \(index) forget \(gone)")
             return reach(.forgottenByOrder)
         }
@@ -333,6 +323,21 @@ extension InvalidationWorld {
         note("the operator has the count begin anew with \(index)")
         reach(.recovered)
         tell(index, .recovers)
+    }
+
+    /// Has a node forget members; false if it refuses.
+    @discardableResult
+    mutating func forget(_ members: [NodeID], at index: Int) -> Bool {
+        var isBegun = false
+        run(index) { exchange, now, dice, effects in
+            do throws(FenceKeeper.ForgetRefusal) {
+                try exchange.forget(members, now: now, using: &dice, effects: &effects)
+                isBegun = true
+            } catch {
+                isBegun = false
+            }
+        }
+        return isBegun
     }
 
     private func hasLostMajority(_ index: Int, _ ids: Set<NodeID>) -> Bool {

@@ -10,14 +10,14 @@ extension InvalidationWorld {
         takeAwayUnseenCopies(before: index)
         var node = nodes[index]
         let disk = node.storage
-        let isReused = plan.mutation.contains(.numberReused) && node.run > 0
+        let isReused = plan.mutation == .numberReused && node.run > 0
         let process = isReused ? node.process : ProcessID(using: &dice)
         node.process = process
         node.run += 1
         node.pausedUntil = .zero
         node.plannedTick = .distantFuture
         node.epoch = disk.epoch + 1
-        if !plan.mutation.contains(.stampBeforeBootEpoch) { node.storage.epoch += 1 }
+        if plan.mutation != .stampBeforeBootEpoch { node.storage.epoch += 1 }
         node.batch = []
         node.markList = disk.marks
         node.marks = MarkTable(disk.marks)
@@ -52,6 +52,7 @@ extension InvalidationWorld {
         trace.note(4, process: index, at: now)
         if disk.epoch > 0, isMajorityAway(without: index) { reach(.restartOfOldDisk) }
         run(index) { $0.started(now: $1, using: &$2, effects: &$3) }
+        fail(nodes[index].witness.unsynced(in: nodes[index]), index)
         for other in nodes.indices where other != index && nodes[other].isUp {
             timeline.plan(.reconnect(index, other), at: now + milliseconds(0...60))
         }
@@ -72,7 +73,7 @@ extension InvalidationWorld {
         settings.log.ageMin = .seconds(8)
         settings.log.recordsMin = 40
         settings.log.delays.askPatience = .milliseconds(200)
-        settings.fence.flaws = plan.mutation.flaws
+        settings.fence.flaws = plan.mutation?.flaws ?? []
         return settings
     }
 
@@ -187,7 +188,7 @@ extension InvalidationWorld {
         nodes[index].batch = []
         tell(index, .synced)
         fail(nodes[index].witness.unsynced(in: nodes[index]), index)
-        guard plan.mutation.contains(.markDroppedAtConfirmation) else { return }
+        guard plan.mutation == .markDroppedAtConfirmation else { return }
         nodes[index].storage.marks = []
         nodes[index].markList = []
         nodes[index].marks = MarkTable()
@@ -205,8 +206,9 @@ extension InvalidationWorld {
             let isOwn = record.name.stream == nodes[index].process
             truth.synced(record, named, at: nodes[index].id, isOwn: isOwn, now: now)
         case .floor(let position, let count):
-            truth.synced(position, at: nodes[index].id, now: now)
             nodes[index].storage.floors.append(position)
+            let named = nodes[index].storage.names(behind: position)
+            truth.synced(position, named, at: nodes[index].id, now: now)
             persist(.everythingSoft, count, index)
         case .local(let purge, let count): persist(purge, count, index)
         case .note(let note): persist(note, index)
@@ -222,7 +224,7 @@ extension InvalidationWorld {
 
     /// Records go, and what they have invalidated stays.
     private mutating func persist(_ note: LogNote, _ index: Int) {
-        let withMarks = plan.mutation.contains(.marksGoneWithRecords)
+        let withMarks = plan.mutation == .marksGoneWithRecords
         switch note {
         case .memory(let memory): nodes[index].storage.memory = memory
         case .dropped(let position):
@@ -240,7 +242,7 @@ extension InvalidationWorld {
 
     private func marks(of record: InvalidationRecord, _ stamp: Stamp) -> [Mark] {
         let invalidation = record.invalidation
-        if case .foreign = invalidation.action, plan.mutation.contains(.unknownPurgeSkipped) {
+        if case .foreign = invalidation.action, plan.mutation == .unknownPurgeSkipped {
             return []
         }
         return invalidation.purge?.marks(at: stamp) ?? []
@@ -314,16 +316,13 @@ extension InvalidationWorld {
 
     /// The survivors of a split forget the other side, which does the same.
     private mutating func forgetFenced(_ index: Int, _ isCurrent: Bool) {
-        guard plan.mutation.contains(.forgettingWhileFenced) else { return }
+        guard plan.mutation == .forgettingWhileFenced else { return }
         let since = nodes[index].fencedSince
         nodes[index].fencedSince = isCurrent ? nil : since ?? now
         guard let since, !isCurrent, now - since > .seconds(3),
             let members = nodes[index].exchange?.standing?.set.members
         else { return }
-        let gone = members.filter { !isReached($0, by: index) }
-        run(index) { exchange, now, dice, effects in
-            try? exchange.forget(gone, now: now, using: &dice, effects: &effects)
-        }
+        forget(members.filter { !isReached($0, by: index) }, at: index)
     }
 }
 

@@ -29,10 +29,10 @@ extension InvalidationWorld {
     func fencedUse(_ validatedAt: Instant, _ index: Int) -> FencedUse {
         guard let exchange = nodes[index].exchange else { return .revalidate(staleUntil: nil) }
         var window = exchange.window
-        if plan.mutation.contains(.fenceAsTimer), nodes[index].flag {
+        if plan.mutation == .fenceAsTimer, nodes[index].flag {
             window.currentUntil = .distantFuture
         }
-        if plan.mutation.contains(.catchUpFromOneMember), isCaughtUpWithOne(index) {
+        if plan.mutation == .catchUpFromOneMember, isCaughtUpWithOne(index) {
             window.currentUntil = .distantFuture
         }
         return FencedUse.decide(
@@ -98,7 +98,7 @@ extension InvalidationWorld {
             return nil
         }
         let mayJoin =
-            plan.mutation.contains(.joiningOlderFetch)
+            plan.mutation == .joiningOlderFetch
             || effect(on: key, fill.begun, index) == nil
         return mayJoin ? number : nil
     }
@@ -239,7 +239,7 @@ extension InvalidationWorld {
         var entry = SimulatedEntry(
             key: fill.key, version: version, stamp: request.stamp,
             freshUntil: request.sentAt + keys[fill.key].maxAge, validatedAt: request.sentAt)
-        if isValid, fill.held != nil, plan.mutation.contains(.lateValidationFreshens) {
+        if isValid, fill.held != nil, plan.mutation == .lateValidationFreshens {
             entry.stamp = nodes[index].stamp
         }
         take(entry, isShareable: isShareable, index, number)
@@ -312,7 +312,7 @@ extension InvalidationWorld {
         var standing = Fill.Standing(
             of: effect(on: entry, index), isExcluded: isExcluded(entry, index),
             isShared: isShareable)
-        if plan.mutation.contains(.joiningOlderFetch) { standing = .current }
+        if plan.mutation == .joiningOlderFetch { standing = .current }
         var effects: [LookupEffect] = []
         fill.lookup.fill.confirmed(
             isShared: isShareable, standing: standing, effects: &effects)

@@ -75,7 +75,7 @@ extension InvalidationWorld {
         nodes[index].reinserting[key] = nil
         guard nodes[index].index[key] == entry else { return }
         if effect(on: entry, index) == .dead { reach(.reinsertionOfPurged) }
-        if plan.mutation.contains(.restampOnReinsertion) { entry.stamp = nodes[index].stamp }
+        if plan.mutation == .restampOnReinsertion { entry.stamp = nodes[index].stamp }
         append(entry, index)
         let newest = nodes[index].storage.sequence
         // What is older than what is synced goes with its segment.
@@ -96,10 +96,10 @@ extension InvalidationWorld {
     private mutating func reviewMarks(_ index: Int) {
         let node = nodes[index]
         guard node.isScanned else { return }
-        let isHasty = plan.mutation.contains(.markGoneDuringFetch)
+        let isHasty = plan.mutation == .markGoneDuringFetch
         let due = nodes[index].young.take(upTo: isHasty ? node.stamp : leastOnItsWay(node))
         var held = (node.memory + node.reinserting).compactMap(\.self)
-        if !plan.mutation.contains(.markGoneBesideDisk) { held += node.storage.entries }
+        if plan.mutation != .markGoneBesideDisk { held += node.storage.entries }
         let names = Set(held.map { URLName.fingerprint(keys[$0.key].urlName[...]) })
         for young in due where !names.contains(young.name) {
             nodes[index].marks.forget(young.slot, upTo: young.stamp)
@@ -195,7 +195,8 @@ extension InvalidationWorld {
     }
 
     private mutating func replied(_ ask: UInt64, _ reply: Reply, from: Int, at index: Int) {
-        for (number, fill) in nodes[index].fills.pairs {
+        let fills = nodes[index].fills
+        for (number, fill) in zip(fills.keys, fills.values) {
             guard let question = fill.questions[from], question.ask == ask else { continue }
             let node = nodes[from].id
             switch reply {
@@ -232,7 +233,8 @@ extension InvalidationWorld {
     /// The connection is gone: whoever was asked on it does not answer, and need not be answered.
     mutating func lost(_ index: Int, _ other: Int) {
         let id = nodes[other].id
-        for (number, fill) in nodes[index].fills.pairs {
+        let fills = nodes[index].fills
+        for (number, fill) in zip(fills.keys, fills.values) {
             nodes[index].fills[number]?.leave {
                 if case .peer(other, _) = $0 { true } else { false }
             }

@@ -18,7 +18,7 @@ package struct InvalidationWorld: Sendable {
         package var expects: Int?
         /// Nodes lose their directories, and come back under their names or without.
         package var losses = Losses.none
-        package var mutation: InvalidationMutation = []
+        package var mutation: InvalidationMutation?
         /// How long there is trouble; calm follows.
         package var trouble = Interval.seconds(30)
 
@@ -176,7 +176,7 @@ package struct InvalidationWorld: Sendable {
             node.unseenSince = Array(repeating: nil, count: count)
             if index < plan.nodes, let set = line.first {
                 node.storage.memory = CountedMembers.Memory(
-                    standing: CountStanding(set), joins: 1, needs: nil, records: [])
+                    standing: CountStanding(set), joins: 1, records: [])
             }
             nodes.append(node)
         }

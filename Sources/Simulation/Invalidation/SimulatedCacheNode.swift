@@ -66,7 +66,7 @@ struct SimulatedFill: Sendable {
     /// What nodes run, without bytes.
     var lookup: Lookup
     /// By node.
-    var questions = SortedPairs<Int, Question>()
+    var questions = SortedTable<Int, Question>()
     /// The request to the origin that is out.
     var origin: Question?
     /// What the origin is asked to validate.
@@ -116,31 +116,6 @@ struct SimulatedFill: Sendable {
     }
 }
 
-/// A small map in the order of its keys.
-struct SortedPairs<Key: Comparable & Sendable, Value: Sendable>: Sendable {
-    private(set) var pairs: [(key: Key, value: Value)] = []
-
-    var isEmpty: Bool { pairs.isEmpty }
-    var values: [Value] { pairs.map(\.value) }
-    var keys: [Key] { pairs.map(\.key) }
-
-    subscript(key: Key) -> Value? {
-        get { pairs.first { $0.key == key }?.value }
-        set {
-            let place = pairs.firstIndex { $0.key >= key } ?? pairs.count
-            let isThere = place < pairs.count && pairs[place].key == key
-            switch (isThere, newValue) {
-            case (true, let value?): pairs[place].value = value
-            case (true, nil): pairs.remove(at: place)
-            case (false, let value?): pairs.insert((key, value), at: place)
-            case (false, nil): break
-            }
-        }
-    }
-
-    mutating func removeAll() { pairs.removeAll() }
-}
-
 /// What outlives a process.
 struct SimulatedStorage: Sendable {
     var epoch: UInt64 = 0
@@ -168,7 +143,13 @@ struct SimulatedStorage: Sendable {
         var name = RecordName(stream: stream, number: min(kept, record.name.number) + 1)
         while name.number < record.name.number, synced.contains(name) { name.number += 1 }
         guard name.number >= record.name.number else { return [] }
+        return names(behind: StreamPosition(process: stream, count: name.number - 1))
+    }
+
+    /// Records that are held behind the position, without a gap.
+    func names(behind position: StreamPosition) -> [RecordName] {
         var named: [RecordName] = []
+        var name = RecordName(stream: position.process, number: position.count + 1)
         while synced.contains(name) {
             named.append(name)
             name.number += 1
@@ -220,7 +201,7 @@ struct SimulatedCacheNode: Sendable {
     var isScanned = false
     /// Being written anew there, by key.
     var reinserting: [SimulatedEntry?] = []
-    var fills = SortedPairs<UInt64, SimulatedFill>()
+    var fills = SortedTable<UInt64, SimulatedFill>()
     /// The fill that a request for the key may join.
     var current: [UInt64?] = []
     /// Purges that were applied, by this run or with marks on disk.

@@ -28,7 +28,7 @@ package struct MembershipFigures: Sendable {
     /// One cluster's life: a cold start, rest, and `rounds` of a crash, a restart, a leave and
     /// another restart, 10 s apart.
     ///
-    /// - Throws: ``MembershipWorld/Violation``, also for what does not come about within 3 minutes.
+    /// - Throws: ``Violation``, also for what does not come about within 3 minutes.
     package init(nodes: Int, loss: Double, rounds: Int, seed: UInt64) throws {
         self.nodes = nodes
         self.loss = loss

@@ -47,7 +47,7 @@ package struct MembershipPlay: Sendable {
 
     /// Plays it to the end.
     ///
-    /// - Throws: ``MembershipWorld/Violation`` as soon as a law does not hold.
+    /// - Throws: ``Violation`` as soon as a law does not hold.
     package mutating func run() throws -> Report {
         for _ in 0..<Int.random(in: 2...7, using: &dice) { try join() }
         for _ in 0..<Int.random(in: 8...24, using: &dice) {

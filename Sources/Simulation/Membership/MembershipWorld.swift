@@ -16,17 +16,6 @@ package struct MembershipWorld: Sendable {
         package init() {}
     }
 
-    /// A law that did not hold.
-    package struct Violation: Error, CustomStringConvertible {
-        package let seed: UInt64
-        package let law: String
-        package let history: [String]
-
-        package var description: String {
-            "seed \(seed): \(law)\n" + history.suffix(60).joined(separator: "\n")
-        }
-    }
-
     struct Host: Sendable {
         let address: PeerAddress
         var isUp = true
@@ -247,7 +236,8 @@ package struct MembershipWorld: Sendable {
 
     func violation(_ law: String) -> Violation {
         Violation(
-            seed: seed, law: "\(law) at \(now.nanoseconds / 1_000_000) ms", history: history)
+            seed: seed, law: "\(law) at \(now.nanoseconds / 1_000_000) ms",
+            history: history.suffix(60))
     }
 }
 

@@ -89,25 +89,20 @@ package final class DiskTier: Sendable {
     /// Takes over what the directory holds, or says why it cannot; returns when that is done.
     package func start(now: Instant) async {
         let wall = clock.wall(now)
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            submit {
-                $0.open(now: wall)
-            } then: {
-                done.resume()
-            }
-        }
+        await run { $0.open(now: wall) }
     }
 
     /// Writes what waits, closes the log, and ends the threads.
-    package func close(now: Instant) async {
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            submit {
-                $0.close()
-            } then: {
-                done.resume()
-            }
-        }
+    package func close() async {
+        await run { $0.close() }
         try? await writer.shutdownGracefully()
+    }
+
+    /// Returns when readers see what has become of `job`.
+    private func run(_ job: @escaping @Sendable (inout DiskWork) -> Void) async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            submit(job) { done.resume() }
+        }
     }
 
     // MARK: Readers

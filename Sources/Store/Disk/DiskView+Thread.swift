@@ -18,7 +18,7 @@ extension DiskView {
         _ digest: EntryDigest, where isMeant: (DiskRecord) -> Bool
     ) -> DiskReading? {
         while let (entry, use) = find(digest) {
-            do throws(DiskFile.Failure) {
+            do {
                 // One read for all but large records; the disk begins with the rest of those.
                 let count = min(entry.bytes, Self.blockBytes)
                 if entry.bytes > count {
@@ -33,19 +33,14 @@ extension DiskView {
                 guard isStill(entry, use) else { continue }
                 figures.add(.readsByThread)
                 figures.add(.readBytes, bytes.count)
-                do throws(DiskDamage) {
-                    let (record, metaBytes) = try self.record(in: bytes.span, entry, use)
-                    guard isMeant(record) else { return nil }
-                    var reading = reading(record, metaBytes, entry, use)
-                    // A mark is dropped when nothing on the disk is older, so that today's marks
-                    // speak of a record only while it is there.
-                    guard isStill(entry, use) else { continue }
-                    reading?.block = bytes
-                    return reading
-                } catch {
-                    lose(digest, entry, use, why: "\(error)")
-                    return nil
-                }
+                let (record, metaBytes) = try self.record(in: bytes.span, entry, use)
+                guard isMeant(record) else { return nil }
+                var reading = reading(record, metaBytes, entry, use)
+                // A mark is dropped when nothing on the disk is older, so that today's marks speak
+                // of a record only while it is there.
+                guard isStill(entry, use) else { continue }
+                reading?.block = bytes
+                return reading
             } catch {
                 lose(digest, entry, use, why: "\(error)")
                 return nil
@@ -65,25 +60,20 @@ extension DiskView {
         let bytesCount = min(count * DiskFormat.chunkBytes, Int(reading.record.bodyBytes) - start)
         while true {
             let (entry, use) = (reading.entry, reading.use)
-            do throws(DiskFile.Failure) {
+            do {
                 let bytes = try bodyBytes(of: reading, from: start, count: bytesCount)
                 guard isStill(entry, use) else {
                     guard follow(&reading) else { return nil }
                     continue
                 }
                 var buffers: [ByteBuffer] = []
-                do throws(DiskDamage) {
-                    guard bytes.count == bytesCount else { throw .truncated }
-                    for number in 0..<DiskRecord.chunkCount(UInt64(bytesCount)) {
-                        let chunk = bytes.span.extracting(Self.chunk(number, of: bytes.count))
-                        try check(chunk, first + number, reading.record, entry, use)
-                        buffers.append(Self.buffer(chunk, capacity: chunk.count))
-                    }
-                    return buffers
-                } catch {
-                    lose(reading.record.name.digest, entry, use, why: "\(error)")
-                    return nil
+                guard bytes.count == bytesCount else { throw DiskDamage.truncated }
+                for number in 0..<DiskRecord.chunkCount(UInt64(bytesCount)) {
+                    let chunk = bytes.span.extracting(Self.chunk(number, of: bytes.count))
+                    try check(chunk, first + number, reading.record, entry, use)
+                    buffers.append(Self.buffer(chunk, capacity: chunk.count))
                 }
+                return buffers
             } catch {
                 lose(reading.record.name.digest, entry, use, why: "\(error)")
                 return nil

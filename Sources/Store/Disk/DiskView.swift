@@ -75,10 +75,5 @@ package final class DiskView: Sendable {
     }
 
     /// What readers have taken out since the last time this was asked.
-    func takeLost() -> [Lost] {
-        lostRecords.withLock { lost in
-            defer { lost = [] }
-            return lost
-        }
-    }
+    func takeLost() -> [Lost] { lostRecords.withLock { $0.takeAll() } }
 }

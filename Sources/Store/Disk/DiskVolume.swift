@@ -73,43 +73,14 @@ extension VolumeFile {
 
 extension DiskFile: VolumeFile {}
 
-/// The directory of a node.
-package struct DirectoryVolume: DiskVolume {
-    private let directory: NodeDirectory
-
-    package init(_ directory: NodeDirectory) {
-        self.directory = directory
-    }
-
-    package var path: String { directory.path }
-
-    package func names() throws(DiskFile.Failure) -> [String] {
-        try directory.names()
-    }
-
+extension NodeDirectory: DiskVolume {
     package func open(
         _ name: String, creates: Bool
     ) throws(DiskFile.Failure) -> any VolumeFile {
         try DiskFile("\(path)/\(name)", creates: creates)
     }
 
-    package func remove(_ name: String) throws(DiskFile.Failure) {
-        try directory.remove(name)
-    }
-
-    package func rename(_ name: String, to new: String) throws(DiskFile.Failure) {
-        try directory.rename(name, to: new)
-    }
-
     package func sync() throws(DiskFile.Failure) {
-        try NodeDirectory.syncDirectory(path)
-    }
-
-    package func check() throws(DiskFile.Failure) {
-        try directory.check()
-    }
-
-    package func allocatedBytes() -> UInt64 {
-        directory.allocatedBytes()
+        try Self.syncDirectory(path)
     }
 }

@@ -10,7 +10,7 @@ struct DiskWork: ~Copyable {
     private let figures: DiskFigures
     private let marks: MarkBook
     private let note: @Sendable (DiskNote) -> Void
-    private(set) var volume: DirectoryVolume?
+    private(set) var volume: NodeDirectory?
     private var log: DiskLog?
     /// When the next attempt is made; nil without a fault.
     private var retryAt: Instant?
@@ -72,20 +72,19 @@ struct DiskWork: ~Copyable {
         if let damage = directory.identityDamage {
             note(.discarded(file: "identity", why: "\(damage)"))
         }
-        let volume = DirectoryVolume(directory)
         var logSettings = DiskLog.Settings(
             plan: plan, ageLimit: settings.ageLimit,
             keys: (random.next(), random.next()), dice: Dice(seed: random.next()))
         logSettings.fault = settings.fault
         logSettings.marks = settings.marks
         log = try DiskLog.open(
-            volume, logSettings,
+            directory, logSettings,
             directory.identity, book: marks, figures: figures, formerWall: directory.formerWall,
             now: wall,
             note: note)
         log?.adopt(shares)
-        self.volume = volume
-        allocatedBytes = volume.allocatedBytes()
+        volume = directory
+        allocatedBytes = directory.allocatedBytes()
     }
 
     mutating func close() {

@@ -117,8 +117,8 @@ package final class NodeDirectory: Sendable {
     }
 
     /// Returns when the directory's names are on the disk.
-    package static func syncDirectory(_ path: String) throws(DiskFile.Failure) {
-        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    static func syncDirectory(_ path: String) throws(DiskFile.Failure) {
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw DiskFile.Failure("open", path) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw DiskFile.Failure("sync", path) }
@@ -131,7 +131,7 @@ package final class NodeDirectory: Sendable {
     }
 
     /// The names of all files, without the directory itself and its parent.
-    func names() throws(DiskFile.Failure) -> [String] {
+    package func names() throws(DiskFile.Failure) -> [String] {
         guard let folder = unsafe opendir(path) else {
             throw DiskFile.Failure("read directory", path)
         }
@@ -148,13 +148,13 @@ package final class NodeDirectory: Sendable {
         return names
     }
 
-    func remove(_ name: String) throws(DiskFile.Failure) {
+    package func remove(_ name: String) throws(DiskFile.Failure) {
         guard unsafe unlink("\(path)/\(name)") == 0 else {
             throw DiskFile.Failure("remove", "\(path)/\(name)")
         }
     }
 
-    func rename(_ name: String, to new: String) throws(DiskFile.Failure) {
+    package func rename(_ name: String, to new: String) throws(DiskFile.Failure) {
         guard unsafe Glibc.rename("\(path)/\(name)", "\(path)/\(new)") == 0 else {
             throw DiskFile.Failure("rename", "\(path)/\(name)")
         }
@@ -162,7 +162,7 @@ package final class NodeDirectory: Sendable {
 
     /// Fails if the locked file is not the one at its path any more, or the file system takes no
     /// writes.
-    func check() throws(DiskFile.Failure) {
+    package func check() throws(DiskFile.Failure) {
         let lockPath = lock.path
         guard let found = status(lockPath) else { throw DiskFile.Failure("look", lockPath) }
         guard let held = lock.status, held.number == found.number else {

@@ -208,8 +208,7 @@ package final class MarkBook: Sendable {
     /// The journal could not be written, or is closed: who waits for it waits in vain.
     package func failedToKeep() {
         state.withLock { state in
-            for waiter in state.waiters { waiter.done(false) }
-            state.waiters = []
+            for waiter in state.waiters.takeAll() { waiter.done(false) }
         }
     }
 

@@ -19,11 +19,7 @@ struct SoftTimes {
 
     /// The last time that is known before the mark, or that of the mark; nil if it is too long ago.
     func time(of stamp: Stamp) -> Instant? {
-        var (low, high) = (0, times.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if times[middle].stamp <= stamp { low = middle + 1 } else { high = middle }
-        }
-        return low > 0 ? times[low - 1].at : nil
+        let count = times.sortedCount { $0.stamp <= stamp }
+        return count > 0 ? times[count - 1].at : nil
     }
 }

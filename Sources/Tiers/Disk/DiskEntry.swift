@@ -36,7 +36,7 @@ package struct DiskEntry: Hashable, Sendable {
     /// What ``accessCount`` stops at.
     package static let accessCountMax = UInt8.max
 
-    private var place: UInt64
+    private let place: UInt64
     private var use: UInt64
 
     /// An entry for a record of `lengthUnits` units, at most ``unitsMax``.
@@ -45,19 +45,17 @@ package struct DiskEntry: Hashable, Sendable {
         flags: Flags = [], share: UInt16 = DiskShare.images
     ) {
         precondition(lengthUnits <= Self.unitsMax, "a record of \(lengthUnits) units")
-        place = Self.packed(location) << 24 | UInt64(lengthUnits)
+        let start = UInt64(location.segment) << 24 | UInt64(location.offsetUnits)
+        place = start << 24 | UInt64(lengthUnits)
         use =
             UInt64(lastAccess) << 32 | UInt64(accessCount) << 24 | UInt64(flags.rawValue) << 16
             | UInt64(share)
     }
 
     package var location: DiskLocation {
-        get {
-            DiskLocation(
-                segment: UInt16(truncatingIfNeeded: place >> 48),
-                offsetUnits: UInt32(truncatingIfNeeded: place >> 24) & Self.unitsMax)
-        }
-        set { place = Self.packed(newValue) << 24 | (place & UInt64(Self.unitsMax)) }
+        DiskLocation(
+            segment: UInt16(truncatingIfNeeded: place >> 48),
+            offsetUnits: UInt32(truncatingIfNeeded: place >> 24) & Self.unitsMax)
     }
 
     /// The length of the record, head and body, in units of ``unitBytes``.
@@ -77,17 +75,8 @@ package struct DiskEntry: Hashable, Sendable {
         set { use = (use & ~(0xFF << 24)) | UInt64(newValue) << 24 }
     }
 
-    package var flags: Flags {
-        get { Flags(rawValue: UInt8(truncatingIfNeeded: use >> 16)) }
-        set { use = (use & ~(0xFF << 16)) | UInt64(newValue.rawValue) << 16 }
-    }
+    package var flags: Flags { Flags(rawValue: UInt8(truncatingIfNeeded: use >> 16)) }
 
     /// Whose part of the disk it counts to; see ``DiskShare``.
     package var share: UInt16 { UInt16(truncatingIfNeeded: use) }
-
-    /// Segment and offset in the lower 40 bits.
-    @inline(__always)
-    private static func packed(_ location: DiskLocation) -> UInt64 {
-        UInt64(location.segment) << 24 | UInt64(location.offsetUnits)
-    }
 }

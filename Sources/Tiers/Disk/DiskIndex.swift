@@ -19,8 +19,8 @@ package import Ground
 /// bits of digests say nothing of their chains. It is no keyed hash in the strict sense; what it
 /// hides is where an entry lies, and a look-up's time is small beside the network's.
 ///
-/// The order of ``forEach(_:)`` follows from the calls alone; the secret numbers have no part in
-/// it.
+/// The order of ``forEach(below:atMost:_:)`` follows from the calls alone; the secret numbers have
+/// no part in it.
 ///
 /// Invariant: an entry is in the chain ``chain(of:)`` and in no other; chain `n` begins at the head
 /// that slot `n` holds, whichever entry that slot holds.
@@ -89,18 +89,6 @@ package struct DiskIndex: ~Copyable {
         return true
     }
 
-    /// Says that the record which lay at `from` lies at `to`; false if the entry's is another.
-    package mutating func move(
-        _ digest: EntryDigest, from: DiskLocation, to: DiskLocation
-    ) -> Bool {
-        guard let position = position(of: digest) else { return false }
-        var entry = slots[position].entry
-        guard entry.location == from else { return false }
-        entry.location = to
-        slots.setEntry(position, entry)
-        return true
-    }
-
     /// Adds `count` accesses, the last of them at `seconds`; false if there is no such entry.
     ///
     /// Reports may come in any order: the later last access stands.
@@ -114,20 +102,6 @@ package struct DiskIndex: ~Copyable {
         entry.lastAccess = max(entry.lastAccess, seconds)
         slots.setEntry(position, entry)
         return true
-    }
-
-    /// Puts `entry` in the place of what is known of the record at its location; false if the entry
-    /// has no record there.
-    package mutating func update(_ digest: EntryDigest, to entry: DiskEntry) -> Bool {
-        guard let position = position(of: digest) else { return false }
-        guard slots[position].entry.location == entry.location else { return false }
-        slots.setEntry(position, entry)
-        return true
-    }
-
-    /// Every entry, once, in an order that follows from the calls alone.
-    package func forEach(_ body: (EntryDigest, DiskEntry) -> Void) {
-        _ = forEach(below: count, atMost: count, body)
     }
 
     /// Up to `entriesMax` entries at positions below `position`, downwards; the position to go on

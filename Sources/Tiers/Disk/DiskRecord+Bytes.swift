@@ -147,11 +147,8 @@ extension DiskHeadLayout {
     fileprivate init(_ bytes: Span<UInt8>, headBytes: Int) throws(DiskDamage) {
         self.init(
             partialStart: bytes.little32(at: 144), multipartStart: bytes.little32(at: 148),
-            notModifiedStart: bytes.little32(at: 152),
-            contentType: Extent(
-                start: Int(bytes.little32(at: 156)), count: Int(bytes.little32(at: 160))),
-            entityTag: Extent(
-                start: Int(bytes.little32(at: 164)), count: Int(bytes.little32(at: 168))))
+            notModifiedStart: bytes.little32(at: 152), contentType: bytes.extent(at: 156),
+            entityTag: bytes.extent(at: 164))
         let starts = [partialStart, multipartStart, notModifiedStart]
         guard starts.allSatisfy({ Int($0) <= headBytes }),
             contentType.range.upperBound <= headBytes, entityTag.range.upperBound <= headBytes

@@ -28,12 +28,5 @@ package struct StampCounts: Sendable {
     }
 
     /// That of the first one that is not less.
-    private func index(of stamp: Stamp) -> Int {
-        var (low, high) = (0, counts.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if counts[middle].stamp < stamp { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
+    private func index(of stamp: Stamp) -> Int { counts.sortedCount { $0.stamp < stamp } }
 }

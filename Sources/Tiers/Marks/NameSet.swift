@@ -23,8 +23,7 @@ package struct NameSet: Hashable, Sendable {
 
     package mutating func contains(_ name: UInt32) -> Bool {
         sort()
-        let place = sorted.sortedCount { $0 < name }
-        return place < sorted.count && sorted[place] == name
+        return sorted.sortedIndex(of: name) != nil
     }
 
     /// Adds to `found` what is here of `wanted`, which ascends.
@@ -52,17 +51,5 @@ package struct NameSet: Hashable, Sendable {
         sorted = []
         sorted.reserveCapacity(all.count)
         for name in all where name != sorted.last { sorted.append(name) }
-    }
-}
-
-extension [UInt32] {
-    /// How many of the first elements are so; all that are not come behind them.
-    fileprivate func sortedCount(where isBefore: (UInt32) -> Bool) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if isBefore(self[middle]) { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }

@@ -21,8 +21,8 @@ struct AttackLoads {
             _ perSecond: Int, _ client: String, _ request: @escaping @Sendable (Int) -> [UInt8]
         ) async throws -> StormLoad.Bound {
             try await StormLoad.bound(
-                on: loop, to: stage.node.port, perSecond: perSecond, connectionsMax: 64,
-                greeting: AttackStage.header(of: client), request: request)
+                on: loop, to: stage.node.port, interval: 1_000_000_000 / UInt64(perSecond),
+                connectionsMax: 64, greeting: AttackStage.header(of: client), request: request)
         }
         self.hits = try await load(hits, "198.51.100.7") { _ in
             AttackStage.request("/hot", host: AttackStage.good)

@@ -23,12 +23,8 @@ final class AttackStage {
             ] + flags)
         let hot = try ask("/hot")
         guard hot.status == 200, hot.looksWhole else {
-            throw NotServed(description: "the node does not serve: \(hot)")
+            throw BenchFault(description: "the node does not serve: \(hot)")
         }
-    }
-
-    struct NotServed: Error, CustomStringConvertible {
-        let description: String
     }
 
     private static func script(_ origin: ScriptedOrigin) {
@@ -50,7 +46,7 @@ final class AttackStage {
             let open = node.figure("nuthatch_connections_open") ?? .infinity
             return open < 256 && node.figure("nuthatch_fills_in_flight") == 0
         }
-        guard isAtRest else { throw NotServed(description: "the node does not come to rest") }
+        guard isAtRest else { throw BenchFault(description: "the node does not come to rest") }
     }
 
     /// What the load balancer says of a client before its first request.

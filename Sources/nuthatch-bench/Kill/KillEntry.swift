@@ -46,28 +46,9 @@ struct KillEntry {
 
     /// The entry as a fetch leaves it.
     func resident(_ account: MemoryAccount, stamp: Stamp, now: Instant) -> Resident? {
-        let key = Self.key(name)
-        let (head, bytes) = (head, body)
-        let size = UInt64(bytes.readableBytes)
-        let capacity = BodyLayout.capacity(size)
-        let overhead = Resident.overhead(
-            keyBytes: key.count, headBytes: head.count, bodyBytes: size)
-        var growing = GrowingBody(isKept: true)
-        growing.append(bytes)
-        guard let chunks = growing.finish(), account.reserve(capacity + overhead) else {
-            return nil
-        }
-        return Resident(
-            key: key, hash: 0, name: Self.entryName(name),
-            facts: EntryFacts(
-                size: size, bornAt: now, freshUntil: .distantFuture, flags: [],
-                lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty),
-            head: head,
-            layout: HeadLayout(
-                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
-            stamp: stamp,
-            body: Body(chunks: chunks, size: size, capacityBytes: capacity, account: account),
-            account: account)
+        Resident.fetched(
+            key: Self.key(name), hash: 0, name: Self.entryName(name), head: head, body: body,
+            now: now, stamp: stamp, account: account, reserve: account.reserve)
     }
 
     /// The version that a reading and its body are, byte for byte.

@@ -43,7 +43,7 @@ final class KillWriter {
         } catch {
             KillLine.wrong("beside the writer, \(error.what)").say()
         }
-        await tier.close(now: now)
+        await tier.close()
         KillLine.closed.say()
         _exit(0)
     }

@@ -9,10 +9,6 @@ struct HitProbe {
     /// The target that asks for the image.
     let target: String
 
-    struct NotServed: Error, CustomStringConvertible {
-        let description: String
-    }
-
     func measure(
         for seconds: Int, on group: MultiThreadedEventLoopGroup
     ) async throws -> Latencies {
@@ -51,7 +47,7 @@ struct HitProbe {
             guard askedAt < endsAt else { return done.succeed(latencies) }
             connection.ask(request) { response in
                 guard response.looksWhole, response.status == 200 else {
-                    return self.done.fail(NotServed(description: "not the image: \(response)"))
+                    return self.done.fail(BenchFault(description: "not the image: \(response)"))
                 }
                 self.latencies.add(nanoseconds() - askedAt)
                 self.connection.eventLoop.scheduleTask(in: .milliseconds(1)) { self.ask() }

@@ -5,10 +5,6 @@ import Harness
 final class PurgeCluster {
     let nodes: [NodeProcess]
 
-    struct NotWhole: Error, CustomStringConvertible {
-        let description = "the nodes have not found each other within a minute"
-    }
-
     /// Starts the nodes, and returns when each of them counts all.
     init(_ count: Int, below directory: URL) throws {
         let secret = directory.appendingPathComponent("secret")
@@ -28,6 +24,8 @@ final class PurgeCluster {
         let isWhole = Deadline.seconds(60).reached(every: 100) {
             nodes.allSatisfy { $0.isCurrent(among: count) }
         }
-        guard isWhole else { throw NotWhole() }
+        guard isWhole else {
+            throw BenchFault(description: "the nodes have not found each other within a minute")
+        }
     }
 }

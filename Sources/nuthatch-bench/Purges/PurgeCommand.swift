@@ -63,6 +63,7 @@ struct PurgeCommand: AsyncParsableCommand {
         in place: URL, _ group: MultiThreadedEventLoopGroup,
         _ hitGroup: MultiThreadedEventLoopGroup
     ) async throws {
+        let (targets, seconds) = (targets, seconds)
         let cluster = try PurgeCluster(nodes, below: place)
         let origin = try ScriptedOrigin()
         let path = origin.serve(
@@ -71,17 +72,16 @@ struct PurgeCommand: AsyncParsableCommand {
             node: cluster.nodes[nodes > 1 ? 1 : 0].port,
             target: ImageTarget.of(origin.url(path)))
         let ports = cluster.nodes.map(\.adminPort)
+        let loop = group.next()
         let first = PurgeCost(of: cluster)
         let still = try await hits.measure(for: seconds, on: hitGroup)
         let idle = PurgeCost(of: cluster) - first
         print("hits without purges: \(still.text)")
         for rate in rate {
-            let synced = SyncProbe(in: place)
-            synced.start()
+            let synced = Sampler.ofSyncs(in: place)
             let before = PurgeCost(of: cluster)
-            let load = PurgeLoad(
-                rate: rate, targets: targets, seconds: seconds, ports: ports)
-            async let answered = load.run(on: group)
+            async let answered = PurgeLoad.run(
+                rate: rate, targets: targets, seconds: seconds, ports: ports, on: loop)
             let hit = try await hits.measure(for: seconds, on: hitGroup)
             let tally = try await answered
             let cost = PurgeCost(of: cluster) - before - idle

@@ -78,13 +78,9 @@ struct StormCommand: AsyncParsableCommand {
         for image in 0..<images {
             let response = try connection.get(Self.target(origin.port, "\(image)"))
             guard response.status == 200, response.looksWhole else {
-                throw NotServed(description: "the node does not serve: \(response)")
+                throw BenchFault(description: "the node does not serve: \(response)")
             }
         }
-    }
-
-    struct NotServed: Error, CustomStringConvertible {
-        let description: String
     }
 
     private static func request(_ target: String) -> [UInt8] {
@@ -100,13 +96,14 @@ struct StormCommand: AsyncParsableCommand {
     ) async throws {
         let images = images
         let hits = try await StormLoad.bound(
-            on: loop, to: port, perSecond: hits, connectionsMax: 64
+            on: loop, to: port, interval: 1_000_000_000 / UInt64(hits), connectionsMax: 64
         ) { Self.request(Self.target(origin, "\($0 * 7919 % images)")) }
         let misses = try await StormLoad.bound(
-            on: loop, to: port, perSecond: misses, connectionsMax: 4000
+            on: loop, to: port, interval: 1_000_000_000 / UInt64(misses), connectionsMax: 4000
         ) { Self.request(Self.target(dead, "miss-\($0)")) }
         let others = try await StormLoad.bound(
-            on: loop, to: bystander, perSecond: self.misses, connectionsMax: 4000
+            on: loop, to: bystander, interval: 1_000_000_000 / UInt64(self.misses),
+            connectionsMax: 4000
         ) { Self.request("/\($0)") }
         var slices = StormSlices()
         for _ in 1...rounds {

@@ -6,7 +6,7 @@ struct StormFigures {
     private let skipped: Int
 
     init(_ slices: [StormLoad.Seen]) {
-        self.slices = slices.map { $0.latencies.sorted() }
+        self.slices = slices.map(\.latencies.sorted)
         sorted = self.slices.joined().sorted()
         statuses = slices.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
         skipped = slices.reduce(0) { $0 + $1.skipped }
@@ -14,12 +14,12 @@ struct StormFigures {
 
     /// Nanoseconds that so large a part of the answers took at most.
     func at(_ part: Double) -> UInt64 {
-        Self.at(part, of: sorted)
+        Latencies.value(at: part, of: sorted)
     }
 
     /// The same of each slice by itself.
     func each(_ part: Double) -> [UInt64] {
-        slices.map { Self.at(part, of: $0) }
+        slices.map { Latencies.value(at: part, of: $0) }
     }
 
     /// So large a part's time as so many times that of `other`: the median over the rounds, whose
@@ -30,10 +30,6 @@ struct StormFigures {
         }
         let median = ratios.sorted()[ratios.count / 2]
         return (median * 100).rounded() / 100
-    }
-
-    private static func at(_ part: Double, of sorted: [UInt64]) -> UInt64 {
-        sorted.isEmpty ? 0 : sorted[min(sorted.count - 1, Int(Double(sorted.count) * part))]
     }
 
     var text: String {

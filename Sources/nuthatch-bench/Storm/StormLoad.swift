@@ -9,7 +9,7 @@ import NIOPosix
 final class StormLoad {
     /// What was seen in one slice.
     struct Seen: Sendable {
-        var latencies: [UInt64] = []
+        var latencies = Latencies()
         /// Answers by status; 0 counts connections that ended without one.
         var statuses: [Int: Int] = [:]
         /// Requests that were not made, because as many waited as this client allows.
@@ -18,46 +18,51 @@ final class StormLoad {
 
     private let loop: any EventLoop
     private let port: Int
-    private let perSecond: Int
+    private let interval: UInt64
+    private let startsAfter: UInt64
     private let connectionsMax: Int
+    private let waits: Bool
     private let greeting: [UInt8]
-    private let request: () -> [UInt8]
+    private let request: (Int) -> [UInt8]
+    private var number = 0
     private var idle: [LoopClient] = []
     private var open = 0
     private var due: UInt64 = 0
     private var end: UInt64 = 0
     private var pending = 0
+    /// When those were due that wait for a connection.
+    private var waiting: [UInt64] = []
     private var seen = Seen()
     private var promise: EventLoopPromise<Seen>?
 
-    /// `greeting` is sent before the first request of each connection; `request` gives the bytes of
-    /// the next one.
-    init(
-        on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
-        greeting: [UInt8] = [], request: @escaping () -> [UInt8]
+    private init(
+        on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64,
+        connectionsMax: Int, waits: Bool, greeting: [UInt8], request: @escaping (Int) -> [UInt8]
     ) {
         self.loop = loop
         self.port = port
-        self.perSecond = perSecond
+        self.interval = interval
+        self.startsAfter = startsAfter
         self.connectionsMax = connectionsMax
+        self.waits = waits
         self.greeting = greeting
         self.request = request
     }
 
-    /// One that is used from elsewhere; `request` is given the number of the request.
+    /// One that is used from elsewhere, with times in nanoseconds.
+    ///
+    /// What is due while no connection is free is skipped, or with `waits` asked for later.
+    /// `greeting` is sent before the first request of each connection; `request` is given the
+    /// number of the request.
     static func bound(
-        on loop: any EventLoop, to port: Int, perSecond: Int, connectionsMax: Int,
-        greeting: [UInt8] = [], request: @escaping @Sendable (Int) -> [UInt8]
+        on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64 = 0,
+        connectionsMax: Int, waits: Bool = false, greeting: [UInt8] = [],
+        request: @escaping @Sendable (Int) -> [UInt8]
     ) async throws -> Bound {
         try await loop.submit {
-            var number = 0
             let load = StormLoad(
-                on: loop, to: port, perSecond: perSecond, connectionsMax: connectionsMax,
-                greeting: greeting
-            ) {
-                number += 1
-                return request(number)
-            }
+                on: loop, to: port, interval: interval, startsAfter: startsAfter,
+                connectionsMax: connectionsMax, waits: waits, greeting: greeting, request: request)
             return Bound(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
         }.get()
     }
@@ -81,8 +86,9 @@ final class StormLoad {
         let promise = loop.makePromise(of: Seen.self)
         self.promise = promise
         seen = Seen()
-        due = nanoseconds()
-        end = due + UInt64(seconds * 1e9)
+        let start = nanoseconds()
+        due = start + startsAfter
+        end = start + UInt64(seconds * 1e9)
         step()
         return promise.futureResult
     }
@@ -96,7 +102,7 @@ final class StormLoad {
         let now = nanoseconds()
         while due <= now, due < end {
             ask(due: due)
-            due += 1_000_000_000 / UInt64(perSecond)
+            due += interval
         }
         guard due < end else { return finishIfDone() }
         loop.assumeIsolated().scheduleTask(in: .microseconds(200)) { self.step() }
@@ -110,7 +116,7 @@ final class StormLoad {
         }
         guard open < connectionsMax else {
             pending -= 1
-            seen.skipped += 1
+            if waits { waiting.append(due) } else { seen.skipped += 1 }
             return
         }
         open += 1
@@ -123,17 +129,18 @@ final class StormLoad {
     }
 
     private func ask(_ client: LoopClient, _ due: UInt64, greeting: [UInt8] = []) {
-        client.ask(ByteBuffer(bytes: greeting + request())) { response in
+        number += 1
+        client.ask(ByteBuffer(bytes: greeting + request(number))) { response in
             self.answered(response.looksWhole ? response.status : 0, client, due)
         }
     }
 
     private func answered(_ status: Int, _ client: LoopClient?, _ due: UInt64) {
-        seen.latencies.append(nanoseconds() - due)
+        seen.latencies.add(nanoseconds() - due)
         seen.statuses[status, default: 0] += 1
         if let client, status != 0, client.isOpen { idle.append(client) } else { open -= 1 }
         pending -= 1
-        finishIfDone()
+        if waiting.isEmpty { finishIfDone() } else { ask(due: waiting.removeFirst()) }
     }
 
     private func finishIfDone() {

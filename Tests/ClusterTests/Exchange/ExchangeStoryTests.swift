@@ -11,14 +11,14 @@ struct ExchangeStoryTests {
         var now = Instant(nanoseconds: 1_000_000_000)
         var effects: [InvalidationEffect] = []
 
-        init(
-            mayOpen: Bool = true, kept: KeptLog = KeptLog(), memory: CountedMembers.Memory? = nil
-        ) {
+        init(kept: KeptLog = KeptLog(), following set: CountedSet? = nil) {
             var start = InvalidationExchange.Start(
                 node: LogStage.id(1), process: LogStage.process(1), firstRound: 7)
-            start.mayOpen = mayOpen
+            start.mayOpen = true
             start.kept = kept
-            start.memory = memory
+            start.memory = set.map {
+                CountedMembers.Memory(standing: CountStanding($0), joins: 1, records: [])
+            }
             exchange = InvalidationExchange(start, now: now)
             exchange.started(now: now, using: &dice, effects: &effects)
         }
@@ -28,10 +28,27 @@ struct ExchangeStoryTests {
             exchange.handle(event, now: now, using: &dice, effects: &effects)
         }
 
+        /// Time passes, and it hears of it; if that `isDue`, it has asked to.
+        mutating func pass(_ interval: Interval, isDue: Bool = false) {
+            now = now + interval
+            #expect(!isDue || exchange.nextTick <= now)
+            tell(.ticked)
+        }
+
+        /// The other one answers, which follows `set`.
+        mutating func answers(
+            _ set: CountedSet? = nil, isCurrent: Bool = false, nominee: NodeID? = nil,
+            round: UInt64 = 7, holds: [StreamPosition] = [], retired: [StreamPosition] = []
+        ) {
+            let view = CountView(
+                standing: set.map { CountStanding($0) }, isCurrent: isCurrent, nominee: nominee)
+            let answer = FenceAnswer(round: round, holds: holds, view: view)
+            tell(.message(.answer(answer, retired: retired), from: LogStage.id(2)))
+        }
+
         mutating func issue(_ id: String) throws -> Issuance {
             effects.removeAll()
-            return try exchange.issue(
-                LogStage.purge(id), now: now, using: &dice, effects: &effects)
+            return try exchange.issue(LogStage.purge(id), now: now, using: &dice, effects: &effects)
         }
 
         /// Alone, it has opened a cluster and synced that it follows it.
@@ -42,10 +59,10 @@ struct ExchangeStoryTests {
             return stage
         }
 
-        var sent: [InvalidationMessage] {
+        var repairs: [RepairAnswer] {
             effects.compactMap { effect in
-                guard case .send(let message, _) = effect else { return nil }
-                return message
+                guard case .send(.repair(let answer), _) = effect else { return nil }
+                return answer
             }
         }
     }
@@ -73,10 +90,7 @@ struct ExchangeStoryTests {
         #expect(stage.exchange.standing == nil)
         stage.tell(.connected(other, on: ConnectionID(1)))
         #expect(stage.exchange.standing == nil)
-        let nothing = FenceAnswer(
-            round: 7, holds: [],
-            view: CountView(standing: nil, isCurrent: false, nominee: LogStage.id(1)))
-        stage.tell(.message(.answer(nothing, retired: []), from: other))
+        stage.answers(nominee: LogStage.id(1))
         #expect(stage.exchange.standing != nil)
     }
 
@@ -85,10 +99,7 @@ struct ExchangeStoryTests {
         var stage = Stage()
         stage.tell(.connected(other, on: ConnectionID(1)))
         stage.tell(.mayForm(.unanimous))
-        let nothing = FenceAnswer(
-            round: 7, holds: [],
-            view: CountView(standing: nil, isCurrent: false, nominee: LogStage.id(1)))
-        stage.tell(.message(.answer(nothing, retired: []), from: other))
+        stage.answers(nominee: LogStage.id(1))
         // The join is number 1, and not synced yet; a purge is number 2.
         #expect(try stage.issue("a") == .new(LogStage.name(1, 2)))
         let untold = try #require(stage.exchange.untold(to: other))
@@ -97,18 +108,11 @@ struct ExchangeStoryTests {
         #expect(stage.exchange.untold(to: other)?.isEmpty == true)
         let range = LogStage.range(1, 1...2)
         stage.tell(.message(.ask([range]), from: other))
-        guard case .repair(let before)? = stage.sent.first else {
-            Issue.record("no answer")
-            return
-        }
+        let before = try #require(stage.repairs.first)
         #expect(before.records.map(\.name.number) == [2] && before.covered == [range])
         stage.tell(.synced)
         stage.tell(.message(.ask([range]), from: other))
-        guard case .repair(let after)? = stage.sent.last else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(after.records.map(\.name.number) == [1, 2])
+        #expect(stage.repairs.last?.records.map(\.name.number) == [1, 2])
     }
 
     @Test("a question that could not be sent, or went over an earlier connection, has told nothing")
@@ -132,13 +136,9 @@ struct ExchangeStoryTests {
     func appliedFirst() throws {
         let set = CountedSet(openedBy: LogStage.id(1))
         let next = try #require(set.changed(by: .count(other)))
-        var stage = Stage(
-            memory: CountedMembers.Memory(
-                standing: CountStanding(next), joins: 1, needs: nil, records: []))
+        var stage = Stage(following: next)
         stage.tell(.connected(other, on: ConnectionID(1)))
-        let view = CountView(standing: CountStanding(next), isCurrent: true)
-        let answer = FenceAnswer(round: 7, holds: [LogStage.position(2, 1)], view: view)
-        stage.tell(.message(.answer(answer, retired: []), from: other))
+        stage.answers(next, isCurrent: true, holds: [LogStage.position(2, 1)])
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
         stage.tell(.message(.push([LogStage.record(2, 1)]), from: other))
         #expect(stage.exchange.window.isCurrent(at: stage.now))
@@ -154,14 +154,10 @@ struct ExchangeStoryTests {
     func retired() {
         var stage = Stage.opened()
         stage.tell(.connected(other, on: ConnectionID(1)))
-        let view = CountView(standing: nil, isCurrent: false)
-        let answer = FenceAnswer(round: 7, holds: [], view: view)
-        stage.tell(
-            .message(.answer(answer, retired: [LogStage.position(9, 4)]), from: other))
+        stage.answers(retired: [LogStage.position(9, 4)])
         #expect(stage.effects.first == .applyFloors([LogStage.position(9, 4)], count: 2))
         #expect(!stage.exchange.isBehind(other))
-        let again = Stage(kept: KeptLog(retired: [LogStage.position(9, 4)]))
-        #expect(again.exchange.positions.isEmpty)
+        #expect(Stage(kept: KeptLog(retired: [LogStage.position(9, 4)])).exchange.positions.isEmpty)
     }
 
     @Test("two contents under one number close the fence until the operator says otherwise")
@@ -175,40 +171,29 @@ struct ExchangeStoryTests {
         // Nothing of before is held for certain any more.
         #expect(stage.effects.contains { if case .applyFloors([], _) = $0 { true } else { false } })
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
-        stage.now = stage.now + .milliseconds(2)
-        stage.tell(.ticked)
+        stage.pass(.milliseconds(2))
         stage.tell(.synced)
-        stage.now = stage.now + .seconds(10)
-        #expect(stage.exchange.nextTick <= stage.now)
-        stage.tell(.ticked)
+        stage.pass(.seconds(10), isDue: true)
         #expect(stage.exchange.window.isCurrent(at: stage.now))
     }
 
     @Test("who was forgotten stays in receipts for as long as it may take itself for current")
     func forgotten() throws {
         var stage = Stage.opened()
-        let member = ExchangeMember(other, LogStage.process(2), .here)
-        stage.tell(.membersChanged([member]))
+        stage.tell(.membersChanged([ExchangeMember(other, LogStage.process(2), .here)]))
         stage.tell(.connected(other, on: ConnectionID(1)))
         let opened = CountedSet(openedBy: LogStage.id(1))
         let two = try #require(opened.changed(by: .count(other)))
         let one = try #require(two.changed(by: .forget([other])))
-        for set in [two, one] {
-            let view = CountView(standing: CountStanding(set), isCurrent: false)
-            let answer = FenceAnswer(round: 1, holds: [], view: view)
-            stage.tell(.message(.answer(answer, retired: []), from: other))
-        }
+        for set in [two, one] { stage.answers(set, round: 1) }
         #expect(stage.exchange.standing?.set == one)
         let name = LogStage.name(1, 2)
         #expect(try stage.issue("a") == .new(name))
         func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
         stage.tell(.membersChanged([]))
-        stage.now = stage.now + .seconds(9)
-        stage.tell(.ticked)
+        stage.pass(.seconds(9))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.now = stage.now + .seconds(1)
-        #expect(stage.exchange.nextTick <= stage.now)
-        stage.tell(.ticked)
+        stage.pass(.seconds(1), isDue: true)
         #expect(nodes() == [LogStage.id(1)])
     }
 
@@ -224,12 +209,9 @@ struct ExchangeStoryTests {
         func nodes() -> [NodeID]? { stage.exchange.receipt(of: name)?.lines.map(\.node) }
         stage.tell(.membersChanged([]))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.now = stage.now + .seconds(3_599)
-        stage.tell(.ticked)
+        stage.pass(.seconds(3_599))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.now = stage.now + .seconds(1)
-        #expect(stage.exchange.nextTick <= stage.now)
-        stage.tell(.ticked)
+        stage.pass(.seconds(1), isDue: true)
         #expect(nodes() == [LogStage.id(1)])
         stage.tell(.membersChanged([member]))
         #expect(nodes() == [LogStage.id(1), other])
@@ -250,8 +232,7 @@ struct ExchangeStoryTests {
         #expect(nodes() == [LogStage.id(1), other])
         stage.tell(.membersChanged([ExchangeMember(other, process, .away)]))
         #expect(nodes() == [LogStage.id(1), other])
-        stage.now = stage.now + .seconds(10)
-        stage.tell(.ticked)
+        stage.pass(.seconds(10))
         #expect(nodes() == [LogStage.id(1)])
     }
 
@@ -260,11 +241,8 @@ struct ExchangeStoryTests {
         arguments: [true, false])
     func young(isOtherYoung: Bool) throws {
         let members = (1...3).map { LogStage.id($0) }
-        let set = try #require(
-            CountedSet(opener: members[0], generation: 3, members: members))
-        var stage = Stage(
-            memory: CountedMembers.Memory(
-                standing: CountStanding(set), joins: 1, needs: nil, records: []))
+        let set = try #require(CountedSet(opener: members[0], generation: 3, members: members))
+        var stage = Stage(following: set)
         for place in 1...2 {
             stage.tell(.connected(members[place], on: ConnectionID(UInt64(place))))
         }
@@ -272,19 +250,15 @@ struct ExchangeStoryTests {
         #expect(try stage.issue("a") == .new(name))
         stage.tell(.synced)
         for (node, isYoung) in [(members[1], isOtherYoung), (members[2], false)] {
-            let view = CountView(
-                standing: CountStanding(set), isCurrent: true, isYoung: isYoung)
+            let view = CountView(standing: CountStanding(set), isCurrent: true, isYoung: isYoung)
             let positions = [LogStage.position(1, 1)]
             stage.tell(.message(.confirm(positions, members: members, view: view), from: node))
         }
-        func receipt() throws -> Receipt { try #require(stage.exchange.receipt(of: name)) }
-        let all = try receipt()
+        let all = try #require(stage.exchange.receipt(of: name))
         #expect(all.majorityAt != nil && all.lines.allSatisfy(\.standing.isConfirmed))
         #expect(all.isConfirmedByAll == !isOtherYoung && all.isSettled == !isOtherYoung)
-        stage.now = stage.now + .seconds(10)
-        #expect(stage.exchange.nextTick <= stage.now)
-        stage.tell(.ticked)
-        #expect(try receipt().isConfirmedByAll)
+        stage.pass(.seconds(10), isDue: true)
+        #expect(stage.exchange.receipt(of: name)?.isConfirmedByAll == true)
     }
 
     @Test("where most were forgotten within a fence, whom they had answered is not known for one")
@@ -297,18 +271,14 @@ struct ExchangeStoryTests {
         ]
         for change in changes {
             set = try #require(set.changed(by: change))
-            let view = CountView(standing: CountStanding(set), isCurrent: true)
-            let answer = FenceAnswer(round: 1, holds: [], view: view)
-            stage.tell(.message(.answer(answer, retired: []), from: other))
+            stage.answers(set, isCurrent: true, round: 1)
         }
         let name = LogStage.name(1, 2)
         #expect(try stage.issue("a") == .new(name))
         stage.tell(.synced)
-        func receipt() throws -> Receipt { try #require(stage.exchange.receipt(of: name)) }
-        #expect(try !receipt().isCompanyKnown)
-        stage.now = stage.now + .seconds(10)
-        stage.tell(.ticked)
-        #expect(try receipt().isCompanyKnown)
+        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == false)
+        stage.pass(.seconds(10))
+        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == true)
     }
 
     @Test(
@@ -322,12 +292,9 @@ struct ExchangeStoryTests {
         var stage = Stage.opened()
         stage.tell(.connected(other, on: ConnectionID(1)))
         let members = [LogStage.id(1), other] + (3...5).map { LogStage.id($0) }
-        let first = CountedSet(
-            opener: LogStage.id(1), generation: 5, members: members.sorted())
-        for set in [first, next] {
-            let view = CountView(standing: CountStanding(try #require(set)), isCurrent: true)
-            let answer = FenceAnswer(round: 1, holds: [], view: view)
-            stage.tell(.message(.answer(answer, retired: []), from: other))
+        let first = CountedSet(opener: LogStage.id(1), generation: 5, members: members.sorted())
+        for case let set? in [first, next] {
+            stage.answers(set, isCurrent: true, round: 1)
         }
         stage.tell(.synced)
         guard case .new(let name) = try stage.issue("a") else {
@@ -335,10 +302,8 @@ struct ExchangeStoryTests {
             return
         }
         stage.tell(.synced)
-        func receipt() throws -> Receipt { try #require(stage.exchange.receipt(of: name)) }
-        #expect(try !receipt().isCompanyKnown)
-        stage.now = stage.now + .seconds(10)
-        stage.tell(.ticked)
-        #expect(try receipt().isCompanyKnown)
+        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == false)
+        stage.pass(.seconds(10))
+        #expect(stage.exchange.receipt(of: name)?.isCompanyKnown == true)
     }
 }

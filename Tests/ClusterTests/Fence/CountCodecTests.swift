@@ -38,8 +38,7 @@ struct CountCodecTests {
                 holds: [StreamPosition(process: ProcessID(high: 0, low: 4), count: 5)]))
         let gone: [UInt8] = [3] + Array(repeating: 0, count: 15)
         let change: [UInt8] = [4, 0, 2, 0, 1, 0, 16, 0] + gone
-        let holds: [UInt8] =
-            [4] + Array(repeating: 0, count: 15) + [5, 0, 0, 0, 0, 0, 0, 0]
+        let holds: [UInt8] = [4] + Array(repeating: 0, count: 15) + [5, 0, 0, 0, 0, 0, 0, 0]
         let bytes =
             [20, 0, 3, 0] + node + [1, 0, 46, 0] + setBytes + [2, 0, 26, 0] + ballotBytes
             + [5, 0, 24, 0] + change + [6, 0, 24, 0] + holds

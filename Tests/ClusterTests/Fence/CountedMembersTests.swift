@@ -43,15 +43,9 @@ struct CountedMembersTests {
 
     @Test("one that has caught up is counted by the votes of a majority")
     func counting() throws {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3, 7])
-        stage.contact([2, 3, 7])
-        let call = try #require(stage.issued.first)
-        stage.sync()
-        stage.record(2, like: call)
-        let vote = try #require(stage.issued.first)
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3, 7])
+        let vote = try stage.vote(with: [2]).vote
         #expect(vote.body == .vote(.count(FenceStage.node(7)), holds: []))
-        stage.sync()
         #expect(stage.set == FenceStage.set([1, 2, 3]))
         stage.record(2, like: vote)
         #expect(stage.set == FenceStage.set([1, 2, 3, 7]))
@@ -60,9 +54,7 @@ struct CountedMembersTests {
 
     @Test("one that is not current itself is not counted, nor is one of another set")
     func notCaughtUp() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3, 7])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3])
         stage.answer(stage.ask(), by: 7, isCurrent: false)
         stage.pass(.seconds(3))
         #expect(stage.issued.isEmpty)
@@ -70,8 +62,7 @@ struct CountedMembersTests {
 
     @Test("who says nothing for too long is forgotten; while fenced nobody is")
     func forgetting() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2])
         for _ in 0..<29 {
             stage.contact([2])
             stage.pass(.seconds(2))
@@ -87,9 +78,7 @@ struct CountedMembersTests {
 
     @Test("time in which this node stood still counts against nobody")
     func stoodStill() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         stage.now = stage.now + .seconds(3_600)
         stage.contact([2])
         stage.pass(.seconds(3))
@@ -99,9 +88,7 @@ struct CountedMembersTests {
 
     @Test("of two that forget at once the later ballot finishes what the earlier may have decided")
     func concurrent() throws {
-        var stage = FenceStage(counted: [1, 2, 3, 4])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3], contacting: [2, 3])
         try stage.forget([4])
         let call = try #require(stage.issued.first)
         stage.sync()
@@ -117,8 +104,7 @@ struct CountedMembersTests {
     func notSettled() throws {
         let before = FenceStage.set([1, 2, 3, 4])
         let next = try #require(before.changed(by: .forget([FenceStage.node(4)])))
-        var stage = FenceStage(counted: [1, 2, 3, 4])
-        stage.reach([2, 3, 7])
+        var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3, 7])
         stage.answer(stage.ask(), by: 2, standing: CountStanding(next, after: before))
         stage.contact([3, 7])
         stage.pass(.seconds(3))
@@ -136,11 +122,7 @@ struct CountedMembersTests {
         stage.happens(.synced([FenceStage.purge(5)]))
         stage.reach([2, 3, 7])
         stage.contact([2, 3, 7])
-        let call = try #require(stage.issued.first)
-        stage.sync()
-        stage.record(2, like: call)
-        let vote = try #require(stage.issued.first)
-        stage.sync()
+        let vote = try stage.vote(with: [2]).vote
         stage.record(2, like: vote)
         for (number, count) in [(2, 4), (3, 5), (2, 5)] as [(UInt64, UInt64)] {
             #expect(stage.keeper.counted.standing?.isSettled == false)
@@ -200,14 +182,12 @@ struct CountedMembersTests {
     func unsettled() throws {
         let before = FenceStage.set([1, 2, 3, 4])
         let next = try #require(before.changed(by: .forget([FenceStage.node(4)])))
-        var stage = FenceStage(counted: [1, 2, 3, 4])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3])
         stage.answer(stage.ask(), by: 2, standing: CountStanding(next, after: before))
         #expect(!stage.isCurrent)
         stage.contact([3])
         #expect(stage.isCurrent)
-        var settled = FenceStage(counted: [1, 2, 3, 4])
-        settled.reach([2, 3])
+        var settled = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3])
         settled.answer(settled.ask(), by: 2, standing: CountStanding(next))
         #expect(settled.isCurrent)
     }
@@ -216,9 +196,7 @@ struct CountedMembersTests {
     func olderContact() throws {
         let before = FenceStage.set([1, 2, 3, 4])
         let next = try #require(before.changed(by: .forget([FenceStage.node(4)])))
-        var stage = FenceStage(counted: [1, 2, 3, 4])
-        stage.reach([2, 3])
-        stage.contact([3])
+        var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3], contacting: [3])
         stage.now = stage.now + .seconds(1)
         stage.answer(nil, by: 2, standing: CountStanding(next))
         #expect(stage.set == next)

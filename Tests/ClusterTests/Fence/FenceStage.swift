@@ -1,5 +1,6 @@
 import Cluster
 import Ground
+import Testing
 
 /// One node's fence, and members that say what a test lets them say.
 struct FenceStage {
@@ -15,21 +16,23 @@ struct FenceStage {
     private(set) var rounds: [UInt64] = []
     /// Members that were asked, in that order.
     private(set) var asked: [NodeID] = []
-    private(set) var purges: UInt64 = 0
 
-    /// A node with this number in a settled set of those numbers.
+    /// A node with this number in a settled set of those numbers, which reaches some and has their
+    /// answers.
     init(
-        own: UInt64 = 1, counted: [UInt64], replaying log: [CountRecord] = [],
-        forgetAfter: Interval = .seconds(60)
+        own: UInt64 = 1, counted: [UInt64], reaching reached: [UInt64] = [],
+        contacting others: [UInt64] = [], replaying log: [CountRecord] = []
     ) {
         var settings = Fence.Settings()
         settings.fence = Self.fence
-        settings.forgetAfter = forgetAfter
+        settings.forgetAfter = .seconds(60)
         let memory = CountedMembers.Memory(
-            standing: CountStanding(Self.set(counted)), joins: 1, needs: nil, records: [])
+            standing: CountStanding(Self.set(counted)), joins: 1, records: [])
         keeper = FenceKeeper(
             own: Self.node(own), memory: memory, replaying: log, mayOpen: false,
             settings: settings, firstRound: 100, now: Self.start)
+        if !reached.isEmpty { reach(reached) }
+        if !others.isEmpty { contact(others) }
     }
 
     /// A node that has never been in a cluster.
@@ -142,6 +145,16 @@ struct FenceStage {
             .recorded(
                 CountRecord(
                     base: own.base, member: Self.node(number), ballot: own.ballot, body: body)))
+    }
+
+    /// This node's call for votes, and its vote once `members` have promised theirs; both synced.
+    mutating func vote(with members: [UInt64]) throws -> (call: CountRecord, vote: CountRecord) {
+        let call = try #require(issued.first)
+        sync()
+        for member in members { record(member, like: call) }
+        let vote = try #require(issued.first)
+        sync()
+        return (call, vote)
     }
 
     mutating func forget(_ numbers: [UInt64]) throws(FenceKeeper.ForgetRefusal) {

@@ -6,8 +6,7 @@ import Testing
 struct FenceTests {
     @Test("a node starts fenced, and is unfenced when a majority has answered")
     func start() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         #expect(!stage.isCurrent)
         stage.contact([2])
         #expect(stage.isCurrent)
@@ -16,8 +15,7 @@ struct FenceTests {
 
     @Test("time runs from the question, however late the answer")
     func fromTheQuestion() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         let round = stage.ask()
         let askedAt = stage.now
         stage.now = stage.now + .seconds(9)
@@ -31,8 +29,7 @@ struct FenceTests {
 
     @Test("an answer counts once everything that it names is applied, from its question on")
     func appliedFirst() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         let askedAt = stage.now
         stage.answer(stage.ask(), by: 2, holds: [FenceStage.purge(3)])
         #expect(!stage.isCurrent)
@@ -45,8 +42,7 @@ struct FenceTests {
 
     @Test("with a purge in every answer the earliest that is caught up with counts")
     func alwaysBehind() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         for number in 1...9 as ClosedRange<UInt64> {
             stage.answer(stage.ask(), by: 2, holds: [FenceStage.purge(number)])
             stage.now = stage.now + .seconds(1)
@@ -57,8 +53,7 @@ struct FenceTests {
 
     @Test("answers to what nobody asked, or to what was asked too long ago, count for nothing")
     func strangeRounds() {
-        var stage = FenceStage(counted: [1, 2])
-        stage.reach([2])
+        var stage = FenceStage(counted: [1, 2], reaching: [2])
         stage.answer(7, by: 2)
         stage.answer(nil, by: 2)
         #expect(!stage.isCurrent)
@@ -71,9 +66,7 @@ struct FenceTests {
 
     @Test("what was proven stays so when a set is learnt of, and no longer than a fence")
     func keptWindow() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
-        stage.contact([2])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2])
         let until = stage.keeper.window.currentUntil
         let after = FenceStage.set([1, 2], later: 2)
         stage.answer(nil, by: 3, standing: CountStanding(after))
@@ -90,9 +83,7 @@ struct FenceTests {
 
     @Test("nothing has to happen for the fence to close: the clock is enough")
     func noTimer() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        let stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         let until = stage.keeper.window.currentUntil
         #expect(stage.keeper.window.isCurrent(at: until - Interval(nanoseconds: 1)))
         #expect(!stage.keeper.window.isCurrent(at: until))
@@ -104,17 +95,14 @@ struct FenceTests {
         var lone = FenceStage(counted: [1])
         lone.happens(.ticked)
         #expect(lone.keeper.window.currentUntil == .distantFuture)
-        var pair = FenceStage(counted: [1, 2])
-        pair.reach([2])
+        var pair = FenceStage(counted: [1, 2], reaching: [2])
         pair.pass(.seconds(30))
         #expect(!pair.isCurrent)
     }
 
     @Test("members are asked after two fifths of the fence; what is asked anyway costs no round")
     func rate() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         let before = stage.rounds.count
         for _ in 0..<25 {
             stage.pass(.seconds(4))
@@ -126,18 +114,15 @@ struct FenceTests {
 
     @Test("who is not proven current asks twice a second")
     func hurry() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         stage.pass(.seconds(100))
         #expect(!stage.isCurrent && (195...205).contains(stage.rounds.count))
     }
 
     @Test("as many as a majority needs are asked while all is well, each member in its turn")
     func turns() {
-        var stage = FenceStage(counted: [1, 2, 3, 4, 5, 6, 7])
         let others = Array(2...7) as [UInt64]
-        stage.reach(others)
-        stage.contact(others)
+        var stage = FenceStage(counted: [1] + others, reaching: others, contacting: others)
         var asked: [NodeID: Int] = [:]
         for _ in 0..<12 {
             let before = stage.asked.count
@@ -152,9 +137,7 @@ struct FenceTests {
 
     @Test("who has gone by its own word is forgotten at once")
     func departed() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         stage.reach([2])
         stage.pass(.seconds(1))
         #expect(stage.issued.isEmpty, "it may only be silent")
@@ -166,9 +149,7 @@ struct FenceTests {
 
     @Test("a contradiction closes the fence until the operator acts")
     func contradiction() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         stage.now = stage.now + .seconds(1)
         stage.happens(.contradicted(FenceStage.purge(4)))
         #expect(!stage.isCurrent)

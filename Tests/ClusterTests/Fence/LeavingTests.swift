@@ -6,8 +6,7 @@ import Testing
 struct LeavingTests {
     @Test("as long as a majority is reached that can agree on it, and no longer")
     func patience() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         stage.happens(.leaveRequested)
         #expect(!stage.keeper.isLeaveOver)
         stage.reach([2])
@@ -18,8 +17,7 @@ struct LeavingTests {
 
     @Test("of two, as long as the other one is reached")
     func two() {
-        var stage = FenceStage(counted: [1, 2])
-        stage.reach([2])
+        var stage = FenceStage(counted: [1, 2], reaching: [2])
         stage.happens(.leaveRequested)
         #expect(!stage.keeper.isLeaveOver)
         // Whoever is not counted has no say.

@@ -58,8 +58,7 @@ struct OperatorTests {
 
     @Test("a forgotten member that comes back is no longer counted, and has to catch up")
     func comesBack() {
-        var stage = FenceStage(own: 2, counted: [1, 2])
-        stage.reach([1])
+        var stage = FenceStage(own: 2, counted: [1, 2], reaching: [1])
         let after = FenceStage.set([1], later: 2)
         stage.answer(
             stage.ask(), by: 1, holds: [FenceStage.purge(1)], standing: CountStanding(after))
@@ -78,8 +77,7 @@ struct OperatorTests {
         stage.meet([2])
         try stage.forget([2])
         for _ in 0..<3 { stage.sync() }
-        let other = try #require(
-            FenceStage.set([1, 2]).changed(by: .forget([FenceStage.node(1)])))
+        let other = try #require(FenceStage.set([1, 2]).changed(by: .forget([FenceStage.node(1)])))
         stage.reach([2])
         stage.answer(nil, by: 2, standing: CountStanding(other))
         #expect(!stage.isCurrent)
@@ -142,19 +140,14 @@ struct OperatorTests {
 
     @Test("several are forgotten one after another where all agree")
     func several() throws {
-        var stage = FenceStage(counted: [1, 2, 3, 4, 5, 6, 7])
-        stage.reach([2, 3, 4, 5])
-        stage.contact([2, 3, 4, 5])
+        var stage = FenceStage(
+            counted: [1, 2, 3, 4, 5, 6, 7], reaching: [2, 3, 4, 5], contacting: [2, 3, 4, 5])
         try stage.forget([6, 7])
         for gone in [6, 7] as [UInt64] {
             stage.pass(.seconds(1))
             stage.contact([2, 3, 4, 5])
-            let call = try #require(stage.issued.first, "\(gone)")
-            stage.sync()
-            for member in [2, 3, 4] as [UInt64] { stage.record(member, like: call) }
-            let vote = try #require(stage.issued.last)
+            let vote = try stage.vote(with: [2, 3, 4]).vote
             #expect(vote.vote?.change == .forget([FenceStage.node(gone)]))
-            stage.sync()
             for member in [2, 3, 4] as [UInt64] { stage.record(member, like: vote) }
             #expect(stage.set?.contains(FenceStage.node(gone)) == false)
             stage.answer(nil, by: 2)
@@ -166,9 +159,7 @@ struct OperatorTests {
     @Test("what cannot be forgotten is refused with the reason")
     func refusals() throws {
         typealias Refusal = FenceKeeper.ForgetRefusal
-        var stage = FenceStage(counted: [1, 2, 3, 4, 5])
-        stage.reach([2, 3])
-        stage.contact([2, 3])
+        var stage = FenceStage(counted: [1, 2, 3, 4, 5], reaching: [2, 3], contacting: [2, 3])
         #expect(throws: Refusal.notCounted([FenceStage.node(8)])) { try stage.forget([8]) }
         #expect(throws: Refusal.isThisNode) { try stage.forget([1]) }
         #expect(throws: Refusal.answers([FenceStage.node(2)])) { try stage.forget([2]) }
@@ -187,8 +178,7 @@ struct OperatorTests {
 
     @Test("the table says who is counted, how long ago it was in contact and what it lacks")
     func table() {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 7])
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 7])
         stage.happens(.applied([FenceStage.purge(5)]))
         stage.happens(.synced([FenceStage.purge(5)]))
         let round = stage.ask()
@@ -223,23 +213,15 @@ struct OperatorTests {
 
     @Test("two clusters that have both grown contradict each other")
     func twoClusters() {
-        var stage = FenceStage(counted: [1, 2])
-        stage.reach([2, 3])
-        stage.contact([2])
+        var stage = FenceStage(counted: [1, 2], reaching: [2, 3], contacting: [2])
         stage.answer(nil, by: 3, standing: CountStanding(FenceStage.set([3, 4])))
         #expect(!stage.isCurrent)
     }
 
     @Test("what is remembered and what the log holds make the same count after a restart")
     func restart() throws {
-        var stage = FenceStage(counted: [1, 2, 3])
-        stage.reach([2, 3, 7])
-        stage.contact([2, 3, 7])
-        let call = try #require(stage.issued.first)
-        stage.sync()
-        stage.record(2, like: call)
-        let vote = try #require(stage.issued.first)
-        stage.sync()
+        var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3, 7])
+        let (call, vote) = try stage.vote(with: [2])
         let memory = stage.keeper.counted.memory
         let restarted = CountedMembers(
             own: FenceStage.node(1), memory: memory, replaying: [vote, call], now: stage.now)

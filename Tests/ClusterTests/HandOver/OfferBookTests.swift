@@ -2,38 +2,6 @@ import Cluster
 import Ground
 import Testing
 
-/// A book that can be written in where something is expected of it.
-@dynamicMemberLookup
-private final class BookStage {
-    var book = OfferBook()
-
-    subscript<Value>(dynamicMember path: KeyPath<OfferBook, Value>) -> Value {
-        book[keyPath: path]
-    }
-
-    func follow(
-        _ receivers: Set<NodeID>, connected: Set<NodeID>, reconnected: Set<NodeID> = [],
-        now: Instant
-    ) {
-        book.follow(receivers, connected: connected, reconnected: reconnected, now: now)
-    }
-
-    @discardableResult
-    func add(_ offer: PeerOffer, to node: NodeID) -> Bool { book.add(offer, to: node) }
-
-    func next(for node: NodeID, now: Instant) -> [PeerOffer] { book.next(for: node, now: now) }
-
-    func answered(
-        _ verdicts: [OfferVerdict], by node: NodeID, now: Instant = Instant(nanoseconds: 0)
-    ) -> (count: Int, kept: Int) {
-        book.answered(verdicts, by: node, now: now)
-    }
-
-    func putBack(_ offers: [PeerOffer], for node: NodeID) { book.putBack(offers, for: node) }
-    func ticked(_ now: Instant) { book.ticked(now) }
-    func beginAnew(for node: NodeID) { book.beginAnew(for: node) }
-}
-
 @Suite("What is to be handed over")
 struct OfferBookTests {
     private let anna = NodeID(low: 1, high: 0)
@@ -51,57 +19,55 @@ struct OfferBookTests {
     }
 
     /// A book for both, with whom there is a connection.
-    private func book() -> BookStage {
-        let book = BookStage()
+    private func book() -> OfferBook {
+        var book = OfferBook()
         book.follow([anna, bert], connected: [anna, bert], now: start)
         return book
     }
 
     @Test("what was just fetched goes first, then what moved, in the order given")
     func order() {
-        let book = book()
+        var book = book()
         for number in 1...3 as ClosedRange<UInt64> { book.add(offer(number), to: anna) }
         book.add(offer(9, isNew: true), to: anna)
         let offers = book.next(for: anna, now: start)
         #expect(offers == [offer(9, isNew: true), offer(1), offer(2), offer(3)])
         #expect(book.next(for: bert, now: start).isEmpty)
         #expect(book.openCount == 4 && book.waitingCount == 0 && !book.isEmpty)
-        let (count, kept) = book.answered(verdicts(Array(offers.prefix(3))), by: anna)
-        #expect(count == 3 && kept == 3)
-        let last = book.answered(verdicts([offers[3]], isKept: false), by: anna)
-        #expect(last.count == 1 && last.kept == 0)
+        #expect(book.answered(verdicts(Array(offers.prefix(3))), by: anna, now: start) == (3, 3))
+        #expect(book.answered(verdicts([offers[3]], isKept: false), by: anna, now: start) == (1, 0))
         #expect(book.isEmpty)
     }
 
     @Test("no more is open than the receiver can be asked to bear; answers make room")
     func window() {
-        let book = book()
+        var book = book()
         for number in 0..<UInt64(OfferBook.openMax + 5) { book.add(offer(number), to: anna) }
         let first = book.next(for: anna, now: start)
         #expect(first.count == OfferBook.openMax)
         #expect(book.next(for: anna, now: start).isEmpty)
-        _ = book.answered(verdicts(Array(first.prefix(3))), by: anna)
+        _ = book.answered(verdicts(Array(first.prefix(3))), by: anna, now: start)
         #expect(book.next(for: anna, now: start).count == 3)
         // An answer to what was not offered, or by another, is none.
-        #expect(book.answered(verdicts([offer(999)]), by: anna).count == 0)
-        #expect(book.answered(verdicts(first), by: bert).count == 0)
+        #expect(book.answered(verdicts([offer(999)]), by: anna, now: start).count == 0)
+        #expect(book.answered(verdicts(first), by: bert, now: start).count == 0)
     }
 
     @Test("an entry is in a line once, however often it is added")
     func once() {
-        let book = book()
+        var book = book()
         for _ in 0..<3 { book.add(offer(1), to: anna) }
         #expect(book.next(for: anna, now: start).count == 1)
         book.add(offer(1), to: anna)
         #expect(book.next(for: anna, now: start).isEmpty)
-        _ = book.answered(verdicts([offer(1)]), by: anna)
+        _ = book.answered(verdicts([offer(1)]), by: anna, now: start)
         book.add(offer(1), to: anna)
         #expect(book.next(for: anna, now: start).count == 1)
     }
 
     @Test("what was open when the connection went is offered again on the next one")
     func reconnected() {
-        let book = book()
+        var book = book()
         book.add(offer(1), to: anna)
         #expect(book.next(for: anna, now: start).count == 1)
         book.follow([anna, bert], connected: [bert], now: start)
@@ -116,20 +82,20 @@ struct OfferBookTests {
 
     @Test("what is fetched anew while an older offer of it is open is offered once more")
     func renewed() {
-        let book = book()
+        var book = book()
         book.add(offer(1), to: anna)
         #expect(book.next(for: anna, now: start) == [offer(1)])
         book.add(offer(1, isNew: true), to: anna)
         #expect(book.next(for: anna, now: start).isEmpty)
-        _ = book.answered(verdicts([offer(1)]), by: anna)
+        _ = book.answered(verdicts([offer(1)]), by: anna, now: start)
         #expect(book.next(for: anna, now: start) == [offer(1, isNew: true)])
-        _ = book.answered(verdicts([offer(1)]), by: anna)
+        _ = book.answered(verdicts([offer(1)]), by: anna, now: start)
         #expect(book.isEmpty)
     }
 
     @Test("who answers nothing holds up nobody for long")
     func silent() {
-        let book = book()
+        var book = book()
         for number in 0..<UInt64(OfferBook.openMax + 5) { book.add(offer(number), to: anna) }
         var now = start
         while now < start + OfferBook.silence {
@@ -144,7 +110,7 @@ struct OfferBookTests {
 
     @Test("an answer that does not come is not waited for for ever")
     func lost() {
-        let book = book()
+        var book = book()
         book.add(offer(1), to: anna)
         #expect(book.next(for: anna, now: start).count == 1)
         book.ticked(start + OfferBook.answerTime - .milliseconds(1))
@@ -156,7 +122,7 @@ struct OfferBookTests {
 
     @Test("what could not be said waits again")
     func putBack() {
-        let book = book()
+        var book = book()
         for number in 1...3 as ClosedRange<UInt64> { book.add(offer(number), to: anna) }
         let offers = book.next(for: anna, now: start)
         book.putBack(offers, for: anna)
@@ -166,7 +132,7 @@ struct OfferBookTests {
 
     @Test("who is out of reach holds up nobody for long, and misses what it was to be offered")
     func unreachable() {
-        let book = book()
+        var book = book()
         book.add(offer(1), to: anna)
         book.follow([anna, bert], connected: [bert], now: start)
         let justBefore = start + OfferBook.patience - .milliseconds(1)
@@ -174,29 +140,26 @@ struct OfferBookTests {
         #expect(!book.isEmpty && book.misses.isEmpty)
         book.ticked(start + OfferBook.patience)
         #expect(book.isEmpty && book.misses == [anna] && book.dropped == 1)
-        let isAdded = book.add(offer(2), to: anna)
-        #expect(!isAdded && book.dropped == 2)
+        #expect(book.add(offer(2), to: anna) == false && book.dropped == 2)
         // Once it is back, everything is added anew.
         book.follow([anna, bert], connected: [anna, bert], now: start)
         #expect(book.misses == [anna])
         book.beginAnew(for: anna)
-        let isAddedNow = book.add(offer(1), to: anna)
-        #expect(book.misses.isEmpty && isAddedNow)
+        #expect(book.add(offer(1), to: anna) == true && book.misses.isEmpty)
     }
 
     @Test("who owns nothing any more is offered nothing more")
     func gone() {
-        let book = book()
+        var book = book()
         book.add(offer(1), to: anna)
         book.follow([bert], connected: [anna, bert], now: start)
         #expect(book.isEmpty && book.receivers == [bert])
-        let isAdded = book.add(offer(2), to: anna)
-        #expect(!isAdded)
+        #expect(book.add(offer(2), to: anna) == false)
     }
 
     @Test("what waits is bounded: the oldest of what was fetched go, and what moves is held back")
     func bounds() {
-        let book = book()
+        var book = book()
         for number in 0...UInt64(OfferBook.newMax) {
             book.add(offer(number, isNew: true), to: anna)
         }
@@ -213,7 +176,7 @@ struct OfferBookTests {
     func law() {
         for seed in 1...200 as ClosedRange<UInt64> {
             var dice = Dice(seed: seed)
-            let book = book()
+            var book = book()
             var now = start
             var (added, answered) = (0, 0)
             for number in 0..<UInt64(300) {

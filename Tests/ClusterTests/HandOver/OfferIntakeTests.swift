@@ -2,37 +2,6 @@ import Cluster
 import Ground
 import Testing
 
-/// An intake that can be told things where something is expected of it.
-@dynamicMemberLookup
-private final class IntakeStage {
-    var intake = OfferIntake()
-
-    subscript<Value>(dynamicMember path: KeyPath<OfferIntake, Value>) -> Value {
-        intake[keyPath: path]
-    }
-
-    func offered(
-        _ offers: [PeerOffer], on connection: ConnectionID, now: Instant,
-        judge: (PeerOffer) -> OfferIntake.Judgement
-    ) -> [OfferIntake.Answer] {
-        intake.offered(offers, on: connection, now: now, judge: judge)
-    }
-
-    func next(
-        now: Instant, judge: (PeerOffer) -> OfferIntake.Judgement
-    ) -> (fetches: [OfferIntake.Offered], answers: [OfferIntake.Answer]) {
-        intake.next(now: now, judge: judge)
-    }
-
-    func ended(
-        _ digest: EntryDigest, _ ending: OfferIntake.Ending, now: Instant = Instant(nanoseconds: 0)
-    ) -> [OfferIntake.Answer] {
-        intake.ended(digest, ending, now: now)
-    }
-
-    func closed(_ connection: ConnectionID) { intake.closed(connection) }
-}
-
 @Suite("What is offered")
 struct OfferIntakeTests {
     private let left = ConnectionID(1)
@@ -55,20 +24,20 @@ struct OfferIntakeTests {
 
     @Test("what is held is said at once; what is wanted is fetched, and answered then")
     func usual() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         let said = intake.offered([offer(1), offer(2)], on: left, now: start) {
             $0 == offer(1) ? .held : .wanted
         }
         #expect(said == [answer(1, true, on: left)])
         let next = intake.next(now: start) { _ in .wanted }
         #expect(next.fetches.map(\.offer) == [offer(2)] && next.answers.isEmpty)
-        #expect(intake.ended(offer(2).digest, .kept) == [answer(2, true, on: left)])
+        #expect(intake.ended(offer(2).digest, .kept, now: start) == [answer(2, true, on: left)])
         #expect(intake.count == 0 && intake.takingCount == 0 && !intake.waits)
     }
 
     @Test("what was fetched while it waited for its turn is not fetched again")
     func judgedAgain() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
         let next = intake.next(now: start) { _ in .held }
         #expect(next.fetches.isEmpty && next.answers == [answer(1, true, on: left)])
@@ -76,7 +45,7 @@ struct OfferIntakeTests {
 
     @Test("a ring that lags behind the giver's is waited for, and not for long")
     func lag() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         let said = intake.offered([offer(1), offer(2)], on: left, now: start) { _ in .unwanted }
         #expect(said.isEmpty)
         let soon = intake.next(now: start + .seconds(1)) { $0 == offer(1) ? .wanted : .unwanted }
@@ -87,36 +56,34 @@ struct OfferIntakeTests {
 
     @Test("what two offer is fetched from one, and from the other if that brings nothing")
     func twice() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         for line in [left, right] {
             _ = intake.offered([offer(1)], on: line, now: start) { _ in .wanted }
         }
         #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
-        #expect(intake.ended(offer(1).digest, .refused) == [answer(1, false, on: left)])
-        let again = intake.next(now: start) { _ in .wanted }
-        #expect(again.fetches.map(\.connection) == [right])
+        #expect(intake.ended(offer(1).digest, .refused, now: start) == [answer(1, false, on: left)])
+        #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
         _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
         _ = intake.next(now: start) { _ in .wanted }
         #expect(
-            intake.ended(offer(1).digest, .kept)
+            intake.ended(offer(1).digest, .kept, now: start)
                 == [answer(1, true, on: right), answer(1, true, on: left)])
     }
 
     @Test("of what its giver has no more nothing is left; another that offers it is asked")
     func gone() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         for line in [left, right] {
             _ = intake.offered([offer(1)], on: line, now: start) { _ in .wanted }
         }
         _ = intake.next(now: start) { _ in .wanted }
-        #expect(intake.ended(offer(1).digest, .gone) == [answer(1, true, on: left)])
-        let again = intake.next(now: start) { _ in .wanted }
-        #expect(again.fetches.map(\.connection) == [right])
+        #expect(intake.ended(offer(1).digest, .gone, now: start) == [answer(1, true, on: left)])
+        #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
     }
 
     @Test("what fails is tried again in a while, and refused when it has failed often")
     func failing() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         _ = intake.offered([offer(1)], on: left, now: start) { _ in .wanted }
         var now = start
         for _ in 1..<OfferIntake.failuresMax {
@@ -132,39 +99,38 @@ struct OfferIntakeTests {
 
     @Test("of two that have just fetched the same, both are asked")
     func bothNew() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         var new = offer(1)
         new.isNew = true
         for line in [left, right] {
             _ = intake.offered([new], on: line, now: start) { _ in .wanted }
         }
         #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
-        #expect(intake.ended(new.digest, .kept) == [answer(1, true, on: left)])
+        #expect(intake.ended(new.digest, .kept, now: start) == [answer(1, true, on: left)])
         #expect(intake.next(now: start) { _ in .wanted }.fetches.map(\.connection) == [right])
     }
 
     @Test("so many are fetched at once, and so many bytes, unless one alone is more")
     func bounds() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         let small = (0..<20).map { offer($0) }
         _ = intake.offered(small, on: left, now: start) { _ in .wanted }
-        let first = intake.next(now: start) { _ in .wanted }
-        #expect(first.fetches.count == OfferIntake.takingMax)
+        #expect(intake.next(now: start) { _ in .wanted }.fetches.count == OfferIntake.takingMax)
         #expect(intake.next(now: start) { _ in .wanted }.fetches.isEmpty)
-        _ = intake.ended(offer(0).digest, .kept)
+        _ = intake.ended(offer(0).digest, .kept, now: start)
         #expect(intake.next(now: start) { _ in .wanted }.fetches.count == 1)
 
-        let large = IntakeStage()
+        var large = OfferIntake()
         let bodies = (0..<3).map { offer($0, size: OfferIntake.takingBytesMax * 3) }
         _ = large.offered(bodies, on: left, now: start) { _ in .wanted }
         #expect(large.next(now: start) { _ in .wanted }.fetches.count == 1)
-        _ = large.ended(offer(0).digest, .kept)
+        _ = large.ended(offer(0).digest, .kept, now: start)
         #expect(large.next(now: start) { _ in .wanted }.fetches.count == 1)
     }
 
     @Test("more than may wait is refused at once")
     func full() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         let all = (0...UInt64(OfferIntake.waitingMax)).map { offer($0) }
         let said = intake.offered(all, on: left, now: start) { _ in .wanted }
         #expect(said == [answer(UInt64(OfferIntake.waitingMax), false, on: left)])
@@ -173,7 +139,7 @@ struct OfferIntakeTests {
 
     @Test("what a connection that is gone has offered is neither fetched nor answered")
     func closed() {
-        let intake = IntakeStage()
+        var intake = OfferIntake()
         _ = intake.offered([offer(1), offer(2)], on: left, now: start) {
             $0 == offer(1) ? .wanted : .unwanted
         }
@@ -182,7 +148,7 @@ struct OfferIntakeTests {
         let next = intake.next(now: start + OfferIntake.lag) { _ in .wanted }
         #expect(next.fetches.map(\.offer) == [offer(3)] && next.answers.isEmpty)
         intake.closed(right)
-        #expect(intake.ended(offer(3).digest, .kept).isEmpty)
+        #expect(intake.ended(offer(3).digest, .kept, now: start).isEmpty)
         #expect(intake.count == 0 && !intake.waits)
     }
 }

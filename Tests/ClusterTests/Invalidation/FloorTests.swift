@@ -34,8 +34,7 @@ struct FloorTests {
         #expect(stage.log.record(withID: Array("1/6".utf8)) == LogStage.name(1, 6))
         #expect(stage.log.receipt(of: LogStage.name(1, 5)) == nil)
         // What is dropped is had all the same.
-        #expect(
-            stage.log.positions == [LogStage.position(1, 10), LogStage.position(2, 5)])
+        #expect(stage.log.positions == [LogStage.position(1, 10), LogStage.position(2, 5)])
         #expect(stage.receive(LogStage.records(1, 1...10), from: 1).isEmpty)
     }
 
@@ -77,8 +76,7 @@ struct FloorTests {
         #expect(late.log.positions == know)
         #expect(late.answer(answer, from: 1).isEmpty)
         // Whoever asks this one hears the same.
-        let next = late.log.answer(to: ranges, of: LogStage.id(8), bytesMax: 9_999)
-        #expect(next == answer)
+        #expect(late.log.answer(to: ranges, of: LogStage.id(8), bytesMax: 9_999) == answer)
     }
 
     @Test("after a restart all is known that was synced, under a new process")
@@ -93,8 +91,7 @@ struct FloorTests {
         #expect(stage.log.appliedCount == 0 && stage.log.count(of: LogStage.name(1, 5)) == 0)
         let known = LogStage.records(1, 1...9) + LogStage.records(5, 9...11)
         #expect(stage.receive(known, from: 1).isEmpty)
-        let repeated = stage.issue(LogStage.purge("1/4"))
-        #expect(repeated.outcome == .repeated(LogStage.name(1, 4)))
+        #expect(stage.issue(LogStage.purge("1/4")).outcome == .repeated(LogStage.name(1, 4)))
         #expect(stage.issue(LogStage.purge("x")).outcome == .new(LogStage.name(100, 1)))
     }
 

@@ -13,12 +13,10 @@ struct InvalidationPaceTests {
         var pace = InvalidationPace()
         for second in 0..<3 as Range<Int64> {
             for number in 0..<1_000 as Range<Int64> {
-                let verdict = pace.take(host, now: at(second * 1_000 + number / 2))
-                #expect(verdict == .alone)
+                #expect(pace.take(host, now: at(second * 1_000 + number / 2)) == .alone)
             }
         }
-        let due = pace.due(now: at(9_000))
-        #expect(due.isEmpty && !pace.hasMerged)
+        #expect(pace.due(now: at(9_000)).isEmpty && !pace.hasMerged)
     }
 
     @Test("what is more goes together, and the purge of the host comes after all of it")
@@ -26,37 +24,27 @@ struct InvalidationPaceTests {
         var pace = InvalidationPace()
         for _ in 0..<1_000 { _ = pace.take(host, now: at(0)) }
         for number in 0..<500 {
-            let verdict = pace.take(host, now: at(Int64(number)))
-            #expect(verdict == .together)
+            #expect(pace.take(host, now: at(Int64(number))) == .together)
         }
-        let other = pace.take(Array("b.test".utf8), now: at(500))
-        #expect(other == .alone, "a host pays for itself")
-        let early = pace.due(now: at(999))
-        #expect(early.isEmpty && pace.hasMerged)
+        #expect(pace.take(Array("b.test".utf8), now: at(500)) == .alone, "a host pays for itself")
+        #expect(pace.due(now: at(999)).isEmpty && pace.hasMerged)
         // Until it is named, everything goes with it.
-        let late = pace.take(host, now: at(1_400))
-        #expect(late == .together)
-        let due = pace.due(now: at(1_400))
-        #expect(due == [host] && !pace.hasMerged)
-        let next = pace.take(host, now: at(1_400))
-        #expect(next == .alone)
+        #expect(pace.take(host, now: at(1_400)) == .together)
+        #expect(pace.due(now: at(1_400)) == [host] && !pace.hasMerged)
+        #expect(pace.take(host, now: at(1_400)) == .alone)
     }
 
     @Test("what the log did not take goes with the host as soon as it takes something")
     func owed() {
         var pace = InvalidationPace()
-        let verdict = pace.take(host, now: at(0))
-        #expect(verdict == .alone && !pace.isOwed(host))
+        #expect(pace.take(host, now: at(0)) == .alone && !pace.isOwed(host))
         pace.owes(host)
         #expect(pace.isOwed(host) && pace.hasMerged)
-        let early = pace.due(now: at(999))
-        #expect(early.isEmpty)
-        let due = pace.due(now: at(1_000))
-        #expect(due == [host] && !pace.isOwed(host))
+        #expect(pace.due(now: at(999)).isEmpty)
+        #expect(pace.due(now: at(1_000)) == [host] && !pace.isOwed(host))
         // It was not taken again.
         pace.owes(host)
-        let again = pace.due(now: at(1_000))
-        #expect(again == [host])
+        #expect(pace.due(now: at(1_000)) == [host])
     }
 
     @Test("more hosts than are kept account of let more pass, and lose nothing")
@@ -64,10 +52,8 @@ struct InvalidationPaceTests {
         var pace = InvalidationPace()
         for _ in 0...1_000 { _ = pace.take(host, now: at(0)) }
         for number in 0..<5_000 {
-            let verdict = pace.take(Array("\(number).test".utf8), now: at(1))
-            #expect(verdict == .alone)
+            #expect(pace.take(Array("\(number).test".utf8), now: at(1)) == .alone)
         }
-        let due = pace.due(now: at(2))
-        #expect(due == [host])
+        #expect(pace.due(now: at(2)) == [host])
     }
 }

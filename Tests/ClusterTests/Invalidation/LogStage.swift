@@ -26,6 +26,14 @@ struct LogStage {
         for number in others { connect(number) }
     }
 
+    /// The same, which has issued a purge and synced it.
+    static func issued(members: ClosedRange<UInt64>? = nil) -> LogStage {
+        var stage = LogStage(members: members)
+        _ = stage.issue(purge("a"))
+        stage.synced()
+        return stage
+    }
+
     static func id(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
     static func process(_ number: UInt64) -> ProcessID { ProcessID(high: number, low: 0) }
 
@@ -124,23 +132,17 @@ struct LogStage {
     }
 
     @discardableResult
-    mutating func hear(
-        _ positions: [StreamPosition], from number: UInt64
-    ) -> [InvalidationEffect] {
+    mutating func hear(_ positions: [StreamPosition], from number: UInt64) -> [InvalidationEffect] {
         happens { $0.heard(positions, from: Self.id(number), now: $1, effects: &$2) }
     }
 
     @discardableResult
-    mutating func tell(
-        _ positions: [StreamPosition], by number: UInt64
-    ) -> [InvalidationEffect] {
+    mutating func tell(_ positions: [StreamPosition], by number: UInt64) -> [InvalidationEffect] {
         happens { $0.told(positions, by: Self.id(number), now: $1, effects: &$2) }
     }
 
     @discardableResult
-    mutating func answer(
-        _ answer: RepairAnswer, from number: UInt64
-    ) -> [InvalidationEffect] {
+    mutating func answer(_ answer: RepairAnswer, from number: UInt64) -> [InvalidationEffect] {
         happens { $0.answered(answer, from: Self.id(number), now: $1, effects: &$2) }
     }
 
@@ -178,6 +180,9 @@ struct LogStage {
             if case .contradicted(let position) = event { position } else { nil }
         }
     }
+
+    /// That of the first record that this node has issued.
+    var receipt: Receipt? { log.receipt(of: Self.name(100, 1)) }
 
     /// The standing of a member in the receipt of this node's own record.
     func standing(_ number: UInt64, of count: UInt64 = 1) -> Receipt.Standing? {

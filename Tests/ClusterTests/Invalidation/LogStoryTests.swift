@@ -52,11 +52,9 @@ struct LogStoryTests {
             #expect(stage.issue(LogStage.purge(id)).effects.writes.isEmpty)
         }
         stage.receive([LogStage.record(1, 1)], from: 1)
-        let effects = stage.synced()
-        #expect(effects.writes.count == 4)
+        #expect(stage.synced().writes.count == 4)
         #expect(stage.log.positions == [LogStage.position(100, 1)])
-        let last = stage.synced()
-        #expect(last.first == .issued(upTo: 4))
+        #expect(stage.synced().first == .issued(upTo: 4))
         #expect(stage.log.positions == [LogStage.position(1, 1), LogStage.position(100, 4)])
         #expect(stage.log.unsyncedBytes == 0)
     }
@@ -72,8 +70,7 @@ struct LogStoryTests {
         #expect(again.effects.isEmpty && other.effects.isEmpty)
         // At any node: it knows the ids of what it was told.
         stage.receive([LogStage.record(1, 1)], from: 1)
-        let repeated = stage.issue(LogStage.purge("1/1"))
-        #expect(repeated.outcome == .repeated(LogStage.name(1, 1)))
+        #expect(stage.issue(LogStage.purge("1/1")).outcome == .repeated(LogStage.name(1, 1)))
         #expect(stage.log.record(withID: Array("1/1".utf8)) == LogStage.name(1, 1))
         #expect(throws: InvalidationFault.id) {
             var effects: [InvalidationEffect] = []
@@ -165,8 +162,7 @@ struct LogStoryTests {
     func failed() {
         var stage = LogStage(members: 1...1)
         _ = stage.issue(LogStage.purge("a"))
-        let failed = stage.happens { log, now, _ in log.writeFailed(now: now) }
-        #expect(failed.isEmpty)
+        #expect(stage.happens { log, now, _ in log.writeFailed(now: now) }.isEmpty)
         #expect(stage.issue(LogStage.purge("b")).effects.writes.isEmpty)
         #expect(stage.wait(.milliseconds(900)).writes.isEmpty)
         #expect(stage.wait(.milliseconds(100)).writes.count == 2)
@@ -186,8 +182,7 @@ struct LogStoryTests {
         #expect(stage.log.lags(behind: LogStage.id(1)))
         stage.synced()
         stage.synced()
-        let effects = stage.wait(.seconds(1))
-        #expect(effects.asks == [1: [LogStage.range(1, 1...1)]])
+        #expect(stage.wait(.seconds(1)).asks == [1: [LogStage.range(1, 1...1)]])
         stage.answer(
             RepairAnswer(
                 records: [LogStage.record(1, 1)], covered: [LogStage.range(1, 1...1)]), from: 1)

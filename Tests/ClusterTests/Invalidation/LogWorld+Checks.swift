@@ -3,16 +3,6 @@ import Ground
 import Testing
 
 extension LogWorld {
-    mutating func sendCatchUp(from index: Int, to other: Int) {
-        let catchUp = hosts[index].log.catchUp(of: Self.id(other))
-        letters.append(Letter(from: index, to: other, message: .catchUp(catchUp)))
-    }
-
-    /// It has caught up with somebody, and has applied all that it was to have.
-    func canServe(_ index: Int) -> Bool {
-        hosts[index].toHave.map { !hosts[index].log.lags(behind: $0) } ?? false
-    }
-
     /// All that is said to be confirmed is.
     func checkReceipts() {
         for host in hosts {

@@ -12,7 +12,6 @@ struct LogWorld {
         case tell([StreamPosition])
         case ask([StreamRange])
         case answer(RepairAnswer)
-        case catchUp(CatchUp)
         /// With the names of all that the asker has applied.
         case question(Untold, Set<RecordName>)
     }
@@ -34,8 +33,6 @@ struct LogWorld {
         var floors: [(positions: [StreamPosition], count: UInt64)] = []
         var settledCount: UInt64 = 0
         var contradictions: [StreamPosition] = []
-        /// What the one that it caught up with had.
-        var toHave: [StreamPosition]?
         /// Positions that were found to be true.
         var checked: [StreamPosition] = []
         var kept: Set<RecordName> = []
@@ -56,7 +53,6 @@ struct LogWorld {
     var now = Instant(nanoseconds: 1_000_000_000)
     var dice: Dice
     var weather = Weather.fair
-    let settings: InvalidationLog.Settings
     /// The content of every record that was ever issued.
     private(set) var contents: [RecordName: [UInt8]] = [:]
     private var connections: UInt64 = 0
@@ -64,22 +60,15 @@ struct LogWorld {
     /// Questions that were answered with knowledge, and *behind*.
     private(set) var answered = (served: 0, behind: 0)
 
-    /// The last of them, as many as are `joining`, know nobody yet, and nobody knows them.
-    init(
-        _ count: Int, joining: Int = 0, seed: UInt64, settings: InvalidationLog.Settings = .init()
-    ) {
+    init(_ count: Int, seed: UInt64) {
         dice = Dice(seed: seed)
-        self.settings = settings
         for index in 0..<count {
             let process = ProcessID(using: &dice)
-            hosts.append(
-                Host(
-                    log: InvalidationLog(
-                        node: Self.id(index), process: process, settings: settings, now: now)))
+            let log = InvalidationLog(node: Self.id(index), process: process, now: now)
+            hosts.append(Host(log: log))
         }
-        let known = 0..<count - joining
-        introduce(known)
-        for one in known {
+        introduce()
+        for one in hosts.indices {
             for other in 0..<one { connect(one, other) }
         }
     }
@@ -88,10 +77,9 @@ struct LogWorld {
     static func index(_ id: NodeID) -> Int { Int(id.low) - 1 }
 
     /// Everybody hears who is a member.
-    mutating func introduce() { introduce(hosts.indices) }
-
-    private mutating func introduce(_ indices: Range<Int>) {
-        let members = hosts[indices].map { ExchangeMember($0.log.node, $0.log.process, .here) }
+    mutating func introduce() {
+        let indices = hosts.indices
+        let members = hosts.map { ExchangeMember($0.log.node, $0.log.process, .here) }
         for index in indices {
             happens(index) { log, now, effects in
                 log.counted(indices.map(Self.id), now: now, effects: &effects)
@@ -128,8 +116,7 @@ struct LogWorld {
     }
 
     /// A purge of a URL of its own, unless another invalidation is given.
-    @discardableResult
-    mutating func issue(at index: Int, _ invalidation: Invalidation? = nil) -> Issuance? {
+    mutating func issue(at index: Int, _ invalidation: Invalidation? = nil) {
         clientIDs += 1
         let name = Array("\(clientIDs)".utf8)
         let usual = Invalidation(id: name, .purge(Purge(.hard, [.url(name)])))
@@ -141,7 +128,6 @@ struct LogWorld {
             #expect(contents[name] == nil, "a number that was used before")
             contents[name] = hosts[index].log.record(name)?.content
         }
-        return issue
     }
 
     mutating func ask(_ index: Int, of other: Int) {
@@ -174,8 +160,7 @@ struct LogWorld {
             retired: retired)
         letters.removeAll { $0.from == index || $0.to == index }
         hosts[index] = Host(
-            log: InvalidationLog(
-                node: Self.id(index), process: process, settings: settings, kept: kept, now: now),
+            log: InvalidationLog(node: Self.id(index), process: process, kept: kept, now: now),
             disk: disk, retired: retired, kept: Set(disk.compactMap { $0.record?.name }))
         for position in before {
             let after = hosts[index].log.positions.first { $0.process == position.process }
@@ -211,29 +196,22 @@ struct LogWorld {
 
     private mutating func arrive(_ letter: Letter) {
         let from = Self.id(letter.from)
-        var toHave: [StreamPosition]?
         happens(letter.to) { log, now, effects in
             switch letter.message {
             case .push(let records):
                 log.received(records, from: from, now: now, effects: &effects)
             case .confirm(let positions, let members):
-                log.confirmed(
-                    positions, members: members, by: from, now: now, effects: &effects)
+                log.confirmed(positions, members: members, by: from, now: now, effects: &effects)
             case .tell(let positions): log.told(positions, by: from, now: now, effects: &effects)
             case .answer(let answer):
                 log.answered(answer, from: from, now: now, effects: &effects)
-            case .catchUp(let catchUp):
-                toHave = catchUp.positions
-                log.caughtUp(catchUp, from: from, now: now, effects: &effects)
             case .ask, .question: break
             }
         }
-        if let toHave { hosts[letter.to].toHave = toHave }
         switch letter.message {
         case .ask(let ranges):
             let answer = hosts[letter.to].log.answer(to: ranges, of: from, bytesMax: 500)
-            letters.append(
-                Letter(from: letter.to, to: letter.from, message: .answer(answer)))
+            letters.append(Letter(from: letter.to, to: letter.from, message: .answer(answer)))
         case .question(let untold, let names):
             happens(letter.to) { log, now, effects in
                 log.received(untold.records, from: from, now: now, effects: &effects)

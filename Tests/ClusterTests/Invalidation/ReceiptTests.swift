@@ -10,7 +10,7 @@ struct ReceiptTests {
     func story() throws {
         var stage = LogStage(members: 1...3)
         _ = stage.issue(LogStage.purge("a"))
-        let fresh = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        let fresh = try #require(stage.receipt)
         #expect(fresh.lines.map(\.standing) == Array(repeating: .pending, count: 4))
         #expect(fresh.majorityAt == nil && !fresh.isSettled && !fresh.isConfirmedByAll)
         stage.now = stage.now + .milliseconds(2)
@@ -21,14 +21,14 @@ struct ReceiptTests {
             stage.now = stage.now + .milliseconds(3)
             #expect(stage.confirm([own], members: [1, 2, 3, 100], by: number).isEmpty)
         }
-        let bounded = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        let bounded = try #require(stage.receipt)
         #expect(bounded.majorityAt == LogStage.start + .milliseconds(8))
         #expect(bounded.boundedAt == LogStage.start + .milliseconds(8) + .seconds(10))
         #expect(stage.standing(2) == .confirmed(elapsed: .milliseconds(8)))
         // The last one goes away: nobody is pending, and not all have confirmed.
         #expect(stage.disconnect(3) == [.settled(upTo: 1)])
         #expect(stage.standing(3) == .unreachable(since: stage.now))
-        let settled = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        let settled = try #require(stage.receipt)
         #expect(settled.isSettled && !settled.isConfirmedByAll)
         #expect(stage.log.receiptsPending == 1)
         // It comes back and confirms late.
@@ -36,7 +36,7 @@ struct ReceiptTests {
         stage.connect(3, on: 9)
         #expect(stage.standing(3) == .pending)
         stage.confirm([own], members: [1, 2, 3, 100], by: 3)
-        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+        #expect(stage.receipt?.isConfirmedByAll == true)
         #expect(stage.log.receiptsPending == 0)
     }
 
@@ -72,52 +72,43 @@ struct ReceiptTests {
             node: id(100), process: LogStage.process(100), now: LogStage.start)
         _ = stage.issue(LogStage.purge("a"))
         stage.synced()
-        let receipt = try #require(stage.log.receipt(of: LogStage.name(100, 1)))
+        let receipt = try #require(stage.receipt)
         #expect(!receipt.lines.contains { !$0.standing.isConfirmed })
         #expect(receipt.majorityAt == nil && !receipt.isConfirmedByAll)
     }
 
     @Test("what is a majority only because others were forgotten is one from then on")
     func forgotten() throws {
-        var stage = LogStage(members: 1...4)
-        _ = stage.issue(LogStage.purge("a"))
-        stage.synced()
+        var stage = LogStage.issued(members: 1...4)
         stage.confirm([LogStage.position(100, 1)], members: [1, 100], by: 1)
-        func majorityAt() -> Instant? {
-            stage.log.receipt(of: LogStage.name(100, 1))?.majorityAt
-        }
-        #expect(majorityAt() == nil)
+        #expect(stage.receipt?.majorityAt == nil)
         stage.now = stage.now + .seconds(60)
         stage.follow([1, 2, 100], gone: [3, 4])
-        #expect(majorityAt() == stage.now)
+        #expect(stage.receipt?.majorityAt == stage.now)
         // And it stays one when others come to count.
         let before = stage.now
         stage.now = stage.now + .seconds(60)
         stage.follow([1, 2, 3, 4, 5, 100])
-        #expect(majorityAt() == before)
+        #expect(stage.receipt?.majorityAt == before)
     }
 
     @Test("what a majority had stays durable, though those who had it are forgotten and vanish")
     func vanished() {
-        var stage = LogStage(members: 1...4)
-        _ = stage.issue(LogStage.purge("a"))
-        stage.synced()
+        var stage = LogStage.issued(members: 1...4)
         for number in [1, 2] as [UInt64] {
             stage.confirm([LogStage.position(100, 1)], members: [1, 2, 3, 4, 100], by: number)
         }
-        let before = stage.log.receipt(of: LogStage.name(100, 1))?.majorityAt
+        let before = stage.receipt?.majorityAt
         #expect(before == stage.now)
         stage.now = stage.now + .seconds(60)
         for number in [1, 2] as [UInt64] { stage.disconnect(number) }
         stage.follow([3, 4, 100])
-        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.majorityAt == before)
+        #expect(stage.receipt?.majorityAt == before)
     }
 
     @Test("whoever a confirmation names as a member is in the receipt until it has confirmed")
     func joiner() {
-        var stage = LogStage(members: 1...2)
-        _ = stage.issue(LogStage.purge("a"))
-        stage.synced()
+        var stage = LogStage.issued(members: 1...2)
         let own = LogStage.position(100, 1)
         stage.confirm([own], members: [1, 2, 100], by: 1)
         // Somebody else caught up with the second one meanwhile.
@@ -125,14 +116,12 @@ struct ReceiptTests {
         #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 2).isEmpty)
         #expect(stage.standing(7) == .pending)
         #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 7) == [.settled(upTo: 1)])
-        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+        #expect(stage.receipt?.isConfirmedByAll == true)
     }
 
     @Test("who answers a catch-up, or a question for records, has the asker for a member first")
     func recorded() {
-        var stage = LogStage(members: 1...1)
-        _ = stage.issue(LogStage.purge("a"))
-        stage.synced()
+        var stage = LogStage.issued(members: 1...1)
         _ = stage.log.catchUp(of: id(7))
         #expect(stage.standing(7) == .pending)
         _ = stage.log.answer(to: [], of: id(8), bytesMax: 1)
@@ -150,31 +139,26 @@ struct ReceiptTests {
 
     @Test("who has left is in no receipt, whatever others say")
     func gone() {
-        var stage = LogStage(members: 1...2)
-        _ = stage.issue(LogStage.purge("a"))
-        stage.synced()
+        var stage = LogStage.issued(members: 1...2)
         stage.confirm([LogStage.position(100, 1)], members: [1, 2, 100], by: 1)
         stage.disconnect(2)
         stage.follow([1, 100], gone: [2])
         stage.confirm([LogStage.position(100, 1)], members: [1, 2, 100], by: 1)
         #expect(stage.standing(2) == nil)
-        #expect(stage.log.receipt(of: LogStage.name(100, 1))?.isConfirmedByAll == true)
+        #expect(stage.receipt?.isConfirmedByAll == true)
     }
 
     @Test("a majority is one of those that count")
     func majority() {
-        var stage = LogStage()
-        _ = stage.issue(LogStage.purge("a"))
-        stage.synced()
-        let name = LogStage.name(100, 1)
-        #expect(stage.log.receipt(of: name)?.majorityAt == LogStage.start)
+        var stage = LogStage.issued()
+        #expect(stage.receipt?.majorityAt == LogStage.start)
         stage.follow([1, 100])
-        #expect(stage.log.receipt(of: name)?.majorityAt == nil)
+        #expect(stage.receipt?.majorityAt == nil)
         stage.now = stage.now + .seconds(1)
         stage.confirm([LogStage.position(100, 1)], members: [1, 100], by: 1)
-        #expect(stage.log.receipt(of: name)?.majorityAt == LogStage.start + .seconds(1))
+        #expect(stage.receipt?.majorityAt == LogStage.start + .seconds(1))
         stage.follow([1, 2, 3, 100])
-        #expect(stage.log.receipt(of: name)?.majorityAt == nil)
+        #expect(stage.receipt?.majorityAt == nil)
     }
 
     @Test("any node gives the receipt of a record that it holds, and of no other")
@@ -183,9 +167,7 @@ struct ReceiptTests {
         stage.receive([LogStage.record(1, 1)], from: 1)
         stage.confirm([LogStage.position(1, 1)], members: [1, 2, 100], by: 1)
         let receipt = stage.log.receipt(of: LogStage.name(1, 1))
-        #expect(
-            receipt?.lines.map(\.standing)
-                == [.confirmed(elapsed: .zero), .pending, .pending])
+        #expect(receipt?.lines.map(\.standing) == [.confirmed(elapsed: .zero), .pending, .pending])
         #expect(stage.log.receipt(of: LogStage.name(1, 2)) == nil)
     }
 

@@ -75,14 +75,10 @@ struct RepairTests {
         stage.receive([LogStage.record(1, .max)], from: 1)
         stage.hear([LogStage.position(1, .max), LogStage.position(9, .max)], from: 1)
         let asks = stage.wait(.milliseconds(20)).asks
-        #expect(
-            asks == [
-                1: [LogStage.range(1, 1...(.max - 1)), LogStage.range(9, 1...(.max))]
-            ])
+        #expect(asks == [1: [LogStage.range(1, 1...(.max - 1)), LogStage.range(9, 1...(.max))]])
         stage.synced()
         #expect(stage.log.positions.isEmpty)
-        stage.answer(
-            RepairAnswer(floors: [LogStage.position(1, .max)]), from: 1)
+        stage.answer(RepairAnswer(floors: [LogStage.position(1, .max)]), from: 1)
         stage.synced()
         #expect(stage.log.positions == [LogStage.position(1, .max)])
     }
@@ -131,8 +127,7 @@ struct KnowledgeTests {
     func overflow() {
         var stage = LogStage(members: 1...2)
         stage.receive(LogStage.records(2, 1...59) + [LogStage.record(2, 70)], from: 2)
-        #expect(
-            stage.log.untold(to: LogStage.id(1))?.positions == [LogStage.position(2, 70)])
+        #expect(stage.log.untold(to: LogStage.id(1))?.positions == [LogStage.position(2, 70)])
         stage.receive(LogStage.records(2, 1_000...10_000), from: 2)
         let untold = stage.log.untold(to: LogStage.id(1))
         #expect(untold?.positions == [LogStage.position(2, 10_000)])

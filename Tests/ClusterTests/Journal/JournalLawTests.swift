@@ -59,23 +59,10 @@ struct JournalLawTests {
             world.write(.synced)
         }
         var (found, without) = (0, 0)
-        for _ in 0..<400 {
+        for _ in 0..<500 {
             var disk = world.disk
-            let numbers = disk.contents.keys.sorted()
-            let newest = try #require(numbers.last)
-            let number = try #require(numbers.randomElement(using: &world.dice))
-            let whole = try #require(disk.contents[number])
-            // Of what was written last nobody can tell whether it was synced.
-            let isNewest = number == newest
-            let count = isNewest ? disk.lastAppend.start : whole.count
-            let place = Int.random(in: 0..<count, using: &world.dice)
-            switch Int.random(in: 0..<(isNewest ? 8 : 10), using: &world.dice) {
-            case 8: disk.damage(number) { $0.removeLast(whole.count - place) }
-            case 9: disk.lose(number)
-            default:
-                let bit = UInt8.random(in: 0..<8, using: &world.dice)
-                disk.damage(number) { $0[place] ^= 1 << bit }
-            }
+            let changes = Int.random(in: 0..<8, using: &world.dice) == 0 ? 4 : 1
+            for _ in 0..<changes { try change(&disk, using: &world.dice) }
             let (kept, start) = JournalRecovery.recover(disk.contents, node: JournalWorld.node)
             for record in kept.records { #expect(world.written.contains(record)) }
             if start.damage.isEmpty {
@@ -86,6 +73,33 @@ struct JournalLawTests {
             }
         }
         #expect(found > 250 && without > 0)
+    }
+
+    /// Changes something of what was synced.
+    private func change(_ disk: inout JournalDisk, using dice: inout Dice) throws {
+        let files = disk.contents
+        let numbers = files.keys.sorted()
+        let number = try #require(numbers.randomElement(using: &dice))
+        let whole = try #require(files[number])
+        let oldest = try #require(files[numbers[0]])
+        // Of what was written last nobody can tell whether it was synced.
+        let isNewest = number == numbers.last
+        let count = isNewest ? disk.lastAppend.start : whole.count
+        guard count > 0 else { return }
+        let place = Int.random(in: 0..<count, using: &dice)
+        let end = min(count, place + 64)
+        switch Int.random(in: 0..<(isNewest ? 10 : 12), using: &dice) {
+        case 0: disk.damage(number) { for index in place..<end { $0[index] = 0 } }
+        case 1:
+            disk.damage(number) {
+                for index in place..<end where index < oldest.count { $0[index] = oldest[index] }
+            }
+        case 10: disk.damage(number) { $0.removeLast(whole.count - place) }
+        case 11: disk.lose(number)
+        default:
+            let bit = UInt8.random(in: 0..<8, using: &dice)
+            disk.damage(number) { $0[place] ^= 1 << bit }
+        }
     }
 
     @Test("a node that has found damage begins anew, and finds none at its next start")

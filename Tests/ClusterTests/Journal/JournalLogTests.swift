@@ -96,8 +96,7 @@ struct JournalLogTests {
         node.run(node.stage.receive(LogStage.records(1, 1...9), from: 1))
         node.run(node.stage.receive(LogStage.records(2, 1...9), from: 2))
         for number in 1...5 as ClosedRange<UInt64> {
-            node.run(
-                node.stage.confirm([LogStage.position(1, 9)], members: [], by: number))
+            node.run(node.stage.confirm([LogStage.position(1, 9)], members: [], by: number))
         }
         // The process of member 1 is another from now on.
         let living = (1...5).map {

@@ -1,25 +1,10 @@
 import Cluster
-import Foundation
 import Ground
 import Testing
 
 @Suite("The page on the journal")
 struct JournalPageTests {
     private static let node = NodeID(low: 1, high: 0)
-
-    /// The bytes of the code block at the end of the page.
-    private func vector() throws -> [UInt8] {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
-        let page = try String(
-            contentsOf: root.appending(path: "Sources/Cluster/Cluster.docc/Journal.md"),
-            encoding: .utf8)
-        let part = try #require(page.components(separatedBy: "\n## Test vector\n").last)
-        let digits = part.split(separator: "\n").filter { $0.hasPrefix("    ") }.joined()
-            .filter { $0 != " " }.utf8.compactMap(ASCII.hexValue)
-        return stride(from: 0, to: digits.count - 1, by: 2).map {
-            digits[$0] << 4 | digits[$0 + 1]
-        }
-    }
 
     @Test("a file is written, and read, as the page has it")
     func page() throws {
@@ -34,7 +19,7 @@ struct JournalPageTests {
         let record = InvalidationRecord(
             RecordName(stream: process, number: 5), content: [1, 2, 3])
         let memory = CountedMembers.Memory(
-            standing: CountStanding(CountedSet(openedBy: Self.node)), joins: 1, needs: [],
+            standing: CountStanding(CountedSet(openedBy: Self.node)), joins: 1,
             records: [
                 CountRecord(
                     base: CountedSet(openedBy: Self.node), member: Self.node,
@@ -54,7 +39,7 @@ struct JournalPageTests {
             .local(Purge(.soft, [.tag(Array("news".utf8))]), count: 11),
         ])
         let written = try #require(disk.contents[1])
-        let vector = try vector()
+        let vector = DoccPage.code(try DoccPage.text("Journal.md", behind: "Test vector"))
         #expect(written == vector)
         let (kept, found) = JournalRecovery.recover([1: vector], node: Self.node)
         #expect(kept.records == [record])

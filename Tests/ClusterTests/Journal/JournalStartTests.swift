@@ -199,8 +199,7 @@ struct JournalStartTests {
     func unreadable() {
         var story = Story()
         story.write(120)
-        var recovery = JournalRecovery(
-            node: Self.node, files: story.disk.contents.keys.sorted())
+        var recovery = JournalRecovery(node: Self.node, files: story.disk.contents.keys.sorted())
         var records: [InvalidationRecord] = []
         while let number = recovery.wanted {
             let file = story.disk.contents[number] ?? []

@@ -112,8 +112,6 @@ struct JournalWorld {
             standing: Bool.random(using: &dice)
                 ? nil : .random(using: &dice, listMax: 3),
             joins: UInt64.random(in: 0...9, using: &dice),
-            needs: Bool.random(using: &dice)
-                ? nil : dice.list(max: 3) { .random(using: &$0) },
             records: (0..<Int.random(in: 0...3, using: &dice)).map { _ in
                 .random(using: &dice, listMax: 2, holdsMax: 3)
             })

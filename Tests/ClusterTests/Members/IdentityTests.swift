@@ -5,18 +5,14 @@ import Testing
 @Suite("Two processes with one node id")
 struct IdentityTests {
     @Test("a newcomer with the id of a process that answers is refused", arguments: [4, 5, 6])
-    func refused(epoch: UInt64) {
+    func refused(epoch: UInt64) throws {
         var stage = MemberStage()
         let earlier = stage.connect(1)
-        stage.run(for: .seconds(1)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(1))
         let newcomer = stage.connect(1, run: 9, epoch: epoch)
-        let pings = stage.effects.suffix(1).compactMap { effect -> UInt32? in
-            guard case .send(.ping(let sequence, _), earlier) = effect else { return nil }
-            return sequence
-        }
-        #expect(pings.count == 1)
-        let effects = stage.happens(
-            .received(.ack(sequence: pings.first ?? 0, news: []), on: earlier))
+        let ping = try #require(Array(stage.effects.suffix(1)).pings.first)
+        #expect(ping.line == earlier)
+        let effects = stage.happens(.received(.ack(sequence: ping.sequence, news: []), on: earlier))
         #expect(effects == [.close(newcomer, .duplicateIdentity)])
         #expect(stage.connection(1) == earlier)
         #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
@@ -26,11 +22,10 @@ struct IdentityTests {
     func replaced() {
         var stage = MemberStage()
         let earlier = stage.connect(1)
-        stage.run(for: .seconds(1)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(1))
         let newcomer = stage.connect(1, run: 9, epoch: 6)
         #expect(stage.connection(1) == earlier)
-        let effects = stage.run(for: .milliseconds(600))
-        #expect(effects.contains(.close(earlier, .superseded)))
+        #expect(stage.run(for: .milliseconds(600)).contains(.close(earlier, .superseded)))
         #expect(stage.connection(1) == newcomer)
         #expect(stage.node[NodeID(low: 1, high: 0)]?.member.process.low == 9)
     }
@@ -57,7 +52,7 @@ struct IdentityTests {
         #expect(stage.connection(1) == nil && stage.node[id] == held)
         // Whatever it says meanwhile; were the connection closed at once it might not be told.
         #expect(stage.happens(.received(.ping(sequence: 1, news: []), on: copy)).isEmpty)
-        let later = stage.run(for: .seconds(5)) { message, _ in MemberStage.ack(message) }
+        let later = stage.answered(for: .seconds(5))
         #expect(later.contains(.close(copy, .redundant)) && later.said(on: copy).isEmpty)
     }
 
@@ -65,7 +60,7 @@ struct IdentityTests {
     func heardOf() {
         var stage = MemberStage()
         let (earlier, teller) = (stage.connect(1), stage.connect(2))
-        stage.run(for: .seconds(1)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(1))
         let other = MemberStage.record(1, run: 9, epoch: 6)
         let asked = stage.happens(.received(.news([other]), on: teller)).said(on: earlier)
         guard case .ping(let sequence, _) = asked.first else {

@@ -149,8 +149,7 @@ private struct JoinStage {
     init(seeds count: UInt64, isCounting: Bool = false, expects: Int? = nil) {
         seeds = (0..<count).map { Self.address($0 + 1) }
         self.isCounting = isCounting
-        watch = JoinWatch(
-            .init(hasSeeds: count > 0, expects: expects), now: MemberStage.start)
+        watch = JoinWatch(.init(hasSeeds: count > 0, expects: expects), now: MemberStage.start)
     }
 
     static func address(_ number: UInt64) -> PeerAddress { MemberStage.member(number).address }
@@ -182,6 +181,6 @@ private struct JoinStage {
     }
 
     mutating func pass(_ interval: Interval) {
-        members.run(for: interval) { message, _ in MemberStage.ack(message) }
+        members.answered(for: interval)
     }
 }

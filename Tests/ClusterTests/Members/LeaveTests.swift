@@ -49,9 +49,7 @@ struct LeaveTests {
         var stage = MemberStage()
         let line = stage.connect(1)
         stage.happens(.leaveRequested)
-        let effects = stage.happens(
-            .received(.news([MemberStage.record(100, .dead)]), on: line))
-        #expect(effects == [])
+        #expect(stage.happens(.received(.news([MemberStage.record(100, .dead)]), on: line)) == [])
         #expect(stage.node.own == MemberStage.record(100, .left))
     }
 }

@@ -34,8 +34,7 @@ struct MemberStage {
         _ number: UInt64, run: UInt64 = 0, epoch: UInt64 = 5, count: UInt32 = 0,
         _ state: MemberRecord.State = .alive
     ) -> MemberRecord {
-        MemberRecord(
-            member(number, run: run), Incarnation(epoch: epoch, count: count), state)
+        MemberRecord(member(number, run: run), Incarnation(epoch: epoch, count: count), state)
     }
 
     func state(_ number: UInt64) -> MemberRecord.State? {
@@ -95,6 +94,14 @@ struct MemberStage {
         return out
     }
 
+    /// The same where every peer acknowledges, but for the one on a connection that is `silent`.
+    @discardableResult
+    mutating func answered(
+        for interval: Interval, but silent: ConnectionID? = nil
+    ) -> [MembershipEffect] {
+        run(for: interval) { message, id in id == silent ? nil : Self.ack(message) }
+    }
+
     /// A peer that acknowledges every ping.
     static func ack(_ message: GossipMessage) -> GossipMessage? {
         guard case .ping(let sequence, _) = message else { return nil }
@@ -109,6 +116,22 @@ extension [MembershipEffect] {
             guard case .send(let message, id) = effect else { return nil }
             return message
         }
+    }
+
+    /// The pings, each with the connection that it goes on.
+    var pings: [(sequence: UInt32, line: ConnectionID)] {
+        compactMap { effect in
+            guard case .send(.ping(let sequence, _), let line) = effect else { return nil }
+            return (sequence: sequence, line: line)
+        }
+    }
+
+    /// How many are asked to ping the member with this number.
+    func pingRequests(of number: UInt64) -> Int {
+        filter { effect in
+            guard case .send(.pingRequest(_, let target, _), _) = effect else { return false }
+            return target.low == number
+        }.count
     }
 
     var dials: [PeerAddress] {

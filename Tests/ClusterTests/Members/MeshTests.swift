@@ -26,8 +26,7 @@ struct MeshTests {
         #expect(dialledAt.count > 12)
         stage.run(for: .seconds(11))
         stage.connect(1, isOwnDial: true)
-        let rest = stage.run(for: .seconds(60)) { message, _ in MemberStage.ack(message) }
-        #expect(rest.dials == [])
+        #expect(stage.answered(for: .seconds(60)).dials == [])
     }
 
     @Test("dead members are dialled for ever, at most a minute apart; those that left are not")
@@ -38,9 +37,7 @@ struct MeshTests {
         stage.happens(.received(.news(news), on: line))
         var dials = 0
         for _ in 0..<36_000 {
-            let effects = stage.run(for: .milliseconds(100)) { message, _ in
-                MemberStage.ack(message)
-            }
+            let effects = stage.answered(for: .milliseconds(100))
             #expect(effects.dials.allSatisfy { $0 == Self.address(2) })
             guard !effects.dials.isEmpty else { continue }
             dials += 1
@@ -88,13 +85,10 @@ struct MeshTests {
     @Test("the smaller id takes the later of two connections, and closes the earlier after a while")
     func decider() {
         var smaller = MemberStage(own: 1)
-        let early = smaller.connect(2)
-        let late = smaller.connect(2)
+        let (early, late) = (smaller.connect(2), smaller.connect(2))
         #expect(smaller.connection(2) == late)
-        let first = smaller.run(for: .seconds(9)) { message, _ in MemberStage.ack(message) }
-        #expect(!first.contains(.close(early, .redundant)))
-        let rest = smaller.run(for: .seconds(2)) { message, _ in MemberStage.ack(message) }
-        #expect(rest.contains(.close(early, .redundant)))
+        #expect(!smaller.answered(for: .seconds(9)).contains(.close(early, .redundant)))
+        #expect(smaller.answered(for: .seconds(2)).contains(.close(early, .redundant)))
         #expect(smaller.connection(2) == late)
     }
 
@@ -102,8 +96,7 @@ struct MeshTests {
     func follower() {
         var larger = MemberStage(own: 2)
         let peer = MemberStage.member(1).id
-        let early = larger.connect(1)
-        let late = larger.connect(1)
+        let (early, late) = (larger.connect(1), larger.connect(1))
         #expect(larger.connection(1) == late)
         let ping = MembershipEvent.received(.ping(sequence: 1, news: []), on: early)
         #expect(larger.happens(ping).first == .useConnection(peer, early))
@@ -118,12 +111,9 @@ struct MeshTests {
     @Test("the larger id leaves the closing to the smaller one, for twice as long")
     func spare() {
         var larger = MemberStage(own: 2)
-        let early = larger.connect(1)
-        let late = larger.connect(1)
-        let first = larger.run(for: .seconds(19)) { message, _ in MemberStage.ack(message) }
-        #expect(!first.contains(.close(early, .redundant)))
-        let rest = larger.run(for: .seconds(2)) { message, _ in MemberStage.ack(message) }
-        #expect(rest.contains(.close(early, .redundant)))
+        let (early, late) = (larger.connect(1), larger.connect(1))
+        #expect(!larger.answered(for: .seconds(19)).contains(.close(early, .redundant)))
+        #expect(larger.answered(for: .seconds(2)).contains(.close(early, .redundant)))
         #expect(larger.connection(1) == late)
     }
 
@@ -132,14 +122,13 @@ struct MeshTests {
         arguments: [1, 3] as [UInt64])
     func takesOver(own: UInt64) {
         var stage = MemberStage(own: own)
-        let early = stage.connect(2)
-        let late = stage.connect(2)
+        let (early, late) = (stage.connect(2), stage.connect(2))
         // The peer has waited for a hello in vain.
-        stage.run(for: .seconds(5)) { message, id in id == late ? nil : MemberStage.ack(message) }
+        stage.answered(for: .seconds(5), but: late)
         let effects = stage.happens(.connectionClosed(late, nil))
         #expect(effects.contains(.useConnection(MemberStage.member(2).id, early)))
         #expect(stage.connection(2) == early)
-        let rest = stage.run(for: .seconds(30)) { message, _ in MemberStage.ack(message) }
+        let rest = stage.answered(for: .seconds(30))
         #expect(stage.connection(2) == early)
         #expect(!rest.contains(.close(early, .redundant)) && rest.dials.isEmpty)
     }
@@ -147,11 +136,8 @@ struct MeshTests {
     @Test("the spare stays while the one in use does not answer, and takes over when it is closed")
     func silentSuccessor() {
         var smaller = MemberStage(own: 1)
-        let early = smaller.connect(2)
-        let late = smaller.connect(2)
-        let effects = smaller.run(for: .seconds(40)) { message, id in
-            id == late ? nil : MemberStage.ack(message)
-        }
+        let (early, late) = (smaller.connect(2), smaller.connect(2))
+        let effects = smaller.answered(for: .seconds(40), but: late)
         #expect(effects.contains(.close(late, .silent)))
         #expect(!effects.contains(.close(early, .redundant)))
         #expect(smaller.connection(2) == early)
@@ -160,9 +146,8 @@ struct MeshTests {
     @Test("what was to be asked on a connection is asked on the one that takes its place")
     func questionMoves() {
         var smaller = MemberStage(own: 1)
-        let early = smaller.connect(2)
-        let late = smaller.connect(2)
-        let effects = smaller.run(for: .seconds(2)) { message, _ in MemberStage.ack(message) }
+        let (early, late) = (smaller.connect(2), smaller.connect(2))
+        let effects = smaller.answered(for: .seconds(2))
         let isQuestion = { (message: GossipMessage) in
             if case .table(_, isQuestion: true) = message { true } else { false }
         }
@@ -195,11 +180,10 @@ struct MeshTests {
         var stage = MemberStage(own: 1_000)
         for number in 1...members { stage.connect(number) }
         stage.happens(.received(.table([], isQuestion: false), on: ConnectionID(1)))
-        stage.run(for: .seconds(120)) { message, _ in MemberStage.ack(message) }
-        let effects = stage.run(for: .seconds(300)) { message, _ in MemberStage.ack(message) }
-        let questions = effects.count { effect in
-            guard case .send(.table(_, isQuestion: true), _) = effect else { return false }
-            return true
+        stage.answered(for: .seconds(120))
+        let effects = stage.answered(for: .seconds(300))
+        let questions = effects.count {
+            if case .send(.table(_, isQuestion: true), _) = $0 { true } else { false }
         }
         #expect((members == 5 ? 9...10 : 3...4) ~= questions)
     }

@@ -8,11 +8,7 @@ struct ProbeTests {
     func rounds() {
         var stage = MemberStage()
         let lines = (1...8).map { stage.connect($0) }
-        let effects = stage.run(for: .seconds(16)) { message, _ in MemberStage.ack(message) }
-        let pings = effects.compactMap { effect -> ConnectionID? in
-            guard case .send(.ping, let id) = effect else { return nil }
-            return id
-        }
+        let pings = stage.answered(for: .seconds(16)).pings.map(\.line)
         #expect(pings.count == 16 || pings.count == 17)
         #expect(Set(pings.prefix(8)) == Set(lines))
         #expect(Set(pings.dropFirst(8).prefix(8)) == Set(lines))
@@ -24,42 +20,23 @@ struct ProbeTests {
         var stage = MemberStage()
         let silent = stage.connect(1)
         for number in 2...6 { stage.connect(UInt64(number)) }
-        var pingedAt: Instant?
-        while pingedAt == nil {
-            let start = stage.now
-            let effects = stage.run(for: .milliseconds(100)) { message, id in
-                id == silent ? nil : MemberStage.ack(message)
-            }
-            let isPinged = effects.said(on: silent).contains { message in
-                if case .ping = message { true } else { false }
-            }
-            if isPinged { pingedAt = start }
+        var isPinged = false
+        while !isPinged {
+            let effects = stage.answered(for: .milliseconds(100), but: silent)
+            isPinged = effects.pings.contains { $0.line == silent }
         }
-        let asked = stage.run(for: .milliseconds(600)) { message, id in
-            id == silent ? nil : MemberStage.ack(message)
-        }
-        let requests = asked.filter { effect in
-            guard case .send(.pingRequest(_, let target, _), _) = effect else { return false }
-            return target.low == 1
-        }
-        #expect(requests.count == 3)
+        #expect(stage.answered(for: .milliseconds(600), but: silent).pingRequests(of: 1) == 3)
         #expect(stage.state(1) == .alive)
 
-        let accused = stage.run(for: .milliseconds(600)) { message, id in
-            id == silent ? nil : MemberStage.ack(message)
-        }
+        let accused = stage.answered(for: .milliseconds(600), but: silent)
         #expect(stage.state(1) == .suspected)
         let own = MemberStage.record(1, .suspected)
         #expect(accused.said(on: silent).contains(.news([own])))
 
         // Alone with its suspicion the node waits for six times the least time.
-        stage.run(for: .seconds(20)) { message, id in
-            id == silent ? nil : MemberStage.ack(message)
-        }
+        stage.answered(for: .seconds(20), but: silent)
         #expect(stage.state(1) == .suspected)
-        let end = stage.run(for: .seconds(8)) { message, id in
-            id == silent ? nil : MemberStage.ack(message)
-        }
+        let end = stage.answered(for: .seconds(8), but: silent)
         #expect(stage.state(1) == .dead)
         #expect(stage.effects.believed(1) == [.alive, .suspected, .dead])
         #expect(end.contains(.changed(MemberStage.record(1, .dead), before: own)))
@@ -73,7 +50,7 @@ struct ProbeTests {
             for number in 2...4 { accuse(&stage, UInt64(number)) }
             let start = stage.now
             while stage.state(1) == .suspected {
-                stage.run(for: .milliseconds(100)) { message, _ in MemberStage.ack(message) }
+                stage.answered(for: .milliseconds(100))
             }
             return (stage.now - start).milliseconds
         }
@@ -114,11 +91,7 @@ struct ProbeTests {
                 guard nack, case .pingRequest(let sequence, _, _) = message else { return nil }
                 return .nack(sequence: sequence)
             }
-            let pings = effects.count { effect in
-                guard case .send(.ping, _) = effect else { return false }
-                return true
-            }
-            return (stage.node.healthScore, pings)
+            return (stage.node.healthScore, effects.pings.count)
         }
         #expect(life(nack: true).health == 0)
         #expect(life(nack: true).pings == 6)
@@ -134,19 +107,13 @@ struct ProbeTests {
         let id = MemberStage.member(2).id
         let passed = stage.happens(
             .received(.pingRequest(sequence: 900, target: id, news: []), on: asker))
-        let sequence = try #require(
-            passed.said(on: target).compactMap { message -> UInt32? in
-                guard case .ping(let sequence, _) = message else { return nil }
-                return sequence
-            }.first)
-        let nacks = stage.run(for: .milliseconds(450)).said(on: asker)
-        #expect(nacks.contains(.nack(sequence: 900)))
+        let sequence = try #require(passed.pings.first { $0.line == target }?.sequence)
+        #expect(stage.run(for: .milliseconds(450)).said(on: asker).contains(.nack(sequence: 900)))
         let answer = stage.happens(.received(.ack(sequence: sequence, news: []), on: target))
-        let isAnswered = answer.said(on: asker).contains { message in
-            guard case .ack(900, _) = message else { return false }
-            return true
-        }
-        #expect(isAnswered)
+        #expect(
+            answer.said(on: asker).contains {
+                if case .ack(900, _) = $0 { true } else { false }
+            })
         let unknown = NodeID(low: 77, high: 0)
         let refused = stage.happens(
             .received(.pingRequest(sequence: 901, target: unknown, news: []), on: asker))
@@ -157,11 +124,11 @@ struct ProbeTests {
     func standstill() {
         var stage = MemberStage()
         for number in 1...4 { stage.connect(UInt64(number)) }
-        stage.run(for: .milliseconds(1_100)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .milliseconds(1_100))
         stage.run(for: .milliseconds(300))
         stage.now = stage.now + .seconds(100)
         stage.happens(.ticked)
-        stage.run(for: .milliseconds(100)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .milliseconds(100))
         #expect((1...4).allSatisfy { stage.state(UInt64($0)) == .alive })
         #expect(stage.node.healthScore == 1)
     }
@@ -171,12 +138,12 @@ struct ProbeTests {
         var stage = MemberStage()
         let line = stage.connect(2)
         stage.connect(1)
-        stage.run(for: .seconds(5)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(5))
         stage.now = stage.now + .seconds(100)
         stage.happens(.received(.news([MemberStage.record(1, .dead)]), on: line))
         stage.happens(.ticked)
         #expect(stage.state(1) == .suspected)
-        stage.run(for: .seconds(5)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(5))
         #expect(stage.state(1) == .dead)
     }
 
@@ -186,19 +153,13 @@ struct ProbeTests {
     func brokenConnection(number: UInt64) throws {
         var stage = MemberStage()
         for number in 1...6 { stage.connect(UInt64(number)) }
-        stage.run(for: .seconds(30)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(30))
         let line = try #require(stage.connection(number))
         let lost = stage.happens(.connectionClosed(line, nil))
         #expect(lost == [.dropConnection(MemberStage.member(number).id)])
-        let after = stage.run(for: .milliseconds(1_100)) { message, _ in
-            MemberStage.ack(message)
-        }
+        let after = stage.answered(for: .milliseconds(1_100))
         #expect(after.dials == [MemberStage.member(number).address])
-        let isAsked = after.contains { effect in
-            guard case .send(.pingRequest(_, let target, _), _) = effect else { return false }
-            return target.low == number
-        }
-        #expect(isAsked)
+        #expect(after.pingRequests(of: number) > 0)
         #expect(stage.state(number) == .alive)
     }
 

@@ -20,8 +20,7 @@ struct RecordTests {
                 #expect(one.supersedes(other) == !other.supersedes(one) || index == place)
             }
         }
-        let latest = records.max { $1.supersedes($0) }
-        #expect(latest == MemberStage.record(1, run: 2, epoch: 6, .left))
+        #expect(records.max { $1.supersedes($0) } == MemberStage.record(1, run: 2, epoch: 6, .left))
     }
 
     @Test(
@@ -52,7 +51,7 @@ struct RecordTests {
         #expect(stage.state(1) == .suspected)
         stage.happens(.received(.news([MemberStage.record(1, count: 1)]), on: line))
         #expect(stage.state(1) == .alive)
-        stage.run(for: .seconds(60)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(60))
         #expect(stage.effects.believed(1) == [.alive, .suspected, .alive])
     }
 
@@ -63,11 +62,10 @@ struct RecordTests {
         let dead = MemberStage.record(1, .dead)
         let effects = stage.happens(.received(.table([dead], isQuestion: false), on: teller))
         #expect(stage.state(1) == .suspected)
-        let told = MemberStage.record(1, .suspected)
-        #expect(effects.said(on: accused) == [.news([told])])
-        stage.run(for: .milliseconds(3_900)) { message, _ in MemberStage.ack(message) }
+        #expect(effects.said(on: accused) == [.news([MemberStage.record(1, .suspected)])])
+        stage.answered(for: .milliseconds(3_900))
         #expect(stage.state(1) == .suspected)
-        let end = stage.run(for: .milliseconds(200)) { message, _ in MemberStage.ack(message) }
+        let end = stage.answered(for: .milliseconds(200))
         #expect(stage.state(1) == .dead)
         #expect(end.contains(.close(accused, .dead)))
     }
@@ -95,13 +93,12 @@ struct RecordTests {
     func dissemination() {
         var stage = MemberStage()
         let lines = (1...4).map { stage.connect($0) }
-        stage.run(for: .seconds(60)) { message, _ in MemberStage.ack(message) }
+        stage.answered(for: .seconds(60))
         let record = MemberStage.record(9)
         stage.happens(.received(.news([record]), on: lines[0]))
         var riding = 0
         for sequence in 1...20 as ClosedRange<UInt32> {
-            let answer = stage.happens(
-                .received(.ping(sequence: sequence, news: []), on: lines[1]))
+            let answer = stage.happens(.received(.ping(sequence: sequence, news: []), on: lines[1]))
             #expect(answer.said(on: lines[0]) == [])
             if answer == [.send(.ack(sequence: sequence, news: [record]), on: lines[1])] {
                 riding += 1
@@ -115,7 +112,7 @@ struct RecordTests {
         #expect(!pushes)
 
         stage.connect(5)
-        let found = stage.run(for: .milliseconds(300)) { message, _ in MemberStage.ack(message) }
+        let found = stage.answered(for: .milliseconds(300))
         #expect(lines.allSatisfy { found.said(on: $0).contains(.news([MemberStage.record(5)])) })
     }
 

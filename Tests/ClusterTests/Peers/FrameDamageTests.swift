@@ -5,18 +5,11 @@ import Trials
 
 @Suite("Damaged frames")
 struct FrameDamageTests {
-    private static let names = PeerSamples.all.map(\.name)
-
-    private func payload(_ name: String) throws -> (PeerFrameKind, [UInt8]) {
-        let sample = try #require(PeerSamples.all.first { $0.name == name })
-        let bytes = try sample.frame.bytes(stream: sample.stream)
-        let kind = try PeerFrameHead(bytes.span).kind
-        return (kind, Array(bytes.dropFirst(PeerFrameHead.bytesCount)))
-    }
-
-    @Test("a payload that is cut within its fixed part or a field is a fault", arguments: names)
+    @Test(
+        "a payload that is cut within its fixed part or a field is a fault",
+        arguments: PeerSamples.names)
     func truncated(name: String) throws {
-        let (kind, whole) = try payload(name)
+        let (_, kind, whole) = try PeerSamples.named(name)
         // It may end behind the fixed part and behind each field.
         var ends = [Int(whole.span.little16(at: 0))]
         while let end = ends.last, end < whole.count {
@@ -36,9 +29,9 @@ struct FrameDamageTests {
         }
     }
 
-    @Test("a fixed part that is shorter than in version 1 is a fault", arguments: names)
+    @Test("a fixed part that is shorter than in version 1 is a fault", arguments: PeerSamples.names)
     func shortened(name: String) throws {
-        let (kind, whole) = try payload(name)
+        let (_, kind, whole) = try PeerSamples.named(name)
         let size = Int(whole.span.little16(at: 0))
         for count in 0..<size {
             var bytes = whole
@@ -47,9 +40,9 @@ struct FrameDamageTests {
         }
     }
 
-    @Test("whatever one byte is, it is read as something or a fault", arguments: names)
+    @Test("whatever one byte is, it is read as something or a fault", arguments: PeerSamples.names)
     func damaged(name: String) throws {
-        let (kind, whole) = try payload(name)
+        let (_, kind, whole) = try PeerSamples.named(name)
         var faults = 0
         var others = 0
         let intact = try PeerFrame.read(kind, whole)
@@ -66,8 +59,7 @@ struct FrameDamageTests {
         }
         // The first bytes are a size: most others of it lead out of the payload.
         #expect(faults >= 255)
-        let isBare = [.fetching, .absent, .behind].contains(kind)
-        #expect(others > 0 || isBare)
+        #expect(others > 0 || [.fetching, .absent, .behind].contains(kind))
     }
 
     @Test("random bytes are read as something or a fault")
@@ -88,61 +80,48 @@ struct FrameDamageTests {
 
 @Suite("What peers cannot mean")
 struct FrameSenseTests {
-    private func fault(_ kind: PeerFrameKind, _ payload: [UInt8]) -> PeerFault? {
-        do throws(PeerFault) {
-            _ = try PeerFrame.read(kind, payload)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
-    private func payload(_ frame: PeerFrame) throws -> [UInt8] {
-        Array(try frame.bytes().dropFirst(PeerFrameHead.bytesCount))
-    }
-
     @Test("an entity tag or a part that lies outside of its head is a fault")
     func places() throws {
         for (offset, limit) in [(60, 8), (64, 6)] {
-            var bytes = try payload(.answer(.held(PeerSamples.entry)))
+            var bytes = try PeerFrame.answer(.held(PeerSamples.entry)).parts().payload
             bytes[offset] = UInt8(limit)
-            #expect(fault(.held, bytes) == nil)
+            #expect(PeerFrame.fault(.held, bytes) == nil)
             bytes[offset] = UInt8(limit + 1)
-            #expect(fault(.held, bytes) == .malformed(.held))
+            #expect(PeerFrame.fault(.held, bytes) == .malformed(.held))
         }
-        let whole = try payload(.answer(.held(PeerSamples.entry)))
+        let whole = try PeerFrame.answer(.held(PeerSamples.entry)).parts().payload
         for part in 0..<5 {
             var bytes = whole
             bytes[bytes.count - 20 + 4 * part] = 13
-            #expect(fault(.held, bytes) == .malformed(.held), "part \(part)")
+            #expect(PeerFrame.fault(.held, bytes) == .malformed(.held), "part \(part)")
         }
     }
 
     @Test("HELLO of another protocol, of no version, or with limits below the least")
     func hello() throws {
-        let whole = try payload(.hello(PeerSamples.hello))
+        let whole = try PeerFrame.hello(PeerSamples.hello).parts().payload
         var bytes = whole
         bytes[9] = UInt8(ascii: "S")
-        #expect(fault(.hello, bytes) == .foreign)
+        #expect(PeerFrame.fault(.hello, bytes) == .foreign)
         bytes = whole
         (bytes[10], bytes[12]) = (2, 1)
-        #expect(fault(.hello, bytes) == .malformed(.hello))
+        #expect(PeerFrame.fault(.hello, bytes) == .malformed(.hello))
         bytes = whole
         (bytes[10], bytes[12]) = (2, 3)
-        #expect(fault(.hello, bytes) == .noCommonVersion(2...3))
+        #expect(PeerFrame.fault(.hello, bytes) == .noCommonVersion(2...3))
         bytes = whole
         bytes[12] = 2
-        #expect(fault(.hello, bytes) == .malformed(.hello), "versions that differ")
+        #expect(PeerFrame.fault(.hello, bytes) == .malformed(.hello), "versions that differ")
         for (offset, byte) in [(17, 0x03), (22, 0), (25, 0), (30, 0), (31, 0x80)] {
             bytes = whole
             bytes[offset] = UInt8(byte)
             if offset == 17 || offset == 25 { bytes[offset - 1] = 0 }
-            #expect(fault(.hello, bytes) == .malformed(.hello), "offset \(offset)")
+            #expect(PeerFrame.fault(.hello, bytes) == .malformed(.hello), "offset \(offset)")
         }
     }
 
     @Test("a grant of nothing is a fault")
     func credit() throws {
-        #expect(fault(.credit, [8, 0, 0, 0, 0, 0, 0, 0]) == .empty(.credit))
+        #expect(PeerFrame.fault(.credit, [8, 0, 0, 0, 0, 0, 0, 0]) == .empty(.credit))
     }
 }

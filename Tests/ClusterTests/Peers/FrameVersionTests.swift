@@ -4,31 +4,19 @@ import Testing
 
 @Suite("What a newer version adds")
 struct FrameVersionTests {
-    private static let names = PeerSamples.all.map(\.name)
-
-    private func sample(_ name: String) throws -> (PeerFrame, PeerFrameKind, [UInt8]) {
-        let sample = try #require(PeerSamples.all.first { $0.name == name })
-        let bytes = try sample.frame.bytes(stream: sample.stream)
-        let kind = try PeerFrameHead(bytes.span).kind
-        return (sample.frame, kind, Array(bytes.dropFirst(PeerFrameHead.bytesCount)))
-    }
-
-    private func setSize(_ bytes: inout [UInt8], _ size: Int) {
-        (bytes[0], bytes[1]) = (UInt8(size & 0xFF), UInt8(size >> 8))
-    }
-
-    @Test("a longer fixed part is skipped to its end", arguments: names)
+    @Test("a longer fixed part is skipped to its end", arguments: PeerSamples.names)
     func fixedPart(name: String) throws {
-        var (frame, kind, bytes) = try sample(name)
+        var (frame, kind, bytes) = try PeerSamples.named(name)
         let size = Int(bytes.span.little16(at: 0))
         bytes.insert(contentsOf: [0xFF, 1, 2, 3, 4, 0xFF], at: size)
-        setSize(&bytes, size + 6)
+        (bytes[0], bytes[1]) = (UInt8((size + 6) & 0xFF), UInt8((size + 6) >> 8))
         #expect(try PeerFrame.read(kind, bytes) == frame)
     }
 
-    @Test("a field with an unknown tag is skipped, wherever it stands", arguments: names)
+    @Test(
+        "a field with an unknown tag is skipped, wherever it stands", arguments: PeerSamples.names)
     func fields(name: String) throws {
-        let (frame, kind, whole) = try sample(name)
+        let (frame, kind, whole) = try PeerSamples.named(name)
         var end = Int(whole.span.little16(at: 0))
         while true {
             var bytes = whole
@@ -41,7 +29,7 @@ struct FrameVersionTests {
 
     @Test("the parts of lists may be longer", arguments: ["TOUCHES", "OFFER", "OFFER_ANSWERED"])
     func items(name: String) throws {
-        var (frame, kind, bytes) = try sample(name)
+        var (frame, kind, bytes) = try PeerSamples.named(name)
         var start = 2
         while start < bytes.count {
             let count = Int(bytes.span.little16(at: start + 2))
@@ -65,7 +53,7 @@ struct FrameVersionTests {
 
     @Test("of a field that is no list and comes twice the last counts")
     func twice() throws {
-        var (_, kind, bytes) = try sample("ASK")
+        var (_, kind, bytes) = try PeerSamples.named("ASK")
         bytes += [1, 0, 2, 0, UInt8(ascii: "h"), UInt8(ascii: "i")]
         guard case .question(let question)? = try PeerFrame.read(kind, bytes) else {
             Issue.record("no question")
@@ -76,8 +64,7 @@ struct FrameVersionTests {
 
     @Test("a member's record that is not understood is left out, the others are taken")
     func records() throws {
-        let other = MemberRecord(
-            PeerSamples.member, Incarnation(epoch: 99, count: 0), .left)
+        let other = MemberRecord(PeerSamples.member, Incarnation(epoch: 99, count: 0), .left)
         let gossip = Gossip(.news([PeerSamples.record, other, PeerSamples.record]))
         let whole = Array(gossip.frames[0].dropFirst(PeerFrameHead.bytesCount))
         let second = 24 + 4 + Int(whole.span.little16(at: 26)) + 4
@@ -97,10 +84,10 @@ struct FrameVersionTests {
 
     @Test("gossip of an unknown kind is skipped; so is a question, and an unknown frame")
     func kinds() throws {
-        var (_, kind, bytes) = try sample("GOSSIP ping")
+        var (_, kind, bytes) = try PeerSamples.named("GOSSIP ping")
         bytes[2] = 7
         #expect(try PeerFrame.read(kind, bytes) == nil)
-        (_, kind, bytes) = try sample("ASK")
+        (_, kind, bytes) = try PeerSamples.named("ASK")
         bytes[2] = 3
         #expect(try PeerFrame.read(kind, bytes) == nil)
         #expect(try PeerFrame.read(PeerFrameKind(rawValue: 99), [1, 2]) == nil)
@@ -130,7 +117,7 @@ struct FrameVersionTests {
 
     @Test("of a HELLO of versions to come nothing but the versions is read")
     func laterHello() throws {
-        var (_, _, bytes) = try sample("HELLO")
+        var (_, _, bytes) = try PeerSamples.named("HELLO")
         (bytes[10], bytes[12]) = (7, 8)
         #expect(throws: PeerFault.noCommonVersion(7...8)) {
             try PeerFrame.read(.hello, Array(bytes.prefix(14)))

@@ -22,10 +22,6 @@ struct InvalidationFramesTests {
         return messages
     }
 
-    private func parts(of frame: [UInt8]) throws -> (PeerFrameKind, [UInt8]) {
-        (try PeerFrameHead(frame.span).kind, Array(frame.dropFirst(PeerFrameHead.bytesCount)))
-    }
-
     @Test(
         "whatever its size, a message is read as it was written, all its parts joined",
         arguments: Trials.seeds(1...4))
@@ -144,16 +140,12 @@ struct InvalidationFramesTests {
 
     @Test("what is above a limit is a fault when it comes")
     func faults() throws {
-        func fault(_ frames: [[UInt8]], repeated field: [UInt8], times: Int) throws -> PeerFault? {
-            let (kind, whole) = try parts(of: frames[0])
-            var payload = whole
+        func fault(
+            _ message: InvalidationMessage, repeated field: [UInt8], times: Int
+        ) throws -> PeerFault? {
+            var (kind, payload) = try PeerFrame.invalidations(message).parts()
             for _ in 0..<times { payload += field }
-            do throws(PeerFault) {
-                _ = try PeerFrame.read(kind, payload)
-                return nil
-            } catch {
-                return error
-            }
+            return PeerFrame.fault(kind, payload)
         }
         let zeros = Array(repeating: UInt8(0), count: 16)
         let range = zeros + [1] + zeros.prefix(7) + [1] + zeros.prefix(7)
@@ -168,9 +160,8 @@ struct InvalidationFramesTests {
             ),
         ]
         for (message, field, times, limit) in faults {
-            let frames = try message.frames()
-            #expect(try fault(frames, repeated: field, times: times) == nil)
-            #expect(try fault(frames, repeated: field, times: times + 1) == .tooLong(limit))
+            #expect(try fault(message, repeated: field, times: times) == nil)
+            #expect(try fault(message, repeated: field, times: times + 1) == .tooLong(limit))
         }
         // An answer's limit holds over all its frames.
         let most = Array(repeating: PeerSamples.position, count: PeerProtocol.knowledgeMax)
@@ -185,19 +176,16 @@ struct InvalidationFramesTests {
 
     @Test("a range of no numbers, a record that is damaged, and a count of nobody make no sense")
     func senseless() throws {
-        func payload(_ message: InvalidationMessage) throws -> (PeerFrameKind, [UInt8]) {
-            try parts(of: message.frames()[0])
-        }
-        var (kind, bytes) = try payload(.ask([PeerSamples.range]))
+        var (kind, bytes) = try PeerFrame.invalidations(.ask([PeerSamples.range])).parts()
         bytes[bytes.count - 8] = 4
         #expect(throws: PeerFault.malformed(.wanted)) { try PeerFrame.read(kind, bytes) }
-        (kind, bytes) = try payload(.push([PeerSamples.invalidation]))
+        (kind, bytes) = try PeerFrame.invalidations(.push([PeerSamples.invalidation])).parts()
         bytes[bytes.count - 1] ^= 1
         #expect(throws: PeerFault.malformed(.invalidations)) { try PeerFrame.read(kind, bytes) }
         let standing = CountStanding(CountedSet(openedBy: PeerSamples.member.id))
         let view = CountView(standing: standing, isCurrent: false)
-        (kind, bytes) = try payload(
-            .answer(FenceAnswer(round: nil, holds: [], view: view), retired: []))
+        let answer = FenceAnswer(round: nil, holds: [], view: view)
+        (kind, bytes) = try PeerFrame.invalidations(.answer(answer, retired: [])).parts()
         // Generation 2 with the opener alone can be; generation 0 cannot.
         bytes[12 + 4 + 6 + 2] = 0
         #expect(throws: PeerFault.malformed(.roundAnswered)) { try PeerFrame.read(kind, bytes) }
@@ -209,8 +197,7 @@ struct InvalidationFramesTests {
         var (faults, others) = (0, 0)
         for _ in 0..<Trials.count(6_000) {
             let message = InvalidationMessage.random(using: &dice, bytesMax: 4_000)
-            let (kind, whole) = try parts(of: message.frames()[0])
-            var payload = whole
+            var (kind, payload) = try PeerFrame.invalidations(message).parts()
             let place = Int.random(in: 0..<payload.count, using: &dice)
             if Bool.random(using: &dice) {
                 payload[place] ^= 1 << UInt8.random(in: 0..<8, using: &dice)

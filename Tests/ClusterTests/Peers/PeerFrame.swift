@@ -35,6 +35,13 @@ enum PeerFrame: Hashable {
         }
     }
 
+    /// Its kind, and its payload without the head.
+    func parts(stream: UInt32 = 7) throws -> (kind: PeerFrameKind, payload: [UInt8]) {
+        let bytes = try bytes(stream: stream)
+        let kind = try PeerFrameHead(bytes.span).kind
+        return (kind, Array(bytes.dropFirst(PeerFrameHead.bytesCount)))
+    }
+
     /// What the payload behind the head of `bytes` says; nil if it is skipped.
     static func read(_ bytes: [UInt8]) throws(PeerFault) -> PeerFrame? {
         let head = try PeerFrameHead(bytes.span)
@@ -44,10 +51,18 @@ enum PeerFrame: Hashable {
         return try read(head.kind, Array(bytes.dropFirst(PeerFrameHead.bytesCount)))
     }
 
+    /// The fault that a payload of this kind is, if it is one.
+    static func fault(_ kind: PeerFrameKind, _ payload: [UInt8]) -> PeerFault? {
+        do throws(PeerFault) {
+            _ = try read(kind, payload)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// What a payload of this kind says; nil if it is skipped.
-    static func read(
-        _ kind: PeerFrameKind, _ payload: [UInt8]
-    ) throws(PeerFault) -> PeerFrame? {
+    static func read(_ kind: PeerFrameKind, _ payload: [UInt8]) throws(PeerFault) -> PeerFrame? {
         let bytes = payload.span
         if kind.isOfInvalidations {
             var reader = InvalidationReader()

@@ -103,9 +103,7 @@ private struct Talk {
         accepting.gossipExpected = dialling.gossipSaid
     }
 
-    private func act(
-        _ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice
-    ) throws {
+    private func act(_ end: inout PeerEnd, _ talker: inout Talker, using dice: inout Dice) throws {
         switch Int.random(in: 0..<10, using: &dice) {
         case 0, 1:
             var question = PeerSamples.question

@@ -110,19 +110,12 @@ struct PeerLinkFaultTests {
         switch scene {
         case .greeting: return PeerEnd(.dialling, hello: .of(1))
         case .idle: break
-        case .asking, .receiving, .answered:
-            let stream = try pair.dialling.link.ask(PeerSamples.question)
-            pair.run()
-            if scene == .receiving {
-                try pair.accepting.link.answer(.held(size: 100), on: stream)
-            } else if scene == .answered {
-                try pair.accepting.link.answer(.absent, on: stream)
-            }
-            pair.run()
-        case .answering:
-            _ = try pair.accepting.link.ask(PeerSamples.question)
-            pair.run()
+        case .asking: pair = try PeerPair.asked().pair
+        case .receiving: pair = try PeerPair.asked(answer: .held(size: 100)).pair
+        case .answered: pair = try PeerPair.asked(answer: .absent).pair
+        case .answering: _ = try pair.accepting.link.ask(PeerSamples.question)
         }
+        pair.run()
         return pair.dialling
     }
 
@@ -199,9 +192,7 @@ struct PeerLinkLimitTests {
 
     @Test("a head that does not fit is refused, and the stream may be answered otherwise")
     func headTooLong() throws {
-        var pair = PeerPair()
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
-        pair.run()
+        var (pair, stream) = try PeerPair.asked()
         var entry = PeerSamples.entry
         entry.head += Array(repeating: 1, count: 65_536)
         #expect(throws: SendRefusal.tooLong(.payload)) {
@@ -238,9 +229,7 @@ struct PeerLinkLimitTests {
 
     @Test("FETCHING is left out while much waits")
     func fetching() throws {
-        var pair = PeerPair()
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
-        pair.run()
+        var (pair, stream) = try PeerPair.asked()
         for _ in 0..<100_000 { try pair.accepting.link.answer(.fetching, on: stream) }
         #expect(pair.accepting.link.queuedBytes < 66_000)
         pair.run()
@@ -262,8 +251,7 @@ struct PeerLinkLimitTests {
         }
         #expect(pair.accepting.link.fault == .notReading)
         #expect(bytesMost < 5 << 20)
-        let sent = pair.accepting.bytes()
-        #expect(sent == PeerFault.notReading.goodbye.frame)
+        #expect(pair.accepting.bytes() == PeerFault.notReading.goodbye.frame)
     }
 
     @Test("resets and unknown frames are allowed by the thousand, not without end")

@@ -37,8 +37,7 @@ struct PeerLinkOrderTests {
             _ = try? pair.accepting.link.ask(PeerSamples.question)
             let gossip = Gossip(.ping(sequence: UInt32(round), news: [PeerSamples.record]))
             try pair.accepting.link.send(gossip)
-            let next = pair.accepting.link.next()
-            #expect(next == .control(gossip.frames[0]))
+            #expect(pair.accepting.link.next() == .control(gossip.frames[0]))
         }
     }
 
@@ -75,8 +74,7 @@ struct PeerLinkOrderTests {
             let all = streams.map { frames[$0] ?? 0 }
             #expect((all.max() ?? 0) - (all.min() ?? 0) <= 1)
         }
-        let last = pair.accepting.link.next()
-        #expect(last == .nothing)
+        #expect(pair.accepting.link.next() == .nothing)
     }
 
     @Test("who comes late, or back with a grant, waits for one turn of each other stream")
@@ -106,15 +104,12 @@ struct PeerLinkOrderTests {
         #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 0, 0])
         pair.accepting.link.bodyBecameWhole(on: streams[1])
         pair.run()
-        #expect(
-            pair.dialling.takeEvents().last
-                == .ended(stream: streams[1], StreamEnd(size: 50_000)))
+        let whole = StreamEnd(size: 50_000)
+        #expect(pair.dialling.takeEvents().last == .ended(stream: streams[1], whole))
         while pair.dialling.take(streams[0]) > 0 { pair.run() }
         pair.accepting.link.bodyBecameWhole(on: streams[0])
         pair.run()
-        #expect(
-            pair.dialling.takeEvents().last
-                == .ended(stream: streams[0], StreamEnd(size: 50_000)))
+        #expect(pair.dialling.takeEvents().last == .ended(stream: streams[0], whole))
     }
 
     @Test("no frame of a body is longer than the receiver takes")
@@ -127,21 +122,15 @@ struct PeerLinkOrderTests {
 
     @Test("no grant is sent for what the body does not need")
     func noGrant() throws {
-        var (pair, streams) = try answerer(streams: 1)
-        _ = streams
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
-        pair.run()
-        try pair.accepting.link.answer(.held(size: 262_144), on: stream)
+        var (pair, stream) = try PeerPair.asked(answer: .held(size: 262_144))
         pair.accepting.link.bodyBecameReady(262_144, on: stream)
-        pair.accepting.receive([])
         while true {
             let bytes = pair.accepting.bytes(framesMax: 1)
             if bytes.isEmpty { break }
             pair.dialling.receive(bytes)
             _ = pair.dialling.take(stream)
         }
-        let sent = pair.dialling.link.next()
-        #expect(sent == .nothing)
+        #expect(pair.dialling.link.next() == .nothing)
         #expect(pair.dialling.arrived[stream] == 0)
     }
 }
@@ -154,10 +143,8 @@ struct PeerLinkCreditTests {
     func conserved(seed: UInt64) throws {
         var dice = Dice(seed: seed)
         let window = UInt32.random(in: 1_024...40_000, using: &dice)
-        var pair = PeerPair(dialling: .limits(windowBytes: window))
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
-        pair.run()
-        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        var (pair, stream) = try PeerPair.asked(
+            dialling: .limits(windowBytes: window), answer: .held(size: nil))
         pair.run()
         var (ready, sent, granted, taken) = (0, 0, Int(window), 0)
         for _ in 0..<1_500 {
@@ -195,26 +182,20 @@ struct PeerLinkCreditTests {
 
     @Test("a grant is made when a quarter of the window was taken, and not before")
     func grants() throws {
-        var pair = PeerPair(dialling: .limits(windowBytes: 4_000))
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
-        pair.run()
-        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        var (pair, stream) = try PeerPair.asked(
+            dialling: .limits(windowBytes: 4_000), answer: .held(size: nil))
         pair.accepting.link.bodyBecameReady(4_000, on: stream)
         pair.run()
         #expect(pair.dialling.take(stream, atMost: 999) == 999)
-        var next = pair.dialling.link.next()
-        #expect(next == .nothing)
+        #expect(pair.dialling.link.next() == .nothing)
         #expect(pair.dialling.take(stream, atMost: 1) == 1)
-        next = pair.dialling.link.next()
-        #expect(next == .control(StreamCredit.frame(1_000, stream: stream)))
+        #expect(pair.dialling.link.next() == .control(StreamCredit.frame(1_000, stream: stream)))
     }
 
     @Test("a byte beyond the grant is a fault")
     func beyond() throws {
-        var pair = PeerPair(dialling: .limits(windowBytes: 1_024))
-        let stream = try pair.dialling.link.ask(PeerSamples.question)
-        pair.run()
-        try pair.accepting.link.answer(.held(size: nil), on: stream)
+        var (pair, stream) = try PeerPair.asked(
+            dialling: .limits(windowBytes: 1_024), answer: .held(size: nil))
         pair.accepting.link.bodyBecameReady(2_000, on: stream)
         pair.run()
         #expect(pair.dialling.arrived[stream] == 1_024 && pair.dialling.fault == nil)

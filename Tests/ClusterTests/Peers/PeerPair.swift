@@ -132,6 +132,17 @@ struct PeerPair {
         _ = self.accepting.takeEvents()
     }
 
+    /// A pair of which the dialling end has asked, and the other one says `answer`, if any, next.
+    static func asked(
+        dialling: LinkLimits = .usual, accepting: LinkLimits = .usual, answer: PeerAnswer? = nil
+    ) throws -> (pair: PeerPair, stream: UInt32) {
+        var pair = PeerPair(dialling: dialling, accepting: accepting)
+        let stream = try pair.dialling.link.ask(PeerSamples.question)
+        pair.run()
+        if let answer { try pair.accepting.link.answer(answer, on: stream) }
+        return (pair, stream)
+    }
+
     /// Moves everything until nothing moves.
     mutating func run() {
         while true {

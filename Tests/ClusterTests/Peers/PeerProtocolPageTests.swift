@@ -8,19 +8,10 @@ struct PeerProtocolPageTests {
     /// The vectors of the page, by name, in its order: the bytes of the code block under each
     /// heading.
     private func vectors() throws -> [(name: String, bytes: [UInt8])] {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
-        let page = try String(
-            contentsOf: root.appending(path: "Sources/Cluster/Cluster.docc/PeerProtocol.md"),
-            encoding: .utf8)
-        let part = try #require(page.components(separatedBy: "\n## Test vectors\n").last)
+        let part = try DoccPage.text("PeerProtocol.md", behind: "Test vectors")
         return part.components(separatedBy: "\n### ").dropFirst().map { section in
             let lines = section.split(separator: "\n")
-            let digits = lines.dropFirst().filter { $0.hasPrefix("    ") }.joined()
-                .filter { $0 != " " }.utf8.compactMap(ASCII.hexValue)
-            let bytes = stride(from: 0, to: digits.count - 1, by: 2).map {
-                digits[$0] << 4 | digits[$0 + 1]
-            }
-            return (String(lines[0]), bytes)
+            return (String(lines[0]), DoccPage.code(section))
         }
     }
 
@@ -29,12 +20,9 @@ struct PeerProtocolPageTests {
         let vectors = try vectors()
         #expect(vectors.map(\.name) == PeerSamples.all.map(\.name) + ["DATA"])
         for (vector, sample) in zip(vectors, PeerSamples.all) {
-            let written = try sample.frame.bytes(stream: sample.stream)
-            #expect(written == vector.bytes, "\(sample.name)")
-            let head = try PeerFrameHead(vector.bytes.span)
-            #expect(head.stream == sample.stream)
-            let read = try PeerFrame.read(vector.bytes)
-            #expect(read == sample.frame, "\(sample.name)")
+            #expect(try sample.frame.bytes(stream: sample.stream) == vector.bytes, "\(sample.name)")
+            #expect(try PeerFrameHead(vector.bytes.span).stream == sample.stream)
+            #expect(try PeerFrame.read(vector.bytes) == sample.frame, "\(sample.name)")
         }
     }
 

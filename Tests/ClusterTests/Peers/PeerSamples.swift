@@ -1,5 +1,6 @@
 import Cluster
 import Ground
+import Testing
 
 /// One frame of each kind with everything in it that can be, as the page on the protocol has them.
 enum PeerSamples {
@@ -82,6 +83,17 @@ enum PeerSamples {
         ("RESET", 7, .reset(.broken)),
     ]
 
+    static let names = all.map(\.name)
+
+    /// The frame of this name, its kind and its payload.
+    static func named(
+        _ name: String
+    ) throws -> (frame: PeerFrame, kind: PeerFrameKind, payload: [UInt8]) {
+        let sample = try #require(all.first { $0.name == name })
+        let (kind, payload) = try sample.frame.parts(stream: sample.stream)
+        return (sample.frame, kind, payload)
+    }
+
     static let member = Member(
         id: NodeID(low: 0x0807_0605_0403_0201, high: 0x100F_0E0D_0C0B_0A09),
         process: ProcessID(high: 0x302F_2E2D_2C2B_2A29, low: 0x2827_2625_2423_2221),
@@ -89,8 +101,7 @@ enum PeerSamples {
         role: .isCaughtUp)
 
     static let hello = Hello(member: member, incarnation: Incarnation(epoch: 12, count: 2))
-    static let record = MemberRecord(
-        member, Incarnation(epoch: 12, count: 2), .suspected)
+    static let record = MemberRecord(member, Incarnation(epoch: 12, count: 2), .suspected)
     static let position = StreamPosition(process: member.process, count: 77)
 
     static let invalidation = InvalidationRecord(

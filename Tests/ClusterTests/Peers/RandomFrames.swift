@@ -55,8 +55,7 @@ extension Hello {
         let record = MemberRecord.random(using: &dice)
         var member = record.member
         member.versions = 1...member.versions.upperBound
-        return Hello(
-            member: member, incarnation: record.incarnation, limits: .random(using: &dice))
+        return Hello(member: member, incarnation: record.incarnation, limits: .random(using: &dice))
     }
 }
 
@@ -93,8 +92,7 @@ extension Gossip {
             case 0: .ping(sequence: dice.number(), news: news)
             case 1: .ack(sequence: dice.number(), news: news)
             case 2:
-                .pingRequest(
-                    sequence: dice.number(), target: NodeID(using: &dice), news: news)
+                .pingRequest(sequence: dice.number(), target: NodeID(using: &dice), news: news)
             case 3: .nack(sequence: dice.number())
             case 4: .news(news)
             default: .table(news, isQuestion: Bool.random(using: &dice))
@@ -193,9 +191,7 @@ extension Dice {
         (0..<count(max: max)).map { _ in UInt8(truncatingIfNeeded: next()) }
     }
 
-    mutating func list<Element>(
-        max: Int, _ element: (inout Dice) -> Element
-    ) -> [Element] {
+    mutating func list<Element>(max: Int, _ element: (inout Dice) -> Element) -> [Element] {
         (0..<count(max: max)).map { _ in element(&self) }
     }
 

@@ -6,17 +6,9 @@ import Trials
 
 @Suite("What the page of the ring's format says is so")
 struct RingPageTests {
-    private let page: String
-
-    init() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
-        page = try String(
-            contentsOf: root.appending(path: "Sources/Cluster/Cluster.docc/Ring.md"),
-            encoding: .utf8)
-    }
-
     /// The cells of the table whose head begins with `head`, row by row.
     private func rows(under head: String) throws -> [[String]] {
+        let page = try DoccPage.text("Ring.md")
         let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
         let start = try #require(lines.firstIndex { $0.hasPrefix("| " + head) })
         return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { line in
@@ -26,15 +18,8 @@ struct RingPageTests {
         }
     }
 
-    private func bytes(_ hexadecimal: String) throws -> [UInt8] {
-        let digits = Array(hexadecimal)
-        return try stride(from: 0, to: digits.count, by: 2).map {
-            try #require(UInt8(String(digits[$0...$0 + 1]), radix: 16))
-        }
-    }
-
-    private func id(_ hexadecimal: String) throws -> NodeID {
-        let lowestFirst = Array(try bytes(hexadecimal).reversed())
+    private func id(_ hexadecimal: String) -> NodeID {
+        let lowestFirst = Array(DoccPage.bytes(hexadecimal).reversed())
         return NodeID(lowestFirst.span, at: 0)
     }
 
@@ -43,7 +28,7 @@ struct RingPageTests {
         let rows = try rows(under: "the key's SHA-256 begins")
         #expect(rows.count == 6)
         for row in rows {
-            let bytes = try bytes(row[0])
+            let bytes = DoccPage.bytes(row[0])
             let digest = EntryDigest(bytes.span)
             #expect(String(RingSlot(of: digest).number) == row[1])
         }
@@ -56,7 +41,7 @@ struct RingPageTests {
         for row in rows {
             let weight = try #require(UInt16(row[1]))
             let number = try #require(UInt32(row[2]))
-            let distance = SlotDistance(of: RingMember(try id(row[0]), weight: weight))
+            let distance = SlotDistance(of: RingMember(id(row[0]), weight: weight))
             let slot = RingSlot(number: number)
             #expect(hexadecimal(distance.hash(slot)) == row[3])
             #expect(String(distance.distance(to: slot)) == row[4])
@@ -77,8 +62,7 @@ struct RingPageTests {
             let ring = try #require(rings[row[0]])
             let number = try #require(UInt32(row[1]))
             let owners = ring.owners(of: RingSlot(number: number))
-            let order = owners.map { String($0.low, radix: 16) }.joined(separator: " ")
-            #expect(order == row[2])
+            #expect(owners.map { String($0.low, radix: 16) }.joined(separator: " ") == row[2])
         }
     }
 

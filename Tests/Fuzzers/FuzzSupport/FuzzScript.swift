@@ -10,7 +10,7 @@ package struct FuzzScript {
     package var isAtEnd: Bool { position >= bytes.count }
 
     /// The next byte.
-    package mutating func next() -> UInt8 {
+    private mutating func next() -> UInt8 {
         guard position < bytes.count else { return 0 }
         defer { position += 1 }
         return bytes[position]

@@ -11,27 +11,19 @@ private let limits = BodyLimits(extensionBytesMax: 24, trailerBytesMax: 80)
 /// Held: data, trailers, end and refusal are those that the grammar gives when it is read over the
 /// whole array; the two pieces are read like the whole, and byte by byte too while the input is
 /// short; what was decided stays decided.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 0 else { return 0 }
-    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     let expected = NaiveChunks.read(
         input, extensionBytesMax: limits.extensionBytesMax,
         trailerBytesMax: limits.trailerBytesMax)
-    precondition(read(input, stops: [input.count]) == expected)
-    let cut = Int(bytes[0]) * input.count / 255
-    precondition(read(input, stops: [cut, input.count]) == expected)
-    if input.count < 300 {
-        precondition(read(input, stops: Array(0...input.count)) == expected)
-    }
-    return 0
+    let found = checkPieces(input, cut: bytes[0], bytewiseBelow: 300) { read(input, stops: $0) }
+    precondition(found == expected)
 }
 
 /// The program's start.
 @c(fuzz_chunked_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 1, fuzz)
 }
 
 /// Reads the input as it has come up to each of `stops`, each time from where the last step ended.

@@ -8,11 +8,8 @@ import Telemetry
 /// Held: there is a configuration or at least one fault, and each fault is one line that a log can
 /// take; what the configuration is listed as, read as a file again, gives the same list; a node
 /// that runs with the defaults either takes the configuration over or says in a line why not.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
-    guard let configuration = resolve(input) else { return 0 }
+private func fuzz(_ input: [UInt8]) {
+    guard let configuration = resolve(input) else { return }
     let listing = configuration.listing
     guard let again = resolve(Array(listing.joined(separator: "\n").utf8)) else {
         preconditionFailure("refused: \(listing)")
@@ -28,7 +25,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
             for line in error.lines { check(line) }
         }
     }
-    return 0
 }
 
 /// The program's start.

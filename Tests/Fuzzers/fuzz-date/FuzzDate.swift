@@ -7,16 +7,13 @@ import HTTPRules
 ///
 /// Held: what was read lies within four digits of years, is written in 29 bytes, and is read from
 /// them as the same; no year of two digits lies more than 50 years after now.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 0 else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let now = WallTime(seconds: Int64(input[0]) * 365 * 86_400)
     let text = Array(input.dropFirst())
-    guard let time = HTTPDate.parse(text.span, at: 0..<text.count, now: now) else { return 0 }
+    guard let time = HTTPDate.parse(text.span, at: 0..<text.count, now: now) else { return }
     // A leap second at the end of the year 9999 belongs to the next, which has no form.
     precondition((-62_167_219_200...253_402_300_800).contains(time.seconds))
-    if time.seconds == 253_402_300_800 { return 0 }
+    if time.seconds == 253_402_300_800 { return }
     var written: [UInt8] = []
     HTTPDate.append(time, to: &written)
     precondition(written.count == HTTPDate.bytesCount)
@@ -24,11 +21,10 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     precondition(again == time)
     let isShort = text.contains(UInt8(ascii: "-"))
     precondition(!isShort || time.seconds - now.seconds <= 51 * 366 * 86_400)
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_date_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 1, fuzz)
 }

@@ -16,16 +16,12 @@ private let header = SegmentHeader(
 /// Held: whatever the bytes, the reading ends; records lie within the segment and do not overlap; a
 /// record that was read is the same after it was written and read again; what else was read is,
 /// too.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     readSegment(input)
     readSegment(sealed(input))
     readFooter(input)
     readMarks(input)
     DiskFiles().read(input)
-    return 0
 }
 
 /// The program's start.

@@ -8,10 +8,7 @@ import Wire
 ///
 /// Held: what is written is read again as one head with the same lines; no line is of one hop; a
 /// stored head is the same when it is rendered again, and after an update with itself.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 1 else { return 0 }
-    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     if bytes[0] & 1 == 0 {
         request(input, choices: bytes[0])
@@ -19,13 +16,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         pass(head, choices: bytes[0])
         store(head, choices: bytes[0])
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_forward_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }
 
 /// What is written has more lines than what was read.

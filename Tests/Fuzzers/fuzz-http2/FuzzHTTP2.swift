@@ -9,10 +9,7 @@ import Wire
 /// Held: neither end traps whatever comes, each head is one that the parser of HTTP/1.1 does not
 /// find fault with as to its lines, the verdict does not depend on the pieces or on what is
 /// held back, and no more streams are open than were announced.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 2 else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let body = Array(input[2...])
     let piece = Int(input[1]) + 1
     if input[0] & 1 == 0 {
@@ -27,13 +24,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         let client = Client()
         client.feed([0, 0, 0, 4, 0, 0, 0, 0, 0] + body, piece: piece)
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_http2_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 3, fuzz)
 }
 
 /// Answers everything with a body larger than the window, one stream in four at once.

@@ -8,31 +8,24 @@ import HTTPRules
 /// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
 /// whatever is found stays, whatever follows it; a beginning says nothing, or what the whole says;
 /// a body that ends has a finding; no side is 0.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 2 else { return 0 }
-    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ bytes: [UInt8]) {
     let head = head(of: types[Int(bytes[0]) % types.count])
     let body = Array(bytes.dropFirst(2))
-    let cut = Int(bytes[1]) * body.count / 255
-
-    let whole = Reading(head, body, stops: [body.count])
-    precondition(whole == Reading(head, body, stops: [cut, body.count]))
-    if body.count < 300 { precondition(whole == Reading(head, body, stops: 0...body.count)) }
-
-    let part = Reading(head, body, stops: [cut])
+    let whole = checkPieces(body, cut: bytes[1], bytewiseBelow: 300) {
+        Reading(head, body, stops: $0)
+    }
+    let part = Reading(head, body, stops: [Int(bytes[1]) * body.count / 255])
     precondition(part.open == .needsMore || part.open == whole.open)
     if whole.open != .needsMore {
         precondition(Reading(head, body + body, stops: [2 * body.count]) == whole)
     }
     if let size = whole.closed.facts?.size { precondition(size.width > 0 && size.height > 0) }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_image_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 3, fuzz)
 }
 
 private let types = [
@@ -55,7 +48,7 @@ private struct Reading: Equatable {
     let open: ImageFinding
     let closed: ImageFinding
 
-    init(_ head: AnswerHead, _ body: [UInt8], stops: some Sequence<Int>) {
+    init(_ head: AnswerHead, _ body: [UInt8], stops: [Int]) {
         var probe = ImageProbe(head)
         var start = 0
         for stop in stops {

@@ -24,7 +24,7 @@ struct ForgedJournal {
     func check() {
         let start = JournalStart(files)
         start.checkRecords()
-        start.checkGoingOn(Journal.Settings())
+        start.checkGoingOn()
     }
 
     private static func seal(_ file: inout [UInt8], _ number: UInt64) {

@@ -61,13 +61,12 @@ struct JournalStart {
     }
 
     /// A node begins with what was found, and goes on writing.
-    func checkGoingOn(_ settings: Journal.Settings) {
+    func checkGoingOn() {
         var dice = Dice(seed: 7)
         startExchange(&dice)
         let epoch = max(1, found.epoch ?? 1)
-        var journal = Journal(
-            node: Self.node, epoch: epoch, settings: settings, recovered: found)
-        var disk = JournalFiles(files)
+        var journal = Journal(node: Self.node, epoch: epoch, recovered: found)
+        var disk = JournalFiles(contents: files)
         guard let begun = journal.write([], marks: { _, _ in [] }, using: &dice) else {
             preconditionFailure("no room for a checkpoint")
         }
@@ -112,29 +111,13 @@ struct JournalStart {
 /// The files of a disk on which everything is done.
 struct JournalFiles {
     private(set) var contents: [UInt64: [UInt8]]
-    /// Where the last bytes were appended.
-    private(set) var lastAppend = (file: UInt64(0), start: 0)
-
-    init(_ contents: [UInt64: [UInt8]] = [:]) {
-        self.contents = contents
-    }
 
     mutating func run(_ effect: JournalEffect) {
         switch effect {
         case .create(let number): contents[number] = []
-        case .append(let number, let bytes):
-            lastAppend = (number, contents[number]?.count ?? 0)
-            contents[number]? += bytes
+        case .append(let number, let bytes): contents[number]? += bytes
         case .sync, .syncNames: break
         case .delete(let number): contents[number] = nil
         }
     }
-
-    mutating func change(_ number: UInt64, _ body: (inout [UInt8]) -> Void) {
-        guard var file = contents[number] else { return }
-        body(&file)
-        contents[number] = file
-    }
-
-    mutating func lose(_ number: UInt64) { contents[number] = nil }
 }

@@ -9,10 +9,7 @@ import Ground
 /// written and read again, and so is a message about invalidations of however many frames; a
 /// connection never counts more streams than it announced, ends every question that it had, and
 /// after a fault says GOODBYE and nothing else; see ``ExchangeUnderTest``, too.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 2 else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let rest = Array(input[2...])
     if input[0] & 1 == 0 {
         let kind = PeerFrameKind(rawValue: input[1])
@@ -23,13 +20,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         end.feed(rest)
         end.finish()
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_peer_frames_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 3, fuzz)
 }
 
 /// Reads, writes and reads again.

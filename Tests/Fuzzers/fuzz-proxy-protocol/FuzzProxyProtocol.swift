@@ -6,10 +6,7 @@ import Wire
 ///
 /// Held: the verdict is that of a reader of the whole array; as more arrives, it needs more until
 /// it is decided and stays so, and what follows a header changes nothing of it.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let verdict = ProxyProtocol.read(input.span)
     precondition(verdict == NaiveHeader.read(input))
     var end = input.count
@@ -25,7 +22,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(!isDecided || early == verdict)
         if case .source = early { precondition(stop >= end) }
     }
-    return 0
 }
 
 /// The program's start.

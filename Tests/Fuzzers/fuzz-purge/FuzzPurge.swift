@@ -7,10 +7,7 @@ import FuzzSupport
 /// again in canonical form, and its purge fits in a record that says the same; the content of a
 /// record is read as something, as the same when it is written again, and if it is not understood
 /// it is kept byte by byte; a name of a receipt has one spelling.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 1 else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let rest = Array(input[1...])
     switch input[0] & 3 {
     case 0: readBody(rest)
@@ -22,11 +19,10 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         sealed.sealLogRecord(in: 0..<sealed.count)
         readRecord(sealed)
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_purge_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }

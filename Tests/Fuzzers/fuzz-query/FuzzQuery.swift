@@ -7,10 +7,7 @@ import HTTPRules
 ///
 /// Held: what says that nothing changed wrote nothing; filtering again changes nothing; the path
 /// stays; what is left are parameters of the target, in their order.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let lineFeed = input.firstIndex(of: 10) ?? input.count
     let names = input[..<lineFeed].split(separator: UInt8(ascii: ",")).map {
         String(decoding: $0, as: UTF8.self)
@@ -20,7 +17,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var once: [UInt8] = [1]
     guard filter.filter(target.span, at: 0..<target.count, into: &once) else {
         precondition(once == [1])
-        return 0
+        return
     }
     precondition(once.count < target.count && once != target)
     var twice: [UInt8] = []
@@ -30,7 +27,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var left = kept.query[...]
     for parameter in parameters(target).query where parameter == left.first { left.removeFirst() }
     precondition(left.isEmpty)
-    return 0
 }
 
 /// The program's start.

@@ -7,10 +7,7 @@ import HTTPRules
 /// Held: every range that is answered lies in the body; of several none touches another, so that
 /// together they are no longer than the body; what was answered is, printed as a Range, read as the
 /// same.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 0 else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let size: UInt64 = input[0] & 15 == 15 ? .max : UInt64(input[0] & 15) * 7
     let countMax = Int(input[0] >> 4)
     let set = RangeSet.parse(
@@ -22,13 +19,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(2...countMax ~= ranges.count)
         check(ranges, size: size, is: set)
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_range_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 1, fuzz)
 }
 
 private func check(_ ranges: [ByteRange], size: UInt64, is set: RangeSet) {

@@ -8,25 +8,18 @@ import Wire
 ///
 /// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
 /// every extent lies in the copied head; what is taken in only grows.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 1 else { return 0 }
-    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     let isHead = bytes[0] & 1 == 1
-    let whole = Transcript(input, stops: [input.count], isHead: isHead)
-    let cut = Int(bytes[0]) * input.count / 255
-    precondition(whole == Transcript(input, stops: [cut, input.count], isHead: isHead))
-    if input.count < 200 {
-        precondition(whole == Transcript(input, stops: Array(0...input.count), isHead: isHead))
+    checkPieces(input, cut: bytes[0], bytewiseBelow: 200) {
+        Transcript(input, stops: $0, isHead: isHead)
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_response_head_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }
 
 /// What was read, in an order that does not depend on the pieces.

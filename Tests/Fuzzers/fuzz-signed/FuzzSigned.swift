@@ -7,13 +7,9 @@ import HTTPRules
 /// Held: a target that is read as signed is exactly what its parts are written as, so that it has
 /// one form; what is bare of it is not signed again; keys have the lengths that are allowed, and
 /// are written as they were read.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     checkTarget(input)
     checkKeys(input)
-    return 0
 }
 
 /// The program's start.

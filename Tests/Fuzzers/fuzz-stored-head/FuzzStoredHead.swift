@@ -11,23 +11,19 @@ import Wire
 ///
 /// Held: what is taken is read again as one head of each answer, with the length of its body and no
 /// line of one hop; it can be compared, chosen from, updated and made anew, and is taken again.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 1 else { return 0 }
-    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ bytes: [UInt8]) {
     let rest = Array(bytes.dropFirst())
     switch bytes[0] & 3 {
     case 0: held(rest, in: .held)
     case 1: held(rest, in: .notModified)
     default: stored(rest)
     }
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_stored_head_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }
 
 private let now = Instant.zero + .seconds(1_000)

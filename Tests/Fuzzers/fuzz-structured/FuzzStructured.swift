@@ -5,10 +5,7 @@ import HTTPRules
 /// A structured field of each of the three kinds.
 ///
 /// Held: what was read can be written, is read as the same, and is then written as the same.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     if let item = StructuredItem(input.span) {
         var written: [UInt8] = []
         item.append(to: &written)
@@ -27,7 +24,6 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         let again = StructuredDictionary(written.span)
         precondition(again == dictionary)
     }
-    return 0
 }
 
 /// The program's start.

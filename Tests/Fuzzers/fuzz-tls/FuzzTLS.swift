@@ -9,10 +9,7 @@ import Wire
 ///
 /// Held: if both agree, they agree on the same; what is read is the beginning of what was written;
 /// what has ended stays so; a connection that is cut never looks like one that was ended.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start, count > 0 else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let (dialler, acceptor) = stage.ends(isPeer: input[0] & 2 != 0)
     let wire = Wiretap(dialler, acceptor)
     if input[0] & 4 == 0 {
@@ -21,13 +18,12 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         wire.intrude(Array(input.dropFirst()), isLate: input[0] & 1 != 0)
     }
     wire.judge()
-    return 0
 }
 
 /// The program's start.
 @c(fuzz_tls_main)
 public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt {
-    unsafe runFuzzer(count, arguments, fuzz)
+    unsafe runFuzzer(count, arguments, atLeast: 1, fuzz)
 }
 
 /// What sessions are made of, made once.

@@ -6,10 +6,7 @@ import HTTPRules
 ///
 /// Held: what is passed on has the trace's id and a form that is read again as the same; a state is
 /// short, and is passed on again as it is; an id that is taken over is printable.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     let lineFeed = input.firstIndex(of: 10) ?? input.count
     let parent = Array(input[..<lineFeed])
     let state = Array(input.dropFirst(lineFeed + 1))
@@ -18,14 +15,13 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     }
     let passed = TraceState.read(state)
     precondition(passed.count <= TraceState.bytesMax && TraceState.read(passed) == passed)
-    guard let context = TraceContext(parent: parent, state: state) else { return 0 }
+    guard let context = TraceContext(parent: parent, state: state) else { return }
     precondition(context.state == passed)
     let written = context.parent(span: 1)
     precondition(written.count == TraceContext.parentBytes && written[3..<35] == parent[3..<35])
     let again = TraceContext(parent: written, state: passed)
     precondition(again?.traceID == context.traceID && again?.flags == context.flags)
     precondition(again?.parentID == 1 && again?.state == passed)
-    return 0
 }
 
 /// The program's start.

@@ -8,16 +8,12 @@ import HTTPRules
 /// Held: names that can be selected by can stand in an index, which is read back as it was written;
 /// a key holds what was nominated and nothing else; lines of other fields do not change it; what
 /// was read as an index is written back byte by byte.
-@c(LLVMFuzzerTestOneInput)
-public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let start = unsafe start else { return 0 }
-    let input = unsafe Array(UnsafeBufferPointer(start: start, count: count))
+private func fuzz(_ input: [UInt8]) {
     if let index = VariantIndex(input.span, at: 0..<input.count) {
         precondition(index.sets.count <= VariantIndex.setsMax)
         precondition(written(index) == input)
     }
     checkKeys(input)
-    return 0
 }
 
 /// The program's start.

@@ -25,9 +25,7 @@ struct HeadUpdateTests {
         (["Content-Language: a"], ["Content-Language: b"], ["Content-Language: b"]),
         (
             ["Content-Security-Policy: 1"], ["Content-Security-Policy: 2"],
-            [
-                "Content-Security-Policy: 2"
-            ]
+            ["Content-Security-Policy: 2"]
         ),
         // How the stored content is read stays.
         (["Content-Type: a/b"], ["Content-Type: c/d"], ["Content-Type: a/b"]),
@@ -44,9 +42,7 @@ struct HeadUpdateTests {
         (["A: 1"], ["Transfer-Encoding: chunked", "Keep-Alive: 5", "Upgrade: x"], ["A: 1"]),
         (
             ["A: 1"], ["Connection: close, cache-control", "Cache-Control: x"],
-            [
-                "A: 1", "Cache-Control: x",
-            ]
+            ["A: 1", "Cache-Control: x"]
         ),
     ]
 
@@ -103,9 +99,7 @@ struct HeadUpdateTests {
         // Nothing hidden: the stored lines say it.
         (
             [], ["Cache-Control: max-age=5", "Expires: x"], [],
-            [
-                "Cache-Control: max-age=5", "Expires: x",
-            ]
+            ["Cache-Control: max-age=5", "Expires: x"]
         ),
         // Clients are told something else: the facts say it.
         (.hidesControl, ["Cache-Control: max-age=5"], [], ["Cache-Control: max-age=60"]),
@@ -115,28 +109,20 @@ struct HeadUpdateTests {
         (.hidesControl, ["Cache-Control: a"], ["CDN-Cache-Control: b"], ["CDN-Cache-Control: b"]),
         (
             .hidesControl, ["Cache-Control: a"], ["Nuthatch-Cache-Control: b"],
-            [
-                "Nuthatch-Cache-Control: b"
-            ]
+            ["Nuthatch-Cache-Control: b"]
         ),
         // Our own field goes before all others, and stays until the origin says it anew.
         (
             .ownControl, ["Cache-Control: a"], ["Cache-Control: b"],
-            [
-                "Cache-Control: b", "Nuthatch-Cache-Control: max-age=60",
-            ]
+            ["Cache-Control: b", "Nuthatch-Cache-Control: max-age=60"]
         ),
         (
             .ownControl, ["Cache-Control: a"], ["nuthatch-cache-control: max-age=7"],
-            [
-                "Cache-Control: a", "nuthatch-cache-control: max-age=7",
-            ]
+            ["Cache-Control: a", "nuthatch-cache-control: max-age=7"]
         ),
         (
             [.ownControl, .hidesControl], ["Cache-Control: a"], [],
-            [
-                "Nuthatch-Cache-Control: max-age=60"
-            ]
+            ["Nuthatch-Cache-Control: max-age=60"]
         ),
         (
             every.union(.hidesControl), [], [],

@@ -85,7 +85,7 @@ struct RequestForwarderTests {
             parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes)
         let cause = RequestCause(RequestID(run: 1, number: 2), trace)
         var rules = plain
-        rules.removed = FieldNames(listed: ["traceparent", "tracestate"])
+        rules.removed = FieldNames(["traceparent", "tracestate"])
         rules.lines = [FieldSetting(text: "x-request-id: mine")].compactMap { $0 }
         #expect(
             fields(outcome(Self.traced, rules, cause: cause)) == ["A: 1", "x-request-id: mine"])
@@ -169,45 +169,28 @@ struct RequestForwarderTests {
                 == ["TE: trailers", "Connection: TE"])
     }
 
+    private static let usual = [
+        "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http", "X-Forwarded-Host: site:8080",
+    ]
+    private static let element = "Forwarded: for=192.0.2.7;host=\"site:8080\";proto=http"
     private static let chains: [(RequestFieldRules.ForwardedRule, [String], [String])] = [
-        (
-            .added, [],
-            [
-                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
-                "X-Forwarded-Host: site:8080",
-            ]
-        ),
+        (.added, [], usual),
         (
             .added,
             [
                 "x-forwarded-for: a, b", "X-Forwarded-For: c", "X-Forwarded-Proto: https",
                 "X-Forwarded-Host: h", "Forwarded: for=x;by=y",
             ],
-            [
-                "X-Forwarded-For: a, b, c, 192.0.2.7", "X-Forwarded-Proto: http",
-                "X-Forwarded-Host: site:8080",
-                "Forwarded: for=192.0.2.7;host=\"site:8080\";proto=http",
-            ]
+            ["X-Forwarded-For: a, b, c, 192.0.2.7", usual[1], usual[2], element]
         ),
         (
             .replaced,
             [
                 "X-Forwarded-For: a", "x-forwarded-proto: https", "X-Forwarded-Host: h",
                 "forwarded: a",
-            ],
-            [
-                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
-                "X-Forwarded-Host: site:8080",
-                "Forwarded: for=192.0.2.7;host=\"site:8080\";proto=http",
-            ]
+            ], usual + [element]
         ),
-        (
-            .replaced, [],
-            [
-                "X-Forwarded-For: 192.0.2.7", "X-Forwarded-Proto: http",
-                "X-Forwarded-Host: site:8080",
-            ]
-        ),
+        (.replaced, [], usual),
         (
             .unchanged,
             ["x-forwarded-for: a", "Forwarded: b", "X-Forwarded-Host: h", "X-Forwarded-Proto: a"],
@@ -254,13 +237,13 @@ struct RequestForwarderTests {
         #expect(!given(rules))
         rules.forwarded = .unchanged
         #expect(!given(rules))
-        rules.named = FieldNames(listed: [name])
+        rules.named = FieldNames([name])
         #expect(given(rules))
         rules.forwarded = .added
         #expect(given(rules))
         rules.passesOthers = false
         #expect(given(rules))
-        rules.removed = FieldNames(listed: [name])
+        rules.removed = FieldNames([name])
         #expect(!given(rules))
     }
 
@@ -298,7 +281,7 @@ struct RequestForwarderTests {
     @Test("What an operator says of such a field by name counts alone")
     func decided() {
         var rules = plain
-        rules.removed = FieldNames(listed: ["x-forwarded-host"])
+        rules.removed = FieldNames(["x-forwarded-host"])
         rules.lines = [FieldSetting(text: "x-forwarded-proto: https")].compactMap { $0 }
         let found = lines(outcome(["X-Forwarded-Proto: a", "X-Forwarded-Host: b"], rules))
         #expect(
@@ -314,7 +297,7 @@ struct RequestForwarderTests {
             "Cache-Control: no-cache", "If-Match: \"a\"", "Content-Foo: 1", "Authorization: z",
         ]
         var rules = plain
-        rules.removed = FieldNames(listed: ["cookie", "authorization"])
+        rules.removed = FieldNames(["cookie", "authorization"])
         rules.lines = [FieldSetting(text: "user-agent: me"), FieldSetting(text: "X-Key: 1")]
             .compactMap { $0 }
         #expect(
@@ -323,7 +306,7 @@ struct RequestForwarderTests {
                 "If-Match: \"a\"", "Content-Foo: 1", "user-agent: me", "X-Key: 1",
             ])
         rules = plain
-        rules.named = FieldNames(listed: ["accept-language"])
+        rules.named = FieldNames(["accept-language"])
         rules.passesOthers = false
         #expect(
             fields(outcome(client, rules)) == [
@@ -361,7 +344,7 @@ struct RequestForwarderTests {
     func told() {
         var rules = plain
         rules.reducesAcceptEncoding = true
-        rules.removed = FieldNames(listed: ["cookie"])
+        rules.removed = FieldNames(["cookie"])
         rules.lines = [FieldSetting(text: "X-A: 2")].compactMap { $0 }
         let client = AnswerHead(
             200, "Cookie: a", "Accept-Encoding: br, gzip", "X-A: 1", "Accept: x", "Connection: y",

@@ -60,7 +60,7 @@ struct SiteHeadPropertyTests {
         let rules = Self.rules[Int(seed) % Self.rules.count]
         let answer = AnswerHead(status: 200, fields: randomFields(&dice))
         let head = StoredHead(
-            answer, size: seed, rules: rules, unstored: FieldNames(listed: ["set-cookie"]),
+            answer, size: seed, rules: rules, unstored: FieldNames(["set-cookie"]),
             received: WallTime(seconds: 0))
         #expect(check(head.bytes).count { $0.lowercased().hasPrefix("date: ") } >= 1)
         let again = StoredHead(
@@ -107,7 +107,7 @@ struct SiteHeadPropertyTests {
         rules.forwarded = [.added, .replaced, .unchanged].randomElement(using: &dice) ?? .added
         rules.reducesAccept = Bool.random(using: &dice)
         rules.passesOthers = Bool.random(using: &dice)
-        rules.named = FieldNames(listed: ["x-a"])
+        rules.named = FieldNames(["x-a"])
         let outcome = RequestForwarder.forward(
             ForwardedRequest(
                 method: "GET".bytes, target: "/".bytes, host: "h".bytes,

@@ -1,25 +1,15 @@
 import Ground
 import HTTPRules
 
-extension FieldNames {
-    init(listed names: [String]) {
-        self.init()
-        for name in names {
-            let bytes = name.bytes
-            insert(bytes.span, at: bytes.indices)
-        }
-    }
-}
-
 extension AnswerFieldRules {
     /// Rules from text; lines are `name: value`.
     init(
         removed: [String] = [], lines: [String] = [], tags: [String] = [], control: String? = nil
     ) {
         self.init(
-            removed: FieldNames(listed: removed),
+            removed: FieldNames(removed),
             lines: lines.compactMap { FieldSetting(text: $0) },
-            tagsStripped: FieldNames(listed: tags), clientControl: control?.bytes)
+            tagsStripped: FieldNames(tags), clientControl: control?.bytes)
     }
 }
 
@@ -39,7 +29,7 @@ extension StoredHead {
     ) {
         self.init(
             AnswerHead(status: status, fields: fields), size: size, rules: rules,
-            unstored: FieldNames(listed: unstored), received: received)
+            unstored: FieldNames(unstored), received: received)
     }
 
     /// The field lines without the status line.

@@ -3,14 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-func fieldNames(_ names: String...) -> FieldNames {
-    var set = FieldNames()
-    for name in names {
-        let bytes = name.bytes
-        set.insert(bytes.span, at: 0..<bytes.count)
-    }
-    return set
-}
+func fieldNames(_ names: String...) -> FieldNames { FieldNames(names) }
 
 @Suite struct VariantIndexTests {
     private func read(_ bytes: [UInt8]) -> VariantIndex? {

@@ -74,10 +74,7 @@ extension Outside {
             // It has no place for longer than it waits.
             #expect(late["Connection"] == "close" && admin.waitForEnd() == .cutShort)
             // What comes late fills no log.
-            #expect(
-                Deadline.seconds(30).reached {
-                    stage.node.said("token was refused", "client=127.0.0.1") == 10
-                })
+            expectSoon { stage.node.said("token was refused", "client=127.0.0.1") == 10 }
         }
 
         @Test("Whoever guesses on every connection that there is keeps nobody out who has a token")
@@ -120,10 +117,7 @@ extension Outside {
                 #expect(try admin.get("/metrics", fields: [bearer(word.token)]).status == 200)
             }
             #expect(try admin.get("/healthz", fields: reader).status == 200)
-            let isFree = try Deadline.seconds(30).reached {
-                try admin.get("/admin/v1/status", fields: reader).status == 200
-            }
-            #expect(isFree)
+            try expectSoon { try admin.get("/admin/v1/status", fields: reader).status == 200 }
         }
 
         @Test("What is no token at all is limited as a wrong one is")
@@ -142,26 +136,23 @@ extension Outside {
 
         @Test("Tokens are read again by SIGHUP")
         func reload() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appending(path: "tokens")
+            let folder = try TemporaryFolder()
             let (old, new) = ("old-token-old-token", "new-token-new-token")
-            try Data("\(old)\n".utf8).write(to: file)
+            let file = try folder.write("\(old)\n", to: "tokens")
             let node = try NodeProcess(["--admin-token-file", file.path])
             func status(_ token: String) throws -> Int {
                 try node.connectAdmin().get("/admin/v1/status", fields: [bearer(token)]).status
             }
             #expect(try status(old) == 200 && status(new) == 401)
-            try Data("read \(new)\n".utf8).write(to: file)
+            try folder.write("read \(new)\n", to: "tokens")
             node.hangUp()
-            #expect(Deadline.seconds(30).reached { node.said("settings reloaded") == 1 })
+            expectSoon { node.said("settings reloaded") == 1 }
             #expect(try status(new) == 200 && status(old) == 401)
-            try Data("root \(new)\n".utf8).write(to: file)
+            try folder.write("root \(new)\n", to: "tokens")
             node.hangUp()
-            #expect(
-                Deadline.seconds(30).reached {
-                    node.said("settings not reloaded", "line 1 begins with what is no role") == 1
-                })
+            expectSoon {
+                node.said("settings not reloaded", "line 1 begins with what is no role") == 1
+            }
             #expect(try status(new) == 200)
         }
 

@@ -66,17 +66,15 @@ extension Outside {
             }
             #expect(try readiness() == 200)
             #expect(try node.connectAdmin().post("", to: "/admin/v1/drain").status == 202)
-            #expect(try Deadline.seconds(30).reached { try share() == 0 && readiness() == 503 })
+            try expectSoon { try share() == 0 && readiness() == 503 }
             #expect(try node.connectAdmin().post("", to: "/admin/v1/undrain").status == 202)
-            #expect(
-                try Deadline.seconds(30).reached { try share() ?? 0 > 0.3 && readiness() == 200 })
+            try expectSoon { try share() ?? 0 > 0.3 && readiness() == 200 }
             // The others may know it a moment before it does itself.
-            let isWhole = try Deadline.seconds(30).reached {
+            try expectSoon {
                 let ring = try object(node, "/admin/v1/ring")
                 return (ring["members"] as? [Any])?.count == 2
                     && (ring["strip"] as? [Int])?.count == 360
             }
-            #expect(isWhole)
         }
 
         @Test("The last purges are listed at every node, and lag is nothing once all have them")
@@ -91,12 +89,11 @@ extension Outside {
                 let ids = (list as? [[String: Any]])?.map { $0["id"] as? String ?? "" }
                 #expect(ids == ["list-c", "list-b"])
                 // A node confirms what it has issued a moment later.
-                let isNothing = try Deadline.seconds(30).reached {
+                try expectSoon {
                     let members = try object(node, "/admin/v1/members")["members"]
                     let lags = (members as? [[String: Any]])?.map { $0["lag_records"] as? Int }
                     return lags == [0, 0]
                 }
-                #expect(isNothing)
             }
         }
 
@@ -108,7 +105,7 @@ extension Outside {
                 "{\"level\":\"error\"}", to: "/admin/v1/log-level", method: "PUT")
             #expect(answer.status == 200)
             #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "error")
-            #expect(Deadline.seconds(10).reached { node.said("log level changed", "error") == 1 })
+            expectSoon(10) { node.said("log level changed", "error") == 1 }
         }
 
         @Test("What is held under a URL is shown, with what would be done with it, until purged")
@@ -229,10 +226,8 @@ extension Outside {
 
         /// The base64 of the SHA-256, as openssl(1) has it.
         private func digest(_ text: String) throws -> String {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appending(path: "content")
-            try Data(text.utf8).write(to: file)
+            let folder = try TemporaryFolder()
+            let file = try folder.write(text, to: "content")
             let made = try Program.run(
                 try Program.find("openssl"), ["dgst", "-sha256", "-binary", file.path])
             return made.output.base64EncodedString()
@@ -262,10 +257,10 @@ extension Outside {
             func told(_ words: String) -> Bool {
                 String(decoding: watcher.output, as: UTF8.self).contains(words)
             }
-            #expect(Deadline.seconds(20).reached { told("\"origin\":0") })
+            expectSoon(20) { told("\"origin\":0") }
             _ = try stage.get(path)
             for _ in 0..<3 { _ = try stage.get(path) }
-            #expect(Deadline.seconds(20).reached { told("\"requests\":{\"memory\":3,") })
+            expectSoon(20) { told("\"requests\":{\"memory\":3,") }
             #expect(told("Content-Type: text/event-stream") && told("event: statistics\ndata: {"))
             watcher.kill()
             #expect(try stage.node.connectAdmin().get("/readyz").status == 200)

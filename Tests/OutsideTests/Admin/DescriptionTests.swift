@@ -41,10 +41,8 @@ extension Outside {
                 Self.python, "schemathesis cannot be installed with python3 and pip")
             // What is prefetched by chance is nobody's.
             let guarded = try GuardedNode("--allow-origin", "127.0.0.1:9")
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appending(path: "schemathesis.toml")
-            try Data(Self.settings.utf8).write(to: file)
+            let folder = try TemporaryFolder()
+            let file = try folder.write(Self.settings, to: "schemathesis.toml")
             let address = "http://127.0.0.1:\(guarded.node.adminPort)"
             // It keeps what it has found where it is started.
             let result = try Program.run(

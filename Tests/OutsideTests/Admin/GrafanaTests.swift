@@ -41,8 +41,7 @@ extension Outside {
                 ]
             }
             let file: [String: Any] = ["groups": [["name": "panels", "rules": rules]]]
-            let temporary = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: temporary) }
+            let temporary = try TemporaryFolder()
             let path = temporary.appending(path: "panels.yaml")
             try JSONSerialization.data(
                 withJSONObject: file, options: .withoutEscapingSlashes

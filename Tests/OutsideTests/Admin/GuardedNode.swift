@@ -4,7 +4,7 @@ import Harness
 /// A node whose operators have a token of each role.
 final class GuardedNode {
     let node: NodeProcess
-    private let folder: URL
+    private let folder: TemporaryFolder
 
     /// The roles with their tokens; each may do what those before it may.
     static let words = ["read", "purge", "admin"].map { (role: $0, token: token($0)) }
@@ -12,15 +12,11 @@ final class GuardedNode {
     static func token(_ role: String) -> String { String(repeating: role, count: 4) }
 
     init(_ flags: String..., in space: NetworkSpace? = nil) throws {
-        folder = try Program.temporaryFolder()
-        let file = folder.appending(path: "tokens")
+        folder = try TemporaryFolder()
         let lines = Self.words.map { "\($0.role) \($0.token)\n" }.joined()
-        try Data(("# of everybody\n" + lines).utf8).write(to: file)
+        let file = try folder.write("# of everybody\n" + lines, to: "tokens")
         node = try NodeProcess(["--admin-token-file", file.path] + flags, in: space)
     }
 
-    deinit {
-        node.kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { node.kill() }
 }

@@ -28,10 +28,8 @@ extension Outside {
         }
 
         private func promtool(_ arguments: String, reading text: String) throws -> ProgramResult {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appending(path: "in")
-            try Data(text.utf8).write(to: file)
+            let folder = try TemporaryFolder()
+            try folder.write(text, to: "in")
             let command = "cd '\(folder.path)' && promtool \(arguments) < in"
             return try Program.run("/bin/sh", ["-c", command])
         }
@@ -142,14 +140,11 @@ extension Outside {
             do {
                 let connection = try stage.node.connect()
                 try connection.socket.send(HTTPConnection.request(stage.target(path)))
-                let hasBegun = Deadline.seconds(20).reached {
-                    stage.node.figure("nuthatch_requests_total{cache=\"hit\"}") == 1
-                }
-                #expect(hasBegun)
+                expectSoon(20) { stage.node.figure("nuthatch_requests_total{cache=\"hit\"}") == 1 }
                 withExtendedLifetime(connection) {}
             }
             let series = "nuthatch_answers_unfinished_total{side=\"client\"}"
-            #expect(Deadline.seconds(20).reached { stage.node.figure(series) == 1 })
+            expectSoon(20) { stage.node.figure(series) == 1 }
             #expect(stage.node.figure("nuthatch_answers_unfinished_total{side=\"node\"}") == 0)
         }
 
@@ -158,11 +153,10 @@ extension Outside {
             let stage = try stage()
             let node = stage.nodes[0]
             func figure(_ series: String) -> Double { node.figure("nuthatch_\(series)") ?? -1 }
-            #expect(
-                Deadline.seconds(20).reached {
-                    figure("gossip_sent_total{kind=\"ping\"}") > 0
-                        && figure("gossip_received_total{kind=\"ack\"}") > 0
-                })
+            expectSoon(20) {
+                figure("gossip_sent_total{kind=\"ping\"}") > 0
+                    && figure("gossip_received_total{kind=\"ack\"}") > 0
+            }
             #expect(figure("peer_handshakes_total{outcome=\"ok\"}") >= 1)
             #expect(figure("member_changes_total{state=\"alive\"}") >= 1)
             func lags() throws -> [Substring] {
@@ -170,11 +164,9 @@ extension Outside {
                     .filter { $0.hasPrefix("nuthatch_member_lag_records{member=") }
             }
             #expect(try lags().count == 1)
-            let isNothing = try Deadline.seconds(30).reached {
-                try lags().allSatisfy { $0.hasSuffix("} 0") }
-                    && figure("receipts_pending") == 0
+            try expectSoon {
+                try lags().allSatisfy { $0.hasSuffix("} 0") } && figure("receipts_pending") == 0
             }
-            #expect(isNothing)
         }
     }
 }

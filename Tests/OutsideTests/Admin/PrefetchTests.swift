@@ -142,15 +142,12 @@ extension Outside {
             }
             let urls = (0..<40).map { stage.origin.url("/\($0).png") }
             let place = try begin(stage.node, ["urls": urls])
-            #expect(
-                Deadline.seconds(30).reached { stage.fetches("/3.png") == 1 })
+            expectSoon { stage.fetches("/3.png") == 1 }
             let answer = try stage.node.connectAdmin().get(place, method: "DELETE")
             #expect(answer.status == 202)
             gate.open()
-            let isQuiet = try Deadline.seconds(30).reached {
-                try stage.node.document(place)["urls_fetched"] as? Int == 4
-            }
-            #expect(isQuiet && stage.fetches("/4.png") == 0)
+            try expectSoon { try stage.node.document(place)["urls_fetched"] as? Int == 4 }
+            #expect(stage.fetches("/4.png") == 0)
             #expect(try stage.node.document(place)["state"] as? String == "cancelled")
             for method in ["GET", "DELETE"] {
                 let unknown = try stage.node.connectAdmin().get(

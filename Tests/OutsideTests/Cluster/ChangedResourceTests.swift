@@ -29,31 +29,21 @@ extension Outside {
                     + ["--cache-dir", stage.cache(1).path, "--disk-limit", "64MiB"],
                 environment: disk.environment)
             let nodes = [stage.nodes[0], node]
-            let isCounted = Deadline.seconds(30).reached {
-                nodes.allSatisfy { $0.isCurrent(among: 2) }
-            }
-            #expect(isCounted)
+            expectSoon { nodes.allSatisfy { $0.isCurrent(among: 2) } }
             for node in nodes + nodes { #expect(try page(node).text == "version 1") }
 
             try disk.hang(reads: false)
             let tags = (0..<100).map { "{\"tag\":\"\($0)-\(String(repeating: "t", count: 200))\"}" }
             let body = "{\"wait\":\"none\",\"targets\":[\(tags.joined(separator: ","))]}"
-            let isFull = try Deadline.seconds(30).reached {
+            try expectSoon {
                 try node.connectAdmin().post(body, to: "/admin/v1/purges").status == 503
             }
-            #expect(isFull)
             #expect(try page(node, "DELETE").status == 200)
-            let isLogged = Deadline.seconds(30).reached {
-                node.said("what was changed is not used here") == 1
-            }
-            #expect(isLogged)
+            expectSoon { node.said("what was changed is not used here") == 1 }
             let again = try page(node)
             #expect(again.text == "version 2", "\(again)")
             try disk.goOn()
-            let isTold = try Deadline.seconds(30).reached {
-                try page(stage.nodes[0]).text == "version 2"
-            }
-            #expect(isTold)
+            try expectSoon { try page(stage.nodes[0]).text == "version 2" }
             #expect(node.said("what was changed is not used here") == 1)
         }
     }

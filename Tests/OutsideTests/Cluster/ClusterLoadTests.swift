@@ -51,15 +51,11 @@ extension Outside {
             #expect(filling.stop().reduce(0) { $0 + $1.count } == Self.storedCount)
             // The second owner of each has said that it has it, too.
             let isHandedOver = Deadline.seconds(60).reached {
-                let figures = stage.nodes.map { node in
-                    (
-                        kept: node.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0,
-                        pending: (node.figure("nuthatch_offers_pending{state=\"open\"}") ?? 1)
-                            + (node.figure("nuthatch_offers_pending{state=\"waiting\"}") ?? 1)
-                    )
+                let kept = stage.nodes.reduce(0) { sum, node in
+                    sum + (node.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
                 }
-                return figures.reduce(0) { $0 + $1.kept } >= Double(Self.storedCount)
-                    && figures.allSatisfy { $0.pending == 0 }
+                return kept >= Double(Self.storedCount)
+                    && stage.nodes.allSatisfy { $0.offersPending == 0 }
             }
             try #require(isHandedOver)
         }

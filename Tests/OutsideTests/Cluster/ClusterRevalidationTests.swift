@@ -23,9 +23,7 @@ extension Outside {
                 return request.fields["If-None-Match"] == "\"v\""
                     ? .notModified(fields) : OriginAnswer(image, fields: fields)
             }
-            for index in 0..<3 {
-                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
-            }
+            try stage.expectAll("/it", image)
             let (asked, bytes) = (stage.fetches("/it"), received(stage))
             #expect(bytes >= 200_000)
             isLasting.value = true
@@ -48,9 +46,7 @@ extension Outside {
             let stage = try ClusterStage(3)
             let fields = ["Cache-Control: max-age=0", "ETag: \"v\""]
             stage.origin.on("/it", OriginAnswer(image, fields: fields))
-            for index in 0..<3 {
-                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
-            }
+            try stage.expectAll("/it", image)
             let broken = OriginAnswer(nil, status: "503 Service Unavailable")
             stage.origin.on("/it", broken)
             for index in 0..<3 {
@@ -99,9 +95,7 @@ extension Outside {
                 }
                 return OriginAnswer(new, fields: [lasting, "ETag: \"new\""])
             }
-            for index in 0..<3 {
-                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
-            }
+            try stage.expectAll("/it", old)
             let asked = stage.fetches("/it")
             isChanged.value = true
             let plan = SwarmClientPlan(stage.target("/it"), expecting: new)
@@ -113,7 +107,7 @@ extension Outside {
 
         @Test(
             "Of an answer that may not be shared each client has its own",
-            arguments: ["private", "no-store"])
+            arguments: ["private", "no-store", "private, max-age=60"])
         func unshared(control: String) throws {
             let stage = try ClusterStage(3)
             stage.origin.on("/it") { request in
@@ -132,7 +126,7 @@ extension Outside {
                     }
                 }
             }
-            #expect(Deadline.seconds(60).reached { came.value.count == 30 })
+            expectSoon(60) { came.value.count == 30 }
             #expect(came.value.allSatisfy { $0.count == 20_000 })
             #expect(Set(came.value).count == 30)
             #expect(stage.fetches("/it") >= 30)

@@ -108,11 +108,9 @@ extension Outside {
             }
             for node in stage.nodes { #expect(try page("/page", node).text == "version 1") }
             #expect(try page("/page", stage.nodes[1], method: "POST").status == 200)
+            #expect(try page("/page", stage.nodes[1]).text == "version 2")
             for node in stage.nodes {
-                let isSeen = try Deadline.seconds(30).reached {
-                    try page("/page", node).text == "version 2"
-                }
-                #expect(isSeen)
+                try expectSoon { try page("/page", node).text == "version 2" }
             }
             version.value = 3
             let purge = "{\"url\":\"http://\(Self.host)/page\"}"
@@ -137,7 +135,7 @@ extension Outside {
             }
             defer { for node in others { node.kill() } }
             let all = stage.nodes + others
-            #expect(Deadline.seconds(30).reached { all.allSatisfy { $0.isCurrent(among: 4) } })
+            expectSoon { all.allSatisfy { $0.isCurrent(among: 4) } }
             for node in stage.nodes { #expect(try page("/page", node).text == "page") }
             #expect(stage.fetches("/page") <= 2)
             let before = stage.fetches("/page")
@@ -228,9 +226,7 @@ extension Outside {
             }
             // Of each page one, of each that varies two and what tells them apart, at two nodes.
             func isGiven(_ nodes: [NodeProcess]) -> Bool {
-                Deadline.seconds(60).reached {
-                    nodes.reduce(0) { $0 + ($1.figure("nuthatch_disk_entries") ?? 0) } == 96
-                }
+                Deadline.seconds(60).reached { nodes.reduce(0) { $0 + $1.diskEntries } == 96 }
             }
             for number in 0..<12 {
                 #expect(try page("/\(number)", stage.nodes[number % 3]).status == 200)
@@ -240,15 +236,13 @@ extension Outside {
                     #expect(answer.status == 200)
                 }
             }
-            #expect(
-                isGiven(stage.nodes),
-                "\(stage.nodes.map { $0.figure("nuthatch_disk_entries") ?? -1 })")
+            #expect(isGiven(stage.nodes), "\(stage.nodes.map(\.diskEntries))")
             stage.nodes[2].kill()
             let rest = Array(stage.nodes.prefix(2))
             try expectAll(from: rest)
             try stage.settle(rest)
             // Each of the two keeps all of it, and a second one that dies takes nothing away.
-            #expect(isGiven(rest), "\(rest.map { $0.figure("nuthatch_disk_entries") ?? -1 })")
+            #expect(isGiven(rest), "\(rest.map(\.diskEntries))")
             try stage.restart(0)
             try stage.settle(Array(stage.nodes.prefix(2)))
             try expectAll(from: Array(stage.nodes.prefix(2)))
@@ -263,10 +257,7 @@ extension Outside {
                 stage.origin.on(path, .text("page", fields: fields))
                 for node in stage.nodes {
                     #expect(try page(path, node).text == "page")
-                    let isKept = try Deadline.seconds(30).reached {
-                        try page(path, node).cacheStatus["fwd"] == "stale"
-                    }
-                    #expect(isKept)
+                    try expectSoon { try page(path, node).cacheStatus["fwd"] == "stale" }
                 }
                 stage.origin.on(path, .text("no", status: "403 Forbidden"))
                 for node in stage.nodes { #expect(try page(path, node).status == 403) }

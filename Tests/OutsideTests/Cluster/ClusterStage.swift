@@ -6,7 +6,7 @@ import Testing
 final class ClusterStage {
     let origin: ScriptedOrigin
     /// Holds what the nodes keep.
-    let directory: URL
+    let directory: TemporaryFolder
     private(set) var nodes: [NodeProcess] = []
     private var peerPorts: [Int]
     private let flags: [String]
@@ -33,7 +33,7 @@ final class ClusterStage {
         self.isNamed = isNamed
         let origin = try ScriptedOrigin()
         self.origin = origin
-        directory = try Program.temporaryFolder()
+        directory = try TemporaryFolder()
         let file = directory.appending(path: "nuthatch.yaml")
         let siteFlags = site.map { ["--site", "\($0)=\(origin.url(""))"] } ?? []
         self.flags = flags + (settings == nil ? siteFlags : ["--config", file.path])
@@ -48,13 +48,10 @@ final class ClusterStage {
         try settle(nodes)
     }
 
-    deinit {
-        for node in nodes { node.kill() }
-        try? FileManager.default.removeItem(at: directory)
-    }
+    deinit { for node in nodes { node.kill() } }
 
     func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: directory.appending(path: name))
+        try directory.write(text, to: name)
     }
 
     /// The flags of a node that listens for peers on `port` and looks for the first two nodes.
@@ -100,12 +97,7 @@ final class ClusterStage {
         let isSettled = try Deadline.seconds(60).reached {
             try nodes.allSatisfy { node in
                 if areMost, !node.isCurrent(among: nodes.count) { return false }
-                let members = try Self.members(of: node)
-                let alive = members.filter { $0.state == "alive" }
-                return alive.count == nodes.count
-                    && alive.allSatisfy { $0.isConnected && $0.share > 0 }
-                    && !members.contains { $0.state == "suspected" }
-                    && abs(alive.reduce(0) { $0 + $1.share } - 1) < 0.001
+                return try Self.settled(as: node)?.count == nodes.count
             }
         }
         let said = nodes.map(\.output).joined(separator: "\n")
@@ -138,6 +130,23 @@ final class ClusterStage {
         }
     }
 
+    /// The id under which others know a node.
+    static func id(of node: NodeProcess) throws -> String {
+        try #require(try members(of: node).first(where: \.isSelf)).id
+    }
+
+    /// The ids of those that are alive to a node, if it suspects nobody, and all of them are
+    /// connected with it and own a part of the ring; nil otherwise.
+    static func settled(as node: NodeProcess) throws -> Set<String>? {
+        let members = try members(of: node)
+        let alive = members.filter { $0.state == "alive" }
+        let areWhole =
+            alive.allSatisfy { $0.isConnected && $0.share > 0 }
+            && !members.contains { $0.state == "suspected" }
+            && abs(alive.reduce(0) { $0 + $1.share } - 1) < 0.001
+        return areWhole ? Set(alive.map(\.id)) : nil
+    }
+
     /// Returns when `node` has asked so many others what they have, from now on, and all of them
     /// have answered.
     func waitUntilHeard(by node: NodeProcess, from count: Int) throws {
@@ -164,8 +173,7 @@ final class ClusterStage {
         let page = "/admin/v1/entry?url=\(ImageTarget.encoded(origin.url(path)))"
         let answer = try nodes[index].connectAdmin().get(page)
         let owners = try #require(answer.document?["owners"] as? [String], "\(answer)")
-        let own = try Self.members(of: nodes[index]).first { $0.isSelf }
-        return owners.contains(try #require(own).id)
+        return owners.contains(try Self.id(of: nodes[index]))
     }
 
     func target(_ path: String) -> String { ImageTarget.of(origin.url(path)) }
@@ -174,6 +182,17 @@ final class ClusterStage {
         _ path: String, from index: Int, expecting: TestImage? = nil
     ) throws -> Response {
         try nodes[index].get(target(path), expecting: expecting)
+    }
+
+    /// Expects the image of each node, or of those in `order` one after the other.
+    func expectAll(
+        _ path: String, _ image: TestImage, from order: [Int]? = nil,
+        at location: SourceLocation = #_sourceLocation
+    ) throws {
+        for index in order ?? Array(nodes.indices) {
+            let answer = try get(path, from: index, expecting: image)
+            #expect(answer.brings(image), "\(path), \(index): \(answer)", sourceLocation: location)
+        }
     }
 
     /// How often the origin was asked for a path.

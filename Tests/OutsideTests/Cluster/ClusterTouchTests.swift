@@ -15,7 +15,7 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 20_000, seed: 730)
             let path = stage.origin.serve(image, fields: [lasting])
             for index in 0..<3 { #expect(try stage.get(path, from: index).brings(image)) }
-            let entries = { stage.nodes.map { $0.figure("nuthatch_disk_entries") ?? -1 } }
+            let entries = { stage.nodes.map(\.diskEntries) }
             let isKept = Deadline.seconds(20).reached { entries().sorted() == [0, 1, 1] }
             try #require(isKept, "\(entries())")
             let reader = try #require(entries().firstIndex(of: 0))
@@ -26,14 +26,12 @@ extension Outside {
                 let idle = TestImage.generated(.png, byteCount: 20_000, seed: 731 + UInt64(number))
                 let other = stage.origin.serve(idle, fields: [lasting])
                 #expect(try stage.get(other, from: 0).brings(idle))
-                let isStored = Deadline.seconds(20).reached { entries().reduce(0, +) > kept }
-                #expect(isStored)
-                let isGone = try Deadline.seconds(60).reached {
+                expectSoon(20) { entries().reduce(0, +) > kept }
+                try expectSoon(60) {
                     let hit = try connection.get(target)
                     #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
                     return entries().reduce(0, +) == kept
                 }
-                #expect(isGone)
             }
             #expect(stage.fetches(path) == 1)
             return entries().reduce(0, +)

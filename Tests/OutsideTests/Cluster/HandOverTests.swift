@@ -50,18 +50,11 @@ extension Outside {
             try expectAll(images, paths, from: rest, on: stage, at: location)
         }
 
-        private func entries(_ node: NodeProcess) -> Double {
-            node.figure("nuthatch_disk_entries") ?? -1
-        }
-
         /// True once the nodes hold so many images in all, and nothing more is to be handed over.
         private func reaches(_ count: Int, _ nodes: [NodeProcess]) -> Bool {
             Deadline.seconds(60).reached {
-                nodes.reduce(0) { $0 + entries($1) } == Double(count)
-                    && nodes.allSatisfy {
-                        $0.figure("nuthatch_offers_pending{state=\"waiting\"}") == 0
-                            && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
-                    }
+                nodes.reduce(0) { $0 + $1.diskEntries } == Double(count)
+                    && nodes.allSatisfy { $0.offersPending == 0 }
             }
         }
 
@@ -76,13 +69,13 @@ extension Outside {
             let stage = try ClusterStage(3, "--disk-limit", "64MiB")
             let images = images(60, seed: 800)
             let paths = try fetchAll(images, on: stage)
-            #expect(reaches(120, stage.nodes), "\(stage.nodes.map(entries))")
+            #expect(reaches(120, stage.nodes), "\(stage.nodes.map(\.diskEntries))")
             stage.nodes[2].kill()
             // At once: nobody knows yet.
             let rest = Array(stage.nodes.prefix(2))
             try expectAll(images, paths, from: rest, on: stage)
             // The two that are left keep all of it, each.
-            #expect(reaches(120, rest), "\(rest.map(entries))")
+            #expect(reaches(120, rest), "\(rest.map(\.diskEntries))")
         }
 
         @Test("Who joins is given what it owns, and what it owns already is not given again")
@@ -93,21 +86,17 @@ extension Outside {
             #expect(reaches(120, stage.nodes))
             let fourth = try stage.join()
             try stage.settle(stage.nodes)
-            let isGiven = Deadline.seconds(60).reached {
-                stage.nodes.allSatisfy {
-                    $0.figure("nuthatch_offers_pending{state=\"waiting\"}") == 0
-                        && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
-                } && entries(fourth) >= 15
+            expectSoon(60, "\(stage.nodes.map(\.diskEntries))") {
+                stage.nodes.allSatisfy { $0.offersPending == 0 } && fourth.diskEntries >= 15
             }
-            #expect(isGiven, "\(stage.nodes.map(entries))")
             try expectAll(images, paths, from: stage.nodes, on: stage)
-            let before = entries(fourth)
+            let before = fourth.diskEntries
             let written = fourth.figure("nuthatch_offers_received_total{outcome=\"taken\"}")
             #expect(written == before)
             // It goes and comes back: it has all that it owns.
             try stage.restart(3)
             try stage.settle(stage.nodes)
-            #expect(reaches(Int(stage.nodes.reduce(0) { $0 + entries($1) }), stage.nodes))
+            #expect(reaches(Int(stage.nodes.reduce(0) { $0 + $1.diskEntries }), stage.nodes))
             let taken = stage.nodes[3].figure("nuthatch_offers_received_total{outcome=\"taken\"}")
             #expect(taken == 0)
             try expectAll(images, paths, from: stage.nodes, on: stage)
@@ -119,7 +108,7 @@ extension Outside {
             let images = images(60, seed: 1_000)
             let paths = try fetchAll(images, on: stage)
             #expect(reaches(60, stage.nodes))
-            #expect(entries(stage.nodes[2]) > 5)
+            #expect(stage.nodes[2].diskEntries > 5)
             try drain(stage.nodes[2])
             #expect(stage.nodes[2].waitForExit() == 0, "\(stage.nodes[2].output)")
             #expect(stage.nodes[2].said("handed over what is kept") == 1)
@@ -147,17 +136,13 @@ extension Outside {
             let paths = try fetchAll(images, on: stage)
             #expect(reaches(40, stage.nodes))
             for index in [2, 1] {
-                stage.nodes[index].terminate()
-                #expect(stage.nodes[index].waitForExit() == 0, "\(stage.nodes[index].output)")
+                #expect(stage.nodes[index].stop() == 0, "\(stage.nodes[index].output)")
             }
-            let isAlone = Deadline.seconds(30).reached {
-                !stage.nodes[0].isFenced
-                    && stage.nodes[0].figure("nuthatch_members_counted") == 1
+            expectSoon {
+                !stage.nodes[0].isFenced && stage.nodes[0].figure("nuthatch_members_counted") == 1
             }
-            #expect(isAlone)
             try expectAll(images, paths, from: [stage.nodes[0]], on: stage)
-            stage.nodes[0].terminate()
-            #expect(stage.nodes[0].waitForExit() == 0)
+            #expect(stage.nodes[0].stop() == 0)
         }
 
         @Test("Who was away while an image changed does not bring the old one back")
@@ -167,23 +152,19 @@ extension Outside {
             let new = TestImage.generated(.png, byteCount: 21_000, seed: 1_311)
             let path = stage.origin.serve(old, fields: ["Cache-Control: max-age=1"])
             #expect(try stage.get(path, from: 0).brings(old))
-            #expect(reaches(2, stage.nodes), "\(stage.nodes.map(entries))")
+            #expect(reaches(2, stage.nodes), "\(stage.nodes.map(\.diskEntries))")
             stage.nodes[1].kill()
             stage.origin.on(path, OriginAnswer(new, fields: [lasting]))
-            let isNew = try Deadline.seconds(20).reached {
-                try stage.get(path, from: 0).brings(new)
-            }
-            #expect(isNew)
+            try expectSoon(20) { try stage.get(path, from: 0).brings(new) }
             let fetches = stage.fetches(path)
             try stage.restart(1)
             try stage.settle(stage.nodes)
-            let isQuiet = Deadline.seconds(30).reached {
+            expectSoon {
                 stage.nodes.allSatisfy {
                     ($0.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0) >= 1
                         && $0.figure("nuthatch_offers_pending{state=\"open\"}") == 0
                 }
             }
-            #expect(isQuiet)
             for index in [0, 1, 0, 1] { #expect(try stage.get(path, from: index).brings(new)) }
             #expect(stage.fetches(path) <= fetches + 1)
         }
@@ -195,20 +176,16 @@ extension Outside {
             let new = TestImage.generated(.png, byteCount: 21_000, seed: 1_301)
             let path = stage.origin.serve(old, fields: ["Cache-Control: max-age=1"])
             #expect(try stage.get(path, from: 0).brings(old))
-            #expect(reaches(2, stage.nodes), "\(stage.nodes.map(entries))")
+            #expect(reaches(2, stage.nodes), "\(stage.nodes.map(\.diskEntries))")
             stage.origin.on(path, OriginAnswer(new, fields: [lasting]))
-            let isNew = try Deadline.seconds(20).reached {
-                try stage.get(path, from: 0).brings(new)
-            }
-            #expect(isNew)
+            try expectSoon(20) { try stage.get(path, from: 0).brings(new) }
             let fetches = stage.fetches(path)
             // The one that did not fetch it has it, too: it is asked alone.
-            let keeps = Deadline.seconds(30).reached {
+            expectSoon {
                 stage.nodes.reduce(0) { sum, node in
                     sum + (node.figure("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
                 } >= 2
             }
-            #expect(keeps)
             for index in 0..<2 {
                 stage.nodes[1 - index].kill()
                 #expect(try stage.get(path, from: index, expecting: new).brings(new))

@@ -21,8 +21,7 @@ extension Outside {
             _ seeds: [String], peerPort: Int? = nil, secret: String = ClusterStage.secret,
             _ flags: String...
         ) throws -> (program: Program, port: Int, admin: Int) {
-            let file = directory.appending(path: "secret-\(UUID().uuidString)")
-            try Data(secret.utf8).write(to: file)
+            let file = try directory.write(secret, to: "secret-\(UUID().uuidString)")
             return try start(
                 seeds.flatMap { ["--join", $0] } + [
                     "--peer-listen", "127.0.0.1:\(try peerPort ?? HeldPort.forever())",
@@ -30,10 +29,10 @@ extension Outside {
                 ] + flags)
         }
 
-        private let directory: URL
+        private let directory: TemporaryFolder
 
         init() throws {
-            directory = try Program.temporaryFolder()
+            directory = try TemporaryFolder()
         }
 
         private func status(_ node: (program: Program, port: Int, admin: Int)) throws -> String {
@@ -62,7 +61,6 @@ extension Outside {
             "Silence, a refusal, another secret, and a name without address open no cluster",
             arguments: ["silence", "refused", "secret", "name"])
         func nobody(kind: String) throws {
-            defer { try? FileManager.default.removeItem(at: directory) }
             let silent = try silence()
             defer { try? silent.close().wait() }
             let peerPort = try HeldPort.forever()
@@ -94,7 +92,6 @@ extension Outside {
 
         @Test("The operator's word opens a cluster, once, and nobody needs it who has one")
         func bootstrap() throws {
-            defer { try? FileManager.default.removeItem(at: directory) }
             let port = try HeldPort.forever()
             let node = try joining(["127.0.0.1:\(port)"], "--join-timeout", "60s")
             defer { node.program.kill() }
@@ -114,7 +111,6 @@ extension Outside {
 
         @Test("Of nodes that are expected more than half open a cluster, and fewer do not")
         func expected() throws {
-            defer { try? FileManager.default.removeItem(at: directory) }
             let ports = try (0..<3).map { _ in try HeldPort.forever() }
             let seeds = ports.map { "127.0.0.1:\($0)" }
             let first = try joining(
@@ -126,11 +122,10 @@ extension Outside {
                 seeds, peerPort: ports[1], "--expect", "3", "--join-timeout", "60s")
             defer { second.program.kill() }
             for node in [first, second] {
-                let isOpen = Deadline.seconds(30).reached {
+                expectSoon(30, "\(node.program.errors)") {
                     let said = try? HTTPConnection(port: node.admin).get("/readyz")
                     return said?.status == 200 && said?.text.contains("fenced") == false
                 }
-                #expect(isOpen, "\(node.program.errors)")
             }
         }
 

@@ -96,12 +96,11 @@ extension Outside {
             let request = try #require(stage.origin.requests(path).first)
             #expect(request.fields.all("If-None-Match").isEmpty, "\(request)")
             #expect(node.figure(Self.refused) == 2)
-            let isSaid = Deadline.seconds(20).reached {
+            expectSoon(20, "\(node.output)") {
                 node.output.split(separator: "\n").count {
                     $0.contains("an answer of a peer is refused") && $0.contains("level=warning")
                 } == 1
             }
-            #expect(isSaid, "\(node.output)")
             #expect(node.isRunning)
             let again = try stage.get(path, from: 0, expecting: image)
             #expect(again.brings(image) && again.isHit, "\(again)")
@@ -145,10 +144,9 @@ extension Outside {
                 #expect((0.54...0.60).contains(found.share), "\(found)")
             }
             for node in stage.nodes {
-                let isSaid = Deadline.seconds(20).reached {
+                expectSoon(20, "\(node.output)") {
                     node.said("a member's weight is cut", "\(peer.id)", "ring-weight-limit") == 1
                 }
-                #expect(isSaid, "\(node.output)")
             }
             withExtendedLifetime(peer) {}
         }

@@ -25,12 +25,11 @@ extension Outside {
         func forgotten() throws {
             let stage = try ClusterStage(3)
             let (node, target) = (stage.nodes[0], "{\"tag\":\"t\"}")
-            let killed = try #require(ClusterStage.members(of: stage.nodes[2]).first).id
-            let isCounted = try Deadline.seconds(60).reached {
+            let killed = try ClusterStage.id(of: stage.nodes[2])
+            try expectSoon(60) {
                 try line(node, killed).prefix(4) == [killed, "alive", "yes", "yes"]
             }
-            #expect(isCounted)
-            let own = try #require(ClusterStage.members(of: node).first).id
+            let own = try ClusterStage.id(of: node)
             #expect(try line(node, own).prefix(5) == ["*", own, "alive", "yes", "yes"])
             let alive = try members(node, "forget", killed)
             #expect(alive.status == 1 && alive.output.isEmpty)
@@ -43,23 +42,17 @@ extension Outside {
             #expect(before.status == 202 && before.members[killed] == "unreachable")
 
             // It is not gone as long as it may have been asked a moment ago.
-            let isBegun = try Deadline.seconds(120).reached {
+            try expectSoon(120) {
                 let result = try members(node, "forget", killed)
                 return result.status == 0 && result.errors.isEmpty
                     && String(decoding: result.output, as: UTF8.self) == "forgetting \(killed)\n"
             }
-            #expect(isBegun)
-            let isForgotten = try Deadline.seconds(60).reached {
-                try line(node, killed).prefix(4) == [killed, "dead", "no", "no"]
-            }
-            #expect(isForgotten)
+            try expectSoon(60) { try line(node, killed).prefix(4) == [killed, "dead", "no", "no"] }
             // It may have served until a fence after it was last here, and is in receipts so long.
             let after = try stage.nodes[1].purge(target, wait: "issued")
-            let isDropped = try Deadline.seconds(60).reached {
-                try stage.nodes[1].receipt(after.name).isConfirmedByAll
-            }
+            try expectSoon(60) { try stage.nodes[1].receipt(after.name).isConfirmedByAll }
             let last = try stage.nodes[1].receipt(after.name)
-            #expect(isDropped && last.members.count == 2 && last.members[killed] == nil, "\(last)")
+            #expect(last.members.count == 2 && last.members[killed] == nil, "\(last)")
             let again = try members(node, "forget", killed)
             #expect(again.status == 1 && again.errors.contains("It is not counted"))
         }
@@ -80,11 +73,8 @@ extension Outside {
         @Test("A member that a node has not met since its start is shown if it is counted")
         func unknown() throws {
             let stage = try ClusterStage(3)
-            let killed = try #require(ClusterStage.members(of: stage.nodes[2]).first).id
-            let isCounted = try Deadline.seconds(60).reached {
-                try line(stage.nodes[0], killed).dropFirst(2).first == "yes"
-            }
-            #expect(isCounted)
+            let killed = try ClusterStage.id(of: stage.nodes[2])
+            try expectSoon(60) { try line(stage.nodes[0], killed).dropFirst(2).first == "yes" }
             for node in stage.nodes { node.kill() }
             try stage.restart(0)
             #expect(try line(stage.nodes[0], killed).prefix(4) == [killed, "unknown", "yes", "no"])

@@ -12,7 +12,8 @@ final class PeerNetwork {
     /// Where the machines are connected, and the origin is.
     private let middle: NetworkSpace
     private var machines: [NetworkSpace]
-    private let directory: URL
+    private let directory: TemporaryFolder
+    private let secret: URL
     private let flags: [String]
     private let disk: HungDisk?
     private(set) var ids: [String] = []
@@ -31,22 +32,17 @@ final class PeerNetwork {
             """)
         machines = try (0..<count).map { _ in try NetworkSpace() }
         origin = try ScriptedOrigin(host: "10.77.0.254", in: middle)
-        directory = try Program.temporaryFolder()
-        try Data(ClusterStage.secret.utf8).write(to: secret)
+        directory = try TemporaryFolder()
+        secret = try directory.write(ClusterStage.secret, to: "secret")
         for index in 0..<count { try connect(index) }
         nodes = try NodeProcess.cluster(of: count) {
             try start($0, environment: disk?.environment, waits: $1)
         }
-        ids = try nodes.map { node in
-            try ClusterStage.members(of: node).first { $0.isSelf }?.id ?? ""
-        }
+        ids = try nodes.map(ClusterStage.id)
         try settle([Array(0..<count)])
     }
 
-    deinit {
-        for node in nodes { node.kill() }
-        try? FileManager.default.removeItem(at: directory)
-    }
+    deinit { for node in nodes { node.kill() } }
 
     private static func address(_ index: Int) -> String { "10.77.0.\(index + 1)" }
 
@@ -67,8 +63,6 @@ final class PeerNetwork {
             """)
     }
 
-    private var secret: URL { directory.appending(path: "secret") }
-
     /// Kills a node and starts it again.
     func restart(_ index: Int) throws {
         try end(index)
@@ -78,8 +72,7 @@ final class PeerNetwork {
     /// Ends a node, in order if `isOrderly`, and has it lose its directory if `loses`.
     func end(_ index: Int, isOrderly: Bool = false, loses: Bool = false) throws {
         if isOrderly {
-            nodes[index].terminate()
-            try #require(nodes[index].waitForExit() == 0, "\(nodes[index].output)")
+            try #require(nodes[index].stop() == 0, "\(nodes[index].output)")
         } else {
             nodes[index].kill()
         }
@@ -169,19 +162,10 @@ final class PeerNetwork {
         let areSettled = try Deadline.seconds(120).reached {
             try groups.allSatisfy { group in
                 let expected = Set(group.map { ids[$0] })
-                return try group.allSatisfy { try isSettled(nodes[$0], with: expected) }
+                return try group.allSatisfy { try ClusterStage.settled(as: nodes[$0]) == expected }
             }
         }
         let said = nodes.map(\.output).joined(separator: "\n")
         try #require(areSettled, "\(said)", sourceLocation: location)
-    }
-
-    private func isSettled(_ node: NodeProcess, with ids: Set<String>) throws -> Bool {
-        let members = try ClusterStage.members(of: node)
-        let alive = members.filter { $0.state == "alive" }
-        return Set(alive.map(\.id)) == ids
-            && alive.allSatisfy { $0.isConnected && $0.share > 0 }
-            && !members.contains { $0.state == "suspected" }
-            && abs(alive.reduce(0) { $0 + $1.share } - 1) < 0.001
     }
 }

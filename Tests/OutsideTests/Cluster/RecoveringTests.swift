@@ -5,14 +5,6 @@ import Testing
 extension Outside {
     @Suite("A cluster that cannot agree any more on who is counted")
     struct RecoveringTests {
-        private func isProven(_ node: NodeProcess) -> Bool {
-            (try? node.connectAdmin().get("/readyz?unfenced"))?.status == 200
-        }
-
-        private func isFenced(_ node: NodeProcess) -> Bool {
-            (try? node.connectAdmin().get("/readyz"))?.text.contains("\"fenced\":true") == true
-        }
-
         private func recover(_ node: NodeProcess, _ flags: String...) throws -> ProgramResult {
             try NodeProcess.run(
                 ["members", "recover", "--admin-listen", "127.0.0.1:\(node.adminPort)"] + flags)
@@ -29,14 +21,14 @@ extension Outside {
                 stage.nodes[index].kill()
                 try FileManager.default.removeItem(at: stage.cache(index))
             }
-            #expect(Deadline.seconds(30).reached { isFenced(left) })
+            expectSoon { left.isFenced }
 
             let unsure = try recover(left)
             #expect(unsure.status == 64 && unsure.errors.contains("must not run"), "\(unsure)")
-            #expect(isFenced(left))
+            #expect(left.isFenced)
             let done = try recover(left, "--yes")
             #expect(done.status == 0, "\(done)")
-            #expect(Deadline.seconds(30).reached { isProven(left) })
+            expectSoon { left.isProven }
             // It may have been purged where nobody knows it any more.
             let before = stage.fetches(path)
             for _ in 0..<3 { #expect(try stage.get(path, from: 0, expecting: image).brings(image)) }
@@ -45,13 +37,12 @@ extension Outside {
             #expect(again.status == 1 && again.errors.contains("409"), "\(again)")
 
             for index in 1...2 { try stage.restart(index) }
-            #expect(Deadline.seconds(30).reached { stage.nodes.allSatisfy(isProven) })
+            expectSoon { stage.nodes.allSatisfy(\.isProven) }
             // Those that are gone may have served for one fence more.
-            let isWhole = try Deadline.seconds(30).reached {
+            try expectSoon {
                 let purge = try left.purge("{\"tag\":\"t\"}")
                 return purge.isConfirmedByAll && purge.members.count == 3
             }
-            #expect(isWhole)
         }
 
         @Test("Two clusters that were opened apart are one again, with all that each has purged")
@@ -64,15 +55,15 @@ extension Outside {
                 one.clusterFlags(peerPort: HeldPort.forever())
                     + ["--join", "127.0.0.1:\(other.peerPort(of: 0))", "--fence", "2s"])
             let nodes = one.nodes + other.nodes
-            #expect(Deadline.seconds(30).reached { nodes.allSatisfy(isFenced) })
+            expectSoon { nodes.allSatisfy(\.isFenced) }
             let done = try recover(one.nodes[0], "--yes")
             #expect(done.status == 0, "\(done)")
-            #expect(Deadline.seconds(30).reached { (nodes + [between]).allSatisfy(isProven) })
+            expectSoon { (nodes + [between]).allSatisfy(\.isProven) }
             let purge = try other.nodes[1].purge("{\"tag\":\"t\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 5, "\(purge)")
             // Which one it is outlives a restart.
             try one.restart(1)
-            #expect(Deadline.seconds(30).reached { isProven(one.nodes[1]) })
+            expectSoon { one.nodes[1].isProven }
         }
     }
 }

@@ -5,10 +5,6 @@ import Testing
 extension Outside {
     @Suite("A node that is killed, and comes back without what it had")
     struct ReplacingTests {
-        private func isProven(_ node: NodeProcess) -> Bool {
-            (try? node.connectAdmin().get("/readyz?unfenced"))?.status == 200
-        }
-
         /// Returns when it is counted in the place of the one before it; meanwhile the others are
         /// never fenced.
         private func expectReplaced(
@@ -21,7 +17,7 @@ extension Outside {
                     let answer = try stage.nodes[other].connectAdmin().get("/readyz")
                     if answer.text.contains("fenced") { fenced += 1 }
                 }
-                return isProven(stage.nodes[index])
+                return stage.nodes[index].isProven
             }
             #expect(isCounted && fenced == 0, "node \(index)", sourceLocation: location)
         }
@@ -32,11 +28,10 @@ extension Outside {
             _ stage: ClusterStage, at location: SourceLocation = #_sourceLocation
         ) throws {
             let purge = try stage.nodes[0].purge("{\"tag\":\"t\"}", wait: "issued")
-            let isWhole = try Deadline.seconds(30).reached {
+            try expectSoon(at: location) {
                 let receipt = try stage.nodes[0].receipt(purge.name)
                 return receipt.isConfirmedByAll && receipt.members.count == stage.nodes.count
             }
-            #expect(isWhole, sourceLocation: location)
         }
 
         @Test("under their names one after another take each other's places", arguments: [3, 5])
@@ -67,29 +62,25 @@ extension Outside {
             arguments: [4, 3])
         func unnamed(count: Int) throws {
             let stage = try ClusterStage(count, keepsOnDisk: false, "--fence", "2s")
-            let gone = try stage.nodes.prefix(2).map { node in
-                let own = try ClusterStage.members(of: node).first(where: \.isSelf)
-                return try #require(own).id
-            }
+            let gone = try stage.nodes.prefix(2).map(ClusterStage.id)
             // First it learns that the set is settled, if it does not know, then what most have.
             for _ in 0..<2 { try stage.waitUntilHeard(by: stage.nodes[2], from: count / 2) }
             for index in 0..<2 { stage.nodes[index].kill() }
             for index in 0..<2 { try stage.restart(index) }
-            #expect(!isProven(stage.nodes[0]))
+            #expect(!stage.nodes[0].isProven)
             let path = "/admin/v1/members/\(gone.joined(separator: ","))/forget"
             // Of four the two that are left know every purge; of three the one may not.
             let isKnown = count == 4
-            let isTaken = try Deadline.seconds(30).reached {
+            try expectSoon {
                 let answer = try stage.nodes[2].connectAdmin().post("", to: path)
                 if isKnown { return answer.status == 202 }
                 return answer.status == 409 && answer.text.contains("members recover")
             }
-            #expect(isTaken)
             if !isKnown {
                 let path = "/admin/v1/members/recover"
                 #expect(try stage.nodes[2].connectAdmin().post("", to: path).status == 202)
             }
-            #expect(Deadline.seconds(30).reached { stage.nodes.allSatisfy(isProven) })
+            expectSoon { stage.nodes.allSatisfy(\.isProven) }
         }
     }
 }

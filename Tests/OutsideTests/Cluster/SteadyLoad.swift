@@ -14,8 +14,6 @@ final class SteadyLoad: Sendable {
         var brought: [String: Int] = [:]
         /// Requests that had no such answer.
         var failures: [String] = []
-        /// The longest that an answer took, in seconds.
-        var longest = 0.0
 
         /// All that were answered.
         var count: Int { brought.values.reduce(0, +) }
@@ -64,7 +62,6 @@ final class SteadyLoad: Sendable {
             let took = (ContinuousClock.now - start) / .seconds(1)
             let isWell = answer?.brings(image) == true
             count { tally in
-                tally.longest = max(tally.longest, took)
                 if isWell {
                     tally.brought[kind, default: 0] += 1
                 } else {

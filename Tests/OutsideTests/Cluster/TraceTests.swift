@@ -60,10 +60,7 @@ extension Outside {
             }
             let parents = paths.compactMap { Told(stage.origin.requests($0)[0])?.parent }
             #expect(Set(parents).count == paths.count)
-            for node in stage.nodes {
-                node.terminate()
-                #expect(node.waitForExit() == 0)
-            }
+            for node in stage.nodes { #expect(node.stop() == 0) }
             var byOwner = 0
             for number in paths.indices {
                 let asked = lines(stage.nodes[0], "request-\(number)")
@@ -92,10 +89,7 @@ extension Outside {
                 let path = stage.origin.serve(image, fields: [lasting])
                 _ = try stage.nodes[0].get(stage.target(path), fields: ["X-Request-Id: r\(number)"])
             }
-            for node in stage.nodes {
-                node.terminate()
-                #expect(node.waitForExit() == 0)
-            }
+            for node in stage.nodes { #expect(node.stop() == 0) }
             let counts = stage.nodes.map { node in
                 node.printed.split(separator: "\n").count { $0.contains("/v1/image?url=") }
             }
@@ -118,18 +112,14 @@ extension Outside {
             let first = ClientSwarm(port: stage.node.port, [plan("first", Self.trace)])
             #expect(gate.waitForArrivals())
             let second = ClientSwarm(port: stage.node.port, [plan("second", other)])
-            let isWaiting = Deadline.seconds(20).reached {
-                stage.node.figure("nuthatch_waiters") == 2
-            }
-            #expect(isWaiting)
+            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 2 }
             gate.open()
             #expect((first.responses() + second.responses()).allSatisfy { $0.brings(image) })
             let requests = stage.origin.requests("/slow")
             #expect(requests.count == 1 && requests[0].fields["X-Request-Id"] == "first")
             #expect(Told(requests[0])?.trace == Self.trace[...])
             #expect(Told(requests[0])?.flags == "00")
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             #expect(lines(stage.node, "second").first?["trace_id"] as? String == other)
             #expect(lines(stage.node, "second").first?["outcome"] as? String == "collapsed")
         }

@@ -39,10 +39,8 @@ extension Outside {
             for index in 0..<5 { origin.on("/p\(index)", OriginAnswer(image, fields: [lasting])) }
             origin.on("/none", .text("none", status: "404 Not Found"))
             let node = try NodeProcess()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let list = folder.appending(path: "urls")
-            try Data("# images\n\n\(urls.joined(separator: "\n"))\n".utf8).write(to: list)
+            let folder = try TemporaryFolder()
+            let list = try folder.write("# images\n\n\(urls.joined(separator: "\n"))\n", to: "urls")
             let done = try node.command("prefetch", "--file", list.path)
             #expect(done.status == 0 && done.text.hasPrefix("done  5 URLs: 5 fetched, 0 held"))
             #expect(try node.command("inspect", urls[4]).status == 0)

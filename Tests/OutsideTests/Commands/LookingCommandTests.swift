@@ -37,12 +37,9 @@ extension Outside {
 
         @Test("a node with tokens is asked with one, from a flag, the environment or the settings")
         func tokens() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             func file(_ name: String, _ text: String) throws -> String {
-                let url = folder.appending(path: name)
-                try Data(text.utf8).write(to: url)
-                return url.path
+                try folder.write(text, to: name).path
             }
             let (strong, weak) = (
                 String(repeating: "a", count: 20), String(repeating: "r", count: 20)
@@ -88,8 +85,7 @@ extension Outside {
         @Test("get brings the image, whole or not at all")
         func get() throws {
             let stage = try stage()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let base = ["--base", "127.0.0.1:\(stage.node.port)"]
             func get(_ words: String...) throws -> ProgramResult {
                 try NodeProcess.run(["get"] + base + words)

@@ -59,8 +59,7 @@ final class DiskStage {
     /// Kills the node, or asks it to stop, and returns when it is gone.
     func stop(gently isGentle: Bool) {
         guard isGentle else { return node.kill() }
-        node.terminate()
-        #expect(node.waitForExit() == 0)
+        #expect(node.stop() == 0)
     }
 
     func get(_ path: String, expecting: TestImage? = nil) throws -> Response {

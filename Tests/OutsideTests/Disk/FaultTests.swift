@@ -27,8 +27,7 @@ extension Outside {
             try stage.wait(untilUp: true, at: location)
             #expect(stage.said(Self.off, "level=warning") == 1, sourceLocation: location)
             // A line is written a moment after what it says.
-            let isSaid = Deadline.seconds(20).reached { stage.said(Self.back) == 1 }
-            #expect(isSaid, sourceLocation: location)
+            expectSoon(20, at: location) { stage.said(Self.back) == 1 }
             try get(stage, 500..<510)
             try stage.settle()
             #expect(stage.said(Self.off) == 1, sourceLocation: location)
@@ -45,12 +44,11 @@ extension Outside {
             let failures = { try stage.figure("nuthatch_disk_failures_total") }
             let before = try failures()
             var number = 600
-            let isTried = try Deadline.seconds(60).reached {
+            try expectSoon(60, at: location) {
                 try get(stage, number..<number + 1)
                 number = number < 799 ? number + 1 : 600
                 return try failures() >= before + 2
             }
-            #expect(isTried, sourceLocation: location)
             #expect(stage.said(Self.off, "level=warning") == 1, sourceLocation: location)
             #expect(stage.said(Self.back) == 0, sourceLocation: location)
             #expect(try stage.figure("nuthatch_disk_up") == 0, sourceLocation: location)
@@ -212,10 +210,9 @@ extension Outside {
             _ stage: DiskStage, _ lost: (file: String, offset: Int)
         ) throws {
             #expect(try stage.figure("nuthatch_disk_records_total{result=\"lost\"}") == 1)
-            let isSaid = Deadline.seconds(10).reached {
+            expectSoon(10, "\(lost)? \(stage.node.output)") {
                 stage.said("level=warning", lost.file, "offset=\(lost.offset) ") == 1
             }
-            #expect(isSaid, "\(lost)? \(stage.node.output)")
         }
     }
 }

@@ -9,8 +9,7 @@ extension Outside {
 
         @Test("A killed writer of the tier leaves nothing wrong, deleted, or above the limit")
         func store() throws {
-            let directory = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: directory) }
+            let directory = try TemporaryFolder()
             let seed = UInt64.random(in: 0...(.max))
             let campaign = try Program.run(
                 try NodeProcess.built("nuthatch-bench"),
@@ -41,10 +40,9 @@ extension Outside {
                 let answers = Int.random(in: 200...600, using: &dice)
                 #expect(load.waitForAnswers(answers), "\(stage.node.output)")
                 // What still waits for the disk is lost by a kill, be it all there is.
-                let isWritten = try Deadline.seconds(30).reached {
+                try expectSoon(30, "\(stage.node.output)") {
                     try stage.figure("nuthatch_disk_entries") >= 20
                 }
-                #expect(isWritten, "\(stage.node.output)")
                 try stage.restart()
                 let tally = load.stop()
                 #expect(tally.wrong.isEmpty, "\(tally.wrong.prefix(3))")

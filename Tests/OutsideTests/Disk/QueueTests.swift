@@ -6,12 +6,12 @@ extension Outside {
     @Suite("What waits to be written to a disk that hangs")
     struct QueueTests {
         private let disk: HungDisk
-        private let folder: URL
+        private let folder: TemporaryFolder
         private let origin: ScriptedOrigin
 
         init() throws {
             disk = try HungDisk()
-            folder = try Program.temporaryFolder()
+            folder = try TemporaryFolder()
             origin = try ScriptedOrigin()
         }
 
@@ -24,15 +24,10 @@ extension Outside {
             return node
         }
 
-        private func end(_ node: NodeProcess) {
-            node.kill()
-            try? FileManager.default.removeItem(at: folder)
-        }
-
         @Test("Images that memory has no place for are not fetched again")
         func images() throws {
             let node = try start()
-            defer { end(node) }
+            defer { node.kill() }
             let images = (0..<5).map {
                 TestImage.generated(.png, byteCount: 9_000, seed: 1_600 + UInt64($0))
             }
@@ -49,7 +44,7 @@ extension Outside {
         @Test("Nor are a site's, each variant for itself")
         func variants() throws {
             let node = try start("--site", "site.example=\(origin.url(""))")
-            defer { end(node) }
+            defer { node.kill() }
             let image = TestImage.generated(.png, byteCount: 9_000, seed: 1_610)
             let paths = (0..<3).map { "/\($0)" }
             for path in paths {

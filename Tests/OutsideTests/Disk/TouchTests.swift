@@ -21,12 +21,11 @@ extension Outside {
                 let idle = TestImage.generated(.png, byteCount: 20_000, seed: 63 + UInt64(number))
                 _ = try stage.get(stage.origin.serve(idle, fields: [lasting]))
                 try stage.settle()
-                let isGone = try Deadline.seconds(60).reached {
+                try expectSoon(60) {
                     let hit = try connection.get(target)
                     #expect(hit.brings(image) && hit.detail == "memory", "\(hit)")
                     return try stage.figure("nuthatch_disk_entries") == entries
                 }
-                #expect(isGone)
             }
             // However long the start takes, it must not be what makes the image too old.
             try stage.restart(gently: true, "--age-limit", "1h")
@@ -52,10 +51,7 @@ extension Outside {
             let image = TestImage.generated(.png, byteCount: 20_000, seed: 62)
             _ = try stage.get(stage.origin.serve(image, fields: [lasting]))
             try stage.settle()
-            let isGone = try Deadline.seconds(30).reached {
-                try stage.figure("nuthatch_disk_gone_total{reason=\"expired\"}") == 1
-            }
-            #expect(isGone)
+            try expectSoon { try stage.figure("nuthatch_disk_gone_total{reason=\"expired\"}") == 1 }
             #expect(try stage.figure("nuthatch_disk_entries") == 0)
         }
     }

@@ -9,8 +9,8 @@ extension Outside {
 
         @Test("What was to be said of an answer that was given up is not said of another")
         func abandoned() throws {
-            let token = try Program.temporaryFolder().appendingPathComponent("token")
-            try Data("0123456789abcdef0123\n".utf8).write(to: token)
+            let folder = try TemporaryFolder()
+            let token = try folder.write("0123456789abcdef0123\n", to: "token")
             let origin = try ScriptedOrigin()
             let node = try NodeProcess(
                 [

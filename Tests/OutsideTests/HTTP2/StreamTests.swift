@@ -9,9 +9,8 @@ extension Outside {
 
         @Test("What an answer that broke off has left is not in the next one")
         func leftovers() throws {
-            let folder = try Program.temporaryFolder()
-            let file = folder.appendingPathComponent("token")
-            try Data(token.utf8).write(to: file)
+            let folder = try TemporaryFolder()
+            let file = try folder.write(token, to: "token")
             let stage = try SiteStage("--loops", "1", "--decision-token-file", file.path)
             let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 690)
             stage.origin.on("/it", .text("ok"))
@@ -28,7 +27,7 @@ extension Outside {
                     "--http2-prior-knowledge", "--header", "Nuthatch-Decision: \(token)",
                     base + "/cut",
                 ])
-                #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+                expectSoon(20) { running.bodyByteCount > 0 }
                 gate.open()
                 let cut = running.wait()
                 #expect(cut.exit == 92 && cut["Nuthatch-Decision"] != nil, "\(cut)")

@@ -48,9 +48,8 @@ extension Outside {
         func upload() throws {
             let (stage, _) = try stage()
             stage.origin.on("/it", .text("taken"))
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("body")
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "body")
             try Data(image.bytes).write(to: file)
             stage.origin.expectBody(image, at: "/it")
             let result = try Program.run(
@@ -95,10 +94,9 @@ extension Outside {
             let (descriptors, bytes) = (stage.node.descriptorCount, stage.node.residentBytes)
             try run(50_000)
             stage.waitForFigure("nuthatch_connections_open", 0)
-            let isBack = Deadline.seconds(20).reached {
+            expectSoon(20, "\(stage.node.descriptorCount) after \(descriptors)") {
                 stage.node.descriptorCount <= descriptors
             }
-            #expect(isBack, "\(stage.node.descriptorCount) after \(descriptors)")
             let more = stage.node.residentBytes - bytes
             #expect(more < 16 << 20, "\(more) bytes more")
         }

@@ -69,12 +69,9 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 300_000, seed: 33)
-            let gate = Gate()
-            stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
-            let first = try stage.node.connect()
-            try first.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (first, gate) = try stage.begin {
+                OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate($0))
+            }
             let others = ClientSwarm(
                 port: stage.node.port, count: 100,
                 .init(stage.target("/it"), expecting: image))
@@ -90,17 +87,14 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.gif, byteCount: 300_000, seed: 34)
-            let gate = Gate()
-            stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
-            let first = try stage.node.connect()
-            try first.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (first, gate) = try stage.begin {
+                OriginAnswer(image, fields: [lasting]).stalling(at: 100_000, .gate($0))
+            }
             let descriptors = stage.node.descriptorCount
             first.socket.reset()
-            #expect(
-                Deadline.seconds(30).reached { stage.node.descriptorCount < descriptors },
-                "the node notices that the client is gone")
+            expectSoon(30, "the node notices that the client is gone") {
+                stage.node.descriptorCount < descriptors
+            }
             gate.open()
             #expect(try stage.get("/it").brings(image))
             #expect(stage.fetches("/it") == 1)
@@ -111,12 +105,8 @@ extension Outside {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.png, byteCount: 10_000, seed: 35)
-            let gate = Gate()
+            let (held, gate) = try stage.begin { OriginAnswer(image).holdingHead(.gate($0)) }
             defer { gate.open() }
-            stage.origin.on("/held", OriginAnswer(image).holdingHead(.gate(gate)))
-            let held = try stage.node.connect()
-            try held.socket.send(HTTPConnection.request(stage.target("/held")))
-            #expect(gate.waitForArrivals())
             stage.origin.on("/free", OriginAnswer(image))
             #expect(try stage.get("/free").brings(image))
             #expect(held.isQuiet(seconds: 0))

@@ -102,9 +102,7 @@ extension Outside {
             let path = stage.origin.serve(image, etag: "\"v1\"")
             #expect(try stage.get(path).brings(image))
             #expect(try stage.get(path).isHit)
-            #expect(
-                Deadline.seconds(20).reached { (try? stage.get(path).isHit) == false },
-                "it becomes stale")
+            expectSoon(20, "it becomes stale") { (try? stage.get(path).isHit) == false }
             #expect(stage.origin.requests(path).last?.fields["If-None-Match"] == "\"v1\"")
         }
 
@@ -116,7 +114,7 @@ extension Outside {
                 image, fields: ["Cache-Control: max-age=2"], etag: "\"v1\"")
             #expect(try stage.get(path).brings(image))
             #expect(try stage.get(path).isHit)
-            #expect(Deadline.seconds(20).reached { (try? stage.get(path).isHit) == false })
+            expectSoon(20) { (try? stage.get(path).isHit) == false }
         }
 
         @Test("Expires is honoured, and Cache-Control beats it")

@@ -9,10 +9,9 @@ extension Outside {
         private func expectNobodyWaits(
             _ node: NodeProcess, at location: SourceLocation = #_sourceLocation
         ) {
-            let isGone = Deadline.seconds(30).reached {
+            expectSoon(at: location) {
                 node.figure("nuthatch_waiters") == 0 && node.figure("nuthatch_fills_in_flight") == 0
             }
-            #expect(isGone, sourceLocation: location)
         }
 
         @Test(
@@ -21,14 +20,10 @@ extension Outside {
         func stalls(_ framing: OriginAnswer.Framing) throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
-            stage.origin.on(
-                "/it",
-                OriginAnswer(image, framing: framing, fields: [lasting])
-                    .stalling(at: 25, .gate(gate)))
-            let client = try stage.node.connect()
-            try client.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals() && stage.origin.waitForBodyBytes(25))
+            let (client, gate) = try stage.begin {
+                OriginAnswer(image, framing: framing, fields: [lasting]).stalling(at: 25, .gate($0))
+            }
+            #expect(stage.origin.waitForBodyBytes(25))
             #expect(client.isQuiet(seconds: 0.3))
             gate.open()
             #expect(client.readResponse().brings(image))
@@ -92,17 +87,11 @@ extension Outside {
         func clientLeaves() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
-            stage.origin.on(
-                "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 25, .gate(gate)))
-            let client = try stage.node.connect()
-            try client.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
-            client.socket.reset()
-            let isAlone = Deadline.seconds(30).reached {
-                stage.node.figure("nuthatch_waiters") == 0
+            let (client, gate) = try stage.begin {
+                OriginAnswer(image, fields: [lasting]).stalling(at: 25, .gate($0))
             }
-            #expect(isAlone)
+            client.socket.reset()
+            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
             gate.open()
             expectNobodyWaits(stage.node)
             #expect(try stage.get("/it").isHit)
@@ -125,10 +114,8 @@ extension Outside {
             try old.socket.send("GET \(stage.target("/it")) HTTP/1.0\r\n\r\n")
             let head = try stage.node.connect()
             try head.socket.send(HTTPConnection.request(stage.target("/it"), method: "HEAD"))
-            let haveCome = Deadline.seconds(30).reached {
-                stage.node.figure("nuthatch_waiters") == 3
-            }
-            #expect(haveCome && gate.waitForArrivals())
+            expectSoon { stage.node.figure("nuthatch_waiters") == 3 }
+            #expect(gate.waitForArrivals())
             gate.open()
             let piece = part.readResponse()
             #expect(piece.status == 206 && piece.body == image.bytes(10..<20), "\(piece)")
@@ -190,11 +177,11 @@ extension Outside {
             let swarm = ClientSwarm(
                 port: stage.node.port,
                 images.map { .init(stage.target("/" + $0.name), expecting: $0) })
-            let isFull = Deadline.seconds(60).reached {
+            expectSoon(60) {
                 (stage.node.figure("nuthatch_answers_total{status=\"5xx\"}") ?? 0) > 0
                     && stage.origin.log.count == clients
             }
-            #expect(isFull && swarm.waitForConnections())
+            #expect(swarm.waitForConnections())
             let held = stage.node.figure("nuthatch_memory_used_bytes") ?? 0
             #expect(held > 1_800_000 && held <= Double(16 << 20), "\(held)")
             gate.open()

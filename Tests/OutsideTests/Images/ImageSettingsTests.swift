@@ -39,10 +39,8 @@ extension Outside {
         func fieldFiles() throws {
             let origin = try ScriptedOrigin()
             origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let secret = folder.appending(path: "key")
-            try Data("from a file\n".utf8).write(to: secret)
+            let folder = try TemporaryFolder()
+            let secret = try folder.write("from a file\n", to: "key")
             let stage = try SettingsStage(
                 opened + "images:\n  origins:\n    127.0.0.1:\(origin.port):\n"
                     + "      set-request-fields: {X-Key: {file: \(secret.path)}}\n"
@@ -121,8 +119,7 @@ extension Outside {
 
         @Test("They have no more of the disk than their share")
         func diskShare() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let stage = try SettingsStage(
                 opened + "disk-limit: 64MiB\ncache-dir: \(folder.path)\n"
                     + "images: {disk-share: 10%}\n")
@@ -131,12 +128,12 @@ extension Outside {
                 let target = stage.target(stage.origin.serve(image, fields: [lasting]))
                 #expect(try stage.node.get(target, expecting: image).brings(image))
             }
-            let isSettled = Deadline.seconds(30).reached {
+            expectSoon {
                 stage.node.figure("nuthatch_disk_queued_bytes") == 0
                     && stage.node.figure("nuthatch_fills_in_flight") == 0
             }
             let entries = try #require(stage.node.figure("nuthatch_disk_entries"))
-            #expect(isSettled && entries > 10 && entries < 40, "\(entries)")
+            #expect(entries > 10 && entries < 40, "\(entries)")
         }
 
         @Test("A node that is told something else of them fetches for itself, and says so")
@@ -149,7 +146,7 @@ extension Outside {
                 ])
             defer { other.kill() }
             let all = stage.nodes + [other]
-            #expect(Deadline.seconds(30).reached { all.allSatisfy { $0.isCurrent(among: 3) } })
+            expectSoon { all.allSatisfy { $0.isCurrent(among: 3) } }
             for number in 0..<6 {
                 stage.origin.on("/\(number)", OriginAnswer(image, fields: [lasting]))
                 for node in all {
@@ -166,9 +163,7 @@ extension Outside {
         func alone() throws {
             let stage = try ClusterStage(3, settings: "images: {cluster: off}\n")
             stage.origin.on("/it", OriginAnswer(image, fields: [lasting]))
-            for index in stage.nodes.indices {
-                #expect(try stage.get("/it", from: index, expecting: image).brings(image))
-            }
+            try stage.expectAll("/it", image)
             #expect(stage.fetches("/it") == 3)
         }
     }

@@ -39,7 +39,7 @@ extension Outside {
             let second = try stage.node.connect()
             try second.socket.send(
                 HTTPConnection.request(stage.target("/it"), fields: Self.accepts))
-            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 2 })
+            expectSoon { stage.node.figure("nuthatch_waiters") == 2 }
             gate.open()
             #expect(400...499 ~= first.readResponse().status)
             let other = second.readResponse()
@@ -60,7 +60,7 @@ extension Outside {
                 let second = try node.connect()
                 try second.socket.send(
                     HTTPConnection.request(stage.target(path), fields: Self.accepts))
-                #expect(Deadline.seconds(30).reached { node.figure("nuthatch_waiters") == 2 })
+                expectSoon { node.figure("nuthatch_waiters") == 2 }
                 gate.open()
                 #expect(first.readResponse().status == 404)
                 let other = second.readResponse()
@@ -81,10 +81,7 @@ extension Outside {
             #expect(try stage.get("/it", fields: coded).brings(webp))
             #expect(try stage.get("/it", fields: Self.accepts).status == 404)
             stage.origin.on("/it", refusal("500 Internal Server Error"))
-            let isForgotten = try Deadline.seconds(30).reached {
-                try stage.get("/it", fields: Self.accepts).status != 404
-            }
-            #expect(isForgotten)
+            try expectSoon { try stage.get("/it", fields: Self.accepts).status != 404 }
             let answer = try stage.get("/it", fields: coded)
             #expect(answer.brings(webp) && answer.isHit, "\(answer)")
         }

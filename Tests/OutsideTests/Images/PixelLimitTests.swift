@@ -23,11 +23,10 @@ extension Outside {
         private func expectNothingLeft(
             _ node: NodeProcess, at location: SourceLocation = #_sourceLocation
         ) {
-            let isGone = Deadline.seconds(30).reached {
+            expectSoon(at: location) {
                 node.figure("nuthatch_waiters") == 0 && node.figure("nuthatch_fills_in_flight") == 0
                     && node.figure("nuthatch_memory_used_bytes") == 0
             }
-            #expect(isGone, sourceLocation: location)
             #expect(node.figure("nuthatch_memory_entries") == 0, sourceLocation: location)
         }
 
@@ -50,10 +49,9 @@ extension Outside {
             expectNothingLeft(stage.node)
             #expect(stage.node.figure("nuthatch_images_unfit_total{reason=\"too_large\"}") == 2)
             // Lines are written behind the answers.
-            let areSaid = Deadline.seconds(30).reached {
+            expectSoon(30, "\(stage.node.output)") {
                 stage.node.said("origin answer refused", "/it") == 2
             }
-            #expect(areSaid, "\(stage.node.output)")
         }
 
         @Test("What little there is to come of one is read, and its connection used again")
@@ -64,11 +62,10 @@ extension Outside {
             stage.origin.on("/it", OriginAnswer(bomb).stalling(at: 40, .seconds(0.1)))
             for count in 1...3 {
                 expectRefused(try stage.get("/it"))
-                let isRead = Deadline.seconds(30).reached {
+                expectSoon {
                     stage.node.figure("nuthatch_origin_fetches_total{result=\"ok\"}")
                         == Double(count)
                 }
-                #expect(isRead)
             }
             #expect(stage.origin.connectionsOpened == 1)
             expectNothingLeft(stage.node)
@@ -97,10 +94,8 @@ extension Outside {
             let gate = Gate()
             stage.origin.on("/it", OriginAnswer(Self.bomb).stalling(at: 10, .gate(gate)))
             let swarm = ClientSwarm(port: stage.node.port, count: 50, .init(stage.target("/it")))
-            let haveCome = Deadline.seconds(30).reached {
-                stage.node.figure("nuthatch_waiters") == 50
-            }
-            #expect(haveCome && gate.waitForArrivals())
+            expectSoon { stage.node.figure("nuthatch_waiters") == 50 }
+            #expect(gate.waitForArrivals())
             gate.open()
             let responses = swarm.responses()
             #expect(responses.allSatisfy { $0.status == 502 && $0.looksWhole })

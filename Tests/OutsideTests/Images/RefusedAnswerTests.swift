@@ -105,8 +105,7 @@ extension Outside {
             let response = client.readResponse(seconds: 10)
             #expect(response.looksWhole && response.brings(page), "\(response)")
             #expect(try stage.node.get("/healthz", seconds: 5).status == 200)
-            stage.node.terminate()
-            #expect(stage.node.waitForExit(seconds: 20) == 0)
+            #expect(stage.node.stop(seconds: 20) == 0)
         }
 
         @Test(

@@ -56,7 +56,7 @@ extension Outside {
             #expect(try stage.get("/it").brings(jpeg))
             let clients = ClientSwarm(
                 port: stage.node.port, count: 3, .init(stage.target("/it"), expecting: jpeg))
-            #expect(Self.waiters(3, of: stage))
+            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 3 }
             gate.open()
             #expect(clients.responses().allSatisfy { $0.brings(jpeg) })
             // Each of the others asks for itself, about what one of them has stored by then or not.
@@ -98,20 +98,15 @@ extension Outside {
             }
             let clients = ClientSwarm(
                 port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: jpeg))
-            #expect(Self.waiters(5, of: stage))
+            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 5 }
             gate.open()
             // All of them begin anew, and are there before the answer is over.
             #expect(last.waitForArrivals())
-            #expect(Self.waiters(5, of: stage))
+            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 5 }
             last.open()
             let responses = clients.responses()
             #expect(responses.allSatisfy { $0.brings(jpeg) }, "\(responses)")
             #expect(stage.fetches("/it") == 3)
-        }
-
-        /// Waits until so many requests wait for a fetch.
-        private static func waiters(_ count: Double, of stage: Stage) -> Bool {
-            Deadline.seconds(20).reached { stage.node.figure("nuthatch_waiters") == count }
         }
     }
 }

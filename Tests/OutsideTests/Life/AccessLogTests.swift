@@ -71,8 +71,7 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let path = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(path).brings(image))
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             #expect(!stage.node.output.contains("/v1/image"))
         }
 
@@ -89,8 +88,7 @@ extension Outside {
                     #expect(connection.readResponse(expecting: image).brings(image))
                 }
             }
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             let count = stage.node.output.split(separator: "\n").count {
                 $0.contains("/v1/image?url=")
             }

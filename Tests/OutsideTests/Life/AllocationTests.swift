@@ -17,8 +17,7 @@ extension Outside {
 
         @Test("Hits that are noted for the disk")
         func touchedHits() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             try hits(
                 byteCount: 10_000,
                 flags: ["--cache-dir", folder.path, "--touch-interval", "1s"])

@@ -21,8 +21,7 @@ extension Outside {
             let before = Self.requests(stage)
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 10, .init(stage.target("/it"), expecting: image))
-            #expect(
-                Deadline.seconds(20).reached { stage.node.figure("nuthatch_waiters") == 10 })
+            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 10 }
             gate.open()
             #expect(swarm.responses().allSatisfy { $0.brings(image) })
             for _ in 0..<3 { #expect(try stage.get("/it").brings(image)) }
@@ -58,7 +57,7 @@ extension Outside {
             let before = Self.requests(stage)
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: image))
-            #expect(Deadline.seconds(20).reached { stage.node.figure("nuthatch_waiters") == 5 })
+            expectSoon(20) { stage.node.figure("nuthatch_waiters") == 5 }
             gate.open()
             #expect(swarm.responses().allSatisfy { $0.brings(image) })
             let counted = zip(Self.requests(stage), before).map { $0 - $1 }

@@ -69,14 +69,12 @@ extension Outside {
         func draining() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
             let image = TestImage.generated(.jpeg, byteCount: 30_000, seed: 1)
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 10_000, .gate(gate)))
-            let running = try stage.node.connect()
-            try running.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (running, gate) = try stage.begin {
+                OriginAnswer(image).stalling(at: 10_000, .gate($0))
+            }
             stage.node.terminate()
-            #expect(Deadline.seconds(20).reached { stage.node.said("message=draining") == 1 })
+            expectSoon(20) { stage.node.said("message=draining") == 1 }
             let (status, line) = try health(
                 ["--admin-listen", "127.0.0.1:\(stage.node.adminPort)"])
             #expect(status == 1 && line.contains("answered 503 {\"status\":\"draining\"}"))
@@ -89,14 +87,13 @@ extension Outside {
         func starting() throws {
             let disk = try HungDisk()
             try disk.hang()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let port = try HeldPort.forever()
             let flags = ["--listen", "127.0.0.1:\(port)", "--admin-listen", "off"]
             let node = try Program(
                 try NodeProcess.binary(), ["serve", "--cache-dir", folder.path] + flags,
                 environment: disk.environment)
-            #expect(Deadline.seconds(20).reached { node.catches(SIGTERM) })
+            expectSoon(20) { node.catches(SIGTERM) }
             let (status, line) = try health(flags)
             #expect(status == 1 && line.hasSuffix(":\(port)/readyz: Connection refused\n"))
             #expect(node.isRunning)

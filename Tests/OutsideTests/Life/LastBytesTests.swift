@@ -44,7 +44,7 @@ extension Outside {
             let (stage, connection) = try congested(of: image)
             defer { withExtendedLifetime(stage) {} }
             stage.node.terminate()
-            #expect(Deadline.seconds(20).reached { (try? stage.node.connect()) == nil })
+            expectSoon(20) { (try? stage.node.connect()) == nil }
             #expect(wholeAnswers(connection, image) >= 1)
             #expect(connection.waitForEnd() == .cutShort)
             #expect(stage.node.waitForExit(seconds: 30) == 0)

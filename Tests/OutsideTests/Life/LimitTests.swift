@@ -21,10 +21,7 @@ extension Outside {
             #expect(try held[0].get("/healthz").status == 200)
             refused.socket.close()
             held.removeAll()
-            let isOpenAgain = Deadline.seconds(30).reached {
-                (try? node.get("/healthz", seconds: 2))?.status == 200
-            }
-            #expect(isOpenAgain)
+            expectSoon { (try? node.get("/healthz", seconds: 2))?.status == 200 }
         }
 
         @Test("Operators get in while clients fill the node, and see that they do")
@@ -33,12 +30,11 @@ extension Outside {
             let (node, gate) = (stage.node, Gate())
             defer { gate.open() }
             var held = try stage.occupy(5, gate)
-            let isFull = Deadline.seconds(20).reached {
+            expectSoon(20) {
                 if let connection = try? node.connect() { held.append(connection) }
                 return node.figure("nuthatch_connections_open") == 5
                     && (node.figure("nuthatch_connections_refused_total") ?? 0) > 0
             }
-            #expect(isFull)
         }
 
         @Test("A URL above the limit is refused however it is written")
@@ -62,23 +58,19 @@ extension Outside {
             defer { withExtendedLifetime(stage) {} }
             let hot = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(hot).brings(image))
-            let gate = Gate()
-            for path in ["/a", "/b", "/c"] {
-                stage.origin.on(path, OriginAnswer(image).holdingHead(.gate(gate)))
-            }
+            stage.origin.on("/c", OriginAnswer(image))
             let held = try ["/a", "/b"].map { path in
-                let connection = try stage.node.connect()
-                try connection.socket.send(HTTPConnection.request(stage.target(path)))
-                return connection
+                try stage.begin(path) { OriginAnswer(image).holdingHead(.gate($0)) }
             }
-            #expect(gate.waitForArrivals(2))
             let refused = try stage.get("/c")
             expectProblem(refused, 503)
             #expect(refused["Retry-After"] != nil)
             #expect(try stage.get(hot).isHit)
             #expect(stage.fetches("/c") == 0)
-            gate.open()
-            for connection in held { #expect(connection.readResponse().brings(image)) }
+            for (client, gate) in held {
+                gate.open()
+                #expect(client.readResponse().brings(image))
+            }
             #expect(try stage.get("/c").brings(image))
         }
 
@@ -147,8 +139,9 @@ extension Outside {
             #expect(swarm.waitForConnections())
             _ = swarm.responses(seconds: 5)
             swarm.stop()
-            let isBack = Deadline.seconds(30).reached { stage.node.descriptorCount <= settled }
-            #expect(isBack, "\(settled), \(stage.node.descriptorCount) now")
+            expectSoon(30, "\(settled), \(stage.node.descriptorCount) now") {
+                stage.node.descriptorCount <= settled
+            }
         }
     }
 }

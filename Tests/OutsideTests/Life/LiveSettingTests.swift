@@ -48,12 +48,10 @@ extension Outside {
         @Test("How many and how long: fills-limit, waiters-limit, origin-first-byte-timeout")
         func waited() throws {
             let (stage, path) = try stage("fills-limit: 1\n")
-            let gate = Gate()
+            let (held, gate) = try Stage(origin: stage.origin, node: stage.node).begin("/held") {
+                OriginAnswer(image).holdingHead(.gate($0))
+            }
             defer { gate.open() }
-            stage.origin.on("/held", OriginAnswer(image).holdingHead(.gate(gate)))
-            let held = try stage.node.connect()
-            try held.socket.send(HTTPConnection.request(stage.target("/held")))
-            #expect(gate.waitForArrivals())
             expectProblem(try stage.get(path), 503)
             try stage.change(opened + "fills-limit: 2\nwaiters-limit: 1\n")
             expectProblem(try stage.get(path), 503)
@@ -74,7 +72,7 @@ extension Outside {
             #expect(try connection.get(target, fields: fields).brings(image))
             let request = HTTPConnection.request(target, fields: fields)
             try connection.socket.send(Array(request.prefix(request.count / 2)))
-            #expect(Deadline.seconds(20).reached { connection.socket.isReadByPeer })
+            expectSoon(20) { connection.socket.isReadByPeer }
             try stage.change(opened + "request-fields-limit: 10\n")
             try connection.socket.send(Array(request.suffix(from: request.count / 2)))
             #expect(connection.readResponse().brings(image), "what was begun is read to its end")
@@ -91,7 +89,7 @@ extension Outside {
             let fields = (0..<30).map { "X-\($0): y" } + ["Content-Length: 4"]
             let request = HTTPConnection.request(stage.target(path), fields: fields)
             try connection.socket.send(request + Array("ab".utf8))
-            #expect(Deadline.seconds(20).reached { connection.socket.isReadByPeer })
+            expectSoon(20) { connection.socket.isReadByPeer }
             try stage.change(opened + "request-fields-limit: 10\nrequest-body-limit: 3B\n")
             try connection.socket.send(Array("cd".utf8))
             // The limit on bodies holds for what comes; that on heads held when the head came.
@@ -100,7 +98,7 @@ extension Outside {
             try another.socket.send(
                 HTTPConnection.request(stage.target(path), fields: ["Content-Length: 3"])
                     + Array("a".utf8))
-            #expect(Deadline.seconds(20).reached { another.socket.isReadByPeer })
+            expectSoon(20) { another.socket.isReadByPeer }
             try stage.change(opened + "request-head-limit: 1KiB\nurl-limit: 1KiB\n")
             try another.socket.send(Array("bc".utf8))
             #expect(another.readResponse().brings(image))
@@ -113,7 +111,7 @@ extension Outside {
             let head = HTTPConnection.request(
                 stage.target(path), host: "late.example", fields: ["Content-Length: 4"])
             try connection.socket.send(head)
-            #expect(Deadline.seconds(20).reached { connection.socket.isReadByPeer })
+            expectSoon(20) { connection.socket.isReadByPeer }
             try stage.change(opened + "site: late.example=\(stage.origin.url(""))\n")
             try connection.socket.send(Array("body".utf8))
             #expect(connection.readResponse().status == 0)
@@ -129,7 +127,7 @@ extension Outside {
             let (idle, half) = (try stage.node.connect(), try stage.node.connect())
             #expect(try idle.get("/healthz").status == 200)
             try half.socket.send("GET /healthz HTTP/1.1\r\n")
-            #expect(Deadline.seconds(20).reached { half.socket.isReadByPeer })
+            expectSoon(20) { half.socket.isReadByPeer }
             try stage.change(opened + "idle-timeout: 100ms\nhead-timeout: 100ms\n")
             #expect(idle.waitForEnd(seconds: 20) == .cutShort)
             #expect(half.readResponse(seconds: 20).status == 408)
@@ -138,15 +136,12 @@ extension Outside {
         @Test("drain-timeout is the one that holds when the node is told to stop")
         func drain() throws {
             let (stage, _) = try stage("drain-timeout: 1h\n")
-            let gate = Gate()
-            defer { gate.open() }
-            stage.origin.on("/held", OriginAnswer(image).stalling(at: 10_000, .gate(gate)))
-            let held = try stage.node.connect()
-            try held.socket.send(HTTPConnection.request(stage.target("/held")))
-            #expect(gate.waitForArrivals())
+            let (held, gate) = try Stage(origin: stage.origin, node: stage.node).begin {
+                OriginAnswer(image).stalling(at: 10_000, .gate($0))
+            }
+            defer { withExtendedLifetime(held) { gate.open() } }
             try stage.change(opened + "drain-timeout: 100ms\n")
-            stage.node.terminate()
-            #expect(stage.node.waitForExit(seconds: 30) == 1)
+            #expect(stage.node.stop(seconds: 30) == 1)
         }
 
         @Test("The access log changes its form between two lines")
@@ -163,8 +158,7 @@ extension Outside {
                 #expect(try stage.node.get("/under-\(format)").status == 404)
             }
             #expect(load.stop().wrong.isEmpty)
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             let lines = stage.node.printed.split(separator: "\n")
             #expect(lines.count > 500)
             let probes = lines.filter { $0.contains("/under-") }
@@ -191,11 +185,10 @@ extension Outside {
             #expect(first.hasPrefix("{"))
             #expect(stage.node.said("origin fetch failed") == 0)
             _ = try stage.node.get(refused)
-            #expect(Deadline.seconds(20).reached { stage.node.said("origin fetch failed") == 1 })
+            expectSoon(20) { stage.node.said("origin fetch failed") == 1 }
             #expect(try stage.reload(opened + "log-level: critical\n").hasPrefix("{") == false)
             _ = try stage.node.get(refused)
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             #expect(stage.node.said("origin fetch failed") == 1)
             #expect(stage.node.said("stopped") == 0)
         }

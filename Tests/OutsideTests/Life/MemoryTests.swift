@@ -68,7 +68,7 @@ extension Outside {
             plan.request = Array(repeatElement(plan.request, count: 400).joined())
             let stalled = ClientSwarm(port: stage.node.port, count: 1_000, plan)
             #expect(stalled.waitForConnections())
-            #expect(Deadline.seconds(120).reached { stage.node.descriptorCount >= 1_000 })
+            expectSoon(120) { stage.node.descriptorCount >= 1_000 }
             #expect(try stage.settledDescriptors() >= 1_000)
             #expect(try stage.get(path, seconds: 120).isHit)
             expectWithin(stage.node)

@@ -12,16 +12,14 @@ extension Outside {
 
         @Test("As JSON every line is an object with time, level and message, from first to last")
         func json() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let stage = try SettingsStage(
                 "log-format: json\n", "--cache-dir", folder.path,
                 environment: ["NUTHATCH_PORT\u{1B}\"": "1"])
             _ = try stage.node.get("/v1/image?url=http://10.0.0.1/a%22b")
             try stage.reload("log-format: json\nmemory-limit: \"1\\\"\\e[2J\"\n")
             try stage.reload("log-format: json\nloops: 2\nranges-limit: 2\n")
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             let lines = stage.node.lines
             var messages: [String] = []
             for line in lines {
@@ -76,7 +74,7 @@ extension Outside {
             let node = try run(
                 "ulimit -n 400",
                 ["serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off"])
-            #expect(Deadline.seconds(20).reached { node.errors.contains("message=serving") })
+            expectSoon(20) { node.errors.contains("message=serving") }
             #expect(node.errors.contains("level=warning message=\"\(said)"), "\(node.errors)")
             #expect(node.errors.contains(advice), "\(node.errors)")
             let check = try run("ulimit -n 400", ["check-config"])

@@ -69,10 +69,7 @@ extension Outside {
         func idleClients() throws {
             let node = try NodeProcess(["--connections-limit", "50", "--loops", "2"])
             let idle = try (0..<50).map { _ in try node.connect() }
-            let isFull = Deadline.seconds(30).reached {
-                node.figure("nuthatch_connections_open") == 50
-            }
-            #expect(isFull)
+            expectSoon { node.figure("nuthatch_connections_open") == 50 }
             for _ in 0..<200 { #expect(try isServed(node)) }
             #expect(node.figure(Self.yielded).map { $0 >= 1 } == true)
             #expect(node.figure("nuthatch_connections_refused_total") == 0)
@@ -193,10 +190,7 @@ extension Outside {
             // The idle one goes for a newcomer, and nothing for one more.
             let other = try client(1, stage.target("/it"))
             #expect(idle[0].waitForEnd() != .timedOut)
-            let areTwo = Deadline.seconds(30).reached {
-                stage.node.figure("nuthatch_waiters") == 2
-            }
-            #expect(areTwo)
+            expectSoon { stage.node.figure("nuthatch_waiters") == 2 }
             #expect(try client(1).readResponse().status == 0)
             #expect(try client(3).readResponse().status == 200)
             #expect(try idle[1].get("/healthz").status == 200)

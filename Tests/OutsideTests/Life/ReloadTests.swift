@@ -113,11 +113,10 @@ extension Outside {
             try Data(Flavour.narrow.file.utf8).write(
                 to: URL(fileURLWithPath: stage.path), options: .atomic)
             for _ in 0..<100 { stage.node.hangUp() }
-            let isNarrow = try Deadline.seconds(20).reached {
+            try expectSoon(20) {
                 try statuses(requests, on: stage.node.connect()) == Flavour.narrow.statuses
             }
-            #expect(isNarrow && stage.node.isRunning)
-            #expect(stage.node.said("settings not reloaded") == 0)
+            #expect(stage.node.isRunning && stage.node.said("settings not reloaded") == 0)
         }
 
         @Test("A signal that comes while the node starts does not end it")
@@ -133,16 +132,13 @@ extension Outside {
                 let path = try? FileManager.default.destinationOfSymbolicLink(atPath: program)
                 return path?.hasSuffix("/nuthatch") == true
             }
-            let isArmed = Deadline.seconds(20).reached {
-                node.ignores(SIGHUP) || isNode() && node.catches(SIGHUP)
-            }
-            #expect(isArmed)
+            expectSoon(20) { node.ignores(SIGHUP) || isNode() && node.catches(SIGHUP) }
             let isUp = Deadline.seconds(20).reached {
                 node.hangUp()
                 return (try? HTTPConnection(port: port).get("/readyz").status) == 200
             }
             #expect(isUp && node.isRunning)
-            #expect(Deadline.seconds(20).reached { node.errors.contains("settings reloaded") })
+            expectSoon(20) { node.errors.contains("settings reloaded") }
             node.terminate()
             #expect(node.wait(seconds: 20) == 0)
         }
@@ -160,17 +156,16 @@ extension Outside {
         @Test("A node beyond loopback stays told of its origins, wherever the file would listen")
         func openNode() throws {
             let port = try HeldPort.forever()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("n.yaml")
-            try Data("listen: 0.0.0.0:\(port)\nallow-origin: a.example\n".utf8).write(to: file)
+            let folder = try TemporaryFolder()
+            let file = try folder.write(
+                "listen: 0.0.0.0:\(port)\nallow-origin: a.example\n", to: "n.yaml")
             let node = try Program(
                 try NodeProcess.binary(),
                 ["serve", "--config", file.path, "--admin-listen", "off"])
-            #expect(Deadline.seconds(20).reached { node.errors.contains("message=serving") })
+            expectSoon(20) { node.errors.contains("message=serving") }
             try Data("listen: 127.0.0.1:\(port)\n".utf8).write(to: file)
             node.hangUp()
-            #expect(Deadline.seconds(20).reached { node.errors.contains("not reloaded") })
+            expectSoon(20) { node.errors.contains("not reloaded") }
             #expect(node.errors.contains("allow-origin or site is needed"))
             let answer = try HTTPConnection(port: port)
                 .get("/v1/image?url=http://b.example/x", seconds: 10)

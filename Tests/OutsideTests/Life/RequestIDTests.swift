@@ -82,13 +82,12 @@ extension Outside {
             #expect(ids.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(ids)")
             // What begins them is this run of the node.
             #expect(Set(ids.map { $0.prefix(16) }).count == 1)
-            let isLogged = Deadline.seconds(20).reached {
+            expectSoon(20, "\(ids) in \(stage.node.printed)") {
                 let lines = stage.node.printed.split(separator: "\n")
                 return ids.allSatisfy { id in
                     lines.count { $0.contains("\"request_id\":\"\(id)\"") } == 1
                 }
             }
-            #expect(isLogged, "\(ids) in \(stage.node.printed)")
         }
 
         @Test("A request whose body is refused has its client's id, and its line says what it was")
@@ -116,7 +115,7 @@ extension Outside {
                     ["--http2-prior-knowledge", "-H", "X-Request-Id: \(name)", "--data", body]
                         + more + ["http://127.0.0.1:\(stage.node.port)/\(name)"])
             }
-            let isLogged = Deadline.seconds(20).reached {
+            expectSoon(20, "\(stage.node.printed)") {
                 let lines = stage.node.printed.split(separator: "\n")
                 return (tails.map { ($0.0, $0.2) } + [("two", 413), ("three", 413)]).allSatisfy {
                     name, status in
@@ -126,7 +125,6 @@ extension Outside {
                         && own[0].contains("\"status\":\(status),")
                 }
             }
-            #expect(isLogged, "\(stage.node.printed)")
         }
 
         @Test("What is refused is answered as itself, not as the request that came before it")
@@ -168,13 +166,12 @@ extension Outside {
             defer { gate.open() }
             let held = try stage.occupy(5, gate)
             defer { withExtendedLifetime(held) {} }
-            let isRefused = Deadline.seconds(20).reached {
+            expectSoon(20) {
                 guard let connection = try? stage.node.connect() else { return false }
                 let answer = try? connection.get("/healthz", seconds: 2)
                 guard answer?.status == 503, let id = answer?["X-Request-Id"] else { return false }
                 return !ids.contains(id)
             }
-            #expect(isRefused)
         }
 
         @Test("A hit has the id of its own request, not that of the one for which it was stored")
@@ -252,10 +249,9 @@ extension Outside {
                     : [
                         "origin answer refused", "request_id=mine-\(format)", "trace_id=\(trace)",
                     ]
-                let isSaid = Deadline.seconds(20).reached {
+                expectSoon(20, "\(stage.node.lines)") {
                     stage.node.lines.contains { line in words.allSatisfy(line.contains) }
                 }
-                #expect(isSaid, "\(stage.node.lines)")
                 guard format == "text" else { continue }
                 let form =
                     /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin answer refused \w+=.*/

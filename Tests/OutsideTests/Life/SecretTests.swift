@@ -65,8 +65,7 @@ extension Outside {
         @Test("A value may be in a file, which is read at the start and at each reload")
         func ofFile() throws {
             let origin = try ScriptedOrigin()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let file = folder.appending(path: "token")
             try write(secret + "\n", to: file, mode: 0o600)
             let text = settings(origin, "{Authorization: {file: \(file.path)}}")
@@ -86,8 +85,7 @@ extension Outside {
 
         @Test("A file of secrets that others can read is warned of, at the start and at a reload")
         func exposed() throws {
-            let folder = try Program.openFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder(isOpen: true)
             let words = ["admin-token-file", "purge-token-file", "decision-token-file"]
             let files = words.map { folder.appending(path: $0) }
             for file in files { try write("0123456789abcdef\n", to: file, mode: 0o644) }
@@ -105,7 +103,7 @@ extension Outside {
             #expect(stage.node.said("setting admin-token-file") == 1)
             #expect(stage.node.said("setting purge-token-file") == 2)
             // Nobody gets as far as to the files.
-            try mode(0o700, of: folder)
+            try mode(0o700, of: folder.url)
             try stage.change(text)
             #expect(stage.node.said("can be read by") == 5)
         }

@@ -43,8 +43,7 @@ extension Outside {
         func watchdog() throws {
             let socket = try NotifySocket()
             let disk = try HungDisk()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let origin = try ScriptedOrigin()
             let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))
             let flags = [
@@ -52,8 +51,7 @@ extension Outside {
             ]
             let first = try NodeProcess(flags)
             #expect(try first.get(target).brings(image))
-            first.terminate()
-            #expect(first.waitForExit() == 0)
+            #expect(first.stop() == 0)
 
             let node = try NodeProcess(
                 flags,
@@ -69,8 +67,7 @@ extension Outside {
             #expect(beats < 100, "a loop hangs, and the beats go on")
             #expect(node.isRunning)
             // Such a loop does not hold up the end, either.
-            node.terminate()
-            #expect(node.waitForExit(seconds: 30) == 1)
+            #expect(node.stop(seconds: 30) == 1)
             #expect(node.said("level=error", "an event loop does not answer") == 1)
         }
 
@@ -94,8 +91,7 @@ extension Outside {
                     opened,
                     environment: ["NOTIFY_SOCKET": name, "WATCHDOG_USEC": "20000"])
                 try stage.change(opened + "ranges-limit: 3\n")
-                stage.node.terminate()
-                #expect(stage.node.waitForExit(seconds: 30) == 0, "\(name)")
+                #expect(stage.node.stop(seconds: 30) == 0, "\(name)")
             }
         }
     }

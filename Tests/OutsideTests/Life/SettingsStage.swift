@@ -7,23 +7,19 @@ final class SettingsStage {
     let origin: ScriptedOrigin
     let node: NodeProcess
     let path: String
-    private let folder: URL
+    private let folder: TemporaryFolder
     private var reloads = 0
 
     /// The node may fetch from loopback only if `text` says so.
     init(_ text: String, _ flags: String..., environment: [String: String] = [:]) throws {
         origin = try ScriptedOrigin()
-        folder = try Program.temporaryFolder()
-        path = folder.appendingPathComponent("nuthatch.yaml").path
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        folder = try TemporaryFolder()
+        path = try folder.write(text, to: "nuthatch.yaml").path
         node = try NodeProcess(
             ["--config", path] + flags, environment: environment, allowsLoopback: false)
     }
 
-    deinit {
-        node.kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { node.kill() }
 
     /// Has the node read this file; the line in which it says what has become of that.
     ///

@@ -94,13 +94,11 @@ extension Outside {
 
         @Test("In the file")
         func file() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let path = folder.appendingPathComponent("nuthatch.yaml").path
+            let folder = try TemporaryFolder()
             for row in Self.bad where row.name != "admin-listen" {
-                try Data("\(row.name): \"\(row.value)\"\n".utf8)
-                    .write(to: URL(fileURLWithPath: path))
-                let result = try serve(["--config", path])
+                let file = try folder.write(
+                    "\(row.name): \"\(row.value)\"\n", to: "nuthatch.yaml")
+                let result = try serve(["--config", file.path])
                 expectRefused(result, row.name, row.allowed)
                 #expect(result.errors.contains("nuthatch.yaml"), "\(result.errors)")
             }
@@ -108,15 +106,14 @@ extension Outside {
 
         @Test("A file that is missing, no YAML, or holds an unknown key")
         func badFiles() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let path = folder.appendingPathComponent("nuthatch.yaml").path
+            let folder = try TemporaryFolder()
+            let path = folder.appending(path: "nuthatch.yaml").path
             expectRefused(try serve(["--config", path]), "nuthatch.yaml")
             for (text, word) in [
                 ("memory-limt: 64MiB\n", "memory-limt"), ("[", "nuthatch.yaml"),
                 ("memory-limit: {a: b}\n", "memory-limit"), ("- a\n", "nuthatch.yaml"),
             ] {
-                try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+                try folder.write(text, to: "nuthatch.yaml")
                 expectRefused(try serve(["--config", path]), word)
             }
         }
@@ -130,15 +127,12 @@ extension Outside {
 
         @Test("Flags beat the environment, and the environment beats the file")
         func precedence() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let path = folder.appendingPathComponent("nuthatch.yaml").path
-            try Data("access-log: combined\n".utf8).write(to: URL(fileURLWithPath: path))
+            let folder = try TemporaryFolder()
+            let path = try folder.write("access-log: combined\n", to: "nuthatch.yaml").path
             let log = { (flags: [String], environment: [String: String]) in
                 let node = try NodeProcess(["--config", path] + flags, environment: environment)
                 _ = try node.get("/missing")
-                node.terminate()
-                #expect(node.waitForExit() == 0)
+                #expect(node.stop() == 0)
                 return node.output.contains("/missing")
             }
             #expect(try log([], [:]))
@@ -149,7 +143,7 @@ extension Outside {
         @Test("An unknown variable of the environment only warns")
         func unknownVariable() throws {
             let node = try NodeProcess(environment: ["NUTHATCH_PORT": "tcp://10.0.0.1:80"])
-            #expect(Deadline.seconds(20).reached { node.said("NUTHATCH_PORT") == 1 })
+            expectSoon(20) { node.said("NUTHATCH_PORT") == 1 }
         }
 
         @Test("Beyond loopback a node must be told which origins it may fetch")

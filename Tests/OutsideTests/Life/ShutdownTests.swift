@@ -8,21 +8,19 @@ extension Outside {
     struct ShutdownTests {
         private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 180)
 
+        /// An answer whose second half waits.
+        private func half(_ gate: Gate) -> OriginAnswer {
+            OriginAnswer(image).stalling(at: 150_000, .gate(gate))
+        }
+
         @Test("A running answer is completed, new connections are refused, the status is 0")
         func drains() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
-            let running = try stage.node.connect()
-            try running.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (running, gate) = try stage.begin { half($0) }
             stage.node.terminate()
-            let isRefusing = Deadline.seconds(20).reached {
-                let response = try? stage.node.get("/healthz", seconds: 1)
-                return response?.looksWhole != true
-            }
-            #expect(isRefusing && stage.node.isRunning)
+            expectSoon(20) { (try? stage.node.get("/healthz", seconds: 1))?.looksWhole != true }
+            #expect(stage.node.isRunning)
             gate.open()
             let response = running.readResponse(expecting: image)
             #expect(response.brings(image), "\(response)")
@@ -34,15 +32,11 @@ extension Outside {
         func readiness() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
             let admin = try HTTPConnection(port: stage.node.adminPort)
             #expect(try admin.get("/readyz").status == 200)
-            let running = try stage.node.connect()
-            try running.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (running, gate) = try stage.begin { half($0) }
             stage.node.terminate()
-            #expect(Deadline.seconds(20).reached { (try? stage.node.connect()) == nil })
+            expectSoon(20) { (try? stage.node.connect()) == nil }
             #expect(try admin.get("/readyz").status == 503)
             let another = try HTTPConnection(port: stage.node.adminPort)
             #expect(try another.get("/healthz").status == 200)
@@ -64,10 +58,7 @@ extension Outside {
                 "mkfifo \(fifo) && exec \"$0\" serve --listen 127.0.0.1:\(port) "
                 + "--admin-listen off --access-log json 3<>\(fifo) \(descriptor)>\(fifo)"
             let node = try Program("/bin/sh", ["-c", script, try NodeProcess.binary()])
-            let isUp = Deadline.seconds(20).reached {
-                (try? HTTPConnection(port: port).get("/readyz").status) == 200
-            }
-            #expect(isUp)
+            expectSoon(20) { (try? HTTPConnection(port: port).get("/readyz").status) == 200 }
             let client = try HTTPConnection(port: port)
             let long = String(repeating: "a", count: 900)
             for _ in 0..<500 {
@@ -85,8 +76,7 @@ extension Outside {
             let node = try NodeProcess()
             let (unused, used) = (try node.connect(), try node.connect())
             #expect(try used.get("/healthz").status == 200)
-            node.terminate()
-            #expect(node.waitForExit(seconds: 20) == 0)
+            #expect(node.stop(seconds: 20) == 0)
             #expect(unused.waitForEnd() != .timedOut)
             #expect(used.waitForEnd() != .timedOut)
         }
@@ -95,14 +85,9 @@ extension Outside {
         func timeOut() throws {
             let stage = try Stage("--drain-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
+            let (running, gate) = try stage.begin { half($0) }
             defer { gate.open() }
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
-            let running = try stage.node.connect()
-            try running.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
-            stage.node.terminate()
-            #expect(stage.node.waitForExit(seconds: 30) == 1)
+            #expect(stage.node.stop(seconds: 30) == 1)
             let response = running.readResponse(expecting: image)
             #expect(!response.looksWhole && response.ending != .timedOut, "\(response)")
         }
@@ -111,14 +96,10 @@ extension Outside {
         func twice() throws {
             let stage = try Stage("--drain-timeout", "1h")
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
+            let (running, gate) = try stage.begin { half($0) }
             defer { gate.open() }
-            stage.origin.on("/it", OriginAnswer(image).stalling(at: 150_000, .gate(gate)))
-            let running = try stage.node.connect()
-            try running.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
             stage.node.terminate()
-            #expect(Deadline.seconds(20).reached { stage.node.said("message=draining") == 1 })
+            expectSoon(20) { stage.node.said("message=draining") == 1 }
             stage.node.interrupt()
             #expect(stage.node.waitForExit(seconds: 30) == 1)
             let response = running.readResponse(expecting: image)
@@ -129,8 +110,7 @@ extension Outside {
         @Test("A disk that hangs is waited for no longer than the drain may take")
         func hungDisk() throws {
             let disk = try HungDisk()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let origin = try ScriptedOrigin()
             defer { withExtendedLifetime(origin) {} }
             let node = try NodeProcess(
@@ -139,9 +119,8 @@ extension Outside {
             try disk.hang()
             let target = ImageTarget.of(origin.url(origin.serve(image, fields: [lasting])))
             #expect(try node.get(target).brings(image))
-            #expect(Deadline.seconds(20).reached { node.figure("nuthatch_disk_queued_bytes") != 0 })
-            node.terminate()
-            #expect(node.waitForExit(seconds: 30) == 1)
+            expectSoon(20) { node.figure("nuthatch_disk_queued_bytes") != 0 }
+            #expect(node.stop(seconds: 30) == 1)
             #expect(node.said("level=error", "the disk does not answer", "queued_bytes=") == 1)
         }
 
@@ -149,8 +128,7 @@ extension Outside {
         func hungStart() throws {
             let disk = try HungDisk()
             try disk.hang()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let port = try HeldPort.forever()
             let node = try Program(
                 try NodeProcess.binary(),
@@ -158,10 +136,10 @@ extension Outside {
                     "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off",
                     "--cache-dir", folder.path, "--drain-timeout", "1h",
                 ], environment: disk.environment)
-            #expect(Deadline.seconds(20).reached { node.catches(SIGTERM) })
+            expectSoon(20) { node.catches(SIGTERM) }
             node.hangUp()
             node.terminate()
-            #expect(Deadline.seconds(20).reached { node.errors.contains("message=draining") })
+            expectSoon(20) { node.errors.contains("message=draining") }
             node.terminate()
             #expect(node.wait(seconds: 30) == 1, "\(node.errors)")
         }
@@ -170,11 +148,7 @@ extension Outside {
         func pipelined() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            let gate = Gate()
-            stage.origin.on("/it", OriginAnswer(image).holdingHead(.gate(gate)))
-            let connection = try stage.node.connect()
-            try connection.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (connection, gate) = try stage.begin { OriginAnswer(image).holdingHead(.gate($0)) }
             stage.node.terminate()
             gate.open()
             let response = connection.readResponse(expecting: image)

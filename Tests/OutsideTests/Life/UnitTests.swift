@@ -23,8 +23,7 @@ extension Outside {
 
         @Test("systemd takes every line of it", .enabled(if: UnitTests.manager != nil))
         func verified() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let file = folder.appending(path: "nuthatch.service")
             try Self.unit.replacing("/usr/local/bin/nuthatch", with: NodeProcess.binary())
                 .write(to: file, atomically: true, encoding: .utf8)
@@ -42,8 +41,7 @@ extension Outside {
             #expect(values("LoadCredential") == ["secret:/etc/nuthatch/secrets"])
             guard geteuid() == 0 else { return }
 
-            let folder = try Program.openFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder(isOpen: true)
             let (user, manager) = (UInt32(65_534), FileManager.default)
             let authority = try TestAuthority()
             defer { withExtendedLifetime(authority) {} }

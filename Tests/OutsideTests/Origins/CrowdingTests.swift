@@ -47,10 +47,9 @@ extension Outside {
             // A client has a quarter of the places, an origin three.
             let places = areOfOneClient ? 10 : 30
             #expect(gate.waitForArrivals(places))
-            let isRefused = Deadline.seconds(30).reached {
+            expectSoon {
                 node.figure("nuthatch_refused_total{reason=\"share\"}") == Double(400 - places)
             }
-            #expect(isRefused)
             for number in 0..<100 {
                 let miss = try Behind.get(
                     node, ImageTarget.of(other.url("/\(number)")), expecting: image)
@@ -87,19 +86,16 @@ extension Outside {
             stage.origin.on(
                 "/it", OriginAnswer(image, fields: [lasting]).stalling(at: 1_000, .gate(gate)))
             try leave(stage, gate)
-            let areLeft = Deadline.seconds(30).reached {
+            expectSoon {
                 stage.node.figure("nuthatch_fills_in_flight") == 8
                     && stage.node.figure("nuthatch_waiters") == 0
             }
-            #expect(areLeft)
             let wanted = stage.origin.serve(
                 TestImage.generated(.png, byteCount: 2_000, seed: 92), fields: [lasting])
             #expect(try stage.get(wanted).status == 200)
-            #expect(
-                Deadline.seconds(30).reached {
-                    stage.node.figure("nuthatch_origin_fetches_total{result=\"abandoned\"}") ?? 0
-                        >= 1
-                })
+            expectSoon {
+                stage.node.figure("nuthatch_origin_fetches_total{result=\"abandoned\"}") ?? 0 >= 1
+            }
         }
 
         @Test("Of a large image that nobody waits for any more only a little is fetched")
@@ -107,19 +103,13 @@ extension Outside {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.bmp, byteCount: 40_000_000, seed: 93)
-            let gate = Gate()
-            stage.origin.on(
-                "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate(gate)))
-            let client = try stage.node.connect()
-            try client.socket.send(HTTPConnection.request(stage.target("/it")))
-            #expect(gate.waitForArrivals())
+            let (client, gate) = try stage.begin {
+                OriginAnswer(large, fields: [lasting]).stalling(at: 100_000, .gate($0))
+            }
             client.socket.reset()
-            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
             gate.open()
-            #expect(
-                Deadline.seconds(30).reached {
-                    stage.node.figure("nuthatch_fills_in_flight") == 0
-                })
+            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
             #expect(stage.node.figure("nuthatch_memory_entries") == 0)
             #expect(stage.node.figure("nuthatch_origin_received_bytes_total") ?? 0 < 10_000_000)
         }
@@ -134,12 +124,9 @@ extension Outside {
             stage.origin.on(
                 "/it", OriginAnswer(large, fields: [lasting]).stalling(at: 10_000, .gate(gate)))
             try leave(stage, gate)
-            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
             gate.open()
-            #expect(
-                Deadline.seconds(30).reached {
-                    stage.node.figure("nuthatch_fills_in_flight") == 0
-                })
+            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
             // The last piece may have been more than was left.
             let unread = stage.node.figure("nuthatch_origin_unread_bytes_total") ?? 0
             #expect((1_048_576..<3_145_728).contains(unread), "\(unread)")

@@ -5,11 +5,11 @@ import Harness
 final class ImageFolder: Sendable {
     let path: String
     let images: [TestImage]
-    private let folder: URL
+    private let folder: TemporaryFolder
 
     /// Writes so many images of 200 B to some 100 KB, most of them small.
     init(count: Int) throws {
-        folder = try Program.temporaryFolder()
+        folder = try TemporaryFolder()
         path = folder.path
         let kinds: [TestImage.Kind] = [.jpeg, .png, .gif]
         images = (0..<count).map { number in
@@ -21,10 +21,6 @@ final class ImageFolder: Sendable {
         for image in images {
             try Data(image.bytes).write(to: folder.appending(path: Self.name(of: image)))
         }
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: folder)
     }
 
     /// A name from whose ending a server tells the type.

@@ -45,10 +45,7 @@ extension Outside {
             #expect(Misbehaviour.all.count >= 60)
             for misbehaviour in Misbehaviour.all { try await play(misbehaviour, against: node) }
             // Idle connections go by themselves.
-            let isEmpty = Deadline.seconds(20).reached {
-                node.figure("nuthatch_origin_connections") == 0
-            }
-            #expect(isEmpty)
+            expectSoon(20) { node.figure("nuthatch_origin_connections") == 0 }
             #expect(try stage.settledDescriptors() == before)
             #expect(node.isRunning)
         }
@@ -70,12 +67,11 @@ extension Outside {
             check(response, misbehaviour)
             var isStored = false
             if case .image(let stored) = misbehaviour.seen { isStored = stored }
-            let isOver = Deadline.seconds(10).reached {
+            expectSoon(10, "\(misbehaviour.name): \(before) became \(Use(of: node))") {
                 var now = Use(of: node)
                 if isStored { (now.memory, now.entries) = (before.memory, before.entries) }
                 return now == before
             }
-            #expect(isOver, "\(misbehaviour.name): \(before) became \(Use(of: node))")
             if isStored { #expect(try node.get(target).isHit, "\(misbehaviour.name)") }
             var said = lines(of: node).dropFirst(linesBefore)
             // A line may be written a moment after the answer.

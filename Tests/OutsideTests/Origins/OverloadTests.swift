@@ -46,10 +46,7 @@ extension Outside {
                     "GET \(stage.target("/\(number)")) HTTP/1.1\r\nHost: a\r\n\r\n")
                 return connection
             }
-            let isFull = Deadline.seconds(20).reached {
-                stage.node.figure("nuthatch_origin_waiting") == 3
-            }
-            #expect(isFull)
+            expectSoon(20) { stage.node.figure("nuthatch_origin_waiting") == 3 }
             expectRefused(try stage.get("/5"), "origin_queue", stage, count: 1)
             try expectHit(stage)
             gate.open()
@@ -70,10 +67,7 @@ extension Outside {
             try expectHit(stage)
             #expect(stage.node.figure("nuthatch_waiters") == 0)
             gate.open()
-            let isThere = Deadline.seconds(20).reached {
-                stage.node.figure("nuthatch_memory_entries") == 2
-            }
-            #expect(isThere)
+            expectSoon(20) { stage.node.figure("nuthatch_memory_entries") == 2 }
             #expect(try stage.get("/it").isHit)
             #expect(stage.fetches("/it") == 1)
         }
@@ -120,10 +114,9 @@ extension Outside {
                 try connection.socket.send("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n")
                 return connection
             }
-            let isFull = Deadline.seconds(60).reached {
+            expectSoon(60) {
                 (stage.node.figure("nuthatch_refused_total{reason=\"memory\"}") ?? 0) > 0
             }
-            #expect(isFull)
             #expect((stage.node.figure("nuthatch_memory_used_bytes") ?? 0) < Double(16 << 20))
             try expectHit(stage)
             withExtendedLifetime(stalled) {}

@@ -23,13 +23,13 @@ final class RealOrigin {
 
     let port: Int
     private let program: Program
-    private let folder: URL
+    private let folder: TemporaryFolder
     /// What it stands in front of.
     private let behind: RealOrigin?
 
     /// Starts `server` on a free port, and waits until it answers.
     init(_ server: Server, serving path: String, keepsAlive: Bool) throws {
-        folder = try Program.temporaryFolder()
+        folder = try TemporaryFolder()
         port = try HeldPort.forever()
         behind =
             server == .haproxy
@@ -37,8 +37,7 @@ final class RealOrigin {
         let setup = Setup(
             port: port, path: path, folder: folder.path, keepsAlive: keepsAlive,
             behindPort: behind?.port)
-        let file = folder.appending(path: "configuration").path
-        try setup.text(server).write(toFile: file, atomically: true, encoding: .utf8)
+        let file = try folder.write(setup.text(server), to: "configuration").path
         program = try Program(try Program.find(server.rawValue), setup.arguments(server, file))
         let port = port
         let isReady = Deadline.seconds(20).reached { [program] in
@@ -50,10 +49,7 @@ final class RealOrigin {
         }
     }
 
-    deinit {
-        program.kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { program.kill() }
 }
 
 /// How each server is told what to do.

@@ -10,7 +10,7 @@ final class SecureOrigin {
 
     let port: Int
     private let program: Program
-    private let folder: URL
+    private let folder: TemporaryFolder
 
     /// Python, if it is installed.
     static var python: String? { try? Program.find("python3") }
@@ -21,7 +21,7 @@ final class SecureOrigin {
         port: Int? = nil, isOld: Bool = false
     ) throws {
         self.port = try port ?? HeldPort.forever()
-        folder = try Program.temporaryFolder()
+        folder = try TemporaryFolder()
         let (chain, key, body) = ("chain.pem", "key.pem", "image.png")
         try Data(certificate.chainPEM).write(to: folder.appending(path: chain))
         try Data(certificate.keyPEM).write(to: folder.appending(path: key))
@@ -41,10 +41,7 @@ final class SecureOrigin {
         }
     }
 
-    deinit {
-        stop()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { stop() }
 
     /// Ends it and every connection that it has.
     func stop() {

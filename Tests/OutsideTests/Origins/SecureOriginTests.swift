@@ -55,8 +55,7 @@ extension Outside {
         private func withNode(
             _ flags: [String] = [], _ body: (NodeProcess) throws -> Void
         ) throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let file = folder.appending(path: "ca.pem")
             try Data(Self.authority.pem).write(to: file)
             try body(try NodeProcess(["--origin-ca", file.path] + flags))
@@ -120,8 +119,7 @@ extension Outside {
             let image = TestImage.png(width: 4, height: 4)
             let alone = MadeCertificate("alone", names: Self.names)
             let origin = try SecureOrigin(showing: alone, image: image)
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
+            let folder = try TemporaryFolder()
             let (file, issuers) = (
                 folder.appending(path: "n.yaml"), folder.appending(path: "i.pem")
             )
@@ -140,21 +138,21 @@ extension Outside {
             expectProblem(try node.get("/1.png", host: "a.example"), 502)
             try write("origin-pins: [\(alone.pin)]")
             node.hangUp()
-            #expect(Deadline.seconds(20).reached { node.said("settings reloaded") == 1 })
+            expectSoon(20) { node.said("settings reloaded") == 1 }
             #expect(try node.get("/2.png", host: "a.example", expecting: image).brings(image))
             try "no certificate".write(to: issuers, atomically: true, encoding: .utf8)
             try write("origin-ca: \(issuers.path)")
             node.hangUp()
-            #expect(Deadline.seconds(20).reached { node.said("settings not reloaded") == 1 })
+            expectSoon(20) { node.said("settings not reloaded") == 1 }
             #expect(try node.get("/3.png", host: "a.example", expecting: image).brings(image))
             try Data(Self.authority.pem).write(to: issuers)
             node.hangUp()
-            #expect(Deadline.seconds(20).reached { node.said("settings reloaded") == 2 })
+            expectSoon(20) { node.said("settings reloaded") == 2 }
             expectProblem(try node.get("/4.png", host: "a.example"), 502)
             // The same name, and another content.
             try Data(alone.pem).write(to: issuers)
             node.hangUp()
-            #expect(Deadline.seconds(20).reached { node.said("settings reloaded") == 3 })
+            expectSoon(20) { node.said("settings reloaded") == 3 }
             #expect(try node.get("/5.png", host: "a.example", expecting: image).brings(image))
         }
     }

@@ -31,10 +31,9 @@ extension Outside {
                     ImageTarget.of(url), fields: ["X-Request-Id: \(id)"])
                 expectProblem(answer, 502, named: "origin-unreachable")
                 answers.insert(answer.text)
-                #expect(
-                    Deadline.seconds(20).reached {
-                        node.said("origin fetch failed", "request_id=\(id)", why) == 1
-                    }, "\(node.lines)")
+                expectSoon(20, "\(node.lines)") {
+                    node.said("origin fetch failed", "request_id=\(id)", why) == 1
+                }
             }
             #expect(answers.count == 1, "\(answers)")
             for word in ["127.0.0.1", "localhost", "db.invalid", "5432", "\(closed.number)"] {

@@ -179,14 +179,13 @@ extension Outside {
             let first = try stage.get("/it", fields: ["Range: bytes=1000-1999"])
             #expect(first.status == 206 && first.body == large.bytes(1_000..<2_000), "\(first)")
             #expect(gate.waitForArrivals(1))
-            #expect(Deadline.seconds(30).reached { stage.node.figure("nuthatch_waiters") == 0 })
+            expectSoon { stage.node.figure("nuthatch_waiters") == 0 }
             gate.open()
-            let isOver = { stage.node.figure("nuthatch_fills_in_flight") == 0 }
-            #expect(Deadline.seconds(30).reached(isOver))
+            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
             #expect(stage.node.figure("nuthatch_memory_entries") == 0)
             let second = try stage.get("/it", fields: ["Range: bytes=5000000-5000999"])
             #expect(second.body == large.bytes(5_000_000..<5_001_000), "\(second)")
-            #expect(Deadline.seconds(30).reached(isOver))
+            expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 0 }
             let whole = try stage.get("/it")
             #expect(whole.brings(large) && whole.isHit, "\(whole)")
             #expect(stage.fetches("/it") == 2)

@@ -16,16 +16,8 @@ extension Outside {
             fence: String = "3s", hasStranger: Bool = false
         ) throws -> (PeerNetwork, target: String, url: String) {
             let network = try PeerNetwork(3, "--fence", fence)
-            #expect(
-                Deadline.seconds(30).reached { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
-            )
-            let (old, new, isEdited) = (old, new, LockedBox(false))
-            network.origin.on("/it") { request in
-                let tag = isEdited.value ? "\"new\"" : "\"old\""
-                let fields = [lasting, "ETag: \(tag)"]
-                if request.fields["If-None-Match"] == tag { return .notModified(fields) }
-                return OriginAnswer(isEdited.value ? new : old, fields: fields)
-            }
+            expectSoon { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
+            let isEdited = network.origin.serve(old, then: new, at: ["/it"], fields: [lasting])
             let url = network.origin.url("/it")
             if hasStranger { _ = try network.add(isIsolated: true, "--join-timeout", "1s") }
             for node in network.nodes {
@@ -40,7 +32,7 @@ extension Outside {
             let (network, target, url) = try edited()
             let node = network.nodes[2]
             try network.isolate(2)
-            #expect(Deadline.seconds(30).reached { node.isFenced })
+            expectSoon { node.isFenced }
             let ready = try node.connectAdmin().get("/readyz")
             #expect(ready.status == 200 && ready.text.contains("\"fenced\":true"), "\(ready)")
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "1s")
@@ -58,16 +50,12 @@ extension Outside {
             #expect(second.brings(new) && second.isHit, "\(second)")
             #expect(network.origin.requests("/it").count == asked)
             // Nothing tells it that the origin has not changed again: it asks once more.
-            #expect(
-                try Deadline.seconds(30).reached {
-                    try node.get(target, expecting: new).cacheStatus["fwd-status"] == "304"
-                })
+            try expectSoon {
+                try node.get(target, expecting: new).cacheStatus["fwd-status"] == "304"
+            }
             try network.heal()
-            #expect(Deadline.seconds(60).reached { !node.isFenced })
-            #expect(
-                try Deadline.seconds(60).reached {
-                    try network.nodes[1].receipt(purge.name).isConfirmedByAll
-                })
+            expectSoon(60) { !node.isFenced }
+            try expectSoon(60) { try network.nodes[1].receipt(purge.name).isConfirmedByAll }
             for node in network.nodes {
                 #expect(try node.get(target, expecting: new).brings(new))
             }
@@ -81,23 +69,20 @@ extension Outside {
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
             // What the origin said before the purge may go on for the fence.
-            let isNew = try Deadline.seconds(30).reached { try stranger.get(target).brings(new) }
-            #expect(isNew)
+            try expectSoon { try stranger.get(target).brings(new) }
             for _ in 0..<20 { #expect(try stranger.get(target).brings(new)) }
             let own = try stranger.purge("{\"url\":\"\(url)\"}", timeout: "1s")
             #expect(!own.isConfirmedByAll, "\(own)")
             // It is one of them as soon as it reaches them.
             try network.heal()
-            #expect(Deadline.seconds(60).reached { stranger.isCurrent(among: 4) })
+            expectSoon(60) { stranger.isCurrent(among: 4) }
         }
 
         @Test("one that is not counted yet owns nothing")
         func ownsNothing() throws {
             let disk = try HungDisk()
             let network = try PeerNetwork(3, disk: disk)
-            #expect(
-                Deadline.seconds(30).reached { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
-            )
+            expectSoon { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
             // No vote is synced.
             try disk.hang(reads: false)
             let newcomer = try network.add(waits: false)
@@ -106,29 +91,25 @@ extension Outside {
                     !network.ids.contains($0.id) && $0.isConnected
                 }
             }
-            #expect(try Deadline.seconds(30).reached { try !newcomer.isFenced && own() != nil })
+            try expectSoon { try !newcomer.isFenced && own() != nil }
             #expect(try own()?.share == 0)
             try disk.goOn()
             try newcomer.waitUntilReady()
-            #expect(try Deadline.seconds(30).reached { try own().map { $0.share > 0 } == true })
+            try expectSoon { try own().map { $0.share > 0 } == true }
         }
 
         @Test("one that is not counted yet is reckoned with when those it asked have started anew")
         func unknownToAll() throws {
             let disk = try HungDisk()
             let network = try PeerNetwork(3, "--fence", "15s", disk: disk)
-            let (old, new, isEdited) = (old, new, LockedBox(false))
-            network.origin.on("/it") { _ in
-                OriginAnswer(isEdited.value ? new : old, fields: [lasting])
-            }
+            let isEdited = network.origin.serve(
+                old, then: new, at: ["/it"], hasTags: false, fields: [lasting])
             let url = network.origin.url("/it")
-            #expect(
-                Deadline.seconds(30).reached { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
-            )
+            expectSoon { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
             // No vote is synced, so that nobody is counted; what is synced is named all the same.
             try disk.hang(reads: false)
             let newcomer = try network.add()
-            #expect(Deadline.seconds(30).reached { !newcomer.isFenced })
+            expectSoon { !newcomer.isFenced }
             for _ in 0..<2 { #expect(try newcomer.get(ImageTarget.of(url)).brings(old)) }
             #expect(newcomer.figure("nuthatch_members_counted") == 3)
             try network.isolate(3)
@@ -139,21 +120,17 @@ extension Outside {
             isEdited.value = true
 
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "0s")
-            let isConfirmed = try Deadline.seconds(90).reached {
-                try network.nodes[0].receipt(purge.name).isConfirmedByAll
-            }
+            try expectSoon(90) { try network.nodes[0].receipt(purge.name).isConfirmedByAll }
             let answer = try newcomer.get(ImageTarget.of(url))
-            #expect(isConfirmed && answer.brings(new), "\(answer)")
+            #expect(answer.brings(new), "\(answer)")
         }
 
         @Test("one that is told to stop is in every receipt until it answers nobody any more")
         func leaving() throws {
             let network = try PeerNetwork(4, "--fence", "30s")
             let node = network.nodes[3]
-            let (old, new, isEdited) = (old, new, LockedBox(false))
-            network.origin.on("/it") { _ in
-                OriginAnswer(isEdited.value ? new : old, fields: [lasting])
-            }
+            let isEdited = network.origin.serve(
+                old, then: new, at: ["/it"], hasTags: false, fields: [lasting])
             let urls = (0..<600).map { network.origin.url("/it?\($0)") }
             for url in urls { #expect(try node.get(ImageTarget.of(url)).brings(old)) }
             isEdited.value = true
@@ -183,17 +160,13 @@ extension Outside {
             try client.socket.send(HTTPConnection.request(slow))
             #expect(gate.waitForArrivals())
             node.terminate()
-            let isClosed = Deadline.seconds(30).reached { (try? node.connect()) == nil }
-            #expect(isClosed)
+            expectSoon { (try? node.connect()) == nil }
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
             gate.open()
             #expect(client.readResponse(expecting: new).brings(new))
             #expect(node.waitForExit() == 0)
-            let isTwo = try Deadline.seconds(30).reached {
-                try network.nodes[0].purge("{\"url\":\"\(url)\"}").members.count == 2
-            }
-            #expect(isTwo)
+            try expectSoon { try network.nodes[0].purge("{\"url\":\"\(url)\"}").members.count == 2 }
         }
 
         @Test("it gives nothing of which nobody can tell whether it was purged")
@@ -201,10 +174,9 @@ extension Outside {
             let (network, target, _) = try edited()
             let node = network.nodes[2]
             try network.isolate(2)
-            #expect(Deadline.seconds(30).reached { node.isFenced })
+            expectSoon { node.isFenced }
             network.origin.on("/it", OriginAnswer(nil, status: "503 Service Unavailable"))
-            #expect(
-                try Deadline.seconds(30).reached { try node.get(target).status >= 500 })
+            try expectSoon { try node.get(target).status >= 500 }
             #expect(try node.get(target).status >= 500)
             #expect(try network.nodes[0].get(target, expecting: old).isHit)
         }
@@ -224,23 +196,19 @@ extension Outside {
             let stage = try ClusterStage(2, "--fence", "3s")
             let image = TestImage.generated(.png, byteCount: 9_000, seed: 823)
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"e\"")
-            for index in 0..<2 {
-                #expect(try stage.get(path, from: index, expecting: image).brings(image))
-            }
-            let id = try #require(
-                try ClusterStage.members(of: stage.nodes[1]).first { $0.isSelf }?.id)
+            try stage.expectAll(path, image)
+            let id = try ClusterStage.id(of: stage.nodes[1])
             let node = stage.nodes[0]
             for _ in 0..<2 { try stage.waitUntilHeard(by: node, from: 1) }
             stage.nodes[1].kill()
-            #expect(Deadline.seconds(30).reached { node.isFenced })
-            #expect(
-                try Deadline.seconds(30).reached {
-                    let answer = try stage.get(path, from: 0, expecting: image)
-                    return answer.brings(image) && answer.cacheStatus["fwd-status"] == "304"
-                })
+            expectSoon { node.isFenced }
+            try expectSoon {
+                let answer = try stage.get(path, from: 0, expecting: image)
+                return answer.brings(image) && answer.cacheStatus["fwd-status"] == "304"
+            }
             let told = try node.connectAdmin().post("", to: "/admin/v1/members/\(id)/forget")
             #expect(told.status == 202, "\(told)")
-            #expect(Deadline.seconds(30).reached { !node.isFenced })
+            expectSoon { !node.isFenced }
             let before = stage.fetches(path)
             #expect(try stage.get(path, from: 0, expecting: image).isHit)
             #expect(stage.fetches(path) == before)

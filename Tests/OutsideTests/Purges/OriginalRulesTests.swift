@@ -12,13 +12,13 @@ extension Outside {
         /// An origin, and a node with a disk whose file gives the site these rules.
         private final class Play {
             let origin: ScriptedOrigin
-            let folder: URL
+            let folder: TemporaryFolder
             var node: NodeProcess
             private var reloads = 0
 
             init(_ rules: String) throws {
                 origin = try ScriptedOrigin()
-                folder = try Program.temporaryFolder()
+                folder = try TemporaryFolder()
                 origin.on(OriginalRulesTests.path) { request in
                     request.isConditional
                         ? .notModified([lasting, "ETag: \"1\""])
@@ -28,13 +28,10 @@ extension Outside {
                 node = try Self.start(folder)
             }
 
-            deinit {
-                node.kill()
-                try? FileManager.default.removeItem(at: folder)
-            }
+            deinit { node.kill() }
 
             private static func write(
-                _ rules: String, _ origin: ScriptedOrigin, _ folder: URL
+                _ rules: String, _ origin: ScriptedOrigin, _ folder: TemporaryFolder
             ) throws {
                 let text = """
                     sites:
@@ -47,7 +44,7 @@ extension Outside {
                 try Data(text.utf8).write(to: file, options: .atomic)
             }
 
-            private static func start(_ folder: URL) throws -> NodeProcess {
+            private static func start(_ folder: TemporaryFolder) throws -> NodeProcess {
                 try NodeProcess([
                     "--config", folder.appending(path: "nuthatch.yaml").path, "--cache-dir",
                     folder.appending(path: "cache").path,
@@ -70,7 +67,7 @@ extension Outside {
             func restart(entries: Int = 2) throws {
                 let isWritten = Deadline.seconds(30).reached {
                     node.figure("nuthatch_disk_queued_bytes") == 0
-                        && node.figure("nuthatch_disk_entries") == Double(entries)
+                        && node.diskEntries == Double(entries)
                 }
                 try #require(isWritten)
                 node.kill()

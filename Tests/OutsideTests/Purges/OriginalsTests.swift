@@ -30,13 +30,6 @@ extension Outside {
             try stage.nodes[index].get(path, host: Self.site, fields: ["Accept: \(accept)"])
         }
 
-        /// Who asks one node of what another fetches has all of it a moment before it is kept.
-        private func becomesHit(
-            _ stage: ClusterStage, _ path: String, from index: Int, _ accept: String
-        ) throws -> Bool {
-            try Deadline.seconds(10).reached { try get(stage, path, from: index, accept).isHit }
-        }
-
         @Test(
             "Every size is fetched again once for all nodes, and another image is a hit",
             arguments: ["{\"url\":\"\(photo)\"}", "{\"url\":\"https://PHOTOS.example/a.jpg\"}"])
@@ -46,7 +39,8 @@ extension Outside {
             for path in all {
                 for accept in ["image/*", "image/webp"] {
                     _ = try get(stage, path, from: 0, accept)
-                    #expect(try becomesHit(stage, path, from: 0, accept), "\(path)")
+                    // Who asks has all of what another node fetches a moment before it is kept.
+                    try expectSoon(10, "\(path)") { try get(stage, path, from: 0, accept).isHit }
                 }
                 _ = try get(stage, path, from: 1)
             }
@@ -57,7 +51,7 @@ extension Outside {
                 for accept in ["image/*", "image/webp"] {
                     let first = try get(stage, path, from: 0, accept)
                     #expect(first.isHit == isSpared, "\(path): \(first)")
-                    #expect(try becomesHit(stage, path, from: 0, accept), "\(path)")
+                    try expectSoon(10, "\(path)") { try get(stage, path, from: 0, accept).isHit }
                 }
                 let other = try get(stage, path, from: 1)
                 #expect(other.isHit || !isSpared, "\(other)")
@@ -72,11 +66,10 @@ extension Outside {
             for target in ["\(Self.photo)", "http://photos.example/a.jpg/", "photos.example"] {
                 for path in all { _ = try get(stage, path, from: 0) }
                 // An answer, and what says that Vary named a field.
-                let isKept = Deadline.seconds(30).reached {
-                    stage.nodes[0].figure("nuthatch_disk_entries") ?? 0 >= 6
+                expectSoon {
+                    stage.nodes[0].diskEntries >= 6
                         && stage.nodes[0].figure("nuthatch_disk_queued_bytes") == 0
                 }
-                #expect(isKept)
                 try stage.restart(0)
                 try stage.settle(stage.nodes)
                 let before = all.map(stage.fetches)
@@ -103,16 +96,13 @@ extension Outside {
             }
             let (node, first) = (stage.nodes[0], LockedBox<Response?>(nil))
             Thread.detachNewThread { first.value = try? node.get(Self.small, host: Self.site) }
-            #expect(Deadline.seconds(30).reached { stage.fetches(Self.small) == 1 })
+            expectSoon { stage.fetches(Self.small) == 1 }
             #expect(try node.purge("{\"url\":\"\(Self.photo)\"}").isConfirmedByAll)
             let second = LockedBox<Response?>(nil)
             Thread.detachNewThread { second.value = try? node.get(Self.small, host: Self.site) }
-            #expect(Deadline.seconds(30).reached { node.figure("nuthatch_waiters") == 2 })
+            expectSoon { node.figure("nuthatch_waiters") == 2 }
             gate.open()
-            let isAnswered = Deadline.seconds(30).reached {
-                first.value != nil && second.value != nil
-            }
-            #expect(isAnswered)
+            expectSoon { first.value != nil && second.value != nil }
             // Both were decided after the purge was confirmed.
             #expect(first.value?.text == "1" && second.value?.text == "1")
             #expect(try node.get(Self.small, host: Self.site).text == "1")

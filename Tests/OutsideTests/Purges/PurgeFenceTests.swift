@@ -28,16 +28,12 @@ extension Outside {
             // Whoever has nothing of the old image yet may be given the new one.
             #expect(first.socket.waitForInput(seconds: 30))
             #expect(try stage.nodes[1].purge(target(stage, "/it")).isConfirmedByAll)
-            for index in [0, 1] {
-                #expect(try stage.get("/it", from: index, expecting: new).brings(new))
-            }
+            try stage.expectAll("/it", new)
             gate.open()
             let early = first.readResponse(expecting: old)
             #expect(early.brings(old), "who came before has what he waited for: \(early)")
             // What came late is not kept in the place of what is newer.
-            for index in [0, 1, 0] {
-                #expect(try stage.get("/it", from: index, expecting: new).brings(new))
-            }
+            try stage.expectAll("/it", new, from: [0, 1, 0])
             #expect(stage.fetches("/it") == 2)
         }
 
@@ -59,11 +55,11 @@ extension Outside {
             let (node, address) = (stage.nodes[0], stage.target("/it"))
             let asked = LockedBox<Response?>(nil)
             Thread.detachNewThread { asked.value = try? node.get(address, expecting: new) }
-            #expect(Deadline.seconds(30).reached { stage.fetches("/it") == 2 })
+            expectSoon { stage.fetches("/it") == 2 }
             isEdited.value = true
             #expect(try node.purge(target(stage, "/it")).isConfirmedByAll)
             gate.open()
-            #expect(Deadline.seconds(30).reached { asked.value != nil })
+            expectSoon { asked.value != nil }
             #expect(asked.value?.brings(new) == true, "decided after the purge was confirmed")
             #expect(try stage.get("/it", from: 0, expecting: new).brings(new))
             #expect(stage.origin.requests("/it").last?.isConditional == false)
@@ -72,50 +68,28 @@ extension Outside {
         @Test("A tag of the origin's and the URL behind a redirect reach the image")
         func tags() throws {
             let stage = try ClusterStage(2)
-            let (old, new, isEdited) = (old, new, LockedBox(false))
-            let last = stage.origin.url("/last")
-            stage.origin.on("/first") { _ in
-                var answer = OriginAnswer(old, status: "302 Found", fields: ["Location: \(last)"])
-                answer.body = nil
-                return answer
-            }
-            for path in ["/last", "/tagged"] {
-                stage.origin.on(path) { _ in
-                    OriginAnswer(
-                        isEdited.value ? new : old, fields: [lasting, "Surrogate-Key: a shoes b"])
-                }
-            }
-            for path in ["/first", "/tagged"] {
-                #expect(try stage.get(path, from: 0, expecting: old).brings(old))
-                #expect(try stage.get(path, from: 1, expecting: old).brings(old))
-            }
+            let last = "Location: \(stage.origin.url("/last"))"
+            stage.origin.on("/first", OriginAnswer(nil, status: "302 Found", fields: [last]))
+            let isEdited = stage.origin.serve(
+                old, then: new, at: ["/last", "/tagged"], hasTags: false,
+                fields: [lasting, "Surrogate-Key: a shoes b"])
+            for path in ["/first", "/tagged"] { try stage.expectAll(path, old) }
             isEdited.value = true
             #expect(try stage.nodes[0].purge(target(stage, "/last")).isConfirmedByAll)
             #expect(try stage.get("/first", from: 1, expecting: new).brings(new))
             #expect(try stage.get("/tagged", from: 1, expecting: old).brings(old))
             #expect(try stage.nodes[1].purge("{\"tag\":\"shoes\"}").isConfirmedByAll)
-            for index in 0..<2 {
-                #expect(try stage.get("/tagged", from: index, expecting: new).brings(new))
-            }
+            try stage.expectAll("/tagged", new)
         }
 
         @Test("A node that was down for many purges serves nothing of it, and keeps the rest")
         func away() throws {
             let stage = try ClusterStage(3, "--replicas", "3")
-            let (old, new, isEdited) = (old, new, LockedBox(false))
             let paths = (0..<20).map { "/\($0)" }
-            for path in paths {
-                stage.origin.on(path) { _ in
-                    OriginAnswer(isEdited.value ? new : old, fields: [lasting])
-                }
-            }
-            for path in paths {
-                #expect(try stage.get(path, from: 2, expecting: old).brings(old))
-            }
-            let hasKept = try Deadline.seconds(30).reached {
-                try stage.nodes.allSatisfy { try $0.diskEntries() >= 20 }
-            }
-            #expect(hasKept)
+            let isEdited = stage.origin.serve(
+                old, then: new, at: paths, hasTags: false, fields: [lasting])
+            for path in paths { try stage.expectAll(path, old, from: [2]) }
+            expectSoon { stage.nodes.allSatisfy { $0.diskEntries >= 20 } }
             stage.nodes[2].kill()
             isEdited.value = true
             let others = (0..<200).map { "{\"tag\":\"t\($0)\"}" }.joined(separator: ",")
@@ -127,19 +101,9 @@ extension Outside {
             let before = paths.reduce(0) { $0 + stage.fetches($1) }
             try stage.restart(2)
             try stage.settle(stage.nodes)
-            for path in paths.prefix(10) {
-                #expect(try stage.get(path, from: 2, expecting: new).brings(new), "\(path)")
-            }
-            for path in paths.dropFirst(10) {
-                #expect(try stage.get(path, from: 2, expecting: old).brings(old), "\(path)")
-            }
+            for path in paths.prefix(10) { try stage.expectAll(path, new, from: [2]) }
+            for path in paths.dropFirst(10) { try stage.expectAll(path, old, from: [2]) }
             #expect(paths.reduce(0) { $0 + stage.fetches($1) } == before + 10)
         }
-    }
-}
-
-extension NodeProcess {
-    fileprivate func diskEntries() throws -> Double {
-        figure("nuthatch_disk_entries") ?? 0
     }
 }

@@ -14,16 +14,9 @@ extension Outside {
         private func stage() throws -> (ClusterStage, LockedBox<Bool>) {
             let stage = try ClusterStage(
                 2, "--purge-from", "127.0.0.0/8", "--allow-origin", "*", site: Self.site)
-            let isEdited = LockedBox(false)
-            for path in ["/it", "/a/it", "/ab"] {
-                let (old, new) = (old, new)
-                stage.origin.on(path) { request in
-                    let tag = isEdited.value ? "\"new\"" : "\"old\""
-                    let fields = [lasting, "ETag: \(tag)", "Surrogate-Key: shoes hats"]
-                    if request.fields["If-None-Match"] == tag { return .notModified(fields) }
-                    return OriginAnswer(isEdited.value ? new : old, fields: fields)
-                }
-            }
+            let isEdited = stage.origin.serve(
+                old, then: new, at: ["/it", "/a/it", "/ab"],
+                fields: [lasting, "Surrogate-Key: shoes hats"])
             return (stage, isEdited)
         }
 
@@ -97,11 +90,9 @@ extension Outside {
 
         @Test("A token may from any address, until its file holds it no more")
         func tokens() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appending(path: "tokens")
+            let folder = try TemporaryFolder()
             let other = "fedcba9876543210"
-            try Data("# ours\n\(Self.token)\n\(other)\n".utf8).write(to: file)
+            let file = try folder.write("# ours\n\(Self.token)\n\(other)\n", to: "tokens")
             let stage = try SettingsStage(opened, "--purge-token-file", file.path)
             func purge(_ token: String?) throws -> Response {
                 let fields = token.map { ["Authorization: Bearer \($0)"] } ?? []
@@ -138,10 +129,7 @@ extension Outside {
                 let receipt = try purge(stage.nodes[1], "/it")
                 #expect(receipt.status == 200 && receipt.isConfirmedByAll, "\(receipt)")
                 #expect(receipt.members.count == 2)
-                let isKnown = try Deadline.seconds(30).reached {
-                    try stage.nodes[0].receipt(receipt.name).isConfirmedByAll
-                }
-                #expect(isKnown)
+                try expectSoon { try stage.nodes[0].receipt(receipt.name).isConfirmedByAll }
             }
             for index in 0..<2 { #expect(try get(stage, "/it", from: index, new)) }
             #expect(stage.origin.requests("/it").allSatisfy { !$0.isConditional })

@@ -10,15 +10,8 @@ extension Outside {
 
         /// Answers with the old image until it is edited, then with the new one.
         private func edited(_ stage: ClusterStage, _ path: String) -> LockedBox<Bool> {
-            let (old, new, isEdited) = (old, new, LockedBox(false))
-            stage.origin.on(path) { request in
-                let isNew = isEdited.value
-                let tag = isNew ? "\"new\"" : "\"old\""
-                let fields = [lasting, "ETag: \(tag)", "Surrogate-Key: shoes"]
-                if request.fields["If-None-Match"] == tag { return .notModified(fields) }
-                return OriginAnswer(isNew ? new : old, fields: fields)
-            }
-            return isEdited
+            stage.origin.serve(
+                old, then: new, at: [path], fields: [lasting, "Surrogate-Key: shoes"])
         }
 
         @Test(
@@ -27,9 +20,7 @@ extension Outside {
         func edit(kind: String) throws {
             let stage = try ClusterStage(3)
             let isEdited = edited(stage, "/a/it")
-            for index in 0..<3 {
-                #expect(try stage.get("/a/it", from: index, expecting: old).brings(old))
-            }
+            try stage.expectAll("/a/it", old)
             let before = stage.fetches("/a/it")
             isEdited.value = true
             let target =
@@ -41,10 +32,7 @@ extension Outside {
             let receipt = try stage.nodes[1].purge(target)
             #expect(receipt.status == 200 && receipt.isConfirmedByAll, "\(receipt)")
             #expect(receipt.members.count == 3)
-            for index in [2, 0, 1, 2] {
-                let answer = try stage.get("/a/it", from: index, expecting: new)
-                #expect(answer.brings(new), "node \(index): \(answer)")
-            }
+            try stage.expectAll("/a/it", new, from: [2, 0, 1, 2])
             #expect(stage.fetches("/a/it") == before + 1)
             // Entry and validators are gone: the origin is not asked about what it had.
             #expect(stage.origin.requests("/a/it").last?.isConditional == false)
@@ -54,16 +42,12 @@ extension Outside {
         func soft() throws {
             let stage = try ClusterStage(2)
             _ = edited(stage, "/it")
-            for index in 0..<2 {
-                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
-            }
+            try stage.expectAll("/it", old)
             let url = "{\"url\":\"\(stage.origin.url("/it"))\"}"
             let receipt = try stage.nodes[0].purge(url, mode: "soft")
             #expect(receipt.isConfirmedByAll)
             let before = stage.fetches("/it")
-            for index in 0..<2 {
-                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
-            }
+            try stage.expectAll("/it", old)
             let asked = stage.origin.requests("/it").dropFirst(before)
             #expect(asked.count == 1 && asked.allSatisfy(\.isConditional))
         }
@@ -101,10 +85,8 @@ extension Outside {
         func unreachable() throws {
             let stage = try ClusterStage(3)
             let isEdited = edited(stage, "/it")
-            for index in 0..<3 {
-                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
-            }
-            let id = try #require(ClusterStage.members(of: stage.nodes[2]).first).id
+            try stage.expectAll("/it", old)
+            let id = try ClusterStage.id(of: stage.nodes[2])
             stage.nodes[2].kill()
             isEdited.value = true
             let url = "{\"url\":\"\(stage.origin.url("/it"))\"}"
@@ -114,11 +96,9 @@ extension Outside {
             try stage.restart(2)
             try stage.settle(stage.nodes)
             for node in stage.nodes {
-                let isKnown = try Deadline.seconds(30).reached {
+                try expectSoon(30, "\((try? node.receipt(receipt.name)) as Any)") {
                     try node.receipt(receipt.name).isConfirmedByAll
                 }
-                let known = try node.receipt(receipt.name)
-                #expect(isKnown, "\(known)")
             }
             #expect(try stage.get("/it", from: 2, expecting: new).brings(new))
         }
@@ -126,28 +106,24 @@ extension Outside {
         @Test("A receipt waits no longer for whom the operator gives up")
         func gone() throws {
             let stage = try ClusterStage(2)
-            let id = try #require(ClusterStage.members(of: stage.nodes[1]).first).id
+            let id = try ClusterStage.id(of: stage.nodes[1])
             #expect(try stage.nodes[0].purge("{\"tag\":\"a\"}").isConfirmedByAll)
             for _ in 0..<2 { try stage.waitUntilHeard(by: stage.nodes[0], from: 1) }
             stage.nodes[1].kill()
             let one = try stage.nodes[0].purge("{\"tag\":\"c\"}", timeout: "1s")
             #expect(one.status == 202 && one.members[id] == "unreachable", "\(one)")
             let path = "/admin/v1/members/\(id)/forget"
-            let isDone = try Deadline.seconds(120).reached {
+            try expectSoon(120, "\((try? stage.nodes[0].receipt(one.name)) as Any)") {
                 _ = try stage.nodes[0].connectAdmin().post("", to: path)
                 return try stage.nodes[0].receipt(one.name).isConfirmedByAll
             }
-            let last = try stage.nodes[0].receipt(one.name)
-            #expect(isDone, "\(last)")
         }
 
         @Test("What was purged stays away after all were killed")
         func killed() throws {
             let stage = try ClusterStage(2)
             let isEdited = edited(stage, "/it")
-            for index in 0..<2 {
-                #expect(try stage.get("/it", from: index, expecting: old).brings(old))
-            }
+            try stage.expectAll("/it", old)
             isEdited.value = true
             let url = "{\"url\":\"\(stage.origin.url("/it"))\"}"
             let receipt = try stage.nodes[0].purge(url)
@@ -155,9 +131,7 @@ extension Outside {
             for index in 0..<2 { stage.nodes[index].kill() }
             for index in 0..<2 { try stage.restart(index) }
             try stage.settle(stage.nodes)
-            for index in 0..<2 {
-                #expect(try stage.get("/it", from: index, expecting: new).brings(new))
-            }
+            try stage.expectAll("/it", new)
             #expect(try stage.nodes[1].receipt(receipt.name).name == receipt.name)
         }
 

@@ -34,10 +34,7 @@ extension Outside {
                 #expect(answer.brings(image) && answer.isHit, "\(answer)")
                 #expect(stage.fetches(path) == 1)
             }
-            let isForgotten = try Deadline.seconds(30).reached {
-                try stage.figure("nuthatch_invalidation_names") == 0
-            }
-            #expect(isForgotten)
+            try expectSoon { try stage.figure("nuthatch_invalidation_names") == 0 }
             #expect(stage.said("too many invalidations") == 0)
         }
     }

@@ -50,9 +50,8 @@ extension Outside {
         func foreignSession() throws {
             let operators = try TestAuthority("Operators")
             let stage = try SecureStage("--client-ca", operators.file)
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("session").path
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "session").path
             for version in ["-tls1_2", "-tls1_3"] {
                 #expect(try stage.openssl(version, "-sess_out", file).isAnswered)
                 let admin = try stage.openssl(

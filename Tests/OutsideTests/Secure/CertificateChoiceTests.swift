@@ -57,7 +57,7 @@ extension Outside {
             #expect(without.output.contains("OCSP response: no response sent"), "\(without)")
             try authority.vouch(for: leaf)
             stage.node.hangUp()
-            #expect(Deadline.seconds(20).reached { stage.node.said("settings reloaded") == 1 })
+            expectSoon(20) { stage.node.said("settings reloaded") == 1 }
             let with = try stage.openssl(version, "-status")
             #expect(with.output.contains("OCSP Response Status: successful"), "\(with)")
             #expect(with.output.contains("Cert Status: good") && with.isAnswered, "\(with)")

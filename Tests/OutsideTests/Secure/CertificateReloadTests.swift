@@ -32,7 +32,7 @@ extension Outside {
 
         private func reload(_ stage: SecureStage, _ words: String) {
             stage.node.hangUp()
-            #expect(Deadline.seconds(20).reached { stage.node.said(words) == 1 })
+            expectSoon(20) { stage.node.said(words) == 1 }
         }
 
         @Test(
@@ -82,10 +82,7 @@ extension Outside {
                     try FileManager.default.removeItem(at: url)
                 }
                 stage.node.hangUp()
-                let isRefused = Deadline.seconds(20).reached {
-                    stage.node.said("settings not reloaded") == index + 1
-                }
-                #expect(isRefused)
+                expectSoon(20) { stage.node.said("settings not reloaded") == index + 1 }
                 let line = stage.node.lines.last { $0.contains("settings not reloaded") }
                 #expect(line?.contains(named) == true, "\(index): \(line ?? "-")")
                 #expect(try stage.openssl().subject == before)

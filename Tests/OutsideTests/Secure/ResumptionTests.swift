@@ -13,15 +13,14 @@ extension Outside {
             arguments: ["1_2", "1_3"])
         func openssl(version: String) throws {
             let stage = try SecureStage()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("session").path
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "session").path
             let first = try stage.openssl("-tls\(version)", "-sess_out", file)
             #expect(first.isVerified && first.isAnswered && !first.isResumed, "\(first)")
             let second = try stage.openssl("-tls\(version)", "-sess_in", file)
             #expect(second.isResumed && second.isAnswered, "\(second)")
             stage.node.hangUp()
-            #expect(Deadline.seconds(20).reached { stage.node.said("settings reloaded") == 1 })
+            expectSoon(20) { stage.node.said("settings reloaded") == 1 }
             let third = try stage.openssl("-tls\(version)", "-sess_in", file)
             #expect(third.isResumed && third.isAnswered, "\(third)")
             stage.waitForFigure(Self.resumed, 2)
@@ -31,9 +30,8 @@ extension Outside {
         @Test("A session of another node is not resumed, and serves all the same")
         func foreign() throws {
             let (one, other) = (try SecureStage(), try SecureStage())
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("session").path
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "session").path
             #expect(try one.openssl("-sess_out", file).isAnswered)
             let second = try other.openssl("-sess_in", file)
             #expect(!second.isResumed && second.isVerified && second.isAnswered, "\(second)")

@@ -15,9 +15,8 @@ extension Outside {
             let stage = try SecureStage()
             stage.origin.expectBody(sent, at: "/it")
             stage.origin.on("/it", OriginAnswer(given))
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("body")
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "body")
             try Data(sent.bytes).write(to: file)
             // With a length that is known before, and with one that is not.
             let ways = [
@@ -103,7 +102,7 @@ extension Outside {
                             ? path : ImageTarget.of(stage.origin.url(path))
                         let running = try stage.curl.start(
                             way.options + [way.url(stage, target, host: host)])
-                        #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+                        expectSoon(20) { running.bodyByteCount > 0 }
                         gate.open()
                         let answer = running.wait()
                         #expect([18, 56, 92].contains(answer.exit), "\(path): \(answer)")
@@ -127,7 +126,7 @@ extension Outside {
                         fields: ["Cache-Control: no-store"]
                     ).stalling(at: 200_000, .gate(gate)).cut(after: 200_000, cut))
                 let running = try stage.curl.start(["--http1.0", stage.image("/\(cut)")])
-                #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+                expectSoon(20) { running.bodyByteCount > 0 }
                 gate.open()
                 let answer = running.wait()
                 #expect(answer.exit == 56 && answer["Content-Length"] == nil, "\(answer)")

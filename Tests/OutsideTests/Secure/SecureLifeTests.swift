@@ -16,8 +16,7 @@ extension Outside {
                 let target = ImageTarget.of(stage.origin.url(path))
                 #expect(try way.ask(stage, target, host: SecureStage.images).exit == 0)
             }
-            stage.node.terminate()
-            #expect(stage.node.waitForExit() == 0)
+            #expect(stage.node.stop() == 0)
             let lines = stage.node.printed.split(separator: "\n").filter {
                 $0.contains("/v1/image?url=")
             }
@@ -41,9 +40,9 @@ extension Outside {
             let running = try stage.curl.start(
                 way.options + [way.url(stage, target, host: SecureStage.images)])
             #expect(gate.waitForArrivals())
-            #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+            expectSoon(20) { running.bodyByteCount > 0 }
             stage.node.terminate()
-            #expect(Deadline.seconds(20).reached { (try? stage.node.connect()) == nil })
+            expectSoon(20) { (try? stage.node.connect()) == nil }
             #expect(stage.node.isRunning)
             gate.open()
             let answer = running.wait()
@@ -67,9 +66,8 @@ extension Outside {
             let running = try stage.curl.start(
                 way.options + [way.url(stage, target, host: SecureStage.images)])
             #expect(gate.waitForArrivals())
-            #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
-            stage.node.terminate()
-            #expect(stage.node.waitForExit(seconds: 30) == 1)
+            expectSoon(20) { running.bodyByteCount > 0 }
+            #expect(stage.node.stop(seconds: 30) == 1)
             let answer = running.wait()
             #expect([16, 18, 55, 56, 92].contains(answer.exit), "\(answer)")
         }
@@ -115,7 +113,7 @@ extension Outside {
             let large = TestImage.generated(.jpeg, byteCount: 30_000_000, seed: 651)
             let path = stage.origin.serve(large, fields: [lasting])
             let running = try stage.curl.start([version, "--limit-rate", "1M", stage.image(path)])
-            #expect(Deadline.seconds(20).reached { running.bodyByteCount > 0 })
+            expectSoon(20) { running.bodyByteCount > 0 }
             running.signal(SIGSTOP)
             stage.waitForFigure("nuthatch_timeouts_total{kind=\"send\"}", 1)
             stage.waitForFigure("nuthatch_connections_open", 0)

@@ -55,9 +55,9 @@ final class SecureStage {
     func waitForFigure(
         _ series: String, _ value: Double, at location: SourceLocation = #_sourceLocation
     ) {
-        let isReached = Deadline.seconds(20).reached { node.figure(series) == value }
-        #expect(
-            isReached, "\(series) is \(node.figure(series) ?? -1)", sourceLocation: location)
+        expectSoon(20, "\(series) is \(node.figure(series) ?? -1)", at: location) {
+            node.figure(series) == value
+        }
     }
 }
 

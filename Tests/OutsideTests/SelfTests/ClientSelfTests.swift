@@ -99,7 +99,7 @@ extension Outside {
             #expect(response.bodyByteCount == 1_000)
             #expect(!response.brings(image))
             // What is behind the end of the body.
-            #expect(Deadline.seconds(10).reached { !connection.isQuiet(seconds: 0) })
+            expectSoon(10) { !connection.isQuiet(seconds: 0) }
         }
 
         @Test("A body whose length was said too large is not whole when the connection ends")

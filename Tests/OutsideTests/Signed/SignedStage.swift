@@ -10,7 +10,7 @@ final class SignedStage {
 
     let origin: ScriptedOrigin
     let node: NodeProcess
-    let folder: URL
+    let folder: TemporaryFolder
     private var reloads = 0
 
     /// The node's first key is ``old`` unless `keys` says otherwise; nil is for no keys.
@@ -18,8 +18,7 @@ final class SignedStage {
         keys: String? = SignedStage.old, site lines: String = "", flags: [String] = []
     ) throws {
         origin = try ScriptedOrigin()
-        folder = try Program.temporaryFolder()
-        let file = folder.appendingPathComponent("nuthatch.yaml")
+        folder = try TemporaryFolder()
         let settings = """
             sites:
               \(Self.site):
@@ -27,18 +26,13 @@ final class SignedStage {
                 signed: \(keys == nil ? "off" : "on")
             \(lines)
             """
-        try Data(settings.utf8).write(to: file)
-        let path = folder.appendingPathComponent("keys").path
-        if let keys { try Data(keys.utf8).write(to: URL(fileURLWithPath: path)) }
-        node = try NodeProcess(
-            ["--config", file.path, "--allow-origin", "*"]
-                + (keys == nil ? [] : ["--signing-key-file", path]) + flags)
+        let file = try folder.write(settings, to: "nuthatch.yaml")
+        var own = ["--config", file.path, "--allow-origin", "*"]
+        if let keys { own += ["--signing-key-file", try folder.write(keys, to: "keys").path] }
+        node = try NodeProcess(own + flags)
     }
 
-    deinit {
-        node.kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { node.kill() }
 
     /// What `nuthatch sign` prints with `secret` as its first key.
     func sign(_ arguments: String..., by secret: String = SignedStage.old) throws -> String {
@@ -46,8 +40,7 @@ final class SignedStage {
     }
 
     func sign(_ arguments: [String], by secret: String = SignedStage.old) throws -> String {
-        let file = folder.appendingPathComponent("signer")
-        try Data(secret.utf8).write(to: file)
+        let file = try folder.write(secret, to: "signer")
         let result = try NodeProcess.run(["sign", "--signing-key-file", file.path] + arguments)
         try #require(result.status == 0, "\(result.errors)")
         return String(decoding: result.output, as: UTF8.self).trimmingCharacters(in: .newlines)
@@ -60,7 +53,7 @@ final class SignedStage {
     /// Has the node read its file of keys again, which holds `keys` now.
     func change(keys: String) throws {
         try Data(keys.utf8).write(
-            to: folder.appendingPathComponent("keys"), options: .atomic)
+            to: folder.appending(path: "keys"), options: .atomic)
         reloads += 1
         node.hangUp()
         let isDone = Deadline.seconds(30).reached {

@@ -53,10 +53,8 @@ extension Outside {
 
         @Test("A recipe signs as nuthatch does, whatever the URL", arguments: known, urls)
         func same(recipe: Recipe, url: String) throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let keys = folder.appendingPathComponent("keys")
-            try Data(SignedStage.old.utf8).write(to: keys)
+            let folder = try TemporaryFolder()
+            let keys = try folder.write(SignedStage.old, to: "keys")
             for expiry in [nil, "4102444800"] {
                 let result = try NodeProcess.run(
                     ["sign", "--signing-key-file", keys.path, "--base", "http://n"]

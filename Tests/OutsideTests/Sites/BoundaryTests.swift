@@ -21,11 +21,9 @@ extension Outside {
 
         @Test("A site * asks its origin under the host that its answer is kept under")
         func canonicalHost() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("nuthatch.yaml")
+            let folder = try TemporaryFolder()
             let text = "sites:\n  \"*\":\n    origin: \(origin.url(""))\n    host: client\n"
-            try Data(text.utf8).write(to: file)
+            let file = try folder.write(text, to: "nuthatch.yaml")
             let node = try NodeProcess(["--config", file.path])
             for host in ["VICTIM.example.:0080", "victim.example", "Victim.Example:80"] {
                 #expect(try node.get("/it", host: host).text == "it")
@@ -89,13 +87,11 @@ extension Outside {
 
         @Test("HEAD refreshes what is stored, and replaces nothing of it")
         func head() throws {
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("nuthatch.yaml")
+            let folder = try TemporaryFolder()
             let text =
                 "sites:\n  a.example:\n    origin: \(origin.url(""))\n"
                 + "    honours-request-control: on\n"
-            try Data(text.utf8).write(to: file)
+            let file = try folder.write(text, to: "nuthatch.yaml")
             let node = try NodeProcess(["--config", file.path])
             origin.on("/it") { request in
                 let asked = request.fields["X-Asked"] ?? "none"

@@ -165,10 +165,7 @@ extension Outside {
             #expect(gate.waitForArrivals())
             #expect(stage.fetches("/it") == 2)
             gate.open()
-            let isFresh = try Deadline.seconds(20).reached {
-                try stage.get("/it")["Age"].flatMap { Int($0) } ?? 100 < 100
-            }
-            #expect(isFresh)
+            try expectSoon(20) { try stage.get("/it")["Age"].flatMap { Int($0) } ?? 100 < 100 }
         }
 
         @Test(

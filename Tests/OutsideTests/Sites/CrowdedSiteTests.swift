@@ -41,14 +41,11 @@ extension Outside {
             let dribbling = try (0..<256).map { number in
                 try post(node, as: "203.0.113.\(number % 250)", 5, of: 10)
             }
-            let areThere = Deadline.seconds(30).reached {
-                node.figure("nuthatch_fills_in_flight") == 256
-            }
-            #expect(areThere)
+            expectSoon { node.figure("nuthatch_fills_in_flight") == 256 }
             for _ in 0..<50 { try expectPage(node) }
             #expect(origin.requests("/post").isEmpty)
             for connection in dribbling { connection.socket.close() }
-            #expect(Deadline.seconds(30).reached { node.figure("nuthatch_fills_in_flight") == 0 })
+            expectSoon { node.figure("nuthatch_fills_in_flight") == 0 }
         }
 
         @Test("Bodies that dribble, of however many clients, leave half of the fetches to others")
@@ -57,11 +54,10 @@ extension Outside {
             let dribbling = try (0..<256).map { number in
                 try post(node, as: "203.0.113.\(number % 32)", 5, of: 10)
             }
-            let areThere = Deadline.seconds(30).reached {
+            expectSoon {
                 node.figure("nuthatch_fills_in_flight") == 20
                     && node.figure("nuthatch_refused_total{reason=\"share\"}") == 236
             }
-            #expect(areThere)
             for _ in 0..<50 { try expectPage(node) }
             #expect(origin.requests("/post").isEmpty)
             withExtendedLifetime(dribbling) {}
@@ -74,11 +70,10 @@ extension Outside {
             let stopped = try (0..<100).map { number in
                 try post(node, as: "203.0.113.\(number)", 100_000, of: 200_000)
             }
-            let areThere = Deadline.seconds(30).reached {
+            expectSoon {
                 node.figure("nuthatch_origin_connections") == 8
                     && node.figure("nuthatch_origin_waiting") == 92
             }
-            #expect(areThere)
             for _ in 0..<50 { try expectPage(node) }
             #expect(origin.requests("/post").count <= 8)
             withExtendedLifetime(stopped) {}
@@ -89,14 +84,13 @@ extension Outside {
             let (origin, node) = try start("--body-timeout", "300ms", "--body-min-rate", "1MiB")
             defer { withExtendedLifetime(origin) {} }
             let connection = try post(node, as: Behind.bad, 0, of: 1_000_000)
-            let isEnded = Deadline.seconds(20).reached {
+            expectSoon(20) {
                 let isOver = (try? connection.socket.send("X")) == nil
                 return isOver || connection.socket.waitForInput(seconds: 0.05)
             }
-            #expect(isEnded)
             let response = connection.readResponse(method: "POST")
             #expect([0, 408].contains(response.status), "\(response)")
-            #expect(Deadline.seconds(30).reached { node.figure("nuthatch_fills_in_flight") == 0 })
+            expectSoon { node.figure("nuthatch_fills_in_flight") == 0 }
         }
 
         /// Clients that ask for large answers and take nothing of them, each with 128 requests.
@@ -122,11 +116,10 @@ extension Outside {
             let (origin, node) = try start("--origin-connections", "16")
             defer { withExtendedLifetime(origin) {} }
             let shut = try shutWindows(node, as: [Behind.bad, Behind.bad])
-            let areThere = Deadline.seconds(30).reached {
+            expectSoon {
                 node.figure("nuthatch_origin_connections") == 4
                     && (node.figure("nuthatch_origin_waiting") ?? 0) > 0
             }
-            #expect(areThere)
             for _ in 0..<50 { try expectPage(node) }
             withExtendedLifetime(shut) {}
         }
@@ -138,11 +131,10 @@ extension Outside {
                 "--origin-queue-timeout", "60s")
             defer { withExtendedLifetime(origin) {} }
             let shut = try shutWindows(node, as: (1...4).map { "203.0.113.\($0)" })
-            let areThere = Deadline.seconds(30).reached {
+            expectSoon {
                 node.figure("nuthatch_origin_connections") == 8
                     && (node.figure("nuthatch_origin_waiting") ?? 0) > 400
             }
-            #expect(areThere)
             for _ in 0..<3 { try expectPage(node) }
             withExtendedLifetime(shut) {}
         }

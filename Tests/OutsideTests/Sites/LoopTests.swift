@@ -7,17 +7,16 @@ extension Outside {
     @Suite("Sites whose origins lead back to the node")
     struct LoopTests {
         private static let host = "a.example"
-        private let folder: URL
+        private let folder: TemporaryFolder
 
         init() throws {
-            folder = try Program.temporaryFolder()
+            folder = try TemporaryFolder()
         }
 
         /// A node that asks 127.0.0.1:`origin` for the site as its clients do.
         private func node(
             _ origin: Int, listeningOn port: Int? = nil, via: Bool = true
         ) throws -> NodeProcess {
-            let file = folder.appendingPathComponent("\(UUID().uuidString).yaml")
             let text = """
                 sites:
                   \(Self.host):
@@ -26,7 +25,7 @@ extension Outside {
                     via: \(via ? "on" : "off")
 
                 """
-            try Data(text.utf8).write(to: file)
+            let file = try folder.write(text, to: "\(UUID().uuidString).yaml")
             let listen = port.map { ["--listen", "127.0.0.1:\($0)"] } ?? []
             return try NodeProcess(["--config", file.path] + listen)
         }
@@ -43,7 +42,6 @@ extension Outside {
             "A site whose origin is the node itself, whatever it says in Via",
             arguments: [true, false])
         func itself(via: Bool) throws {
-            defer { try? FileManager.default.removeItem(at: folder) }
             let port = try HeldPort.forever()
             let node = try node(port, listeningOn: port, via: via)
             expectLoop(try node.get("/it", host: Self.host))
@@ -57,7 +55,6 @@ extension Outside {
 
         @Test("Clients that wait for the same are told so together")
         func together() throws {
-            defer { try? FileManager.default.removeItem(at: folder) }
             let port = try HeldPort.forever()
             let node = try node(port, listeningOn: port)
             let clients = ClientSwarm(
@@ -68,7 +65,6 @@ extension Outside {
 
         @Test("Two nodes that ask each other", arguments: [true, false])
         func ring(via: Bool) throws {
-            defer { try? FileManager.default.removeItem(at: folder) }
             let ports = try (0..<2).map { _ in try HeldPort.forever() }
             let first = try node(ports[1], listeningOn: ports[0], via: via)
             let second = try node(ports[0], listeningOn: ports[1], via: via)
@@ -79,7 +75,6 @@ extension Outside {
 
         @Test("A node before another one is no loop, and neither is an origin that asks for more")
         func noLoop() throws {
-            defer { try? FileManager.default.removeItem(at: folder) }
             let origin = try ScriptedOrigin()
             origin.onAnythingElse { _ in .text("it", fields: ["Cache-Control: no-store"]) }
             let port = try HeldPort.forever()
@@ -100,7 +95,6 @@ extension Outside {
 
         @Test("Who came through another node waits for others' fetches, but not for long")
         func mutual() throws {
-            defer { try? FileManager.default.removeItem(at: folder) }
             let (origin, gate) = (try ScriptedOrigin(), Gate())
             defer { gate.open() }
             origin.on("/it", .text("it", fields: [lasting]).holdingHead(.gate(gate)))
@@ -113,8 +107,7 @@ extension Outside {
                 #expect(gate.waitForArrivals(1))
                 return client
             }
-            let hasAsked = Deadline.seconds(30).reached { origin.requests("/it").count == 2 }
-            #expect(hasAsked)
+            expectSoon { origin.requests("/it").count == 2 }
             let passages = origin.requests("/it").map { $0.fields.all("CDN-Loop").count }
             #expect(passages == [1, 2])
             gate.open()
@@ -123,7 +116,6 @@ extension Outside {
 
         @Test("What is stored is given, also to a request that has come back")
         func stored() throws {
-            defer { try? FileManager.default.removeItem(at: folder) }
             let origin = try ScriptedOrigin()
             origin.on("/it", .text("it", fields: [lasting]))
             let node = try node(origin.port)

@@ -65,9 +65,8 @@ extension Outside {
                 String(decoding: form, as: UTF8.self) == "POST application/x-www-form-urlencoded")
             let first = try #require(stage.origin.requests("/form").first)
             #expect(stage.origin.body(of: first).text == "a=b&c=d")
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("large")
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "large")
             try Data(image.bytes).write(to: file)
             stage.origin.expectBody(image, at: "/file")
             stage.origin.on("/file") { .text($0.method) }
@@ -95,9 +94,8 @@ extension Outside {
             .enabled(if: Self.has("wget"), "wget is not installed"))
         func wget() throws {
             let (stage, path) = try stage()
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("it")
+            let folder = try TemporaryFolder()
+            let file = folder.appending(path: "it")
             let ask = [
                 "--quiet", "--header", "Host: \(SiteStage.host)", "--output-document", file.path,
                 "http://127.0.0.1:\(stage.node.port)\(path)",

@@ -75,9 +75,8 @@ extension Outside {
         func invalidated() throws {
             let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
             stage.origin.on("/it") { .text($0.method, fields: [lasting]) }
-            let entries = { stage.node.figure("nuthatch_disk_entries") }
             _ = try stage.get("/it")
-            #expect(Deadline.seconds(30).reached { entries() == 1 })
+            expectSoon { stage.node.diskEntries == 1 }
             #expect(try stage.send("POST", "/it", body: "x").text == "POST")
             try stage.restart(inOrder: true)
             #expect(try stage.get("/it").text == "GET")
@@ -130,11 +129,10 @@ extension Outside {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("mine", fields: ["Cache-Control: no-store"]))
             for _ in 0..<200 { _ = try stage.get("/it") }
-            let isOver = Deadline.seconds(20).reached {
+            expectSoon(20) {
                 stage.node.figure("nuthatch_fills_in_flight") == 0
                     && stage.node.figure("nuthatch_waiters") == 0
             }
-            #expect(isOver)
             #expect(stage.node.descriptorCount < 100)
             #expect(stage.fetches("/it") == 200)
         }

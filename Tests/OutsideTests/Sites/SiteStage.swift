@@ -9,26 +9,22 @@ final class SiteStage {
     let origin: ScriptedOrigin
     private(set) var node: NodeProcess
     private let flags: [String]
-    private let folder: URL
+    private let folder: TemporaryFolder
 
     init(_ flags: String..., more: [String] = [], keepsDisk: Bool = false) throws {
         origin = try ScriptedOrigin()
-        folder = try Program.temporaryFolder()
+        folder = try TemporaryFolder()
         let disk = keepsDisk ? ["--cache-dir", folder.path] : []
         self.flags = ["--site", "\(Self.host)=\(origin.url(""))"] + disk + flags + more
         node = try NodeProcess(self.flags)
     }
 
-    deinit {
-        node.kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { node.kill() }
 
     /// Kills the node, or ends it in order, and starts it again with the same flags.
     func restart(inOrder: Bool = false) throws {
         if inOrder {
-            node.terminate()
-            try #require(node.waitForExit() == 0)
+            try #require(node.stop() == 0)
         } else {
             node.kill()
         }
@@ -75,11 +71,8 @@ final class SiteStage {
 
     /// The same, with so many entries in all.
     func settle(entries: Int, at location: SourceLocation = #_sourceLocation) throws {
-        let isWritten = Deadline.seconds(30).reached {
-            node.figure("nuthatch_disk_entries") == Double(entries)
-        }
-        let found = node.figure("nuthatch_disk_entries") ?? -1
-        try #require(isWritten, "\(found) of \(entries)", sourceLocation: location)
+        let isWritten = Deadline.seconds(30).reached { node.diskEntries == Double(entries) }
+        try #require(isWritten, "\(node.diskEntries) of \(entries)", sourceLocation: location)
         try settle()
     }
 

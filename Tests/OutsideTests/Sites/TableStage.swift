@@ -7,7 +7,7 @@ struct TableStage {
     let origin: ScriptedOrigin
     let node: NodeProcess
     let scripts: Scripts
-    private let folder: URL
+    private let folder: TemporaryFolder
     /// Nodes that own what ``node`` is asked for; none if it is alone.
     let owners: [NodeProcess]
 
@@ -37,17 +37,15 @@ struct TableStage {
     init(owners count: Int = 0) throws {
         let (origin, scripts) = (try ScriptedOrigin(), Scripts())
         origin.onAnythingElse { scripts.answer($0) }
-        folder = try Program.temporaryFolder()
-        let file = folder.appendingPathComponent("nuthatch.yaml")
-        try Data(Self.settings(origin.url("")).utf8).write(to: file)
+        folder = try TemporaryFolder()
+        let file = try folder.write(Self.settings(origin.url("")), to: "nuthatch.yaml")
         let flags = ["--config", file.path] + Self.flags
         (self.origin, self.scripts) = (origin, scripts)
         guard count > 0 else {
             (node, owners) = (try NodeProcess(flags), [])
             return
         }
-        let secret = folder.appendingPathComponent("secret")
-        try Data(String(repeating: "s", count: 32).utf8).write(to: secret)
+        let secret = try folder.write(String(repeating: "s", count: 32), to: "secret")
         let ports = try (0...count).map { _ in try HeldPort.forever() }
         let joins = ports.prefix(2).flatMap { ["--join", "127.0.0.1:\($0)"] }
         let nodes = try NodeProcess.cluster(of: count + 1) { index, waits in
@@ -82,7 +80,6 @@ struct TableStage {
 
     func stop() {
         for node in [node] + owners { node.kill() }
-        try? FileManager.default.removeItem(at: folder)
     }
 
     /// The sites that cases name; `a.example` is the one that they are about if they name none, and

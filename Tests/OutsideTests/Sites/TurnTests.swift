@@ -64,8 +64,7 @@ extension Outside {
                 connection.socket.close()
             }
             for connection in [hit, miss] { connection.socket.close() }
-            node.terminate()
-            #expect(node.waitForExit() == 0)
+            #expect(node.stop() == 0)
             let lines = node.printed.split(separator: "\n")
             #expect(lines.count { $0.contains("/greedy/") } == Self.crowd * Self.each)
             for name in ["/hit", "/miss"] {
@@ -84,10 +83,7 @@ extension Outside {
             node.resume()
             let (stays, streams) = greedy[0]
             #expect(stays.bodies(on: streams) == streams.map { "/greedy/0-\($0)" })
-            let isOver = Deadline.seconds(30).reached {
-                node.figure("nuthatch_fills_in_flight") == 0
-            }
-            #expect(isOver)
+            expectSoon { node.figure("nuthatch_fills_in_flight") == 0 }
         }
 
         @Test("Requests behind one another on a connection, bodies among them, stay in order")

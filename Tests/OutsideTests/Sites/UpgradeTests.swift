@@ -25,13 +25,11 @@ extension Outside {
         ) async throws {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton, scripts: scripts)
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("nuthatch.yaml")
+            let folder = try TemporaryFolder()
             let text =
                 "sites:\n  a.example:\n    origin: http://127.0.0.1:\(origin.port)\n"
                 + "    upgrade: \(upgrade)\n"
-            try Data(text.utf8).write(to: file)
+            let file = try folder.write(text, to: "nuthatch.yaml")
             let node = try NodeProcess(["--config", file.path] + flags)
             try test(node, origin)
             node.kill()
@@ -82,10 +80,9 @@ extension Outside {
                 #expect(origin.requests.count == 1)
                 #expect(origin.bodies.map { String(buffer: $0) } == ["earlyping", "bye"])
                 #expect(node.figure("nuthatch_upgrades_total{outcome=\"switched\"}") == 1)
-                let isLogged = Deadline.seconds(20).reached {
+                expectSoon(20, "\(node.output)") {
                     node.output.contains("\"GET /chat HTTP/1.1\" 101 12 ")
                 }
-                #expect(isLogged, "\(node.output)")
                 #expect(node.figure("nuthatch_fills_in_flight") == 0)
             }
         }
@@ -116,16 +113,14 @@ extension Outside {
         }
 
         private func expectBody(_ origin: ByteOrigin) {
-            let isThere = Deadline.seconds(20).reached { origin.bodies.count == 1 }
-            #expect(isThere)
+            expectSoon(20) { origin.bodies.count == 1 }
         }
 
         private func expectNothingOpen(_ node: NodeProcess) {
-            let isOver = Deadline.seconds(20).reached {
+            expectSoon(20) {
                 node.figure("nuthatch_origin_connections") == 0
                     && node.figure("nuthatch_fills_in_flight") == 0
             }
-            #expect(isOver)
         }
 
         @Test("The end of one side is the end of the other", arguments: [true, false])
@@ -233,10 +228,7 @@ extension Outside {
                 let talk = try open(node)
                 _ = try talk.heard(through: "\r\n\r\n")
                 #expect(talk.connection.waitForEnd() == .cutShort)
-                let isOver = Deadline.seconds(20).reached {
-                    node.figure("nuthatch_origin_connections") == 0
-                }
-                #expect(isOver)
+                expectSoon(20) { node.figure("nuthatch_origin_connections") == 0 }
             }
         }
 
@@ -251,10 +243,7 @@ extension Outside {
                 let first = try open(node)
                 _ = try first.heard(through: "\r\n\r\n")
                 let second = try open(node)
-                let isWaiting = Deadline.seconds(20).reached {
-                    node.figure("nuthatch_origin_waiting") == 1
-                }
-                #expect(isWaiting)
+                expectSoon(20) { node.figure("nuthatch_origin_waiting") == 1 }
                 #expect(try node.get("/", host: "a.example").text == "page")
                 #expect(second.connection.isQuiet(seconds: 0))
                 #expect(origin.connections == 2)
@@ -279,13 +268,11 @@ extension Outside {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
                 scripts: [[.request, .send(Self.switched), .body(4), .send("pong"), .close]])
-            let folder = try Program.temporaryFolder()
-            defer { try? FileManager.default.removeItem(at: folder) }
-            let file = folder.appendingPathComponent("nuthatch.yaml")
+            let folder = try TemporaryFolder()
             let text =
                 "sites:\n  a.example:\n    origin: http://127.0.0.1:\(origin.port)\n"
                 + "    upgrade: [websocket]\n"
-            try Data(text.utf8).write(to: file)
+            let file = try folder.write(text, to: "nuthatch.yaml")
             let node = try NodeProcess(["--config", file.path], certificates: [leaf])
             let head = HTTPConnection.request("/chat", host: "a.example", fields: Self.handshake)
             let client = try OpenSSLClient(

@@ -52,18 +52,14 @@ extension Outside {
             do {
                 let connection = try stage.node.connect()
                 try connection.socket.send(post(1_000_000) + [1])
-                #expect(
-                    Deadline.seconds(30).reached {
-                        stage.node.figure("nuthatch_fills_in_flight") == 1
-                    })
+                expectSoon { stage.node.figure("nuthatch_fills_in_flight") == 1 }
                 connection.socket.close()
             }
-            #expect(
-                Deadline.seconds(30).reached {
-                    stage.node.figure("nuthatch_fills_in_flight") == 0
-                        && stage.node.figure("nuthatch_waiters") == 0
-                        && stage.node.figure("nuthatch_origin_connections") == 0
-                })
+            expectSoon {
+                stage.node.figure("nuthatch_fills_in_flight") == 0
+                    && stage.node.figure("nuthatch_waiters") == 0
+                    && stage.node.figure("nuthatch_origin_connections") == 0
+            }
             #expect(try stage.send("POST", "/it", body: "x").text == "ok")
         }
 

@@ -31,10 +31,7 @@ extension Outside {
             let stage = try stage("--variants-limit", "4")
             for number in 0..<6 { #expect(try get(stage, "used").isHit == (number > 0)) }
             for number in 0..<20 { #expect(try !get(stage, "made-up-\(number)").isHit) }
-            let isDropped = Deadline.seconds(30).reached {
-                stage.node.figure(Self.dropped) == 17
-            }
-            #expect(isDropped)
+            expectSoon { stage.node.figure(Self.dropped) == 17 }
             #expect(try get(stage, "used").isHit && get(stage, "made-up-19").isHit)
             #expect(try !get(stage, "made-up-0").isHit)
             // Four, and what says by which field they are selected.
@@ -64,10 +61,7 @@ extension Outside {
             let stage = try stage("--memory-limit", "16MiB", size: 300_000)
             #expect(try stage.get("/other").text == "other")
             for number in 0..<60 { _ = try get(stage, "\(number)") }
-            let isDropped = Deadline.seconds(30).reached {
-                (stage.node.figure(Self.dropped) ?? 0) >= 55
-            }
-            #expect(isDropped)
+            expectSoon { (stage.node.figure(Self.dropped) ?? 0) >= 55 }
             #expect(try stage.get("/other").isHit)
             #expect(stage.node.figure("nuthatch_evictions_total{reason=\"room\"}") == 0)
         }

@@ -31,12 +31,17 @@ final class ClientBench: HTTP2ClientDelegate {
         return session
     }
 
-    /// Takes the preface and what comes with it, and lets the server say its SETTINGS.
-    func greet(_ entries: [(UInt16, UInt32)] = []) {
+    /// Takes the preface and what comes with it, lets the server say its SETTINGS, and makes so
+    /// many requests.
+    @discardableResult
+    func greet(_ entries: [(UInt16, UInt32)] = [], requests: Int = 0) -> ClientBench {
         _ = takeBytes()
         send([.settings(entries), .settingsAck])
         _ = takeBytes()
         events = []
+        for _ in 0..<requests { request() }
+        _ = takeBytes()
+        return self
     }
 
     @discardableResult

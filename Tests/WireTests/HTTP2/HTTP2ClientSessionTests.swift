@@ -41,10 +41,7 @@ import Wire
 
     @Test("an answer without a body ends with its head")
     func noBody() {
-        let bench = ClientBench()
-        bench.greet()
-        bench.request()
-        _ = bench.takeBytes()
+        let bench = ClientBench().greet(requests: 1)
         bench.send([answer(1, "304", 5)])
         #expect(
             bench.takeEvents() == [
@@ -55,10 +52,7 @@ import Wire
 
     @Test("interim answers come before the answer, trailers after the body")
     func interimAndTrailers() {
-        let bench = ClientBench()
-        bench.greet()
-        bench.request()
-        _ = bench.takeBytes()
+        let bench = ClientBench().greet(requests: 1)
         bench.send([
             answer(1, "103"), answer(1), .data(1, [1, 2]),
             .headers(1, RawHPACK.literal("x-sum", "9")),
@@ -71,11 +65,7 @@ import Wire
 
     @Test("a request that was refused may be made again; one that was reset may not")
     func refused() {
-        let bench = ClientBench()
-        bench.greet()
-        bench.request()
-        bench.request()
-        _ = bench.takeBytes()
+        let bench = ClientBench().greet(requests: 2)
         bench.send([.reset(1, 7), .reset(3, 2)])
         #expect(
             bench.takeEvents() == [
@@ -86,11 +76,7 @@ import Wire
 
     @Test("requests above the last id of GOAWAY may be made again elsewhere; the others go on")
     func goAway() {
-        let bench = ClientBench()
-        bench.greet()
-        bench.request()
-        bench.request()
-        _ = bench.takeBytes()
+        let bench = ClientBench().greet(requests: 2)
         bench.send([.goAway(1, 0)])
         #expect(
             bench.takeEvents() == [
@@ -115,8 +101,7 @@ import Wire
 
     @Test("no more requests are made than the origin allows")
     func concurrency() {
-        let bench = ClientBench()
-        bench.greet([(3, 2)])
+        let bench = ClientBench().greet([(3, 2)])
         #expect(bench.client.requestsAvailable == 2)
         bench.request()
         bench.request()
@@ -143,10 +128,7 @@ import Wire
 
     @Test("what is consumed opens the stream's window again")
     func consuming() {
-        let bench = ClientBench(HTTP2Settings(streamWindowBytes: 70_000))
-        bench.greet()
-        bench.request()
-        _ = bench.takeBytes()
+        let bench = ClientBench(HTTP2Settings(streamWindowBytes: 70_000)).greet(requests: 1)
         bench.send([answer(1)])
         for _ in 0..<4 { bench.send([.data(1, ConformanceFrames.zeros(16_384))]) }
         #expect(bench.takeFrames().contains { $0.type == 8 && $0.stream == 1 })
@@ -154,11 +136,7 @@ import Wire
 
     @Test("a head above the limit fails its stream only")
     func largeHead() {
-        let bench = ClientBench(HTTP2Settings(headBytesMax: 1000))
-        bench.greet()
-        bench.request()
-        bench.request()
-        _ = bench.takeBytes()
+        let bench = ClientBench(HTTP2Settings(headBytesMax: 1000)).greet(requests: 2)
         let long = String(repeating: "a", count: 1000)
         bench.send([
             .headers(1, RawHPACK.fields([(":status", "200"), ("x", long)]), 4), answer(3, "200", 5),
@@ -175,8 +153,7 @@ import Wire
 
     @Test("a ping is told when it comes back")
     func ping() {
-        let bench = ClientBench()
-        bench.greet()
+        let bench = ClientBench().greet()
         bench.client.ping()
         let frames = bench.takeFrames()
         #expect(frames.map(\.type) == [6])
@@ -186,8 +163,7 @@ import Wire
 
     @Test("a connection that is lost fails every stream")
     func abandoned() {
-        let bench = ClientBench()
-        bench.greet()
+        let bench = ClientBench().greet()
         bench.request("POST", endsStream: false)
         bench.request()
         bench.client.abandon(.cancel)
@@ -197,14 +173,10 @@ import Wire
 
     @Test("a server that pushes, or floods, ends the connection")
     func badServer() {
-        let push = ClientBench()
-        push.greet()
-        push.request()
-        _ = push.takeBytes()
+        let push = ClientBench().greet(requests: 1)
         push.send([RawFrame(type: 5, flags: 4, stream: 1, payload: [0, 0, 0, 2, 0x88])])
         #expect(push.takeFrames().first { $0.type == 7 }?.number(at: 4) == 1)
-        let flood = ClientBench()
-        flood.greet()
+        let flood = ClientBench().greet()
         #expect(!flood.send((0..<2000).map { _ in .ping() }))
         #expect(flood.client.failure == .enhanceYourCalm)
     }

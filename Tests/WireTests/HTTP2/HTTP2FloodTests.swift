@@ -120,8 +120,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
 
     @Test("a header block in too many frames ends the connection (CVE-2024-28182)")
     func continuations() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.headers(1, RawHPACK.request(), RawFrame.endStream)])
         for _ in 0..<20 { bench.send([.continuation(1, RawHPACK.literal("a", "b"), 0)]) }
         #expect(bench.takeFrames().first { $0.type == 7 }?.number(at: 4) == 11)
@@ -130,8 +129,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
 
     @Test("a client that reads nothing ends its connection, and the queue stays small")
     func unread() {
-        let bench = ServerBench(HTTP2Settings(floodUnitsMax: 1_000_000))
-        bench.greet()
+        let bench = ServerBench(HTTP2Settings(floodUnitsMax: 1_000_000)).greet()
         for _ in 0..<2000 where bench.isOpen { bench.send([.ping()]) }
         #expect(bench.server.failure == .enhanceYourCalm)
         #expect(bench.server.queuedFrames <= 514)
@@ -139,8 +137,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
 
     @Test("a head above the limit is refused, the connection goes on, and so does its table")
     func largeHead() {
-        let bench = ServerBench(HTTP2Settings(headBytesMax: 2000), answerBytes: 0)
-        bench.greet()
+        let bench = ServerBench(HTTP2Settings(headBytesMax: 2000), answerBytes: 0).greet()
         let long = String(repeating: "a", count: 2000)
         bench.send([
             .headers(1, RawHPACK.request("GET", [("x", long)]) + [0x40, 0x01, 0x61, 0x01, 0x62]),
@@ -157,8 +154,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
 
     @Test("too many field lines are refused")
     func manyFields() {
-        let bench = ServerBench(HTTP2Settings(fieldsMax: 5))
-        bench.greet()
+        let bench = ServerBench(HTTP2Settings(fieldsMax: 5)).greet()
         let lines = (0..<6).map { ("x-\($0)", "") }
         bench.send([.headers(1, RawHPACK.request("GET", lines))])
         #expect(bench.takeEvents() == [.refused(1, 431)])
@@ -166,8 +162,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
 
     @Test("a few bytes that stand for a huge head end the connection")
     func bomb() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         let value = String(repeating: "v", count: 3900)
         let entry = [0x40] + RawHPACK.string("a") + RawHPACK.string(value)
         bench.send([
@@ -179,8 +174,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
 
     @Test("an honest client that works hard is not taken for a flood")
     func honest() {
-        let bench = ServerBench(answerBytes: 50_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 50_000).greet()
         for turn: UInt32 in 0..<2000 {
             let id = 2 * turn + 1
             bench.send([.priorityUpdate(id, "u=2"), .get(id)])

@@ -8,8 +8,7 @@ import Wire
         "whatever fields come, a head has as many lines as fields were written", arguments: 0..<500)
     func lines(_ seed: UInt64) {
         var dice = Dice(seed: seed)
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         var fields: [(String, String)] = [
             (":method", word(&dice, "GETPOS")), (":scheme", "https"),
             (":path", "/" + value(&dice)),

@@ -63,8 +63,7 @@ import Wire
 
     @Test("a head taken in small turns of output is not mixed with other frames")
     func turns() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1)])
         bench.respond(1, lines(100))
         var buffers: [ByteBuffer] = []
@@ -79,8 +78,7 @@ import Wire
 
     @Test("an answer whose head is too large to be sent is reset, and the connection goes on")
     func unsendableAnswer() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1), .get(3)])
         _ = bench.takeEvents()
         bench.respond(1, lines(3000))
@@ -96,8 +94,7 @@ import Wire
 
     @Test("a request whose head is too large to be sent fails for good; nothing is sent of it")
     func unsendableRequest() {
-        let bench = ClientBench()
-        bench.greet()
+        let bench = ClientBench().greet()
         bench.request("GET", lines(3000))
         bench.request()
         #expect(bench.takeFrames().map(\.stream) == [3])

@@ -5,8 +5,7 @@ import Wire
     /// Asks for five frames each on streams with these values of `priority`; the streams of the
     /// DATA frames in the order sent.
     private func order(_ priorities: [String], updates: [RawFrame] = []) -> [UInt32] {
-        let bench = ServerBench(answerBytes: 5 * 16_384)
-        bench.greet([(4, 1 << 20)])
+        let bench = ServerBench(answerBytes: 5 * 16_384).greet([(4, 1 << 20)])
         bench.send([.window(0, 1 << 20)])
         bench.send(updates)
         for (index, value) in priorities.enumerated() {
@@ -43,8 +42,7 @@ import Wire
     @Test("PRIORITY_UPDATE stands against the request's own field, before the request or after")
     func updates() {
         #expect(order(["u=1", "u=2"], updates: [.priorityUpdate(1, "u=7")]) == threes + ones)
-        let bench = ServerBench(answerBytes: 5 * 16_384)
-        bench.greet([(4, 1 << 20)])
+        let bench = ServerBench(answerBytes: 5 * 16_384).greet([(4, 1 << 20)])
         bench.send([.window(0, 1 << 20), .get(1), .get(3), .priorityUpdate(3, "u=0")])
         let sent = bench.takeFrames(bytesMax: 1).filter { $0.type == 0 }.map(\.stream)
         #expect(sent == threes + ones)
@@ -57,8 +55,7 @@ import Wire
 
     @Test("streams whose priority came first are closed and forgotten like all others")
     func earlyAndClosed() {
-        let bench = ServerBench(answerBytes: 10)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 10).greet()
         for turn: UInt32 in 0..<500 {
             let id = 2 * turn + 1
             bench.send([

@@ -18,8 +18,7 @@ import Wire
 
     @Test("a request is told as the HTTP/1.1 head that says the same")
     func request() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         let block = RawHPACK.request(
             path: "/a?b", authority: "a.example:81",
             [("accept", "*/*"), ("cookie", "a=b"), ("x", ""), ("cookie", "c=d")])
@@ -35,8 +34,7 @@ import Wire
 
     @Test("an answer is HEADERS and DATA, and the stream is closed")
     func answer() {
-        let bench = ServerBench(answerBytes: 20_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 20_000).greet()
         bench.send([.headers(1, RawHPACK.request())])
         let frames = bench.takeFrames()
         #expect(frames.map(\.type) == [1, 0, 0])
@@ -49,8 +47,7 @@ import Wire
 
     @Test("the id of a request takes no room in the table of fields, which is for what comes again")
     func requestID() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         for (stream, id) in [(1, "one"), (3, "two"), (5, "three")] as [(Int32, String)] {
             bench.send([.headers(UInt32(stream), RawHPACK.request())])
             bench.respond(stream, "X-Request-Id: \(id)\r\nA: 1\r\n", endsStream: true)
@@ -64,8 +61,7 @@ import Wire
 
     @Test("a body is told as it comes, and its end with the trailers")
     func body() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([
             .headers(1, RawHPACK.request("POST"), RawFrame.endHeaders), .data(1, Array("ab".utf8)),
             .data(1, Array("c".utf8)), .headers(1, RawHPACK.fields([("x-sum", "9")])),
@@ -81,8 +77,7 @@ import Wire
 
     @Test("what is written later is sent later, and told when it is all framed")
     func laterBody() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.headers(1, RawHPACK.request())])
         bench.respond(1)
         #expect(bench.takeFrames().map(\.type) == [1])
@@ -96,8 +91,7 @@ import Wire
 
     @Test("bodies are not copied")
     func byReference() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.headers(1, RawHPACK.request())])
         bench.respond(1)
         guard let stream = bench.streams[1] else { return }
@@ -115,8 +109,7 @@ import Wire
 
     @Test("the output is cut at whole frames, and as much is taken as was asked for")
     func outputInTurns() {
-        let bench = ServerBench(answerBytes: 50_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 50_000).greet()
         bench.send([.get(1)])
         var buffers: [ByteBuffer] = []
         bench.server.takeOutput(into: &buffers, bytesMax: 20_000, now: .zero)
@@ -127,18 +120,14 @@ import Wire
 
     @Test("connection-specific fields of an answer are left out, names are in lower case")
     func answerFields() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1)])
         bench.respond(
             1,
             "Connection: close\r\nX-Y: z\r\nTransfer-Encoding: chunked\r\nUpgrade: a\r\n"
                 + "Keep-Alive: 1\r\nProxy-Connection: b\r\n", endsStream: true)
         let block = bench.takeFrames()[0].payload
-        let client = ClientBench()
-        client.greet()
-        client.request()
-        _ = client.takeBytes()
+        let client = ClientBench().greet(requests: 1)
         client.send([.headers(1, block)])
         #expect(
             client.takeEvents().first
@@ -147,8 +136,7 @@ import Wire
 
     @Test("trailers follow the body, with and without one", arguments: [0, 10])
     func answerTrailers(_ count: Int) {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1)])
         bench.respond(1)
         bench.write(1, count)
@@ -161,8 +149,7 @@ import Wire
 
     @Test("an interim answer comes before the answer")
     func interim() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.post(1)])
         guard let stream = bench.streams[1] else { return }
         bench.server.interim(stream, head: Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).span)
@@ -172,8 +159,7 @@ import Wire
 
     @Test("a stream that is reset sends no more, and is told closed with the code")
     func resetting() {
-        let bench = ServerBench(answerBytes: 100_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.get(1)])
         guard let stream = bench.streams[1] else { return }
         bench.server.reset(stream, .internalError)
@@ -216,8 +202,7 @@ import Wire
     @Test(
         "a graceful end says so, answers what comes within a round trip, and then says the last id")
     func graceful() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1)])
         bench.server.shutDownGracefully()
         let first = bench.takeFrames()
@@ -235,8 +220,7 @@ import Wire
 
     @Test("a graceful end that cannot wait says the last id at once")
     func gracefulAtOnce() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1)])
         bench.server.shutDownGracefully()
         bench.server.shutDownGracefully()
@@ -246,8 +230,7 @@ import Wire
 
     @Test("a lost connection closes every stream")
     func abandoned() {
-        let bench = ServerBench()
-        bench.greet()
+        let bench = ServerBench().greet()
         bench.send([.get(1), .get(3)])
         bench.server.abandon(.cancel)
         #expect(Set(bench.takeEvents().suffix(2)) == [.closed(1, .cancel), .closed(3, .cancel)])
@@ -257,8 +240,7 @@ import Wire
 
     @Test("an object held after its stream closed is not used for another")
     func held() {
-        let bench = ServerBench(answerBytes: 1)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 1).greet()
         bench.send([.get(1)])
         let stream = bench.streams[1]
         bench.takeFrames()

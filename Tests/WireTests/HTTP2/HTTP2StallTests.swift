@@ -8,8 +8,7 @@ import Wire
 
     @Test("a client that takes no bytes of a stream stalls it, and one byte at a time is none")
     func stalledStream() {
-        let bench = ServerBench(answerBytes: 5000)
-        bench.greet([(4, 0)])
+        let bench = ServerBench(answerBytes: 5000).greet([(4, 0)])
         bench.now = at(7)
         bench.send([.get(1)])
         bench.takeFrames()
@@ -32,8 +31,7 @@ import Wire
 
     @Test("a client that asks for much over a slow link, and takes it all, stalls nothing")
     func slowLink() {
-        let bench = ServerBench(answerBytes: 40_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 40_000).greet()
         bench.send((0..<100).map { .get(2 * $0 + 1) })
         var second: Int64 = 0
         var taken = 0
@@ -52,8 +50,7 @@ import Wire
 
     @Test("a stall ends as soon as bytes are framed, though the turn of output ends before all are")
     func turns() {
-        let bench = ServerBench(answerBytes: 200_000)
-        bench.greet([(4, 0)])
+        let bench = ServerBench(answerBytes: 200_000).greet([(4, 0)])
         bench.send([.get(1)])
         bench.takeFrames()
         #expect(bench.stalled(forSeconds: 0) == [1])
@@ -67,8 +64,7 @@ import Wire
 
     @Test("one stream that is stalled is ended, and the others and the connection go on")
     func backgroundTab() {
-        let bench = ServerBench(answerBytes: 100_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.window(0, 1 << 24), .get(1)])
         bench.takeFrames()
         for second: Int64 in 0...60 {
@@ -88,8 +84,7 @@ import Wire
 
     @Test("a client that does not open the connection's window stalls the connection")
     func stalledConnection() {
-        let bench = ServerBench(answerBytes: 100_000)
-        bench.greet([(4, 1 << 20)])
+        let bench = ServerBench(answerBytes: 100_000).greet([(4, 1 << 20)])
         bench.send([.get(1), .get(3)])
         for second: Int64 in 0...60 {
             bench.now = at(second)
@@ -107,8 +102,7 @@ import Wire
 
     @Test("a connection whose last answer is ended is not stalled, nor is the next at once")
     func endedAnswer() {
-        let bench = ServerBench(answerBytes: 100_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.get(1)])
         bench.takeFrames()
         bench.now = at(60)
@@ -125,8 +119,7 @@ import Wire
 
     @Test("a client that opens one window and then the other by a few bytes stalls both")
     func alternating() {
-        let bench = ServerBench(answerBytes: 100_000)
-        bench.greet()
+        let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.get(1)])
         bench.takeFrames()
         #expect(bench.stalled(forSeconds: 0) == [1])

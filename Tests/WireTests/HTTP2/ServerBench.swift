@@ -42,10 +42,12 @@ final class ServerBench: HTTP2ServerDelegate {
     }
 
     /// The beginning of a connection, and what the server says to it.
-    func greet(_ entries: [(UInt16, UInt32)] = []) {
+    @discardableResult
+    func greet(_ entries: [(UInt16, UInt32)] = []) -> ServerBench {
         send(RawFrame.preface)
         send([.settings(entries), .settingsAck])
         takeFrames()
+        return self
     }
 
     func send(_ frames: [RawFrame]) {

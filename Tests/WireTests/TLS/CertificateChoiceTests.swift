@@ -102,8 +102,7 @@ import Wire
     func chain() throws {
         let middle = MadeCertificate("middle", isIssuer: true, issuer: .authority)
         let leaf = MadeCertificate("leaf", names: "DNS:a.example", issuer: middle)
-        let pair = try pair(leaf)
-        pair.run()
+        let pair = try pair(leaf).run()
         #expect(pair.client.parameters?.certificate?.subject == "CN=leaf")
     }
 

@@ -87,8 +87,7 @@ private struct Outcome: Equatable {
 
     @Test("many buffers that come before anything is read, like one")
     func queued() throws {
-        let pair = try pair()
-        pair.run()
+        let pair = try pair().run()
         pair.server.session.write(Self.text(50_000), now: noon)
         let bytes = pair.server.take()
         for start in stride(from: 0, to: bytes.count, by: 1000) {
@@ -102,8 +101,7 @@ private struct Outcome: Equatable {
 
     @Test("large bodies both ways at once arrive whole")
     func transfer() throws {
-        let pair = try pair()
-        pair.run()
+        let pair = try pair().run()
         var dice = Dice(seed: 5)
         var sent: [[UInt8]] = [[], []]
         for round in 0..<200 {

@@ -8,8 +8,7 @@ import Wire
 @Suite struct HandshakeTests {
     @Test("client and server agree on TLS 1.3 with a suite of 128 bits")
     func newestVersion() throws {
-        let pair = try pair()
-        pair.run()
+        let pair = try pair().run()
         let parameters = try #require(pair.client.parameters)
         #expect(parameters.version == .tls13)
         #expect(parameters.cipherSuite == "TLS_AES_128_GCM_SHA256")
@@ -139,8 +138,7 @@ import Wire
 
     @Test("data goes both ways, and close_notify ends it")
     func data() throws {
-        let pair = try pair()
-        pair.run()
+        let pair = try pair().run()
         pair.client.session.write(ByteBuffer(string: "GET"), now: noon)
         pair.run()
         #expect(pair.server.data == Array("GET".utf8))
@@ -154,8 +152,7 @@ import Wire
 
     @Test("after the other side's end data can still be written")
     func halfClosed() throws {
-        let pair = try pair()
-        pair.run()
+        let pair = try pair().run()
         pair.client.session.write(ByteBuffer(string: "GET"), now: noon)
         pair.client.session.close()
         pair.client.session.write(ByteBuffer(string: "more"), now: noon)
@@ -177,8 +174,7 @@ import Wire
             return
         }
         #expect(failure.cause == .truncated && failure.side == .client && failure.mayRetry)
-        let late = try pair()
-        late.run()
+        let late = try pair().run()
         late.server.session.write(ByteBuffer(string: "200"), now: noon)
         late.run()
         guard case .failed(let failure)? = late.client.session.inputClosed() else {

@@ -115,12 +115,10 @@ private final class ObjectCensus: @unchecked Sendable {
     @Test("an error of one session is none of the next one's")
     func queue() throws {
         for _ in 0..<20 {
-            let bad = try pair(name: .name("b.example"))
-            bad.run()
+            let bad = try pair(name: .name("b.example")).run()
             #expect(bad.client.failure != nil && bad.server.failure != nil)
             #expect(ERR_peek_error() == 0)
-            let good = try pair()
-            good.run()
+            let good = try pair().run()
             #expect(good.client.parameters != nil && good.server.parameters != nil)
             #expect(ERR_peek_error() == 0)
         }

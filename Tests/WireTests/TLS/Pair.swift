@@ -70,11 +70,12 @@ final class Pair {
     }
 
     /// Delivers until neither has anything to say; `cut` gives the size of the next piece.
-    func run(cut: () -> Int = { .max }) {
+    @discardableResult
+    func run(cut: () -> Int = { .max }) -> Pair {
         while true {
             let up = client.take()
             let down = server.take()
-            if up.isEmpty, down.isEmpty { return }
+            if up.isEmpty, down.isEmpty { return self }
             Self.deliver(up, to: server, cut)
             Self.deliver(down, to: client, cut)
         }

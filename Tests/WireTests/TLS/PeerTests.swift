@@ -16,8 +16,7 @@ import Wire
 
     @Test("speak TLS 1.3 with an ephemeral key exchange and without certificates")
     func agree() throws {
-        let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)])
-        pair.run()
+        let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)]).run()
         for end in [pair.client, pair.server] {
             let parameters = try #require(end.parameters)
             #expect(parameters.version == .tls13)
@@ -36,8 +35,7 @@ import Wire
     @Test("each connection has keys of its own")
     func freshKeys() throws {
         let sent = try (0..<2).map { _ in
-            let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)])
-            pair.run()
+            let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)]).run()
             pair.client.sent = []
             pair.client.session.write(ByteBuffer(string: "hello"), now: noon)
             pair.run()
@@ -53,12 +51,10 @@ import Wire
             ([old], [old, new]), ([old, new], [old]), ([old, new], [new, old]),
             ([new, old], [old, new]), ([new, old], [new]), ([new], [new, old]),
         ] {
-            let pair = try pair(dials: dials, accepts: accepts)
-            pair.run()
+            let pair = try pair(dials: dials, accepts: accepts).run()
             #expect(pair.client.parameters != nil && pair.server.parameters != nil)
         }
-        let pair = try pair(dials: [new, old], accepts: [old])
-        pair.run()
+        let pair = try pair(dials: [new, old], accepts: [old]).run()
         #expect(pair.client.failure != nil, "only the first is dialled with")
     }
 

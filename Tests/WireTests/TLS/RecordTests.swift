@@ -23,8 +23,7 @@ import Wire
     }
 
     private func open() throws -> Pair {
-        let pair = try pair()
-        pair.run()
+        let pair = try pair().run()
         pair.server.sent = []
         return pair
     }

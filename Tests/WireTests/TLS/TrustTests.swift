@@ -10,8 +10,7 @@ import Wire
         _ certificate: MadeCertificate, name: TLSServerName = .name("a.example"),
         change: (inout TLSClientSettings) -> Void = { _ in }
     ) throws -> TLSFailure? {
-        let pair = try pair(certificate, name: name, client: change)
-        pair.run()
+        let pair = try pair(certificate, name: name, client: change).run()
         #expect((pair.client.failure == nil) == (pair.client.parameters != nil))
         if pair.client.failure != nil {
             #expect(pair.client.failure?.side == .origin)
@@ -97,8 +96,7 @@ import Wire
         for (name, sent) in [
             (TLSServerName.name("a.example"), "a.example"), (.address(.v4(0x7F00_0001)), nil),
         ] {
-            let pair = try pair(certificate("DNS:a.example,IP:127.0.0.1"), name: name)
-            pair.run()
+            let pair = try pair(certificate("DNS:a.example,IP:127.0.0.1"), name: name).run()
             let parameters = try #require(pair.server.parameters)
             #expect(parameters.serverName == sent)
         }

@@ -85,7 +85,7 @@ extension Outside {
                 try page.click("#drain-send")
                 try page.wait("state", says: state)
                 try page.wait("notices", says: notice)
-                #expect(try Deadline.seconds(30).reached { try readiness() == status })
+                try expectSoon { try readiness() == status }
             }
             #expect(try page.text("notices").isEmpty)
             try page.expectNoComplaint()

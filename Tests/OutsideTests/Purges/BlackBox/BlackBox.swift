@@ -72,8 +72,7 @@ final class BlackBox {
         faults[fault, default: 0] += 1
         switch fault {
         case .cutOff:
-            try network.cut([node], from: others)
-            try network.cut(others, from: [node])
+            try network.isolate(node)
             rest(Self.fenceSeconds * 2 + dice.unit() * 4)
             try network.heal()
         case .cutOneWay:
@@ -96,8 +95,7 @@ final class BlackBox {
             try network.end(node, loses: true)
             try network.begin(node)
         case .replaceCutOff:
-            try network.cut([node], from: others)
-            try network.cut(others, from: [node])
+            try network.isolate(node)
             try network.end(node, loses: true)
             try network.begin(node, waits: false)
             show()

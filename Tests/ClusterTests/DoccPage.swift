@@ -1,0 +1,28 @@
+import Foundation
+import Ground
+import Testing
+
+/// Pages on what others may rely on, which are held against the code.
+enum DoccPage {
+    /// What stands on a page, or behind one of its headings.
+    static func text(_ page: String, behind heading: String? = nil) throws -> String {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent()
+        let folder = tests.appending(path: "../../Sources/Cluster/Cluster.docc")
+        let text = try String(contentsOf: folder.appending(path: page), encoding: .utf8)
+        guard let heading else { return text }
+        return try #require(text.components(separatedBy: "\n## \(heading)\n").last)
+    }
+
+    /// The bytes of the code blocks in a part of a page.
+    static func code(_ part: String) -> [UInt8] {
+        bytes(part.split(separator: "\n").filter { $0.hasPrefix("    ") }.joined())
+    }
+
+    /// The bytes whose hexadecimal digits these are.
+    static func bytes(_ hexadecimal: String) -> [UInt8] {
+        let digits = hexadecimal.utf8.compactMap(ASCII.hexValue)
+        return stride(from: 0, to: digits.count - 1, by: 2).map {
+            digits[$0] << 4 | digits[$0 + 1]
+        }
+    }
+}
