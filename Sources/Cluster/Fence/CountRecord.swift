@@ -12,12 +12,13 @@ package struct CountBallot: Hashable, Comparable, Sendable {
     /// Empty but for the operator's word.
     package var without: [NodeID]
 
-    /// Of votes for what is decided; see ``CountedMembers/repeatVote(synced:issue:)``.
+    /// The ballot of repeated votes, for a change that is decided; see
+    /// ``CountedMembers/repeatVote(synced:issue:)``.
     init(repeatingWithout gone: [NodeID]) {
         self.init(round: 1, owner: NodeID(low: 0, high: 0), without: gone)
     }
 
-    /// It is nobody's, and lower than all others.
+    /// The ballot is one of repeated votes: nobody's, and lower than all others.
     package var isRepeated: Bool { owner == NodeID(low: 0, high: 0) }
 
     package init(round: UInt64, owner: NodeID, without: [NodeID] = []) {

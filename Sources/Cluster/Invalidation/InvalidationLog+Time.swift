@@ -45,13 +45,13 @@ extension InvalidationLog {
     /// Tells those who gave records, or issued them, how far their streams are synced.
     mutating func confirmOwed(_ now: Instant) {
         for (node, processes) in owed.take(at: now) where lines[node] != nil {
-            // Behind a gap nothing is had.
             let had = positions(of: processes)
             if !had.isEmpty { news.confirmations.append((had, [node])) }
         }
     }
 
-    /// How far these streams are synced here, those of which nothing is left out.
+    /// How far these streams are synced here without a gap; without those whose first record is
+    /// missing.
     func positions(of processes: [ProcessID]) -> [StreamPosition] {
         processes.compactMap { process in
             streams.place(of: process).map { streams[$0].position }

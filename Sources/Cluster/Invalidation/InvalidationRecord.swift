@@ -11,7 +11,7 @@ package struct RecordName: Hashable, Sendable {
         self.number = number
     }
 
-    /// Of who has it and all before it.
+    /// The position of a node that has this record and all before it in its stream.
     package var position: StreamPosition { StreamPosition(process: stream, count: number) }
 }
 

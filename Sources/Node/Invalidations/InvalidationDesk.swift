@@ -33,7 +33,7 @@ final class InvalidationDesk: Sendable {
     let inbox = Mutex<[ExchangeEvent]>([])
     /// Who tells more does the step himself, and so tells no faster than that is done.
     private static let inboxMax = 1_024
-    /// Taken alone, or under ``state``.
+    /// Locked alone or while ``state`` is, never the other way round.
     let receipts = Mutex(Receipts())
     private let outbox: PeerOutbox
 
@@ -55,7 +55,7 @@ final class InvalidationDesk: Sendable {
         var isStopped = false
     }
 
-    /// Those that wait for one, and what they wait for.
+    /// Who waits for receipts, and how far this node's records have come.
     struct Receipts {
         var waiters = Waiters()
         /// Of this node's records up to these numbers all are synced here, and nobody's word is

@@ -184,6 +184,7 @@ final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         close()
     }
 
+    /// Tells the hub that the peer broke the connection, or that nothing came of it.
     func report(_ why: String) {
         guard phase == .opening else { return hub.faulted(remote, why: why) }
         // Told here, so that it is not told again when the channel is gone.

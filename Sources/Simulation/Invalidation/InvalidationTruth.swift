@@ -65,7 +65,8 @@ struct InvalidationTruth: Sendable {
         purges[purge].durableAt = min(durableAt, majorityAt)
     }
 
-    /// `node` has synced the record, if it wrote it itself as `isOwn`, and names these from now on.
+    /// `node` has synced the record, which it wrote itself if `isOwn`; from now on it names also
+    /// `named`, none of which lies behind a gap.
     mutating func synced(
         _ record: InvalidationRecord, _ named: [RecordName], at node: NodeID, isOwn: Bool,
         now: Instant

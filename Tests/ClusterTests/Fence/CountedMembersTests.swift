@@ -146,6 +146,8 @@ struct CountedMembersTests {
         #expect(stage.issued.count == 1)
         #expect(vote.vote?.change == .forget([FenceStage.node(5)]))
         #expect(vote.base == before)
+        // Who is forgotten is not needed: every majority of the others meets every one of all.
+        #expect(vote.ballot.without == [FenceStage.node(5)])
         stage.sync()
         for number in [2, 3] as [UInt64] {
             stage.record(number, like: vote)
@@ -158,6 +160,28 @@ struct CountedMembersTests {
         #expect(stage.keeper.counted.standing?.isSettled == true)
         stage.pass(.seconds(30))
         #expect(stage.issued.isEmpty)
+    }
+
+    @Test("a voter who names what is lost does not keep the others from settling the set")
+    func lostNames() throws {
+        var stage = FenceStage(
+            counted: [1, 2, 3, 4, 5], reaching: [2, 3, 7], contacting: [2, 3, 7])
+        let call = try #require(stage.issued.first)
+        stage.sync()
+        for number in [2, 3] as [UInt64] { stage.record(number, like: call) }
+        let own = try #require(stage.issued.first)
+        let change = try #require(own.vote?.change)
+        stage.sync()
+        stage.record(2, like: own)
+        let lost = CountRecord.Body.vote(change, holds: [FenceStage.purge(9)])
+        stage.happens(
+            .recorded(
+                CountRecord(
+                    base: own.base, member: FenceStage.node(4), ballot: own.ballot, body: lost)))
+        #expect(stage.set == own.base.changed(by: change))
+        #expect(stage.keeper.counted.standing?.isSettled == false)
+        stage.record(3, like: own)
+        #expect(stage.keeper.counted.standing?.isSettled == true)
     }
 
     @Test("what was promised once is kept, also after a restart")

@@ -251,4 +251,19 @@ struct PeerLinkStreamTests {
             }
         }
     }
+
+    @Test("each reason to close a connection is said by its code, and read from it")
+    func closeReasons() {
+        let codes: [CloseReason: Goodbye.Code] = [
+            .redundant: .superseded, .selfDial: .ownProcess, .silent: .silent,
+            .dead: .believedDead, .superseded: .newerProcess,
+            .duplicateIdentity: .duplicateIdentity, .clusterFull: .clusterFull,
+            .leaving: .leaving,
+        ]
+        for reason in CloseReason.allCases {
+            #expect(Goodbye(reason).code == codes[reason])
+            #expect(codes[reason].flatMap { CloseReason($0) } == reason)
+        }
+        #expect(CloseReason(.protocolFault) == nil)
+    }
 }
