@@ -7,8 +7,8 @@ struct OwedConfirmations: Sendable {
     /// When they are to be told; nil if nobody is.
     private(set) var dueAt: Instant?
 
-    /// `node` is to be told how far the stream of `process` is synced here: at `dueAt`, or with what
-    /// is due before.
+    /// `node` is to be told how far the stream of `process` is synced here: at `dueAt`, or with
+    /// what is due before.
     mutating func owe(_ process: ProcessID, to node: NodeID, at dueAt: Instant) {
         streams.update(node, or: []) { $0.insert(process) }
         self.dueAt = self.dueAt ?? dueAt
