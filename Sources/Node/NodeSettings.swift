@@ -104,9 +104,6 @@ struct NodeSettings: Sendable {
     // What follows is not set by operators: it balances throughput against what one connection can
     // hold.
 
-    /// A body up to this size is copied behind its head: that costs less than a write of its own.
-    /// (At 10 KB 1.21 of the floor instead of 1.27.)
-    var copiedBytesMax = 16 << 10
     /// A body up to this size goes to the socket in one write; a larger one as the client takes it.
     var directBytesMax = 256 << 10
     /// Bytes handed to the socket at once of an answer that is given in pieces.
@@ -115,8 +112,8 @@ struct NodeSettings: Sendable {
     var liveBytesMax = 16 << 10
     /// No further request is answered while so much waits for the client.
     ///
-    /// What is copied waits in memory that is counted nowhere: a thousand clients that ask and do
-    /// not read hold this much each.
+    /// Heads wait in memory that is counted nowhere, and so do bodies that were encrypted: a
+    /// thousand clients that ask and do not read hold this much each.
     static let queuedBytesMax = 32 << 10
     /// How far a body that is not kept may run ahead of its slowest reader: with room in memory,
     /// and without.

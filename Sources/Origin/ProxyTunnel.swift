@@ -44,7 +44,8 @@ final class ProxyTunnel: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         guard !isDone else { return context.fireChannelReadComplete() }
-        switch parser.parse(received.readableBytesUInt8Span, from: 0, requestIsHead: true) {
+        let bytes = received
+        switch parser.parse(bytes.readableBytesUInt8Span, from: 0, requestIsHead: true) {
         case .incomplete: context.read()
         case .interim(_, let end):
             received.moveReaderIndex(forwardBy: end)

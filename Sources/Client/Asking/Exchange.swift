@@ -169,8 +169,8 @@ final class Exchange {
     /// Takes in what has been received.
     private func read() throws(AskingFailure) {
         while case .awaitingHead = state {
-            let isHead = question.method == "HEAD"
-            switch parser.parse(received.span, from: 0, requestIsHead: isHead) {
+            let (bytes, isHead) = (received, question.method == "HEAD")
+            switch parser.parse(bytes.span, from: 0, requestIsHead: isHead) {
             case .incomplete: return
             case .interim(_, let end): received.removeFirst(end)
             case .refused: throw .malformed
@@ -182,11 +182,12 @@ final class Exchange {
             }
         }
         guard case .body(var decoder) = state else { return }
+        let bytes = received
         var start = 0
         while true {
-            switch decoder.next(received.span, from: start) {
+            switch decoder.next(bytes.span, from: start) {
             case .data(let extent, let next):
-                try take(received[extent.range])
+                try take(bytes[extent.range])
                 start = next
             case .needsMore:
                 received = []

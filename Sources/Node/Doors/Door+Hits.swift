@@ -142,33 +142,25 @@ extension Door {
     func sendWhole(_ resident: Resident, note: CacheNote, isHead: Bool, now: Instant) {
         beginAnswer(status: resident.status)
         if !note.isHit { addStatusLine(note, resident.facts, now: now) }
-        let size = resident.facts.size
-        let copies =
-            !isHead && size <= UInt64(settings.copiedBytesMax) && outlet?.joinsBodies == true
         let head = hall.heads.with { buffer in
             let room =
                 resident.text.count + extraLines.count + HeadWriter.linesBytesMax
-                + (copies ? Int(size) : 0)
             buffer.writeHead(room: room) { writer in
                 writer.append(resident.text, from: resident.headStart)
                 if !extraLines.isEmpty { writer.append(extraLines) }
                 appendTail(resident.facts, note, to: &writer, now: now)
-                guard copies else { return }
-                for chunk in resident.chunks { writer.append(chunk) }
             }
         }
         outlet?.send(head: head)
-        guard !isHead, !copies else {
-            answeredBytes = isHead ? 0 : size
-            return finishAnswer()
-        }
+        let size = resident.facts.size
+        guard !isHead, size > 0 else { return finishAnswer() }
         outlet?.lend(resident)
-        guard resident.facts.size <= UInt64(settings.directBytesMax) else {
-            stream(resident, [.body(from: 0, count: resident.facts.size)])
+        guard size <= UInt64(settings.directBytesMax) else {
+            stream(resident, [.body(from: 0, count: size)])
             return proceed()
         }
         for chunk in resident.chunks { outlet?.send(body: chunk) }
-        answeredBytes = resident.facts.size
+        answeredBytes = size
         finishAnswer()
     }
 

@@ -55,9 +55,7 @@ extension HTTP1Connection: Outlet {
     func flush() {
         guard hasUnflushed, let context else { return }
         hasUnflushed = false
-        context.flush()
-        // One byte alone does not pass the mark, which cannot be lower.
-        if queuedBytes == 1 { socketTookEverything() }
+        if writer.flush(context) { socketTookEverything() }
         if queuedBytes > 0, !congestion.isOn {
             congestion.begin(bufferedBytes, SystemClock.now(), settings)
         }
@@ -160,8 +158,5 @@ extension HTTP1Connection: Outlet {
     }
 
     /// Bytes that the socket has not taken.
-    var bufferedBytes: Int {
-        let options = context?.channel.syncOptions
-        return (try? options?.getOption(.bufferedWritableBytes)) ?? queuedBytes
-    }
+    var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 }

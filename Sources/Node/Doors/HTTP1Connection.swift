@@ -53,6 +53,8 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var input = ByteBuffer()
     /// What the bytes not yet in the socket are taken from.
     var lent: [Resident] = []
+    /// What was written and is not on its way to the socket.
+    let writer = SocketWriter()
     /// Bytes written since the socket last had everything.
     private(set) var queuedBytes = 0
     var hasUnflushed = false
@@ -67,7 +69,6 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var side: Door.Side { door.side }
     var client: Client? { door.client }
     var settings: NodeSettings { hall.settings }
-    let joinsBodies = true
 
     init(on hall: Hall, side: Door.Side, client: Client) {
         self.hall = hall
@@ -80,6 +81,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        if client?.isSecure == false { writer.open(context) }
         door.outlet = self
         hall.opened(self)
         deadline = SystemClock.now() + settings.idleTimeout
@@ -91,10 +93,16 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.fireChannelActive()
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        writer.close()
+        context.fireChannelInactive()
+    }
+
     /// Comes last, also for a channel that was closed before it was ever active.
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         door.gone()
+        writer.close()
         lent.removeAll()
         hall.closed(self)
         self.context = nil
@@ -153,11 +161,11 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
 
     @inline(__always)
     func write(_ buffer: ByteBuffer) {
-        guard let context else { return }
+        guard context != nil else { return }
         queuedBytes += buffer.readableBytes
         if side == .data { hall.counters.add(.sentBytes, buffer.readableBytes) }
         hasUnflushed = true
-        context.write(wrapOutboundOut(buffer), promise: nil)
+        writer.append(buffer)
     }
 
     func forgetQueued() {

@@ -38,7 +38,7 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     var deadline = Instant.distantFuture
     var congestion = Congestion()
     private var context: ChannelHandlerContext?
-    private var output: [ByteBuffer] = []
+    private let writer = SocketWriter()
     /// Bytes written since the socket last had everything.
     private(set) var queuedBytes = 0
     /// What the bytes not yet in the socket are taken from.
@@ -66,13 +66,20 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        if !peer.isSecure { writer.open(context) }
         hall.opened(self)
         deadline = SystemClock.now() + settings.idleTimeout
         if hall.hasAccessLog { peer.note() }
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        writer.close()
+        context.fireChannelInactive()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
+        writer.close()
         session.abandon(.cancel)
         lent.removeAll()
         hall.closed(self)
@@ -104,6 +111,10 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     /// The water marks are one byte: writable means that the socket has taken everything.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
+        socketTookEverything()
+    }
+
+    private func socketTookEverything() {
         lent.removeAll(keepingCapacity: true)
         queuedBytes = 0
         congestion.end()
@@ -146,17 +157,13 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         let queuedBefore = queuedBytes
         while queuedBytes < Self.queuedBytesMax, session.hasOutput {
             now = SystemClock.now()
-            session.takeOutput(
-                into: &output, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
-            guard !output.isEmpty else { break }
-            for buffer in output {
-                queuedBytes += buffer.readableBytes
-                context.write(wrapOutboundOut(buffer), promise: nil)
-            }
-            output.removeAll(keepingCapacity: true)
+            let bytes = session.takeOutput(
+                into: &writer.pieces, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
+            guard bytes > 0 else { break }
+            queuedBytes += bytes
         }
         hall.counters.add(.sentBytes, queuedBytes - queuedBefore)
-        context.flush()
+        if writer.flush(context) { socketTookEverything() }
         if queuedBytes > 0, !congestion.isOn {
             congestion.begin(bufferedBytes, SystemClock.now(), settings)
         }
@@ -194,10 +201,7 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
         residents.removeAll(keepingCapacity: true)
     }
 
-    var bufferedBytes: Int {
-        let options = context?.channel.syncOptions
-        return (try? options?.getOption(.bufferedWritableBytes)) ?? queuedBytes
-    }
+    var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 
     // MARK: The end
 

@@ -31,7 +31,6 @@ final class HTTP2Exchange: Outlet {
     /// While there is such a request: its body must have ended by this instant.
     private var deadline = Instant.distantFuture
 
-    let joinsBodies = false
     /// Its request waits for a turn of the loop.
     var isInLine: Bool { door.waiting?.inLine != nil }
     var shareHolder: ShareHolder? { door.shareHolder }

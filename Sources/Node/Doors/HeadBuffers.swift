@@ -1,7 +1,6 @@
 import NIOCore
 
-/// The buffers that answers' heads, and small bodies behind them, are written into; one set for all
-/// doors of a loop.
+/// The buffers that answers' heads are written into; one set for all doors of a loop.
 ///
 /// A door flushes before another one reads, so almost always the first buffer is free again, and
 /// still in the processor's cache, when the next door begins. A buffer that a slow socket still

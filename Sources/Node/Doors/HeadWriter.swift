@@ -98,12 +98,6 @@ extension HeadWriter {
         }
     }
 
-    /// The readable bytes of a body's chunk.
-    @inline(__always)
-    mutating func append(_ chunk: ByteBuffer) {
-        unsafe chunk.withUnsafeReadableBytes { unsafe append($0) }
-    }
-
     /// `Age` in whole seconds (RFC 9111 §5.1).
     @inline(__always)
     mutating func appendAge(_ age: Interval) {

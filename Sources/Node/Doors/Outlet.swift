@@ -12,9 +12,6 @@ protocol Outlet: AnyObject {
     /// Bytes of answers that are not on their way: the socket has not taken them, or on a stream
     /// no frame.
     var queuedBytes: Int { get }
-    /// A body up to ``NodeSettings/copiedBytesMax`` is better written behind its head, in the same
-    /// buffer.
-    var joinsBodies: Bool { get }
 
     /// Takes the head of the final answer, as HTTP/1.1 writes it.
     func send(head: ByteBuffer)

@@ -48,7 +48,8 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler, C
         var buffer = unwrapInboundIn(data)
         guard !isOver else { return context.fireChannelRead(wrapInboundOut(buffer)) }
         input.writeBuffer(&buffer)
-        switch ProxyProtocol.read(input.readableBytesUInt8Span) {
+        let bytes = input
+        switch ProxyProtocol.read(bytes.readableBytesUInt8Span) {
         case .needsMore: break
         case .source(let source, let end):
             isOver = true

@@ -32,6 +32,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     private var context: ChannelHandlerContext?
     /// Plaintext that waits for the next flush.
     private var pending: [ByteBuffer] = []
+    private let writer = SocketWriter()
     private var isRegistered = false
 
     let side: Door.Side
@@ -56,10 +57,17 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         }
         hall.handshakes += 1
         isRegistered = true
+        writer.open(context)
         hall.opened(self)
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        writer.close()
+        context.fireChannelInactive()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
+        writer.close()
         if phase == .handshaking { hall.counters.add(.handshakesFailed) }
         phase = .closed
         handshakeOver()
@@ -115,7 +123,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     func flush(context: ChannelHandlerContext) {
         encrypt(context)
-        context.flush()
+        send(context)
     }
 
     func close(
@@ -135,15 +143,21 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         session.write(pending, now: SystemClock.now())
         pending.removeAll(keepingCapacity: true)
         guard let output = session.takeOutput() else { return }
-        context.write(wrapOutboundOut(output), promise: nil)
+        writer.append(output)
+    }
+
+    /// Hands what is encrypted to the socket, and tells who wrote it if that has taken it.
+    private func send(_ context: ChannelHandlerContext) {
+        guard !writer.pieces.isEmpty, writer.flush(context) else { return }
+        context.fireChannelWritabilityChanged()
     }
 
     /// What the session itself has to say.
     private func sendOutput(_ context: ChannelHandlerContext) {
         // What was written before goes before it, or the writer would take it for sent.
         encrypt(context)
-        guard let output = session.takeOutput() else { return }
-        context.writeAndFlush(wrapOutboundOut(output), promise: nil)
+        if let output = session.takeOutput() { writer.append(output) }
+        send(context)
     }
 
     // MARK: The handshake

@@ -37,8 +37,9 @@ extension PeerConnection {
         let headBytes = PeerFrameHead.bytesCount
         guard input.readableBytes >= headBytes else { return false }
         let head: PeerFrameHead
+        let bytes = input
         do throws(PeerFault) {
-            head = try PeerFrameHead(input.readableBytesUInt8Span)
+            head = try PeerFrameHead(bytes.readableBytesUInt8Span)
         } catch {
             link.headFailed(error)
             throw error

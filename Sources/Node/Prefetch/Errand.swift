@@ -36,7 +36,6 @@ final class Errand: Outlet, ClientConnection, @unchecked Sendable {
     var client: Client? { door.client }
     var idleSince: Instant? { nil }
     var place = 0
-    let joinsBodies = false
     let queuedBytes = 0
 
     /// Keeps so many bytes of the answer's body.

@@ -150,8 +150,11 @@ package class HTTP2Session {
     }
 
     /// Moves what is to be sent to the end of `buffers`: whole frames, by priority, until they hold
-    /// `bytesMax` bytes or more.
-    package func takeOutput(into buffers: inout [ByteBuffer], bytesMax: Int, now: Instant) {
+    /// `bytesMax` bytes or more; how many bytes that is.
+    @discardableResult
+    package func takeOutput(
+        into buffers: inout [ByteBuffer], bytesMax: Int, now: Instant
+    ) -> Int {
         precondition(!isInside, "takeOutput was called by a delegate")
         isInside = true
         defer { isInside = false }
@@ -167,7 +170,7 @@ package class HTTP2Session {
             }
             unsafe output.append(UnsafeBufferPointer(start: start, count: count))
         }
-        unsafe output.finish(into: &buffers)
+        return unsafe output.finish(into: &buffers)
     }
 
     /// Ends the connection: GOAWAY with `code`, after which nothing is read.

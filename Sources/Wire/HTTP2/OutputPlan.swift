@@ -31,9 +31,9 @@ struct OutputPlan {
         count += body.readableBytes
     }
 
-    /// Moves all to the end of `output`.
-    mutating func finish(into output: inout [ByteBuffer]) {
-        guard count > 0 else { return }
+    /// Moves all to the end of `output`; how many bytes that is.
+    mutating func finish(into output: inout [ByteBuffer]) -> Int {
+        guard count > 0 else { return 0 }
         var cut = 0
         for index in bodies.indices {
             let end = bodies[index].before
@@ -46,6 +46,7 @@ struct OutputPlan {
         let rest = control.writerIndex - cut
         if rest > 0, let slice = control.getSlice(at: cut, length: rest) { output.append(slice) }
         bodies.removeAll(keepingCapacity: true)
-        count = 0
+        defer { count = 0 }
+        return count
     }
 }

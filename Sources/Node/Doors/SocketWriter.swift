@@ -1,0 +1,116 @@
+import Glibc
+import NIOCore
+
+/// The bytes on their way to a client's socket.
+///
+/// What the socket takes at once goes to it in one call, past the pipeline; the channel sends the
+/// rest when the socket is ready for it. Without a socket of its own, as behind TLS, it all goes
+/// through the pipeline.
+///
+/// Confined to its event loop.
+final class SocketWriter {
+    /// What was not handed on yet.
+    var pieces: [ByteBuffer] = []
+    /// Nil before the channel is opened and as soon as it is closed: its number may be another
+    /// connection's by then.
+    private var socket: NIOBSDSocket.Handle?
+    /// The channel has bytes that must go first.
+    private var isBehind = false
+
+    /// Buffers handed to the socket in one call.
+    private static let piecesMax = 64
+
+    init() {
+        pieces.reserveCapacity(8)
+    }
+
+    /// Writes to the socket of the channel, which must be the next to get what is written here.
+    func open(_ context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        socket =
+            try? pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+    }
+
+    /// The channel is closed, or about to be.
+    func close() {
+        socket = nil
+        pieces.removeAll()
+    }
+
+    @inline(__always)
+    func append(_ piece: ByteBuffer) {
+        pieces.append(piece)
+    }
+
+    /// Hands on everything; true if the socket has taken it, false if the channel tells later that
+    /// it did, by becoming writable.
+    func flush(_ context: ChannelHandlerContext) -> Bool {
+        if isBehind { isBehind = context.channel.queuedBytes > 0 }
+        if !isBehind, let socket {
+            while !pieces.isEmpty {
+                guard send(to: socket) else { break }
+            }
+            if pieces.isEmpty { return true }
+            isBehind = true
+        }
+        let rest = pieces
+        pieces.removeAll(keepingCapacity: true)
+        let count = rest.reduce(0) { $0 + $1.readableBytes }
+        for piece in rest { context.write(NIOAny(piece), promise: nil) }
+        context.flush()
+        // One byte alone does not pass the mark, which cannot be lower: the channel would never
+        // become writable.
+        return count == 1
+    }
+
+    /// Sends the first pieces; false if the socket does not take more.
+    ///
+    /// An error is left for the channel to find, which knows what to do then.
+    private func send(to socket: NIOBSDSocket.Handle) -> Bool {
+        let count = min(pieces.count, Self.piecesMax)
+        var bytes = 0
+        let taken = unsafe withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) {
+            vector in
+            for index in 0..<count {
+                // Stays where it is while `pieces` holds it.
+                let piece = unsafe pieces[index].withUnsafeReadableBytes { unsafe $0 }
+                bytes += piece.count
+                unsafe vector.initializeElement(
+                    at: index,
+                    to: iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: piece.baseAddress),
+                        iov_len: piece.count))
+            }
+            var message = unsafe msghdr()
+            unsafe message.msg_iov = vector.baseAddress
+            unsafe message.msg_iovlen = count
+            while true {
+                let taken = unsafe sendmsg(socket, &message, CInt(MSG_NOSIGNAL))
+                if taken >= 0 || errno != EINTR { return taken }
+            }
+        }
+        guard taken < bytes else {
+            pieces.removeFirst(count)
+            return true
+        }
+        drop(max(0, taken))
+        return false
+    }
+
+    private func drop(_ bytes: Int) {
+        var (left, whole) = (bytes, 0)
+        while left > 0, pieces[whole].readableBytes <= left {
+            left -= pieces[whole].readableBytes
+            whole += 1
+        }
+        pieces.removeFirst(whole)
+        if left > 0 { pieces[0].moveReaderIndex(forwardBy: left) }
+    }
+}
+
+extension Channel {
+    /// Bytes that were written and that the socket has not taken.
+    var queuedBytes: Int {
+        (try? syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+}
