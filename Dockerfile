@@ -16,8 +16,9 @@ COPY Package.swift ./
 RUN swift package resolve
 COPY Sources Sources
 COPY Tests Tests
-RUN swift build -c release --product nuthatch --static-swift-stdlib \
-    && strip -o /nuthatch "$(swift build -c release --static-swift-stdlib --show-bin-path)/nuthatch"
+RUN build="swift build -c release --product nuthatch --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked" \
+    && $build \
+    && strip -o /nuthatch "$($build --show-bin-path)/nuthatch"
 
 FROM debian:bookworm-slim
 RUN apt-get update \

@@ -151,15 +151,17 @@ extension Door {
                 appendTail(resident.facts, note, to: &writer, now: now)
             }
         }
-        outlet?.send(head: head)
         let size = resident.facts.size
-        guard !isHead, size > 0 else { return finishAnswer() }
-        outlet?.lend(resident)
+        guard let outlet, !isHead, size > 0 else {
+            outlet?.send(head: head)
+            return finishAnswer()
+        }
         guard size <= UInt64(settings.directBytesMax) else {
+            outlet.send(head: head)
             stream(resident, [.body(from: 0, count: size)])
             return proceed()
         }
-        for chunk in resident.chunks { outlet?.send(body: chunk) }
+        outlet.send(head: head, body: resident)
         answeredBytes = size
         finishAnswer()
     }

@@ -40,7 +40,7 @@ extension HTTP2Connection: ClientConnection {
 
     /// True if a request's head is not whole for longer than it may take.
     private func isHeadLate(_ now: Instant) -> Bool {
-        guard session.streams.contains(where: { $0.owner == nil }) else {
+        guard session.streams.contains(where: { !$0.isAnnounced }) else {
             headSince = nil
             return false
         }

@@ -1,5 +1,6 @@
 import Ground
 import NIOCore
+import Store
 import Telemetry
 import Wire
 
@@ -12,6 +13,7 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         hall.heads.begin()
         let exchange = hall.takeExchange()
         exchange.begin(stream, of: self, head: head, linesCount: linesCount, now: now)
+        if exchange.leave() { return hall.keep(exchange) }
         // What is behind it waits with it, so that a connection has one request in line.
         guard exchange.isInLine else { return }
         session.hold()
@@ -35,9 +37,12 @@ extension HTTP2Connection: HTTP2ServerDelegate {
     }
 
     func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
-        guard let exchange = exchange(of: stream) else { return }
-        exchange.closed()
-        hall.keep(exchange)
+        if let exchange = exchange(of: stream) {
+            exchange.closed()
+            hall.keep(exchange)
+        } else if let source = stream.source {
+            lend(unsafe unsafeDowncast(source, to: Resident.self))
+        }
         deadline = now + settings.idleTimeout
     }
 

@@ -195,10 +195,9 @@ final class HTTP2Connection: ChannelDuplexHandler, TurnTaker {
     }
 
     /// Keeps what was lent until the socket has taken everything.
-    func lend(_ residents: inout [Resident]) {
-        // With nothing on its way nobody would let go of them.
-        if queuedBytes > 0 || isFlushing { lent += residents }
-        residents.removeAll(keepingCapacity: true)
+    func lend(_ resident: Resident) {
+        // With nothing on its way nobody would let go of it.
+        if queuedBytes > 0 || isFlushing { lent.append(resident) }
     }
 
     var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }

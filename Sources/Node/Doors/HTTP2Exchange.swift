@@ -155,13 +155,31 @@ final class HTTP2Exchange: Outlet {
 
     /// All that was written is on its way.
     func drained() {
-        connection?.lend(&lent)
+        passOnLent()
         if door.isAnswering { door.proceed() }
+    }
+
+    private func passOnLent() {
+        for resident in lent { connection?.lend(resident) }
+        lent.removeAll(keepingCapacity: true)
+    }
+
+    /// Leaves the stream to itself if its request and the whole of the answer are with the session,
+    /// and is free for another; false if it has to stay.
+    func leave() -> Bool {
+        guard let stream, stream.isEnding, stream.isRemoteEnded, !stream.isReset,
+            !door.isAnswering, lent.count <= 1
+        else { return false }
+        stream.owner = nil
+        stream.source = lent.first
+        lent.removeAll(keepingCapacity: true)
+        closed()
+        return true
     }
 
     /// The stream is over; the exchange is free for another.
     func closed() {
-        connection?.lend(&lent)
+        passOnLent()
         door.gone()
         stream = nil
         connection = nil
@@ -171,7 +189,6 @@ final class HTTP2Exchange: Outlet {
         pieces.removeAll()
         bodyEnd = nil
         pending = nil
-        lent.removeAll(keepingCapacity: true)
     }
 
     func ticked(_ now: Instant) {
@@ -188,6 +205,13 @@ final class HTTP2Exchange: Outlet {
 
     func send(head: ByteBuffer) {
         self.head = head
+    }
+
+    func send(head: ByteBuffer, body resident: Resident) {
+        guard let stream, let session else { return }
+        lent.append(resident)
+        session.respond(stream, head: head.readableBytesUInt8Span, endsStream: false)
+        for index in resident.chunks.indices { session.write(stream, resident.chunks[index]) }
     }
 
     func send(interim: ByteBuffer) {

@@ -6,8 +6,9 @@ import Store
 /// What carries the answers of a door to its client: a connection of HTTP/1.1, or one stream of a
 /// connection of HTTP/2.
 ///
-/// An answer is one call of ``send(head:)``, then any number of ``send(body:)``, then
-/// ``answerEnded()``; nothing of it is sure to go out before ``flush()``.
+/// An answer is one call of ``send(head:)``, then any number of ``send(body:)``, or one of
+/// ``send(head:body:)``; then ``answerEnded()``. Nothing of it is sure to go out before
+/// ``flush()``.
 protocol Outlet: AnyObject {
     /// Bytes of answers that are not on their way: the socket has not taken them, or on a stream
     /// no frame.
@@ -15,6 +16,9 @@ protocol Outlet: AnyObject {
 
     /// Takes the head of the final answer, as HTTP/1.1 writes it.
     func send(head: ByteBuffer)
+    /// Takes the head of the final answer and the whole body, by reference; keeps the entry until
+    /// the client's side has taken it.
+    func send(head: ByteBuffer, body resident: Resident)
     /// Takes an interim answer (RFC 9110 §15.2), as HTTP/1.1 writes it.
     func send(interim: ByteBuffer)
     /// Takes a piece of the body, by reference.
@@ -38,4 +42,13 @@ protocol Outlet: AnyObject {
     func goOn()
     /// Ends in such a way that no client can take what it has for a whole answer.
     func breakOff()
+}
+
+extension Outlet {
+    @inline(__always)
+    func send(head: ByteBuffer, body resident: Resident) {
+        send(head: head)
+        lend(resident)
+        for index in resident.chunks.indices { send(body: resident.chunks[index]) }
+    }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import NIOCore
+package import NIOCore
 
 /// The bytes on their way to a client's socket.
 ///
@@ -8,7 +8,7 @@ import NIOCore
 /// through the pipeline.
 ///
 /// Confined to its event loop.
-final class SocketWriter {
+package final class SocketWriter {
     /// What was not handed on yet.
     var pieces: [ByteBuffer] = []
     /// Nil before the channel is opened and as soon as it is closed: its number may be another
@@ -20,31 +20,31 @@ final class SocketWriter {
     /// Buffers handed to the socket in one call.
     private static let piecesMax = 64
 
-    init() {
+    package init() {
         pieces.reserveCapacity(8)
     }
 
     /// Writes to the socket of the channel, which must be the next to get what is written here.
-    func open(_ context: ChannelHandlerContext) {
+    package func open(_ context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         socket =
             try? pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     }
 
     /// The channel is closed, or about to be.
-    func close() {
+    package func close() {
         socket = nil
         pieces.removeAll()
     }
 
     @inline(__always)
-    func append(_ piece: ByteBuffer) {
+    package func append(_ piece: ByteBuffer) {
         pieces.append(piece)
     }
 
     /// Hands on everything; true if the socket has taken it, false if the channel tells later that
     /// it did, by becoming writable.
-    func flush(_ context: ChannelHandlerContext) -> Bool {
+    package func flush(_ context: ChannelHandlerContext) -> Bool {
         if isBehind { isBehind = context.channel.queuedBytes > 0 }
         if !isBehind, let socket {
             while !pieces.isEmpty {

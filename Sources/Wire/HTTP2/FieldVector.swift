@@ -1,6 +1,6 @@
 import CNgHTTP2
+import Glibc
 import Ground
-import HTTPRules
 
 /// The fields of a head as nghttp2 takes them, pointing into the head's own text.
 ///
@@ -53,46 +53,60 @@ struct FieldVector: ~Copyable {
     mutating func appendLines(
         _ text: Span<UInt8>, from position: Int, isRequest: Bool = false
     ) {
-        var position = position
-        unsafe text.withUnsafeBufferPointer { bytes in
-            guard let base = bytes.baseAddress else { return }
-            while case .line(let line, let next) = FieldLineScan.next(
-                text, at: position, end: text.count)
+        unsafe text.withUnsafeBytes { bytes in
+            var rest = unsafe bytes.dropFirst(position)
+            while unsafe rest.first != Byte.carriageReturn,
+                let end = unsafe rest.index(of: Byte.lineFeed),
+                let colon = unsafe rest[..<end].index(of: Byte.colon)
             {
-                position = next
-                if Self.isConnectionSpecific(text, line) { continue }
-                if isRequest, line.id == .host || line.id == .te,
-                    line.id == .host || !text.holdsIgnoringCase("trailers", at: line.value)
-                {
-                    continue
-                }
-                unsafe append(
-                    base + Int(line.nameStart), Int(line.nameCount),
-                    base + Int(line.valueStart), Int(line.valueCount),
-                    flags: Self.isNew(line) ? Self.notIndexed : 0)
+                let name = unsafe UnsafeRawBufferPointer(rebasing: rest[..<colon])
+                let value = unsafe UnsafeRawBufferPointer(rebasing: rest[(colon + 1)..<end])
+                    .trimmed()
+                unsafe rest = unsafe rest[(end + 1)...]
+                let use = unsafe Self.use(of: name, value, isRequest: isRequest)
+                if use == .leftOut { continue }
+                unsafe append(name, value, flags: use == .unindexed ? Self.notIndexed : 0)
             }
         }
     }
 
-    /// True for fields whose value no other message has: in the table of HPACK they would only push
-    /// out what comes again (RFC 7541 §6.2).
-    @inline(__always)
-    private static func isNew(_ line: LineMark) -> Bool {
-        line.id == .xRequestID || line.id == .traceparent
+    private enum Use {
+        case sent
+        /// Has a value that no other message has: in the table of HPACK it would only push out what
+        /// comes again (RFC 7541 §6.2).
+        case unindexed
+        case leftOut
     }
 
     private static let notIndexed = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
 
     @inline(__always)
-    private static func isConnectionSpecific(_ text: Span<UInt8>, _ line: LineMark) -> Bool {
-        switch line.id {
-        case .connection, .keepAlive, .transferEncoding, .upgrade: true
-        case .other:
-            line.nameCount == 16
-                && text.holdsIgnoringCase(
-                    "proxy-connection", at: Int(line.nameStart)..<Int(line.nameStart) + 16)
-        default: false
+    private static func use(
+        of name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isRequest: Bool
+    ) -> Use {
+        // Most names differ from all of these in length.
+        switch name.count {
+        case 2 where unsafe isRequest && name.isText("te"):
+            unsafe value.isText("trailers") ? .sent : .leftOut
+        case 4 where unsafe isRequest && name.isText("host"): .leftOut
+        case 7 where unsafe name.isText("upgrade"): .leftOut
+        case 10 where unsafe name.isText("connection") || name.isText("keep-alive"): .leftOut
+        case 11 where unsafe name.isText("traceparent"): .unindexed
+        case 12 where unsafe name.isText("x-request-id"): .unindexed
+        case 16 where unsafe name.isText("proxy-connection"): .leftOut
+        case 17 where unsafe name.isText("transfer-encoding"): .leftOut
+        default: .sent
         }
+    }
+
+    @inline(__always)
+    private mutating func append(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, flags: UInt8
+    ) {
+        guard let nameStart = name.baseAddress, let valueStart = value.baseAddress else { return }
+        unsafe append(
+            nameStart.assumingMemoryBound(to: UInt8.self), name.count,
+            valueStart.assumingMemoryBound(to: UInt8.self), value.count, flags: flags)
     }
 
     @inline(never)
@@ -102,5 +116,41 @@ struct FieldVector: ~Copyable {
         unsafe start.deallocate()
         unsafe start = moved
         capacity *= 2
+    }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+    /// Where `byte` first stands; nil if it does not.
+    @inline(__always)
+    fileprivate func index(of byte: UInt8) -> Int? {
+        guard unsafe count > 0, let start = unsafe base.baseAddress,
+            let found = unsafe memchr(start + startIndex, CInt(byte), count)
+        else { return nil }
+        return unsafe UnsafeRawPointer(found) - start
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Without white space, and the carriage return of a line's end, at either end.
+    @inline(__always)
+    fileprivate func trimmed() -> UnsafeRawBufferPointer {
+        var (start, end) = (0, count)
+        while start < end, unsafe Self.isBlank(self[start]) { start += 1 }
+        while start < end, unsafe Self.isBlank(self[end - 1]) { end -= 1 }
+        return unsafe UnsafeRawBufferPointer(rebasing: self[start..<end])
+    }
+
+    @inline(__always)
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == Byte.space || byte == Byte.tab || byte == Byte.carriageReturn
+    }
+
+    /// True if it holds `text`, which is in lower case, with letters of either case.
+    @inline(__always)
+    fileprivate func isText(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count
+        where unsafe ASCII.lowercased(self[index]) != text.utf8Start[index] { return false }
+        return true
     }
 }

@@ -59,7 +59,7 @@ package final class HTTP2ClientSession: HTTP2Session {
             }
         }
         guard stream.id > 0 else {
-            forget(stream)
+            forget(at: stream.index)
             return nil
         }
         return stream

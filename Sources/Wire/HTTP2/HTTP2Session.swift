@@ -184,7 +184,7 @@ package class HTTP2Session {
         while let stream = unsafe streams.last {
             closed(stream, code)
             unsafe nghttp2_session_set_stream_user_data(library, stream.id, nil)
-            forget(stream)
+            forget(at: stream.index)
         }
     }
 
@@ -214,23 +214,38 @@ package class HTTP2Session {
         return unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Forgets a stream that nghttp2 has closed; what was not consumed of it is given back to the
-    /// connection's window, which no other call will do.
-    func forget(_ stream: HTTP2Stream) {
+    /// Takes note that nghttp2 has closed a stream.
+    func end(_ id: Int32, _ code: HTTP2ErrorCode) {
+        if let index = told(id, code) { forget(at: index) }
+    }
+
+    /// Tells the delegate that a stream is closed; where it is kept.
+    ///
+    /// A function of its own, so that it holds the stream no more when that is forgotten.
+    @inline(never)
+    private func told(_ id: Int32, _ code: HTTP2ErrorCode) -> Int? {
+        guard let stream = stream(id) else { return nil }
+        closed(stream, stream.fault ?? code)
+        return stream.index
+    }
+
+    /// Forgets the stream kept at `index`, which nghttp2 has closed; what was not consumed of it is
+    /// given back to the connection's window, which no other call will do.
+    func forget(at index: Int) {
+        var stream = unsafe streams.removeLast()
+        if unsafe index < streams.count {
+            stream.index = index
+            unsafe swap(&streams[index], &stream)
+        }
         unqueue(stream.bytesQueued)
         if isServer, stream.bytesUnconsumed > 0 {
             unsafe nghttp2_session_consume_connection(library, stream.bytesUnconsumed)
             stream.bytesUnconsumed = 0
         }
         stream.close()
-        var last = unsafe streams.removeLast()
-        if last !== stream {
-            last.index = stream.index
-            unsafe swap(&streams[stream.index], &last)
-        }
-        // Nobody else holds it if only the loop's own references are left.
-        if unsafe pool.count < settings.concurrentStreamsMax, isKnownUniquelyReferenced(&last) {
-            unsafe pool.append(last)
+        // Used again if nobody else holds it.
+        if unsafe pool.count < settings.concurrentStreamsMax, isKnownUniquelyReferenced(&stream) {
+            unsafe pool.append(stream)
         }
     }
 

@@ -9,6 +9,9 @@ package final class HTTP2Stream {
     package internal(set) var id: Int32 = 0
     /// Whatever the user of the session wants to find again; dropped when the stream closes.
     package var owner: AnyObject?
+    /// What the bytes in the queue are taken from, for a user that leaves the stream to itself;
+    /// dropped when the stream closes.
+    package var source: AnyObject?
     /// True once the last call for the stream was made.
     package internal(set) var isClosed = true
     /// True once the peer has ended its half.
@@ -19,11 +22,11 @@ package final class HTTP2Stream {
     /// The head of this end's message was submitted; on the server that of the final answer.
     var isAnswered = false
     /// Nothing more will be written.
-    var isEnding = false
+    package internal(set) var isEnding = false
     /// RST_STREAM was submitted here.
     package internal(set) var isReset = false
     /// The delegate has had the head of the peer's message.
-    var isAnnounced = false
+    package internal(set) var isAnnounced = false
     /// Its head was not kept, because it passed a limit.
     package internal(set) var refusal: RequestRefusal?
     /// Where the session keeps it.
@@ -65,6 +68,7 @@ package final class HTTP2Stream {
     func close() {
         isClosed = true
         owner = nil
+        source = nil
         dropQueue()
     }
 
