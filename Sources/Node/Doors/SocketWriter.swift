@@ -53,10 +53,12 @@ package final class SocketWriter {
             if pieces.isEmpty { return true }
             isBehind = true
         }
-        let rest = pieces
+        var count = 0
+        for index in pieces.indices {
+            count += pieces[index].readableBytes
+            context.write(NIOAny(pieces[index]), promise: nil)
+        }
         pieces.removeAll(keepingCapacity: true)
-        let count = rest.reduce(0) { $0 + $1.readableBytes }
-        for piece in rest { context.write(NIOAny(piece), promise: nil) }
         context.flush()
         // One byte alone does not pass the mark, which cannot be lower: the channel would never
         // become writable.

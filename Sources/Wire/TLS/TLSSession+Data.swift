@@ -27,6 +27,8 @@ extension TLSSession {
                 break
             }
             quietBytes = 0
+            // Spares a call that would say that there is no more.
+            if unsafe arrived == nil && SSL_has_pending(ssl) == 0 { break }
         }
         guard plaintext.readableBytes == 0 else {
             keepInput(plaintext)

@@ -10,6 +10,9 @@ final class ClusterStage {
     private(set) var nodes: [NodeProcess] = []
     private var peerPorts: [Int]
     private let flags: [String]
+    /// Those of single nodes beside ``flags``.
+    private let ownFlags: [Int: [String]]
+    private let environment: [String: String]
     private let keepsOnDisk: Bool
     private let isNamed: Bool
     /// Of each node by itself.
@@ -27,8 +30,11 @@ final class ClusterStage {
     /// stand in a file.
     init(
         _ count: Int, keepsOnDisk: Bool = true, isNamed: Bool = false, _ flags: String...,
+        ownFlags: [Int: [String]] = [:], environment: [String: String] = [:],
         isPrivileged: Bool = true, site: String? = nil, settings: String? = nil
     ) throws {
+        self.ownFlags = ownFlags
+        self.environment = environment
         self.keepsOnDisk = keepsOnDisk
         self.isNamed = isNamed
         let origin = try ScriptedOrigin()
@@ -67,8 +73,9 @@ final class ClusterStage {
         try NodeProcess(
             clusterFlags(peerPort: peerPorts[index])
                 + (keepsOnDisk ? ["--cache-dir", cache(index).path] : [])
-                + (isNamed ? ["--node-name", "node-\(index)"] : []) + flags,
-            isPrivileged: isPrivileged, waits: waits)
+                + (isNamed ? ["--node-name", "node-\(index)"] : []) + flags
+                + ownFlags[index, default: []],
+            environment: environment, isPrivileged: isPrivileged, waits: waits)
     }
 
     /// Starts one node more.

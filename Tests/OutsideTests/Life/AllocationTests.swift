@@ -55,6 +55,95 @@ extension Outside {
             #expect(origin.log.count == 1)
         }
 
+        // MARK: Hits that do allocate, and have a limit
+
+        /// What nghttp2 and OpenSSL allocate is counted, too.
+        @Test(
+            "Hits over HTTP/2 and TLS",
+            arguments: [
+                Carriage(scheme: "http", isHTTP1: false, allocationsMax: 10),
+                Carriage(scheme: "https", isHTTP1: false, allocationsMax: 16),
+                Carriage(scheme: "https", isHTTP1: true, allocationsMax: 9),
+            ])
+        func carried(over carriage: Carriage) throws {
+            let counter = try AllocationCounter()
+            let stage = try SecureStage(
+                "--memory-pressure", "off", environment: counter.environment)
+            let path = stage.origin.serve(image, fields: [lasting])
+            let port = carriage.scheme == "https" ? stage.node.securePort : stage.node.port
+            let target = ImageTarget.of(stage.origin.url(path))
+            try expect(
+                atMost: carriage.allocationsMax, per: 20_000,
+                of: ["\(carriage.scheme)://127.0.0.1:\(port)\(target)"],
+                isHTTP1: carriage.isHTTP1, counter)
+        }
+
+        struct Carriage: CustomTestStringConvertible {
+            let scheme: String
+            let isHTTP1: Bool
+            let allocationsMax: Double
+
+            var testDescription: String { "\(scheme), HTTP/\(isHTTP1 ? "1.1" : "2")" }
+        }
+
+        @Test("Hits on disk")
+        func onDisk() throws {
+            let counter = try AllocationCounter()
+            let folder = try TemporaryFolder()
+            let origin = try ScriptedOrigin()
+            origin.serveNumberedImages()
+            let node = try NodeProcess(
+                ["--memory-pressure", "off", "--memory-entries", "1", "--cache-dir", folder.path],
+                environment: counter.environment)
+            try expect(
+                atMost: 60, per: 5_000, of: numbered(origin, as: node), isHTTP1: true, counter)
+            let answered = node.figure("nuthatch_requests_total{cache=\"disk\"}")
+            #expect(try #require(answered) > 6_000)
+        }
+
+        @Test("Hits at another node")
+        func remote() throws {
+            let counter = try AllocationCounter()
+            let stage = try ClusterStage(
+                2, keepsOnDisk: false, "--memory-pressure", "off",
+                ownFlags: [0: ["--memory-entries", "1"]], environment: counter.environment)
+            stage.origin.serveNumberedImages()
+            // Half of them are node 1's own, which has room for them.
+            try expect(
+                atMost: 120, per: 5_000, of: numbered(stage.origin, as: stage.nodes[0]),
+                isHTTP1: true, counter)
+            let answered = stage.nodes[0].figure("nuthatch_requests_total{cache=\"peer\"}")
+            #expect(try #require(answered) > 2_000)
+        }
+
+        private func numbered(_ origin: ScriptedOrigin, as node: NodeProcess) -> [String] {
+            (0..<20).map { number in
+                "http://127.0.0.1:\(node.port)"
+                    + ImageTarget.of(origin.url(NumberedImages.path(number)))
+            }
+        }
+
+        /// Asks `count` times, in turn for each of `addresses`.
+        private func expect(
+            atMost allocationsMax: Double, per count: Int, of addresses: [String], isHTTP1: Bool,
+            _ counter: AllocationCounter
+        ) throws {
+            func ask(_ count: Int) throws {
+                let flags = ["--requests=\(count)"] + (isHTTP1 ? ["--h1"] : [])
+                let result = try Program.run(
+                    try Program.find("h2load"), flags + addresses, seconds: 120)
+                let said = String(decoding: result.output, as: UTF8.self)
+                try #require(said.contains("status codes: \(count) 2xx"), "\(said)")
+            }
+            try ask(2_000)
+            let before = counter.count
+            try ask(count)
+            let perHit = Double(counter.count - before) / Double(count)
+            #expect(perHit <= allocationsMax, "\(perHit) allocations per hit")
+        }
+
+        private let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 161)
+
         private func hit(
             _ connection: HTTPConnection, _ request: [UInt8], _ image: TestImage
         ) throws {

@@ -19,14 +19,15 @@ final class SecureStage {
     let curl: Curl
 
     init(
-        _ flags: String..., certificates: [TestAuthority.Leaf]? = nil,
+        _ flags: String..., environment: [String: String] = [:],
+        certificates: [TestAuthority.Leaf]? = nil,
         requestsPerConnection: Int? = nil
     ) throws {
         authority = try Self.authority.get()
         origin = try ScriptedOrigin()
         node = try NodeProcess(
             ["--site", "\(Self.site)=\(origin.url(""))", "--allow-origin", "*"] + flags,
-            certificates: try certificates ?? [Self.leaf.get()])
+            environment: environment, certificates: try certificates ?? [Self.leaf.get()])
         curl = Curl(
             trusting: authority, hosts: [Self.site, Self.images, "unknown.example"])
     }
